@@ -14,7 +14,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 17;
+pub const VERSION: u32 = 18;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -156,8 +156,10 @@ pub enum ToLauncher {
         /// As asked.
         ticket: u64,
     },
-    /// Lets ranks of other jobs of the user find a name that this rank has published.
+    /// Lets ranks of other jobs of the user find a name that this rank has published. Answered with [`FromLauncher::Announced`].
     Announce {
+        /// Chosen by the rank; comes back with the answer.
+        ticket: u64,
         /// The name.
         name: String,
     },
@@ -321,6 +323,13 @@ pub enum FromLauncher {
         ticket: u64,
         /// With whom; or why with nobody.
         result: Result<Meeting, String>,
+    },
+    /// Answer to [`ToLauncher::Announce`].
+    Announced {
+        /// As asked.
+        ticket: u64,
+        /// Why other jobs do not find the name, if they do not.
+        result: Result<(), String>,
     },
     /// Answer to [`ToLauncher::FindElsewhere`].
     FoundElsewhere {

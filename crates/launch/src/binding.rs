@@ -1,9 +1,9 @@
 //! Which processors each rank of this host runs on.
 //!
-//! Owns the choice, and the claims by which the jobs of a machine keep off each other's cores: a socket with an abstract name for
-//! each core, which the kernel frees when the launcher or agent that holds it ends. Jobs in different network namespaces do
-//! not see each other's claims. Never binds: that is done in each rank's process before its program starts.
+//! Owns the choice; the claims by which jobs keep off each other's cores are in `claims`. Never binds: that is done in each rank's process
+//! before its program starts.
 
+mod claims;
 mod mapping;
 mod slots;
 #[cfg(test)]
@@ -11,13 +11,13 @@ mod tests;
 mod unit;
 
 use std::fmt;
-use std::os::fd::OwnedFd;
 
 use canele_control::RankSet;
 use canele_sys::topology::{self, Topology};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use serde::{Deserialize, Serialize};
 
+pub use claims::CoreClaims;
+use claims::{Holder, claim, holder};
 use mapping::Mapping;
 pub use mapping::{BindTo, MapBy};
 pub use slots::Slots;
@@ -89,10 +89,15 @@ pub struct Binding {
     sets: Vec<Vec<u32>>,
 }
 
-/// The right of a job to its cores, as long as it lives.
+/// What was chosen for the ranks of a host.
 #[derive(Debug, Default)]
-pub struct CoreClaims {
-    _sockets: Vec<OwnedFd>,
+pub struct ChosenBinding {
+    /// The processors of each.
+    pub binding: Binding,
+    /// The claims to their cores.
+    pub claims: CoreClaims,
+    /// What the user is to know of it.
+    pub remark: Option<String>,
 }
 
 impl Binding {
@@ -100,7 +105,7 @@ impl Binding {
     ///
     /// # Errors
     /// A text: a binding was asked for, and the kernel does not tell which processors there are, or there are fewer.
-    pub fn choose(policy: &BindPolicy, ranks: u32) -> Result<(Binding, CoreClaims), String> {
+    pub fn choose(policy: &BindPolicy, ranks: u32) -> Result<ChosenBinding, String> {
         let topology =
             || Topology::discover().map_err(|error| format!("the processors of this host: {error}"));
         match &policy.0 {
@@ -150,24 +155,70 @@ impl fmt::Display for ProcessorList<'_> {
     }
 }
 
-/// Shares of the cores that no other job has.
-fn shared(topology: &Topology, ranks: u32) -> (Binding, CoreClaims) {
-    let cores = Unit::Core.all(topology).into_iter();
-    let free = cores.filter_map(|ids| Some((claim(core_of(topology, ids[0]))?, ids)));
-    let (mut claims, free): (Vec<_>, Vec<_>) = free.unzip();
-    let sets = shares(&free, ranks as usize);
-    claims.truncate(free.len() / ranks as usize * ranks as usize);
-    // Without a binding the claims are dropped.
-    if sets.is_empty() { Default::default() } else { (Binding { sets }, CoreClaims { _sockets: claims }) }
+/// Shares of the cores that no other job has. Where another user holds those that are missing, ranks are bound to them all the same: a claim
+/// that anybody can make keeps no job unbound.
+fn shared(topology: &Topology, ranks: u32) -> ChosenBinding {
+    let own = rustix::process::getuid().as_raw();
+    let cores = Unit::Core.all(topology).into_iter().map(|ids| (core_of(topology, ids[0]), ids));
+    let (mut free, mut held) = (Vec::new(), Vec::new());
+    for (core, ids) in cores {
+        match claim(core) {
+            Some(socket) => free.push((core, ids, Some(socket))),
+            None => held.push((core, ids)),
+        }
+    }
+    let mut remark = None;
+    if free.len() < ranks as usize {
+        let missing = ranks as usize - free.len();
+        let by = held.iter().map(|(core, _)| holder(*core, own));
+        let others = held.iter().zip(by).filter_map(|((core, ids), by)| match by {
+            None => Some((*core, ids.clone(), claim(*core), None)),
+            Some(Holder::ThisUser) => None,
+            Some(by) => Some((*core, ids.clone(), None, Some(by))),
+        });
+        let others: Vec<_> = others.take(missing).collect();
+        if others.len() == missing {
+            remark = shared_cores(others.iter().filter_map(|(core, _, _, by)| Some((*core, (*by)?))));
+            free.extend(others.into_iter().map(|(core, ids, socket, _)| (core, ids, socket)));
+            free.sort_by_key(|(core, ..)| *core);
+        }
+    }
+    let each = free.len() / ranks as usize;
+    free.truncate(each * ranks as usize);
+    let sets = shares(&free.iter().map(|(_, ids, _)| ids.clone()).collect::<Vec<_>>(), ranks as usize);
+    if sets.is_empty() {
+        // Without a binding the claims are dropped.
+        return ChosenBinding::default();
+    }
+    let sockets = free.into_iter().filter_map(|(.., socket)| socket).collect();
+    ChosenBinding { binding: Binding { sets }, claims: CoreClaims { sockets }, remark }
+}
+
+/// What is said of cores that ranks are bound to though another user holds them.
+fn shared_cores(held: impl Iterator<Item = (u32, Holder)>) -> Option<String> {
+    let held: Vec<_> = held.collect();
+    let cores: Vec<u32> = held.iter().map(|(core, _)| *core).collect();
+    let mut holders: Vec<String> = held.iter().map(|(_, by)| by.to_string()).collect();
+    holders.sort_unstable();
+    holders.dedup();
+    let (first, more) = (holders.first()?, holders.len() - 1);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let plural = if cores.len() == 1 { "" } else { "s" };
+    Some(format!(
+        "core{plural} {} of this host {} claimed by {first}{more}; ranks are bound there all the same, and may share them (`--bind none` \
+         leaves ranks unbound)",
+        ProcessorList(&cores),
+        if cores.len() == 1 { "is" } else { "are" },
+    ))
 }
 
 /// These sets, with claims to their cores as far as no other job has them.
-fn claimed(topology: &Topology, sets: Vec<Vec<u32>>) -> (Binding, CoreClaims) {
+fn claimed(topology: &Topology, sets: Vec<Vec<u32>>) -> ChosenBinding {
     let mut cores: Vec<u32> = sets.iter().flatten().map(|id| core_of(topology, *id)).collect();
     cores.sort_unstable();
     cores.dedup();
-    let claims = cores.into_iter().filter_map(claim).collect();
-    (Binding { sets }, CoreClaims { _sockets: claims })
+    let sockets = cores.into_iter().filter_map(claim).collect();
+    ChosenBinding { binding: Binding { sets }, claims: CoreClaims { sockets }, remark: None }
 }
 
 /// The core of a processor.
@@ -187,12 +238,4 @@ fn shares(cores: &[Vec<u32>], ranks: usize) -> Vec<Vec<u32>> {
         share
     };
     cores.chunks_exact(each).take(ranks).map(sorted).collect()
-}
-
-/// The claim to a core; nothing if another job has it.
-fn claim(core: u32) -> Option<OwnedFd> {
-    let address = SocketAddrUnix::new_abstract_name(format!("canele-core-{core}").as_bytes()).ok()?;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()?;
-    bind(&socket, &address).ok()?;
-    Some(socket)
 }

@@ -3,16 +3,20 @@
 use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use canele_sys::poller::Poller;
 pub use canele_sys::poller::Ready;
 use rustix::event::{Timespec, epoll, poll};
 use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
 use serde::{Deserialize, Serialize};
 
 use super::refused::refused;
+
+/// Connections that are closed in a row.
+const ARRIVALS_AT_A_TIME: usize = 64;
 
 /// One of a process's two output streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +77,8 @@ pub enum Source {
     Announced(u32),
     /// A name that is looked for in another job.
     Search(u32),
+    /// One of the sockets of [`Events::close_arrivals`].
+    Arrival(u32),
 }
 
 impl Source {
@@ -99,6 +105,7 @@ impl Source {
             Source::Starter(index) => (18, index),
             Source::JoinListener(index) => (19, index),
             Source::Joining(index) => (20, index),
+            Source::Arrival(index) => (21, index),
         };
         kind << 32 | u64::from(index)
     }
@@ -126,7 +133,8 @@ impl Source {
             17 => Source::Search(index),
             18 => Source::Starter(index),
             19 => Source::JoinListener(index),
-            _ => Source::Joining(index),
+            20 => Source::Joining(index),
+            _ => Source::Arrival(index),
         }
     }
 }
@@ -135,6 +143,8 @@ impl Source {
 #[derive(Debug)]
 pub struct Events {
     poller: Poller,
+    /// Sockets whose connections nobody wants.
+    closing: Vec<OwnedFd>,
 }
 
 impl Events {
@@ -153,7 +163,7 @@ impl Events {
             Err(errno) => return Err(refused("epoll_pwait", purpose, remedy)(errno)),
         }
         match poll(&mut [], Some(&now)) {
-            Ok(_) | Err(Errno::INTR) => Ok(Events { poller }),
+            Ok(_) | Err(Errno::INTR) => Ok(Events { poller, closing: Vec::new() }),
             Err(errno) => Err(refused("ppoll", purpose, remedy)(errno)),
         }
     }
@@ -178,13 +188,32 @@ impl Events {
         let _ = self.poller.remove(fd);
     }
 
+    /// Keeps these listeners. Connections that arrive there are closed: they only look who listens.
+    pub fn close_arrivals(&mut self, listeners: Vec<OwnedFd>) {
+        for listener in listeners {
+            // Without it the queue fills, and who listens is not told.
+            let _ = self.add(&listener, Source::Arrival(self.closing.len() as u32), Ready::IN);
+            self.closing.push(listener);
+        }
+    }
+
+    /// Closes a bounded number of connections that have arrived.
+    fn close_some(&self, listener: u32) {
+        let Some(listener) = self.closing.get(listener as usize) else { return };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        (0..ARRIVALS_AT_A_TIME).take_while(|_| accept_with(listener, flags).is_ok()).for_each(drop);
+    }
+
     /// Waits until something is ready or `deadline` has come; an interrupted wait answers nothing.
     pub fn wait(&self, deadline: Option<Instant>) -> Vec<(Source, Ready)> {
         // Rounded up, so as not to wake just before the deadline again and again.
         let timeout = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = timeout.map(|left| left + Duration::from_micros(100));
         let mut ready = Vec::new();
-        self.poller.wait(timeout, |found| ready.push((Source::decode(found.token), found.ready)));
+        self.poller.wait(timeout, |found| match Source::decode(found.token) {
+            Source::Arrival(listener) => self.close_some(listener),
+            source => ready.push((source, found.ready)),
+        });
         ready
     }
 }
@@ -217,6 +246,7 @@ mod tests {
             Source::JobLink(6),
             Source::Announced(7),
             Source::Search(8),
+            Source::Arrival(9),
         ] {
             assert_eq!(Source::decode(source.encode()), source);
         }

@@ -15,7 +15,7 @@ use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
 use canele_sys::{signals, topology};
 use rustix::process::{Resource, getrlimit};
 
-use super::binding::{Binding, CoreClaims};
+use super::binding::{Binding, ChosenBinding, CoreClaims};
 use super::events::Events;
 use super::host_ranks::{HostRanks, Own};
 use super::hosts;
@@ -48,9 +48,8 @@ const BESIDES: u64 = 64;
 /// [`StartError`]: no rank was started.
 pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
     signals::set_aside_inherited();
-    let mut job = described(&spec).map_err(StartError::Description)?;
+    let job = described(&spec).map_err(StartError::Description)?;
     let output = spec.output.take();
-    let _claims = std::mem::take(&mut job.claims);
     Ok(launcher(job, &spec, output)?.run())
 }
 
@@ -110,6 +109,8 @@ struct Described {
     plan: Plan,
     /// The cores of the ranks of this host, held until the job has ended.
     claims: CoreClaims,
+    /// What the user is to know of the binding.
+    remark: Option<String>,
     info: JobInfo,
     tunables: Tunables,
     /// Hosts were named: how agents are started there.
@@ -132,7 +133,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         input: spec.input.clone(),
         spawned: None,
     };
-    let mut claims = CoreClaims::default();
+    let (mut claims, mut remark) = (CoreClaims::default(), None);
     let (hosts, map) = match &spec.placement {
         Some(placement) => hosts::place(&placement.hosts, plan.size(), &placement.order)?,
         None => (vec![Host::this(plan.size())], RankMap::in_blocks([plan.size()])),
@@ -150,7 +151,8 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         None => {
             plan.here = RankSet::from(0..plan.size());
             plan.directory = directory_here(spec)?;
-            (plan.binding, claims) = Binding::choose(&spec.bind.of_ranks(&plan.here), plan.size())?;
+            let chosen = Binding::choose(&spec.bind.of_ranks(&plan.here), plan.size())?;
+            ChosenBinding { binding: plan.binding, claims, remark } = chosen;
             check_limits(plan.size())?;
             None
         }
@@ -167,7 +169,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
     let files = OutputFiles::create(spec.print.files.clone(), &info)?;
     let trace =
         spec.trace.as_deref().map(|file| Trace::create(file, &info, plan.to_string(), tunables.trace_bytes));
-    Ok(Described { plan, claims, info, tunables, shell, files, trace: trace.transpose()? })
+    Ok(Described { plan, claims, remark, info, tunables, shell, files, trace: trace.transpose()? })
 }
 
 /// How many processes the job may have: as was said, or the slots of its hosts, or the processors of this one.
@@ -278,12 +280,16 @@ fn check_descriptors(count: u32, each: u64, what: &str) -> Result<(), String> {
 }
 
 fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<Launcher> {
-    let Described { plan, info, tunables, shell, files, trace, .. } = job;
+    let Described { plan, claims, remark, info, tunables, shell, files, trace } = job;
     let names = info.hosts.iter().map(|host| host.name.clone()).collect();
-    let output = Output::new(spec.print.clone(), files, names, out);
+    let mut output = Output::new(spec.print.clone(), files, names, out);
+    if let Some(remark) = remark {
+        output.say(&remark);
+    }
     let settings =
         Settings { timeout: spec.timeout, name_hosts: shell.is_some(), report_exits: spec.report_exits };
-    let events = Events::new()?;
+    let mut events = Events::new()?;
+    events.close_arrivals(claims.sockets);
     let Some(shell) = shell else {
         let own = Own { input: input::inherited(&spec.input)?, output: output.terminals()? };
         let input = own.input.is_none().then(|| Input::new(&spec.input, &info));

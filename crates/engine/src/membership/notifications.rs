@@ -52,6 +52,7 @@ impl Core {
             FromLauncher::Grown { world } => self.handle_grown(world),
             FromLauncher::Spawned { ticket, result } => membership.spawns.handle_answer(ticket, result),
             FromLauncher::Connected { ticket, result } => membership.ports.handle_connected(ticket, result),
+            FromLauncher::Announced { ticket, result } => membership.ports.handle_announced(ticket, result),
             FromLauncher::FoundElsewhere { ticket, value } => membership.ports.handle_found(ticket, value),
             FromLauncher::Ring { from } => self.handle_ring(Rank(from), descriptors.next()),
             FromLauncher::Region { owner, id, .. } if Rank(owner) == progress.proto.me() => {

@@ -24,6 +24,7 @@ const ATTEMPTS: u32 = 1000;
 enum Answer {
     Connected(Result<Meeting, String>),
     Found(Option<Vec<u8>>),
+    Announced(Result<(), String>),
 }
 
 /// The questions of this rank, with the answers that have come.
@@ -54,6 +55,11 @@ impl Ports {
     /// Handles the launcher's word of a name that another job may have announced.
     pub fn handle_found(&mut self, ticket: u64, value: Option<Vec<u8>>) {
         self.handle(ticket, Answer::Found(value));
+    }
+
+    /// Handles the launcher's word of a name that this rank wants to be announced.
+    pub fn handle_announced(&mut self, ticket: u64, result: Result<(), String>) {
+        self.handle(ticket, Answer::Announced(result));
     }
 
     fn take(&mut self, ticket: u64) -> Option<Answer> {
@@ -143,7 +149,7 @@ impl Engine {
                     return Ok(Connection { with: Rank(with), call });
                 }
                 Some(Answer::Connected(Err(why))) => return Err(Error::Port(why)),
-                Some(Answer::Found(_)) | None => {}
+                Some(Answer::Found(_) | Answer::Announced(_)) | None => {}
             }
             drop(core);
             let why = stops();
@@ -156,12 +162,17 @@ impl Engine {
         }
     }
 
-    /// Lets ranks of other jobs of the user find a name that this rank has published.
+    /// Lets ranks of other jobs of the user find a name that this rank has published. A program that was started alone has a launcher from
+    /// now on.
     ///
     /// # Errors
-    /// The launcher is gone.
+    /// `Port`: other jobs cannot find it; there is no launcher, nor can there be one; it is gone.
     pub fn announce(&self, name: &str) -> Result<(), Error> {
-        self.lock_to_submit()?.membership.launcher.send(&ToLauncher::Announce { name: name.to_owned() })
+        let about = Awaited::Other("a name to be announced", None);
+        match self.ask_of_names(|ticket| ToLauncher::Announce { ticket, name: name.to_owned() }, about)? {
+            Answer::Announced(result) => result.map_err(Error::Port),
+            Answer::Found(_) | Answer::Connected(_) => Ok(()),
+        }
     }
 
     /// The value of a name that a rank of another job of the user has announced, if one has.
@@ -169,19 +180,31 @@ impl Engine {
     /// # Errors
     /// There is no launcher, nor can there be; it is gone.
     pub fn lookup_elsewhere(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let about = Awaited::Other("a name of another job", None);
+        match self
+            .ask_of_names(|ticket| ToLauncher::FindElsewhere { ticket, name: name.to_owned() }, about)?
+        {
+            Answer::Found(value) => Ok(value),
+            Answer::Connected(_) | Answer::Announced(_) => Ok(None),
+        }
+    }
+
+    /// Asks the launcher, and waits for the answer.
+    fn ask_of_names(
+        &self,
+        question: impl FnOnce(u64) -> ToLauncher,
+        about: Awaited,
+    ) -> Result<Answer, Error> {
         let mut core = self.lock_to_submit()?;
         self.need_launcher(&mut core)?;
         let ticket = core.membership.ports.begin();
-        core.membership.launcher.send(&ToLauncher::FindElsewhere { ticket, name: name.to_owned() })?;
+        core.membership.launcher.send(&question(ticket))?;
         let ready = |core: &mut Core| match core.check() {
             Ok(()) => core.membership.ports.take(ticket).map(Ok),
             Err(error) => Some(Err(error)),
         };
-        let (_core, answer) = self.wait_for(core, Awaited::Other("a name of another job", None), ready);
-        match answer? {
-            Answer::Found(value) => Ok(value),
-            Answer::Connected(_) => Ok(None),
-        }
+        let (_core, answer) = self.wait_for(core, about, ready);
+        answer
     }
 
     /// The name of a rank that every job understands.

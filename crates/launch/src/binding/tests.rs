@@ -1,5 +1,7 @@
 //! Bindings on a made-up machine, and claims on this one.
 
+use std::os::fd::OwnedFd;
+
 use super::*;
 
 /// Two packages of two memory nodes of two cores of two hardware threads. The nodes of a package share a third cache in the first
@@ -141,4 +143,68 @@ fn lists_of_processors_are_short() {
     for (ids, text) in [(&[][..], ""), (&[3], "3"), (&[0, 1, 2, 8], "0-2,8"), (&[1, 3, 4], "1,3-4")] {
         assert_eq!(ProcessorList(ids).to_string(), text);
     }
+}
+
+/// Runs this in a network namespace of its own, where nobody has claims; not at all without the right to.
+#[expect(deprecated, reason = "it is unsafe for tables of descriptors, which stay shared here")]
+fn without_claims(test: impl FnOnce() + Send + 'static) {
+    let run = || match rustix::thread::unshare(rustix::thread::UnshareFlags::NEWNET) {
+        Ok(()) => test(),
+        Err(_) => eprintln!("skipped: needs root"),
+    };
+    std::thread::spawn(run).join().unwrap();
+}
+
+/// Claims these cores as another user.
+fn claim_as_stranger(cores: std::ops::Range<u32>) -> Vec<Option<OwnedFd>> {
+    let stranger = move || {
+        let uid = rustix::process::Uid::from_raw(65534);
+        rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
+        cores.map(claim).collect()
+    };
+    std::thread::spawn(stranger).join().unwrap()
+}
+
+#[test]
+fn a_stranger_that_holds_all_cores_leaves_no_job_unbound() {
+    without_claims(|| {
+        let _held = claim_as_stranger(0..8);
+        let chosen = shared(&machine(), 2);
+        assert_eq!(chosen.binding.sets, [vec![0, 8], vec![1, 9]]);
+        let remark = chosen.remark.expect("it is said");
+        let who =
+            format!("cores 0-1 of this host are claimed by user 65534 (process {})", std::process::id());
+        assert!(remark.starts_with(&who), "{remark}");
+    });
+}
+
+#[test]
+fn cores_of_strangers_are_taken_only_where_free_ones_are_missing() {
+    without_claims(|| {
+        let _held = claim_as_stranger(0..5);
+        let chosen = shared(&machine(), 3);
+        assert_eq!((chosen.binding.sets.len(), chosen.claims.sockets.len(), chosen.remark), (3, 3, None));
+        let more = shared(&machine(), 4);
+        assert_eq!(more.binding.sets, [vec![0, 8], vec![1, 9], vec![2, 10], vec![3, 11]]);
+        assert!(more.remark.is_some_and(|remark| remark.starts_with("cores 0-3 of")));
+        // What another job of this user has stays its own.
+        assert_eq!(shared(&machine(), 6).binding.sets.len(), 0);
+    });
+}
+
+#[test]
+fn a_name_that_nobody_listens_at_is_not_one_of_this_user() {
+    without_claims(|| {
+        let _silent = claims::socket_at(3);
+        assert_eq!(holder(3, rustix::process::getuid().as_raw()), Some(Holder::Another(None)));
+        let mut events = crate::events::Events::new().unwrap();
+        let claim = claim(4).unwrap();
+        events.close_arrivals(vec![claim]);
+        // More often than a queue has places.
+        for _ in 0..80 {
+            let own = rustix::process::getuid().as_raw();
+            assert!((0..64).all(|_| holder(4, own) == Some(Holder::ThisUser)));
+            assert_eq!(events.wait(Some(std::time::Instant::now())), []);
+        }
+    });
 }

@@ -40,14 +40,13 @@ impl Launcher {
                 self.begin_link(port.owner.job);
             }
             ToLauncher::Abandon { ticket } => self.forget_caller(|caller| *caller == (rank, ticket)),
-            ToLauncher::Announce { name } => {
+            ToLauncher::Announce { ticket, name } => {
                 let Some(value) = self.job.published_by(rank, &name).map(<[u8]>::to_vec) else {
                     return Err(format!("announced the name {name:?}, which it did not publish"));
                 };
-                if let Err(error) = self.connected.services.announce(&name, &value, &self.events) {
-                    let text = format!("other jobs cannot find the name {name:?}: {error}");
-                    self.output.say(&text);
-                }
+                let announced = self.connected.services.announce(&name, &value, &self.events);
+                let result = announced.map_err(|error| format!("other jobs cannot find it: {error}"));
+                self.job.tell(rank, FromLauncher::Announced { ticket, result });
             }
             ToLauncher::FindElsewhere { ticket, name } => {
                 let found = self.connected.services.find((rank, ticket), name, &self.events);

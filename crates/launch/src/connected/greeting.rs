@@ -11,16 +11,17 @@ use rustix::net::{SocketFlags, accept_with};
 use super::link::{JobLink, address, connect_with};
 use super::messages::{RankSeries, ToJob};
 use super::network::{HostRails, OwnRails, agree};
-use super::{ATTEMPTS, MOST_SERIES, MOST_STRANGERS, PATIENCE, Wanted};
+use super::{ATTEMPTS, MOST_SERIES, MOST_STRANGERS, PATIENCE, STRANGERS_AT_A_TIME, Wanted};
 use crate::launcher::Launcher;
 
 impl Launcher {
     pub(super) fn accept_jobs(&mut self) {
         let Some(listener) = &self.connected.listener else { return };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let Ok(socket) = accept_with(listener, flags) else { return };
+        let mut arrived = (0..STRANGERS_AT_A_TIME).map_while(|_| accept_with(listener, flags).ok());
+        let Some(socket) = arrived.find(|socket| is_of_this_user(socket)) else { return };
         let strangers = self.connected.links.iter().flatten().filter(|link| link.job.is_none()).count();
-        if strangers < MOST_STRANGERS && is_of_this_user(&socket) {
+        if strangers < MOST_STRANGERS {
             // Without room for it the other job is refused, as its socket closes.
             let _ = self.add_link(socket, None);
         }
@@ -39,8 +40,14 @@ impl Launcher {
         if self.connected.link(job).is_some() {
             return self.connected.send_wanted(job);
         }
-        let begun = self.check_connectable(job).and_then(|()| {
-            let socket = address(job).and_then(|at| connect_with(&at)).map_err(|error| match error {
+        let connected = self.check_connectable(job).map(|()| address(job).and_then(|at| connect_with(&at)));
+        if matches!(connected, Ok(Err(Errno::AGAIN))) && self.connected.crowded.try_again(job, Instant::now())
+        {
+            return;
+        }
+        self.connected.crowded.forget(job);
+        let begun = connected.and_then(|connected| {
+            let socket = connected.map_err(|error| match error {
                 Errno::CONNREFUSED => "the job of that port has ended, or runs on another machine".to_owned(),
                 Errno::ACCESS => "the job of that port is of another user".to_owned(),
                 error => format!("the job of that port cannot be reached: {error}"),

@@ -15,6 +15,7 @@
 //! known of its ranks, and a link that breaks the rules is closed, which harms nothing but the ranks behind it.
 
 mod callers;
+mod crowded;
 mod greeting;
 mod link;
 mod messages;
@@ -34,6 +35,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_w
 use super::events::{Events, Ready, Source};
 use super::job_elsewhere::Reachable;
 use super::launcher::Launcher;
+use crowded::CrowdedJobs;
 use link::{Flushed, JobLink};
 use messages::RankSeries;
 pub use messages::ToJob;
@@ -41,8 +43,10 @@ pub use network::HostRails;
 use ports::Ports;
 use services::Services;
 
-/// Jobs that may wait at the listener.
-const BACKLOG: i32 = 64;
+/// Connections that may wait at the listener; the system may allow fewer.
+const BACKLOG: i32 = 4096;
+/// Connections of other users that are closed before something else is done.
+const STRANGERS_AT_A_TIME: usize = 64;
 /// Links whose other end has not said Hello, at most.
 const MOST_STRANGERS: usize = 64;
 /// How long a launcher has to say Hello.
@@ -64,6 +68,8 @@ pub struct ConnectedJobs {
     /// What ranks want at ports of other jobs, by its number.
     wanted: HashMap<u64, Wanted>,
     last: u64,
+    /// Jobs that had no room for a connection.
+    crowded: CrowdedJobs,
     /// The hosts of ranks that are reached over sockets, by their job, 0 of all jobs without agents, and their number there. They are numbered
     /// behind the hosts of this job.
     others_hosts: Vec<(u64, u32)>,
@@ -148,7 +154,7 @@ impl ConnectedJobs {
     pub fn deadline(&self) -> Option<Instant> {
         let greeting = self.links.iter().flatten().filter_map(|link| link.greeting_until);
         let held_back = self.held_back.then(|| Instant::now() + SEND_AGAIN);
-        greeting.chain(self.services.deadline()).chain(held_back).min()
+        greeting.chain(self.services.deadline()).chain(self.crowded.deadline()).chain(held_back).min()
     }
 }
 impl Launcher {
@@ -223,6 +229,9 @@ impl Launcher {
     pub(crate) fn check_connected(&mut self, now: Instant) {
         let found = self.connected.services.check(now, &self.events);
         self.tell_found(found);
+        for job in self.connected.crowded.take_due(now) {
+            self.begin_link(job);
+        }
         for place in 0..self.connected.links.len() {
             let late = |link: &JobLink| link.greeting_until.is_some_and(|until| now >= until);
             if let Some(link) = self.connected.links[place].take_if(|link| late(link)) {

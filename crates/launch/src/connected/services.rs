@@ -1,13 +1,15 @@
-//! Names that other jobs of the user find: each is a listener of the launcher, at an address made of the name.
+//! Names that other jobs of the user find: each is a listener of the launcher, at an address made of the name and a nonce.
 //!
 //! Owns the listeners and the questions that are under way. The kernel forgets such an address with its launcher, so nothing is left of a job
-//! that was killed. Who listens, and who asks, has to be this user; of a name that several jobs announce one is found.
+//! that was killed. Nobody can take an address before its launcher, since nobody knows the nonce; those that look for the name find it in the
+//! kernel's list. Who listens, and who asks, has to be this user; of a name that several jobs announce one is found.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use canele_control::Socket;
 use canele_control::join::is_of_this_user;
+use canele_control::{Socket, draw_job_id};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
@@ -15,14 +17,19 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use super::link::connect_with;
+use crate::abstract_names::{Kind, parse_nonce, visit_listeners};
 use crate::events::{Events, Ready, Source};
 
-/// As many jobs can announce one name at the same time.
-const MOST_JOBS: u32 = 16;
-/// Questions that may wait at one listener.
-const BACKLOG: i32 = 64;
+/// Listeners with the address of a name that are looked at, at most.
+const MOST_LISTENERS: usize = 1 << 16;
+/// Questions that may wait at one listener; the system may allow fewer.
+const BACKLOG: i32 = 4096;
 /// How long an announcing launcher has to answer: one that is stopped does not.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// When a listener whose queue is full is asked again.
+const AGAIN: Duration = Duration::from_millis(10);
+/// Connections of other users that are closed before something else is done.
+const STRANGERS_AT_A_TIME: usize = 64;
 
 /// What a launcher says of a name.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,23 +50,42 @@ pub struct Services {
 struct Search {
     to: (u32, u64),
     name: String,
-    /// Of the jobs that may announce it, the next to ask.
-    next: u32,
-    /// The one that was asked.
+    /// Listeners that are still to be asked, by their nonces.
+    listeners: VecDeque<u64>,
+    /// The launcher that was asked, and until when it has to answer.
     asked: Option<(Socket, Instant)>,
+    /// Until when full queues are tried again, and when next.
+    again: Option<(Instant, Instant)>,
 }
 
 /// Who asked for a name, and what was found.
 pub type Found = ((u32, u64), Option<Vec<u8>>);
 
-/// The address of the `number`th job that announces a name.
-fn address(name: &str, number: u32) -> Result<SocketAddrUnix, Errno> {
+/// What the addresses of a name begin with.
+fn prefix(name: &str) -> String {
     let user = rustix::process::getuid().as_raw();
     // FNV-1a: the same in all builds; the answer has the whole name.
     let hash = name
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    SocketAddrUnix::new_abstract_name(format!("canele-name-{user}-{hash:016x}-{number}").as_bytes())
+    format!("canele-name-{user}-{hash:016x}-")
+}
+
+fn address(name: &str, nonce: u64) -> Result<SocketAddrUnix, Errno> {
+    SocketAddrUnix::new_abstract_name(format!("{}{nonce:016x}", prefix(name)).as_bytes())
+}
+
+/// The listeners at addresses of a name.
+fn listeners(name: &str) -> VecDeque<u64> {
+    let mut found = VecDeque::new();
+    let add = |nonce: &str| {
+        if found.len() < MOST_LISTENERS {
+            found.extend(parse_nonce(nonce));
+        }
+    };
+    // Without the list no name of another job is known.
+    let _ = visit_listeners(Kind::SeqPacket, &prefix(name), add);
+    found
 }
 
 /// The first place that is free, or a new one.
@@ -75,18 +101,11 @@ impl Services {
     /// Lets other jobs find a name.
     ///
     /// # Errors
-    /// As bind(2): `ADDRINUSE` if too many jobs have announced it.
+    /// As socket(2), bind(2), epoll_ctl(2) and getrandom(2).
     pub fn announce(&mut self, name: &str, value: &[u8], events: &Events) -> Result<(), Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        let mut numbers = 0..MOST_JOBS;
-        loop {
-            match bind(&listener, &address(name, numbers.next().ok_or(Errno::ADDRINUSE)?)?) {
-                Ok(()) => break,
-                Err(Errno::ADDRINUSE) => {}
-                Err(error) => return Err(error),
-            }
-        }
+        bind(&listener, &address(name, draw_job_id()?)?)?;
         listen(&listener, BACKLOG)?;
         let place = free_place(&mut self.announced);
         events.add(&listener, Source::Announced(place as u32), Ready::IN)?;
@@ -107,7 +126,8 @@ impl Services {
     /// Answers whoever asks at a listener.
     pub fn answer(&mut self, place: u32) {
         let Some(Some((listener, announced))) = self.announced.get(place as usize) else { return };
-        while let Ok(to) = accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        for _ in 0..STRANGERS_AT_A_TIME {
+            let Ok(to) = accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) else { return };
             if is_of_this_user(&to) {
                 // A fresh socket has room for it.
                 let _ = Socket::new(to).try_send(announced, &[]);
@@ -118,7 +138,8 @@ impl Services {
     /// Looks for a name on behalf of a rank. Returns what was found if that is known at once.
     pub fn find(&mut self, to: (u32, u64), name: String, events: &Events) -> Option<Found> {
         let place = free_place(&mut self.searches);
-        self.searches[place] = Some(Search { to, name, next: 0, asked: None });
+        let listeners = listeners(&name);
+        self.searches[place] = Some(Search { to, name, listeners, asked: None, again: None });
         self.proceed(place, events)
     }
 
@@ -146,15 +167,23 @@ impl Services {
     /// Asks the next job that may have announced it.
     fn proceed(&mut self, place: usize, events: &Events) -> Option<Found> {
         let search = self.searches[place].as_mut()?;
-        while search.next < MOST_JOBS {
-            let at = address(&search.name, search.next);
-            search.next += 1;
-            if let Ok(socket) = at.and_then(|at| connect_with(&at))
-                && events.add(&socket, Source::Search(place as u32), Ready::IN).is_ok()
-            {
-                search.asked = Some((socket, Instant::now() + PATIENCE));
-                return None;
+        for _ in 0..search.listeners.len() {
+            let nonce = search.listeners.pop_front()?;
+            match address(&search.name, nonce).and_then(|at| connect_with(&at)) {
+                Ok(socket) => {
+                    if events.add(&socket, Source::Search(place as u32), Ready::IN).is_ok() {
+                        search.asked = Some((socket, Instant::now() + PATIENCE));
+                        return None;
+                    }
+                }
+                // Strangers may fill the queue of a launcher.
+                Err(Errno::AGAIN) => search.listeners.push_back(nonce),
+                // It has ended, or is no launcher of this user.
+                Err(_) => {}
             }
+        }
+        if search.wait_for_room() {
+            return None;
         }
         let to = search.to;
         self.searches[place] = None;
@@ -163,20 +192,40 @@ impl Services {
 
     /// When [`check`](Self::check) next has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        self.searches.iter().flatten().filter_map(|search| Some(search.asked.as_ref()?.1)).min()
+        self.searches.iter().flatten().filter_map(Search::deadline).min()
     }
 
-    /// Gives up waiting for launchers that do not answer.
+    /// Gives up waiting for launchers that do not answer, and asks again those that had no room.
     pub fn check(&mut self, now: Instant, events: &Events) -> Vec<Found> {
         let mut found = Vec::new();
         for place in 0..self.searches.len() {
-            let late = |search: &mut Search| search.asked.take_if(|(_, until)| now >= *until);
-            if let Some((socket, _)) = self.searches[place].as_mut().and_then(late) {
-                events.remove(&socket);
-                found.extend(self.proceed(place, events));
+            let Some(search) = &mut self.searches[place] else { continue };
+            if search.deadline().is_none_or(|at| now < at) {
+                continue;
             }
+            if let Some((socket, _)) = search.asked.take() {
+                events.remove(&socket);
+            }
+            found.extend(self.proceed(place, events));
         }
         found
+    }
+}
+
+impl Search {
+    fn deadline(&self) -> Option<Instant> {
+        match &self.asked {
+            Some((_, until)) => Some(*until),
+            None => self.again.map(|(_, next)| next),
+        }
+    }
+
+    /// Says whether full queues are to be tried again; notes when.
+    fn wait_for_room(&mut self) -> bool {
+        let now = Instant::now();
+        let until = self.again.map_or(now + PATIENCE, |(until, _)| until);
+        self.again = (!self.listeners.is_empty() && now < until).then_some((until, now + AGAIN));
+        self.again.is_some()
     }
 }
 
@@ -218,6 +267,28 @@ mod tests {
         assert_eq!(look(&name, &mut jobs), Some(vec![2]));
         jobs[1].0.withdraw(&name, &second);
         assert_eq!(look(&name, &mut jobs), None);
+    }
+
+    #[test]
+    fn strangers_neither_take_a_name_nor_hide_it() {
+        let name = format!("a wanted name of {}", std::process::id());
+        let stranger = |nonce: String| {
+            let listener =
+                socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+            let address = SocketAddrUnix::new_abstract_name((prefix(&name) + &nonce).as_bytes()).unwrap();
+            bind(&listener, &address).unwrap();
+            listener
+        };
+        // Whoever takes all addresses that can be guessed, or listens at ones of the same form and answers nothing.
+        let _guessed: Vec<_> = (0..16).map(|number| stranger(number.to_string())).collect();
+        let full: Vec<_> = (0..4).map(|number| stranger(format!("{number:016x}"))).collect();
+        full.iter().for_each(|listener| listen(listener, 0).unwrap());
+        let places = (0..8).map(|number| address(&name, number / 2).unwrap());
+        let _filled: Vec<_> = places.map(|at| connect_with(&at).ok()).collect();
+        let events = Events::new().unwrap();
+        let mut jobs = [(Services::default(), &events)];
+        jobs[0].0.announce(&name, &[1], &events).unwrap();
+        assert_eq!(look(&name, &mut jobs), Some(vec![1]));
     }
 
     #[test]

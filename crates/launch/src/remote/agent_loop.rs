@@ -3,7 +3,7 @@
 //! Owns the two streams to the launcher. Ends every process of its host when the launcher is gone, or silent for too long,
 //! and whenever the stream holds what cannot be.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use super::frames::{Inflow, Outflow, Read, preamble};
 use super::heartbeat::{Beat, Heartbeat};
 use super::{FromAgent, Task, ToAgent};
-use crate::binding::{Binding, CoreClaims};
+use crate::binding::Binding;
 use crate::events::{Events, Ready, Source};
 use crate::host_ranks::{HostRanks, Order, Own, Report};
 use crate::join::{Arrival, Arrivals, key_of_ranks};
@@ -67,8 +67,6 @@ struct AgentLoop {
     host_ranks: Option<HostRanks>,
     /// Ranks that another launcher has started, until the job begins.
     arrivals: Option<Arrivals>,
-    /// The cores of the ranks of this host.
-    claims: CoreClaims,
     /// The task was refused.
     refused: bool,
 }
@@ -103,7 +101,6 @@ impl AgentLoop {
             until: None,
             host_ranks: None,
             arrivals: None,
-            claims: CoreClaims::default(),
             refused: false,
         })
     }
@@ -219,7 +216,13 @@ impl AgentLoop {
             return Err("the launcher's plan makes no sense".into());
         }
         check_limits(plan.here.len())?;
-        (plan.binding, self.claims) = Binding::choose(&bind, plan.here.len())?;
+        let chosen = Binding::choose(&bind, plan.here.len())?;
+        plan.binding = chosen.binding;
+        self.events.close_arrivals(chosen.claims.sockets);
+        if let Some(remark) = chosen.remark {
+            // What an agent says there its launcher prints, under the name of the host.
+            let _ = writeln!(io::stderr(), "canele: {remark}");
+        }
         let host_ranks = match self.arrivals.take() {
             None => {
                 info.processors = topology::usable();

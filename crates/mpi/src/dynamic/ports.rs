@@ -89,7 +89,7 @@ impl World {
     /// Makes the name of a port known under that of a service, in this job and in others of the user.
     ///
     /// # Errors
-    /// The service is published in this job already; the launcher is gone.
+    /// The service is published in this job already; other jobs could not find it; the launcher is gone.
     pub fn publish_name(&self, service: &str, port: &str) -> Result<()> {
         let name = service_name(service);
         match self.engine().publish(&name, port.as_bytes()) {
@@ -98,9 +98,15 @@ impl World {
             }
             result => result?,
         }
+        if let Err(error) = self.engine().announce(&name) {
+            self.engine().withdraw(&name)?;
+            match error {
+                canele_engine::Error::Port(why) => fail!(Service, "service_name is {service:?}: {why}"),
+                error => return Err(error.into()),
+            }
+        }
         locked(&self.ports.published).insert(service.to_owned());
-        self.engine().announce(&name)?;
-        self.await_launcher()
+        Ok(())
     }
 
     /// Takes the name of a service back.

@@ -1,0 +1,62 @@
+//! Jobs whose listener had no room for a connection: strangers may fill its queue, which its launcher empties.
+//!
+//! Owns when they are tried again, and until when.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// How long a job is tried.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Between two tries.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// The jobs, by their numbers: until when each is tried, and when next.
+#[derive(Debug, Default)]
+pub struct CrowdedJobs(HashMap<u64, (Instant, Option<Instant>)>);
+
+impl CrowdedJobs {
+    /// A job had no room. Says whether it is tried again.
+    pub fn try_again(&mut self, job: u64, now: Instant) -> bool {
+        let (until, next) = self.0.entry(job).or_insert((now + PATIENCE, None));
+        *next = Some(now + AGAIN);
+        now < *until
+    }
+
+    /// The job had room, or is tried no more.
+    pub fn forget(&mut self, job: u64) {
+        self.0.remove(&job);
+    }
+
+    /// When [`take_due`](Self::take_due) next has a job.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.0.values().filter_map(|(_, next)| *next).min()
+    }
+
+    /// The jobs to be tried now.
+    pub fn take_due(&mut self, now: Instant) -> Vec<u64> {
+        let due = self.0.iter_mut().filter(|(_, (_, next))| next.is_some_and(|at| at <= now));
+        due.map(|(job, (_, next))| {
+            *next = None;
+            *job
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_without_room_is_tried_until_its_time_is_over() {
+        let (mut jobs, start) = (CrowdedJobs::default(), Instant::now());
+        assert!(jobs.try_again(7, start));
+        assert_eq!((jobs.deadline(), jobs.take_due(start).len()), (Some(start + AGAIN), 0));
+        assert_eq!(jobs.take_due(start + AGAIN), [7]);
+        assert_eq!(jobs.deadline(), None, "it is being tried");
+        assert!(jobs.try_again(7, start + PATIENCE / 2));
+        assert!(!jobs.try_again(7, start + PATIENCE));
+        jobs.forget(7);
+        assert!(jobs.try_again(7, start + PATIENCE), "anew");
+    }
+}
