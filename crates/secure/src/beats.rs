@@ -1,0 +1,72 @@
+//! Beats: what a process says in the place of one that is stopped. Owns their key and their counter, which are not those of the frames, so
+//! that two processes can write one stream without knowing of each other.
+//!
+//! ```text
+//!   count u64 │ first 16 bytes of a keyed BLAKE3 hash of it
+//! ```
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+/// Bytes of a beat.
+pub const BEAT: usize = COUNT + MAC;
+const COUNT: usize = 8;
+const MAC: usize = 16;
+
+const PURPOSE: &str = "canele: beats in the place of a process that is stopped";
+
+/// What makes beats of one direction of a channel, and nothing else. Overwritten when dropped.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeatKey(Zeroizing<[u8; 32]>);
+
+impl BeatKey {
+    pub(crate) fn derive(key: &[u8; 32]) -> BeatKey {
+        BeatKey(Zeroizing::new(blake3::derive_key(PURPOSE, key)))
+    }
+
+    fn mac(&self, count: &[u8; COUNT]) -> blake3::Hash {
+        blake3::keyed_hash(&self.0, count)
+    }
+}
+
+impl fmt::Debug for BeatKey {
+    /// Without the bytes: this text may end in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BeatKey(…)")
+    }
+}
+
+/// The process that has the key makes beats with this; a key has one.
+#[derive(Debug)]
+pub struct BeatSealer {
+    key: BeatKey,
+    count: u64,
+}
+
+impl BeatSealer {
+    /// Makes the beats of this key.
+    pub fn new(key: BeatKey) -> BeatSealer {
+        BeatSealer { key, count: 0 }
+    }
+
+    /// The next beat.
+    pub fn seal_beat(&mut self) -> [u8; BEAT] {
+        self.count += 1;
+        let count = self.count.to_le_bytes();
+        let mut beat = [0; BEAT];
+        beat[..COUNT].copy_from_slice(&count);
+        beat[COUNT..].copy_from_slice(&self.key.mac(&count).as_bytes()[..MAC]);
+        beat
+    }
+}
+
+/// The count of a beat, if it was made with this key.
+pub(crate) fn check_beat(key: &BeatKey, beat: &[u8; BEAT]) -> Option<u64> {
+    let count = *beat.first_chunk::<COUNT>()?;
+    let due = key.mac(&count);
+    // All bytes are compared, whatever the first are: a difference costs no less time than none.
+    let differs = due.as_bytes()[..MAC].iter().zip(&beat[COUNT..]).fold(0, |all, (a, b)| all | (a ^ b));
+    (differs == 0).then(|| u64::from_le_bytes(count))
+}

@@ -1,0 +1,41 @@
+//! A channel between two processes that have a secret in common: who is at the other end is known, and every frame is known to be its.
+//!
+//! ```text
+//!   initiator                          responder
+//!      ── flight 1: ephemeral key, tag ──▶        both prove the secret, bound to the prologue that both ends say alone
+//!      ◀── flight 2: ephemeral key, tag ──
+//!      ══ sealed frames, a counter and a key for each direction ══
+//! ```
+//! This is Noise's pattern NNpsk0 (the crate `snow`). Owns transcript, keys and counters. Sans-IO: it reads no socket and no clock, and draws
+//! its ephemeral keys from the system. A frame that was changed, repeated, left out, or moved is refused, and all after it.
+//!
+//! A responder that has answered knows no more than that somebody sent such a first flight once: the first frame that opens proves the
+//! initiator.
+
+mod beats;
+mod handshake;
+mod sealing;
+
+pub use beats::{BEAT, BeatKey, BeatSealer};
+pub use handshake::{Channel, FLIGHT, Flight, Initiator, Secret, respond_to};
+pub use sealing::{MAX_PLAIN, Opener, Sealer, TAG};
+
+/// The other end does not have the secret, speaks of another connection, or a frame is not as it was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The handshake.
+    #[error("the other end does not prove that it has the secret for this connection")]
+    Handshake,
+    /// A frame.
+    #[error("a frame that the other end did not send in this place")]
+    Frame,
+    /// A beat.
+    #[error("a beat that the other end did not send in this place")]
+    Beat,
+    /// The system gave no random bytes, or so many frames were sent that the counter ends.
+    #[error("no keys can be made")]
+    Keys,
+}
+
+#[cfg(test)]
+mod tests;
