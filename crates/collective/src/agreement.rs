@@ -23,9 +23,9 @@ use crate::request::CollectiveRequest;
 use crate::schedule::Schedule;
 use crate::spec::{Operation, Shape};
 
-/// The pair is one of so many that are free: agreements at the same time, in another order on other ranks, seldom choose
-/// the same one.
-const CHOICES: u32 = 16;
+/// The pair is one of so many that are free, four times as many in each further round: agreements on different flows at the same time, in
+/// another order on other ranks, seldom choose the same one, however many there are.
+const CHOICES: usize = 16;
 
 /// One that is under way.
 pub struct Agreement {
@@ -134,7 +134,8 @@ impl Agreement {
 
     fn choice(&self, begin: u32, window: &Words) -> Option<u32> {
         let is_free = |n: &u32| window[(n / u64::BITS) as usize] >> (n % u64::BITS) & 1 != 0;
-        let free: Vec<u32> = (0..WINDOW_PAIRS).filter(is_free).take(CHOICES as usize).collect();
+        let most = CHOICES << (2 * self.round).min(WINDOW_PAIRS.ilog2());
+        let free: Vec<u32> = (0..WINDOW_PAIRS).filter(is_free).take(most).collect();
         // The same numbers on all members; those of other agreements lie apart, and in every round elsewhere.
         let (FlowId(flow), Tag(tag)) = self.name;
         let mixed = (flow / 2)

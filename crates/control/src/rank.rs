@@ -43,8 +43,9 @@ pub enum ControlError {
     JoinedApart(&'static str),
     /// The inherited descriptor is not the socket it should be.
     #[error(
-        "descriptor {fd} (CANELE_CONTROL_FD) is not the socket to the launcher ({source}): start the program \
-         with `canele run`, and let no wrapper close inherited descriptors"
+        "descriptor {fd} (CANELE_CONTROL_FD) is not the socket to the launcher ({source}). A child of a rank that has joined the job itself is \
+         no rank: start it with MPI_Comm_spawn, or by `canele run -n 1`, as a job of its own. Otherwise start the \
+         program with `canele run`, and let no wrapper close inherited descriptors"
     )]
     Descriptor {
         /// Its number.

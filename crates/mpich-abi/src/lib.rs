@@ -20,4 +20,5 @@ mod exports {
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }
 
+mod fortran;
 mod variables;

@@ -42,6 +42,67 @@ fn the_conformance_program_prints_what_it_prints_by_the_standards_abi() {
     }
 }
 
+/// What Intel MPI's libraries for Fortran and C++ ask for beside functions of MPI (`nm -D --undefined-only`).
+const ASKED_BY_INTEL: [&str; 35] = [
+    "MPII_Comm_get_attr_fort",
+    "MPII_F_FALSE",
+    "MPII_F_TRUE",
+    "MPII_Op_set_f08",
+    "MPIR_Err_create_code",
+    "MPIR_Err_return_comm",
+    "MPIR_F_MPI_BOTTOM",
+    "MPIR_F_MPI_BUFFER_AUTOMATIC",
+    "MPIR_F_MPI_IN_PLACE",
+    "MPIR_F_MPI_UNWEIGHTED",
+    "MPIR_F_MPI_WEIGHTS_EMPTY",
+    "MPIX_Comm_test_threadcomm",
+    "MPIX_Get_notify",
+    "MPIX_Get_notify_c",
+    "MPIX_Put_notify",
+    "MPIX_Put_notify_c",
+    "MPIX_Query_cuda_support",
+    "MPIX_Query_ze_support",
+    "MPIX_Win_create_notify",
+    "MPIX_Win_free_notify",
+    "MPIX_Win_get_notify",
+    "MPIX_Win_get_notify_request",
+    "MPIX_Win_set_notify",
+    "MPI_F_ARGVS_NULL",
+    "MPI_F_ERRCODES_IGNORE",
+    "MPI_F_STATUSES_IGNORE",
+    "MPI_F_STATUS_IGNORE",
+    "impi_free",
+    "impi_malloc",
+    "impi_realloc",
+    "mpirinitf_",
+    "MPII_Errhandler_set_cxx",
+    "MPII_Op_set_cxx",
+    "MPII_Keyval_set_proxy",
+    "MPII_Grequest_set_lang_f77",
+];
+
+/// A program by Intel's wrappers did not start where one of the names was missing.
+#[test]
+fn the_names_that_intels_libraries_ask_for_are_there() {
+    let declared: String = ASKED_BY_INTEL.iter().map(|name| format!("extern char {name}[];\n")).collect();
+    let looked_at: String = ASKED_BY_INTEL
+        .iter()
+        .map(|name| format!("    place = {name};\n    there += place != 0;\n"))
+        .collect();
+    let text = format!(
+        "#include <stdio.h>\n{declared}int main(void)\n{{\n    const void *volatile place;\n    int there = 0;\n{looked_at}    \
+         printf(\"%d\\n\", there);\n    return 0;\n}}\n"
+    );
+    let source = support::library().join("intel.c");
+    std::fs::write(&source, text).expect("the folder can be written to");
+    let output = run(None, &compiled("intel", &[source]), &[]);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        ASKED_BY_INTEL.len().to_string(),
+        "{output:?}"
+    );
+}
+
 programs! {
     accumulates [2];
     aliases [3];

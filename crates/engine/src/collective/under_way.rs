@@ -11,6 +11,10 @@ use canele_proto::request::Buffer;
 use canele_proto::slab::{Key, Slab};
 use canele_sys::ids::{FlowId, Tag};
 
+mod agreements;
+
+use agreements::QueuedAgreements;
+
 use super::Collectives;
 use super::call::CallMode;
 use crate::core::Core;
@@ -26,6 +30,7 @@ pub(crate) struct UnderWay {
     running: Vec<(Key, Running)>,
     /// How each has ended, once it has.
     all: Slab<Option<Completion>>,
+    queued: QueuedAgreements,
 }
 
 /// One that has not ended.
@@ -64,7 +69,7 @@ impl Engine {
         };
         self.give_back(&mut core, flow, state);
         let request = CollectiveRequest::of(schedule?, (flow, tag), reduction, buffers);
-        Ok(self.run_on(core, request, (tag, spec.operation()), liveness, None))
+        Ok(self.run_on(core, request, (tag, spec.operation()), liveness))
     }
 
     /// Starts a collective that was made ready on the same flow, and whose last start has ended.
@@ -82,32 +87,7 @@ impl Engine {
         let liveness = state.liveness.clone();
         self.give_back(&mut core, flow, state);
         let request = CollectiveRequest::of(plan.schedule.clone(), (flow, plan.tag), reduction, buffers());
-        Ok(self.run_on(core, request, (plan.tag, plan.operation), liveness, None))
-    }
-
-    /// Starts to agree on a flow that is new on all members of the flow of collectives `parent`, as [`Engine::create_flow`];
-    /// the end's [`flow`](crate::Completion::flow) is its number. It counts as one non-blocking collective.
-    ///
-    /// # Errors
-    /// As [`Engine::start_collective`]; all flows are in use.
-    pub fn start_agreement(&self, parent: FlowId) -> Result<Pending, Error> {
-        let (mut core, mut state) = self.begin(parent)?;
-        let schedule = self.schedule(
-            &core,
-            &mut state,
-            &CollectiveSpec::Even(Agreement::shape()),
-            CallMode::NonBlocking,
-        );
-        let is_between = state.liveness.is_between();
-        let begun = schedule.and_then(|schedule| {
-            let name = (parent, state.started.draw());
-            Ok(Agreement::begin(name, schedule, is_between, &core.collectives.pairs)?)
-        });
-        let liveness = state.liveness.clone();
-        self.give_back(&mut core, parent, state);
-        let (agreement, request) = begun?;
-        let tag = agreement.tag();
-        Ok(self.run_on(core, request, (tag, "agreement"), liveness, Some(agreement)))
+        Ok(self.run_on(core, request, (plan.tag, plan.operation), liveness))
     }
 
     /// Lets a request go on with every pass until its end.
@@ -117,11 +97,10 @@ impl Engine {
         request: CollectiveRequest,
         (tag, operation): (Tag, &'static str),
         liveness: MemberLiveness,
-        agreement: Option<Agreement>,
     ) -> Pending {
         self.wake_progress_owner(&core);
         let Core { progress, membership, collectives, .. } = &mut *core;
-        let running = Running { request, liveness, tag, operation, agreement, is_over: false };
+        let running = Running { request, liveness, tag, operation, agreement: None, is_over: false };
         Pending::collective(collectives.start(progress, &membership.splits, running))
     }
 }
@@ -218,16 +197,20 @@ impl Collectives {
     #[cold]
     #[inline(never)]
     pub fn advance(&mut self, progress: &mut Progress, splits: &[Failure]) -> bool {
-        let Self { under_way: UnderWay { running, all }, pairs, .. } = self;
-        let before = running.len();
+        let Self { under_way: UnderWay { running, all, queued }, pairs, .. } = self;
+        let mut any_ended = false;
         running.retain_mut(|(key, one)| {
             let Some(completion) = one.advance(progress, pairs, splits) else { return true };
+            any_ended = true;
             if let Some(place) = all.get_mut(*key) {
                 *place = Some(completion);
             }
-            false
+            let parent = one.agreement.is_some().then_some(one.request.name().0);
+            let next = parent.and_then(|parent| queued.begin_next(parent, all, progress, pairs, splits));
+            let Some(next) = next else { return false };
+            (*key, *one) = next;
+            true
         });
-        let any_ended = running.len() < before;
         if any_ended {
             // A waiter may wait for it.
             progress.waiters.wake_all_after_pass();

@@ -105,6 +105,13 @@ pub struct LocalRanks {
     out: Vec<ControlMessage>,
 }
 
+/// What a rank did that joins once more after its first program has finished.
+const SECOND_PROGRAM: &str = "started a second program that joins the job, behind one that has finished: a rank joins once, as the others have parted \
+     from it. Run the programs one after the other, each with a `canele run` of its own";
+/// What a rank did that joins once more while its first process runs.
+const SECOND_PROCESS: &str = "started a second process that joins the job in the place of the first: a rank is one process. Start further ones with \
+     MPI_Comm_spawn, or by `canele run`, as a job of their own";
+
 impl LocalRanks {
     /// These ranks of the job, none of which has started.
     ///
@@ -225,9 +232,11 @@ impl LocalRanks {
             return Err(format!("sent {message:?} {what}"));
         }
         let hello = matches!(message, ToLauncher::Hello { .. });
-        if hello == self.of(from).initialised {
-            let when = if hello { "twice" } else { "before its Hello" };
-            return Err(format!("sent {message:?} {when}"));
+        match (hello, self.of(from)) {
+            (true, rank) if rank.finished => return Err(SECOND_PROGRAM.into()),
+            (true, rank) if rank.initialised => return Err(SECOND_PROCESS.into()),
+            (false, rank) if !rank.initialised => return Err(format!("sent {message:?} before its Hello")),
+            _ => {}
         }
         match (&message, descriptor) {
             (ToLauncher::Hello { version }, _) => self.handle_hello(from, *version)?,

@@ -152,6 +152,17 @@ fn a_rank_with_other_settings_than_the_first_is_refused() {
 }
 
 #[test]
+fn who_joins_again_is_told_why_that_is_not_possible() {
+    let mut all = local_ranks(2);
+    let hello = || ToLauncher::Hello { version: VERSION };
+    let why = all.handle(0, hello(), None).unwrap_err();
+    assert!(why.contains("second process") && why.contains("MPI_Comm_spawn"), "{why}");
+    all.handle(1, ToLauncher::Finished, None).unwrap();
+    let why = all.handle(1, hello(), None).unwrap_err();
+    assert!(why.contains("second program") && why.contains("`canele run` of its own"), "{why}");
+}
+
+#[test]
 fn what_concerns_other_hosts_is_passed_on() {
     let mut all = local_ranks(2);
     let fd = inbox(1, &all);

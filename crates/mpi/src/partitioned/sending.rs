@@ -134,7 +134,10 @@ impl Foreign for Sending {
 
     fn step(&self, pending: Pending, ended: Completion) {
         let mut state = self.state();
-        state.under_way.retain(|other| *other != pending);
+        // The one that is waited for is the last.
+        if let Some(at) = state.under_way.iter().rposition(|other| *other == pending) {
+            state.under_way.swap_remove(at);
+        }
         if let Err(error) = ended.result {
             state.failed.get_or_insert(error.into());
         }

@@ -1,9 +1,13 @@
 //! Buffered sends (MPI 5.0, §3.6): the message is copied into memory that the program has attached, and leaves from there.
 
+mod under_way;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_engine::{Buffer, Engine, FlowId, Mode, Pending, Started};
+
+use under_way::UnderWay;
 
 use super::Target;
 use crate::buffered::{Piece, Pool};
@@ -23,8 +27,11 @@ impl fmt::Debug for Attachment {
 
 struct Attached {
     pool: Pool,
-    under_way: Vec<(Pending, Piece)>,
+    under_way: UnderWay<Pending, Piece>,
 }
+
+/// Messages under way whose ends a buffered send asks for.
+const ASKED_PER_SEND: usize = 4;
 
 impl Attachment {
     fn get(&self) -> MutexGuard<'_, Option<Attached>> {
@@ -40,7 +47,7 @@ impl Attachment {
         if attached.is_some() {
             fail!(Buffer, "a buffer is attached already: detach it first");
         }
-        *attached = Some(Attached { pool, under_way: Vec::new() });
+        *attached = Some(Attached { pool, under_way: UnderWay::new() });
         Ok(())
     }
 
@@ -64,13 +71,9 @@ impl Attachment {
     /// The job is over.
     pub fn flush(&self, engine: &Engine) -> Result<()> {
         while !self.is_flushed(engine)? {
-            let waits: Vec<Pending> = match &*self.get() {
-                Some(attached) => attached.under_way.iter().map(|(pending, _)| *pending).collect(),
-                None => return Ok(()),
-            };
-            if let Some(first) = waits.first() {
-                let ended = engine.wait(*first, None)?;
-                self.give_back(*first, ended.buffer);
+            if let Some(first) = self.first_under_way() {
+                let ended = engine.wait(first, None)?;
+                self.give_back(first, ended.buffer);
             }
         }
         Ok(())
@@ -78,7 +81,7 @@ impl Attachment {
 
     /// A message that has not left, as far as is known.
     pub fn first_under_way(&self) -> Option<Pending> {
-        self.get().as_ref()?.under_way.first().map(|(pending, _)| *pending)
+        self.get().as_ref()?.under_way.first()
     }
 
     /// A message has left: its memory is free.
@@ -94,10 +97,7 @@ impl Attachment {
     /// In a forked child.
     pub fn is_flushed(&self, engine: &Engine) -> Result<bool> {
         match &mut *self.get() {
-            Some(attached) => {
-                attached.sweep(engine)?;
-                Ok(attached.under_way.is_empty())
-            }
+            Some(attached) => attached.is_flushed(engine),
             None => Ok(true),
         }
     }
@@ -111,8 +111,14 @@ impl Attachment {
                 "no buffer is attached for a buffered send of {len} bytes: call MPI_Buffer_attach first"
             );
         };
-        attached.sweep(engine)?;
-        let Some(mut piece) = attached.pool.reserve(len) else {
+        attached.ask_some(engine, ASKED_PER_SEND)?;
+        let mut piece = attached.pool.reserve(len);
+        if piece.is_none() {
+            // What has left and was not looked at has room.
+            attached.ask_some(engine, attached.under_way.len())?;
+            piece = attached.pool.reserve(len);
+        }
+        let Some(mut piece) = piece else {
             fail!(
                 Buffer,
                 "the attached buffer has no room for a message of {len} bytes: attach a larger one"
@@ -120,7 +126,7 @@ impl Attachment {
         };
         data.of.pack(&data.raw, data.count, 0, piece.bytes());
         match engine.isend(to.rank, flow, to.tag, Mode::Standard, piece.lend()) {
-            Ok(pending) => attached.under_way.push((pending, piece)),
+            Ok(pending) => attached.under_way.push(pending, piece),
             Err(refused) => {
                 piece.take_back(refused.1);
                 attached.pool.release(piece);
@@ -133,29 +139,41 @@ impl Attachment {
 
 impl Attached {
     fn give_back(&mut self, pending: Pending, buffer: Buffer) {
-        if let Some(at) = self.under_way.iter().position(|(p, _)| *p == pending) {
-            let (_, mut piece) = self.under_way.swap_remove(at);
-            if let Buffer::Out(buffer) = buffer {
-                piece.take_back(buffer);
-            }
-            self.pool.release(piece);
+        if let Some(piece) = self.under_way.remove(pending) {
+            release(&mut self.pool, piece, buffer);
         }
     }
 
-    /// Takes back what has left.
-    fn sweep(&mut self, engine: &Engine) -> Result<()> {
-        let under_way = &self.under_way;
-        let ended = engine.completions(|completions| {
-            under_way
-                .iter()
-                .filter_map(|(pending, _)| Some((*pending, completions.take(*pending)?)))
-                .collect::<Vec<_>>()
-        })?;
-        for (pending, ended) in ended {
-            self.give_back(pending, ended.buffer);
-        }
-        Ok(())
+    /// Takes back the memory of messages that have left, of as many.
+    fn ask_some(&mut self, engine: &Engine, most: usize) -> Result<()> {
+        let Self { pool, under_way } = self;
+        Ok(engine.completions(|completions| {
+            under_way.ask_some(
+                most,
+                |pending| completions.take(pending),
+                |piece, ended| release(pool, piece, ended.buffer),
+            );
+        })?)
     }
+
+    /// Takes back what has left, up to the first message that has not; returns true if there is none.
+    fn is_flushed(&mut self, engine: &Engine) -> Result<bool> {
+        let Self { pool, under_way } = self;
+        Ok(engine.completions(|completions| {
+            under_way.ask_front(
+                |pending| completions.take(pending),
+                |piece, ended| release(pool, piece, ended.buffer),
+            )
+        })?)
+    }
+}
+
+/// Takes the memory of a message that has left back.
+fn release(pool: &mut Pool, mut piece: Piece, buffer: Buffer) {
+    if let Buffer::Out(buffer) = buffer {
+        piece.take_back(buffer);
+    }
+    pool.release(piece);
 }
 
 impl Comm {

@@ -1,0 +1,183 @@
+//! Agreements on new flows that are under way: those of one flow follow each other.
+//!
+//! Owns those that have not begun. If all began at once, all would ask for the same pair of flows, all but one would ask again, and each
+//! pass would look at all of them. Members start the agreements of a flow in the same order, so none waits for one that another member has behind
+//! it.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use canele_collective::{Agreement, CollectiveSpec, MemberLiveness, Pairs, Schedule};
+use canele_proto::request::Buffer;
+use canele_proto::slab::{Key, Slab};
+use canele_sys::ids::{FlowId, Tag};
+
+use super::{Running, UnderWay};
+use crate::collective::Collectives;
+use crate::collective::call::CallMode;
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::p2p::pending::{Completion, Pending};
+use crate::progress::Progress;
+use crate::{Error, Failure};
+
+/// By the flow on which they are made, where one of them is running: those that begin after it, in the order of their starts.
+#[derive(Default)]
+pub(super) struct QueuedAgreements(HashMap<FlowId, VecDeque<(Key, QueuedAgreement)>>);
+
+/// An agreement that begins when the one before it on the same flow has ended.
+struct QueuedAgreement {
+    name: (FlowId, Tag),
+    schedule: Arc<Schedule>,
+    is_between: bool,
+    liveness: MemberLiveness,
+}
+
+impl QueuedAgreement {
+    fn begin(self, pairs: &Pairs) -> Result<Running, Error> {
+        let Self { name, schedule, is_between, liveness } = self;
+        let (agreement, request) = Agreement::begin(name, schedule, is_between, pairs)?;
+        let (tag, operation) = (agreement.tag(), "agreement");
+        Ok(Running { request, liveness, tag, operation, agreement: Some(agreement), is_over: false })
+    }
+}
+
+impl Engine {
+    /// Starts to agree on a flow that is new on all members of the flow of collectives `parent`, as [`Engine::create_flow`];
+    /// the end's [`flow`](crate::Completion::flow) is its number. It counts as one non-blocking collective.
+    ///
+    /// # Errors
+    /// As [`Engine::start_collective`]. That all flows are in use is told at its end.
+    pub fn start_agreement(&self, parent: FlowId) -> Result<Pending, Error> {
+        let (mut core, mut state) = self.begin(parent)?;
+        let schedule = self.schedule(
+            &core,
+            &mut state,
+            &CollectiveSpec::Even(Agreement::shape()),
+            CallMode::NonBlocking,
+        );
+        let queued = schedule.map(|schedule| {
+            let name = (parent, state.started.draw());
+            let (is_between, liveness) = (state.liveness.is_between(), state.liveness.clone());
+            QueuedAgreement { name, schedule, is_between, liveness }
+        });
+        self.give_back(&mut core, parent, state);
+        let queued = queued?;
+        self.wake_progress_owner(&core);
+        let Core { progress, membership, collectives, .. } = &mut *core;
+        Ok(Pending::collective(collectives.start_agreement(progress, &membership.splits, parent, queued)))
+    }
+}
+
+impl Collectives {
+    /// Starts an agreement on the flow `parent`, behind those that are under way there.
+    fn start_agreement(
+        &mut self,
+        progress: &mut Progress,
+        splits: &[Failure],
+        parent: FlowId,
+        agreement: QueuedAgreement,
+    ) -> Key {
+        let Self { under_way: UnderWay { running, all, queued }, pairs, .. } = self;
+        let key = all.insert(None);
+        match queued.0.entry(parent) {
+            Entry::Occupied(behind) => behind.into_mut().push_back((key, agreement)),
+            Entry::Vacant(place) => {
+                place.insert(VecDeque::from([(key, agreement)]));
+                running.extend(queued.begin_next(parent, all, progress, pairs, splits));
+            }
+        }
+        key
+    }
+}
+
+impl QueuedAgreements {
+    /// Begins the first of the queued agreements of a flow that does not end at once; those before it have ended then. Forgets the flow if there is
+    /// none.
+    pub(super) fn begin_next(
+        &mut self,
+        parent: FlowId,
+        all: &mut Slab<Option<Completion>>,
+        progress: &mut Progress,
+        pairs: &mut Pairs,
+        splits: &[Failure],
+    ) -> Option<(Key, Running)> {
+        while let Some((key, next)) = self.0.get_mut(&parent).and_then(VecDeque::pop_front) {
+            let completion = match next.begin(pairs) {
+                Ok(mut running) => match running.advance(progress, pairs, splits) {
+                    None => return Some((key, running)),
+                    Some(completion) => completion,
+                },
+                Err(error) => Completion { result: Err(error), buffer: Buffer::None, output: None },
+            };
+            if let Some(place) = all.get_mut(key) {
+                *place = Some(completion);
+            }
+        }
+        self.0.remove(&parent);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_collective::Seat;
+
+    use super::*;
+    use crate::fixture::two_on_one_host;
+
+    const PARENT: FlowId = FlowId(1);
+
+    /// One rank's collectives.
+    struct Member {
+        progress: Progress,
+        collectives: Collectives,
+        schedule: Arc<Schedule>,
+    }
+
+    impl Member {
+        fn start(&mut self, call: u32) -> Key {
+            let (name, schedule) = ((PARENT, Tag(call)), self.schedule.clone());
+            let queued =
+                QueuedAgreement { name, schedule, is_between: false, liveness: MemberLiveness::default() };
+            self.collectives.start_agreement(&mut self.progress, &[], PARENT, queued)
+        }
+
+        fn pass(&mut self) {
+            self.progress.proto.pass(&mut self.progress.rails);
+            self.collectives.advance(&mut self.progress, &[]);
+            assert!(self.collectives.under_way.running.len() <= 1, "one at a time");
+        }
+    }
+
+    #[test]
+    fn agreements_of_one_flow_follow_each_other_and_each_ends_with_a_flow_of_its_own() {
+        const ALL: u32 = 600;
+        let mut members = [0, 1].into_iter().zip(two_on_one_host()).map(|(me, progress)| {
+            let seat = Seat { me, ranks: 2, local: 2, oversubscribed: false, shared_buffers: false };
+            let schedule = Schedule::make(seat, None, &CollectiveSpec::Even(Agreement::shape()));
+            let schedule = Arc::new(schedule.expect("a schedule of two ranks"));
+            Member { progress, collectives: Collectives::new(false), schedule }
+        });
+        let (mut a, mut b) = (members.next().expect("two"), members.next().expect("two"));
+        let keys: Vec<[Key; 2]> = (0..ALL).map(|call| [a.start(call), b.start(call)]).collect();
+        while a.collectives.has_any_under_way() || b.collectives.has_any_under_way() {
+            a.pass();
+            b.pass();
+        }
+        let flow = |member: &mut Member, key| {
+            member.collectives.take_ended(key).and_then(|ended| ended.flow()).expect("it was agreed on")
+        };
+        let mut flows: Vec<FlowId> = Vec::new();
+        for [one, other] in keys {
+            let agreed = flow(&mut a, one);
+            assert_eq!(agreed, flow(&mut b, other));
+            flows.push(agreed);
+        }
+        flows.sort_unstable();
+        flows.dedup();
+        assert_eq!(flows.len(), ALL as usize);
+        assert!(a.collectives.under_way.queued.0.is_empty());
+    }
+}

@@ -1,0 +1,121 @@
+//! What Intel MPI's libraries for Fortran and C++ (`libmpifort.so.12`, `libmpicxx.so.12`) ask of the one for C beside functions of MPI: where
+//! Fortran's named constants lie, memory, and codes of errors. MPICH's library for Fortran has these itself.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+/// The value of `.true.` in Fortran.
+// SAFETY: the name is Intel MPI's, and this crate alone defines it; so for all names below.
+#[unsafe(no_mangle)]
+pub static MPII_F_TRUE: c_int = 1;
+/// The value of `.false.` in Fortran.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub static MPII_F_FALSE: c_int = 0;
+
+macro_rules! addresses {
+    ($($name:ident: $block:literal + $offset:literal;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`: the address of a constant of Fortran, with which arguments are compared.")]
+            // SAFETY: as above.
+            #[unsafe(no_mangle)]
+            pub static mut $name: *mut c_void = core::ptr::null_mut();
+        )*
+
+        /// `mpirinitf_`: finds the constants of Fortran, which lie in common blocks of the program or of the library for Fortran.
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn mpirinitf_() {
+            $(if let Some(block) = common_block($block) {
+                // SAFETY: a variable of this library, which no other thread uses while the library for Fortran is initialised.
+                unsafe { $name = block.wrapping_byte_add($offset) };
+            })*
+            if let Some((one, many)) = common_block(c"mpipriv1_").zip(common_block(c"mpipriv2_")) {
+                // SAFETY: as above.
+                unsafe {
+                    crate::variables::MPI_F_STATUS_IGNORE = one.wrapping_byte_add(8).cast();
+                    crate::variables::MPI_F_STATUSES_IGNORE = many.cast();
+                }
+            }
+        }
+    };
+}
+addresses! {
+    MPIR_F_MPI_BOTTOM: c"mpipriv1_" + 0;
+    MPIR_F_MPI_IN_PLACE: c"mpipriv1_" + 4;
+    MPI_F_ERRCODES_IGNORE: c"mpipriv2_" + 20;
+    MPI_F_ARGVS_NULL: c"mpiprivc_" + 0;
+    MPIR_F_MPI_UNWEIGHTED: c"mpifcmb5_" + 0;
+    MPIR_F_MPI_WEIGHTS_EMPTY: c"mpifcmb9_" + 0;
+    MPIR_F_MPI_BUFFER_AUTOMATIC: c"mpifcmba_" + 0;
+}
+
+/// The common block with a name, if the program or a library has it.
+fn common_block(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name is a string.
+    let block = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!block.is_null()).then_some(block)
+}
+
+/// `impi_malloc`: memory of the library for Fortran.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub extern "C" fn impi_malloc(bytes: usize) -> *mut c_void {
+    // SAFETY: always permitted.
+    unsafe { libc::malloc(bytes) }
+}
+
+/// `impi_realloc`, as `realloc`.
+///
+/// # Safety
+/// The memory is of [`impi_malloc`], or null.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn impi_realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
+    // SAFETY: as the caller says.
+    unsafe { libc::realloc(memory, bytes) }
+}
+
+/// `impi_free`, as `free`.
+///
+/// # Safety
+/// The memory is of [`impi_malloc`], or null.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn impi_free(memory: *mut c_void) {
+    // SAFETY: as the caller says.
+    unsafe { libc::free(memory) }
+}
+
+/// `MPIR_Err_create_code`: the class of an error that the library for Fortran has found is its code.
+// SAFETY: as above. Callers pass more arguments, which are not looked at.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIR_Err_create_code(
+    _last: c_int,
+    _fatal: c_int,
+    _function: *const c_char,
+    _line: c_int,
+    class: c_int,
+) -> c_int {
+    class
+}
+
+/// `MPIR_Err_return_comm`: the call returns the code; no handler is called, as the communicator is an object of Intel MPI's.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIR_Err_return_comm(_comm: *mut c_void, _function: *const c_char, code: c_int) -> c_int {
+    code
+}
+
+/// `MPIX_Query_cuda_support`: no memory of accelerators is known.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Query_cuda_support() -> c_int {
+    0
+}
+
+/// `MPIX_Query_ze_support`, as [`MPIX_Query_cuda_support`].
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Query_ze_support() -> c_int {
+    0
+}
