@@ -35,7 +35,7 @@ pub use engine::Engine;
 pub use error::Error;
 pub use membership::Connection;
 pub use p2p::completions::Completions;
-pub use p2p::follow_ups::{FollowUp, Submit};
+pub use p2p::follow_ups::{FollowUp, PassWork, Submit};
 pub use p2p::pending::{Completion, NotStarted, Pending, Started};
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 pub use survivors::{FailureHook, FailureKind};

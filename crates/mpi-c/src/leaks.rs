@@ -55,7 +55,7 @@ impl UnderWay {
 /// # Errors
 /// In a forked child.
 pub fn tell(world: &World, before: UnderWay) -> Result<()> {
-    wait::sweep()?;
+    wait::sweep(usize::MAX)?;
     let engine = world.engine();
     let still = before.still()?;
     if !still.is_empty() {

@@ -5,6 +5,7 @@
 //! §3.7.3). Sends that have left at once share one handle, receives from `MPI_PROC_NULL` another one, and a deferred receive stands
 //! in a slot of a ring (`deferred_recv.rs`).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use canele_engine::Completions;
@@ -61,7 +62,7 @@ pub struct Requests {
     rows: Vec<Row>,
     free: Vec<u32>,
     /// Freed while under way; they end by themselves.
-    orphans: Vec<Request>,
+    orphans: VecDeque<Request>,
 }
 
 struct Row {
@@ -262,12 +263,13 @@ impl Requests {
 
     /// Lets a request that was given up end by itself.
     pub fn orphan(&mut self, request: Request) {
-        self.orphans.push(request);
+        self.orphans.push_back(request);
     }
 
-    /// Those that were given up, to be looked after.
-    pub fn take_orphans(&mut self) -> Vec<Request> {
-        std::mem::take(&mut self.orphans)
+    /// The first of those that were given up, at most as many, to be looked after; what is under way still comes back behind the others.
+    pub fn take_orphans(&mut self, most: usize) -> Vec<Request> {
+        let n = most.min(self.orphans.len());
+        self.orphans.drain(..n).collect()
     }
 
     /// The operations that have begun and not ended, which need the program's memory, as far as the engine knows them. No receive

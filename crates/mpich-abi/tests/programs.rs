@@ -85,7 +85,9 @@ const ASKED_BY_INTEL: [&str; 35] = [
 #[test]
 fn the_names_that_intels_libraries_ask_for_are_there() {
     let names: String = ASKED_BY_INTEL.iter().map(|name| format!("    \"{name}\",\n")).collect();
-    let text = format!("#define _GNU_SOURCE\n#include <dlfcn.h>\nstatic const char *const names[] = {{\n{names}}};\n{LOOK}");
+    let text = format!(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\nstatic const char *const names[] = {{\n{names}}};\n{LOOK}"
+    );
     let source = support::library().join("intel.c");
     std::fs::write(&source, text).expect("the folder can be written to");
     let output = run(None, &compiled("intel", &[source]), &[]);

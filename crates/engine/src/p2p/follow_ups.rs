@@ -1,5 +1,5 @@
-//! Work of a layer above that is done under the engine's lock: operations that belong together, and what follows an operation as soon as it
-//! has ended, by whichever thread makes progress.
+//! Work of a layer above that is done under the engine's lock: operations that belong together, what follows an operation as soon as it
+//! has ended, by whichever thread makes progress, and what the next pass does.
 //!
 //! A layer that keeps a state of its own takes the engine's lock first, then its own: [`Engine::submit_with`] calls it with the engine's
 //! lock held, and so does what follows an operation. Neither may call the engine otherwise.
@@ -37,9 +37,19 @@ impl Submit<'_> {
     }
 }
 
-/// What follows operations that are under way.
+/// What follows operations that are under way, and what the next pass does.
 #[derive(Default)]
-pub(crate) struct FollowUps(Vec<(RequestId, Box<dyn FollowUp>)>);
+pub(crate) struct FollowUps(Vec<Work>);
+
+/// Submits operations in the next pass.
+pub type PassWork = Box<dyn FnOnce(&mut Submit<'_>) + Send>;
+
+enum Work {
+    /// An operation has ended.
+    Behind(RequestId, Box<dyn FollowUp>),
+    /// There is a pass; taken by it.
+    InPass(Option<PassWork>),
+}
 
 impl FollowUps {
     /// Whether there are any.
@@ -53,7 +63,17 @@ impl FollowUps {
     #[inline(never)]
     pub fn call(&mut self, progress: &mut Progress) -> bool {
         let mut called = false;
-        self.0.retain_mut(|(request, follow_up)| {
+        self.0.retain_mut(|work| {
+            let (request, follow_up) = match work {
+                Work::Behind(request, follow_up) => (request, follow_up),
+                Work::InPass(work) => {
+                    called = true;
+                    if let Some(work) = work.take() {
+                        work(&mut Submit { progress: &mut *progress });
+                    }
+                    return false;
+                }
+            };
             let Some(outcome) = progress.proto.take(*request) else { return true };
             called = true;
             let next = follow_up.ended(outcome.into(), &mut Submit { progress: &mut *progress });
@@ -87,7 +107,19 @@ impl Engine {
         let mut core = self.lock_to_submit()?;
         let Core { progress, follow_ups, .. } = &mut *core;
         let request = start(&mut Submit { progress }).request();
-        follow_ups.0.extend(request.map(|request| (request, follow_up)));
+        follow_ups.0.extend(request.map(|request| Work::Behind(request, follow_up)));
+        Ok(())
+    }
+
+    /// Has work done in the next pass of any thread. The ranks that it names are ranks of the job.
+    ///
+    /// # Errors
+    /// As [`Engine::submit_with`].
+    pub fn do_in_next_pass(&self, work: PassWork) -> Result<(), Error> {
+        let mut core = self.lock_to_submit()?;
+        core.follow_ups.0.push(Work::InPass(Some(work)));
+        core.progress.waiters.wake_all();
+        self.wake_progress_owner(&core);
         Ok(())
     }
 }

@@ -215,6 +215,55 @@ static void empty(void)
     OK(MPI_Request_free(&requests[1]));
 }
 
+/* Messages that this rank has sent, by the library's own counters. */
+static unsigned long messages(void)
+{
+    static const char *const names[] = {"short_sent", "eager_sent", "local_sent"};
+    static MPI_T_pvar_session session;
+    static MPI_T_pvar_handle handles[3];
+    unsigned long value, sum = 0;
+    int level, index, count;
+    for (int n = 0; n < 3; n++) {
+        if (n == 0 && session == MPI_T_PVAR_SESSION_NULL) {
+            CHECK(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &level) == MPI_SUCCESS);
+            CHECK(MPI_T_pvar_session_create(&session) == MPI_SUCCESS);
+        }
+        if (handles[n] == MPI_T_PVAR_HANDLE_NULL) {
+            CHECK(MPI_T_pvar_get_index(names[n], MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS);
+            CHECK(MPI_T_pvar_handle_alloc(session, index, NULL, &handles[n], &count) == MPI_SUCCESS);
+            CHECK(MPI_T_pvar_start(session, handles[n]) == MPI_SUCCESS);
+        }
+        CHECK(MPI_T_pvar_read(session, handles[n], &value) == MPI_SUCCESS);
+        sum += value;
+    }
+    return sum;
+}
+
+/* Many small partitions that are ready together are few messages. */
+static void together(void)
+{
+    enum { MANY = 512 };
+    static double from[MANY], into[MANY];
+    MPI_Request requests[2];
+    OK(MPI_Psend_init(from, MANY, 1, MPI_DOUBLE, right, 14, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
+    OK(MPI_Precv_init(into, MANY, 1, MPI_DOUBLE, left, 14, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MANY; i++)
+            from[i] = 1000 * round + rank + i, into[i] = -1;
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Startall(2, requests));
+        unsigned long before = messages();
+        for (int part = MANY - 1; part >= 0; part--)
+            OK(MPI_Pready(part, requests[0]));
+        OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        CHECK(messages() - before < MANY / 16);
+        for (int i = 0; i < MANY; i++)
+            CHECK(into[i] == 1000 * round + left + i);
+    }
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+}
+
 /* No process, no partitions, and ends that differ. */
 static void odd(void)
 {
@@ -257,6 +306,7 @@ int main(int argc, char **argv)
     many();
     early();
     empty();
+    together();
     odd();
     MPI_Finalize();
     return result();

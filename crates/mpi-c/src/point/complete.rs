@@ -290,7 +290,7 @@ pub fn request_free(request: Out<MPI_Request>) -> CallResult {
         }
     }
     request.set(MPI_REQUEST_NULL, "request")?;
-    Ok(wait::sweep()?)
+    Ok(wait::sweep(wait::ORPHANS_PER_CALL)?)
 }
 
 /// The handles of an array.

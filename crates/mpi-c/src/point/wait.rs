@@ -280,12 +280,15 @@ pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Go
     Ok(taken)
 }
 
-/// Looks after requests that were given up.
+/// Requests given up that one call looks after: what it costs does not depend on how many there are.
+pub(super) const ORPHANS_PER_CALL: usize = 4;
+
+/// Looks after requests that were given up, at most as many; each has its turn.
 ///
 /// # Errors
 /// In a forked child.
-pub fn sweep() -> Result<()> {
-    let orphans = requests()?.take_orphans();
+pub fn sweep(most: usize) -> Result<()> {
+    let orphans = requests()?.take_orphans(most);
     if orphans.is_empty() {
         return Ok(());
     }

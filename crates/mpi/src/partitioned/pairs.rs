@@ -66,7 +66,7 @@ impl Pairs {
         let mut table = self.table();
         let next = table.next.entry(to).or_default();
         let division = Division { first: *next, parts, bytes };
-        *next = next.wrapping_add(parts as u32) & DATA_BITS;
+        *next = next.wrapping_add(division.tags()) & DATA_BITS;
         drop(table);
         let mut memory = Owned::new(note(tag, division).to_vec());
         let buffer = memory.lend_out();
@@ -191,5 +191,18 @@ mod tests {
         let division = Division { first: DATA_BITS - 1, parts: 4, bytes: 8 };
         let tags: Vec<u32> = (0..4).map(|part| division.tag(part).0).collect();
         assert_eq!(tags, [0xbfff_fffe, 0xbfff_ffff, 0x8000_0000, 0x8000_0001]);
+    }
+
+    #[test]
+    fn small_partitions_travel_in_groups_of_neighbours() {
+        let small = Division { first: 5, parts: 1000, bytes: 8 };
+        assert_eq!((small.group_len(), small.groups(), small.group(1)), (512, 2, 512..1000));
+        assert_eq!((small.group_tag(1), small.tags()), (small.tag(1001), 1002));
+        for alone in [Division { bytes: 513, ..small }, Division { bytes: 0, ..small }] {
+            assert_eq!((alone.group_len(), alone.group(3), alone.tags()), (1, 3..4, 1000));
+            assert_eq!(alone.group_tag(3), alone.tag(3));
+        }
+        let few = Division { parts: 3, bytes: 512, ..small };
+        assert_eq!((few.groups(), few.group(0), few.tags()), (1, 0..3, 4));
     }
 }

@@ -1,5 +1,6 @@
 //! The receiver of a partitioned message.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_engine::{Buffer, Completion, Engine, FlowId, Pending, Rank, Submit, Tag, Want};
@@ -44,6 +45,8 @@ struct State {
     /// Which partitions of the sender have arrived, since the operation was started.
     arrived: Vec<bool>,
     under_way: Vec<Arriving>,
+    /// Groups that the sender has split, whose partitions have no receives yet.
+    split: Vec<Range<usize>>,
     failed: Option<Box<Error>>,
     /// Why the sender will never be known.
     lost: Option<Box<Error>>,
@@ -57,10 +60,10 @@ enum Memory {
     Gaps(RawMut),
 }
 
-/// A partition of the sender that is to come.
+/// Partitions of the sender that are to come together.
 struct Arriving {
     pending: Pending,
-    part: usize,
+    parts: Range<usize>,
     /// Where it comes to if not to its place.
     aside: Option<Owned<u8>>,
 }
@@ -80,9 +83,16 @@ impl Comm {
         let bytes = of.total_bytes(count)?;
         let memory =
             if of.is_contiguous() { Memory::Contiguous(Divided::of(raw)) } else { Memory::Gaps(raw) };
-        let (arrived, under_way) = (Vec::new(), Vec::new());
-        let state =
-            State { memory, division: None, is_active: false, arrived, under_way, failed: None, lost: None };
+        let state = State {
+            memory,
+            division: None,
+            is_active: false,
+            arrived: Vec::new(),
+            under_way: Vec::new(),
+            split: Vec::new(),
+            failed: None,
+            lost: None,
+        };
         let flow = self.collectives();
         let inbound = Arc::new(Inbound {
             from: (from.map_or(Rank(0), |(rank, _)| rank), flow),
@@ -133,6 +143,7 @@ impl Inbound {
         let Some(division) = state.division else { return };
         let Division { parts, bytes, .. } = division;
         state.arrived.clear();
+        state.split.clear();
         if state.lost.is_some() {
             state.failed.clone_from(&state.lost);
             return;
@@ -153,43 +164,78 @@ impl Inbound {
             return;
         }
         state.arrived.resize(parts, false);
-        for part in 0..parts {
-            let (buffer, aside) = state.memory.lend(part, bytes);
-            let want = Want { source: Some(self.from.0), tag: Some(division.tag(part)) };
-            let pending = submit.irecv(self.from.1, want, buffer);
-            state.under_way.push(Arriving { pending, part, aside });
+        for group in 0..division.groups() {
+            let parts = division.group(group);
+            self.post_one(state, (parts, bytes), division.group_tag(group), submit);
         }
     }
 
-    /// A partition of the sender has come.
+    /// Posts the receive of partitions that come together.
+    fn post_one(
+        &self,
+        state: &mut State,
+        (parts, bytes): (Range<usize>, usize),
+        tag: Tag,
+        submit: &mut Submit<'_>,
+    ) {
+        let (buffer, aside) = state.memory.lend(parts.start * bytes..parts.end * bytes);
+        let want = Want { source: Some(self.from.0), tag: Some(tag) };
+        let pending = submit.irecv(self.from.1, want, buffer);
+        state.under_way.push(Arriving { pending, parts, aside });
+    }
+
+    /// Posts the receives of the partitions of groups that were split.
+    fn post_split(&self, submit: &mut Submit<'_>) {
+        let mut state = self.state();
+        let Some(division) = state.division else { return };
+        while let Some(group) = state.split.pop() {
+            for part in group {
+                self.post_one(&mut state, (part..part + 1, division.bytes), division.tag(part), submit);
+            }
+        }
+    }
+
+    fn any_split(&self) -> bool {
+        !self.state().split.is_empty()
+    }
+
+    /// Partitions of the sender have come, or the news that they come one by one.
     fn arrive(&self, state: &mut State, at: usize, ended: Completion) {
-        let Arriving { part, aside, .. } = state.under_way.swap_remove(at);
+        let Arriving { parts, aside, .. } = state.under_way.swap_remove(at);
         let bytes = state.division.map_or(0, |division| division.bytes);
+        let is_split = parts.len() > 1 && matches!(ended.result, Ok(of) if of.bytes == 0);
         match (&mut state.memory, aside, ended.buffer) {
             (Memory::Contiguous(memory), _, Buffer::In(buffer)) => memory.take_back_mut(buffer),
             (Memory::Gaps(raw), Some(mut aside), Buffer::In(buffer)) => {
                 aside.take_back_in(buffer);
-                self.of.unpack(raw, self.count, part * bytes, aside.bytes());
+                if !is_split {
+                    self.of.unpack(raw, self.count, parts.start * bytes, aside.bytes());
+                }
             }
             _ => {}
         }
         match ended.result {
-            Ok(_) => state.arrived[part] = true,
+            Ok(_) if is_split => state.split.push(parts),
+            Ok(of) if of.bytes == parts.len() * bytes => state.arrived[parts].fill(true),
+            Ok(of) => {
+                let text = format!("{} bytes have come for {} partitions of {bytes}", of.bytes, parts.len());
+                state.failed.get_or_insert(Error::new(Class::Internal, text));
+            }
             Err(error) => drop(state.failed.get_or_insert(error.into())),
         }
     }
 
     fn is_complete(state: &State) -> bool {
-        state.is_active && state.division.is_some() && state.under_way.is_empty()
+        state.is_active && state.division.is_some() && state.under_way.is_empty() && state.split.is_empty()
     }
 }
 
 impl Memory {
-    fn lend(&mut self, part: usize, bytes: usize) -> (InBuffer, Option<Owned<u8>>) {
+    fn lend(&mut self, bytes: Range<usize>) -> (InBuffer, Option<Owned<u8>>) {
         match self {
-            Self::Contiguous(memory) => (memory.lend_mut(part * bytes..(part + 1) * bytes), None),
+            Self::Contiguous(memory) => (memory.lend_mut(bytes), None),
             Self::Gaps(_) => {
-                let mut aside = Owned::new(vec![0; bytes]);
+                let mut aside = Owned::new(vec![0; bytes.len()]);
                 (aside.lend_in(), Some(aside))
             }
         }
@@ -237,14 +283,23 @@ impl Receiving {
 
     /// Takes the ends of all partitions that have come.
     fn look(&self, engine: &Engine) -> Result<()> {
-        Ok(engine.completions(|completions| {
+        engine.completions(|completions| {
             let mut state = self.inbound.state();
             for at in (0..state.under_way.len()).rev() {
                 if let Some(ended) = completions.take(state.under_way[at].pending) {
                     self.inbound.arrive(&mut state, at, ended);
                 }
             }
-        })?)
+        })?;
+        self.post_split()
+    }
+
+    /// Posts the receives that follow from groups that were split, if there are any.
+    fn post_split(&self) -> Result<()> {
+        if self.inbound.any_split() {
+            self.comm.engine().submit_with(|submit| self.inbound.post_split(submit))?;
+        }
+        Ok(())
     }
 }
 
@@ -279,6 +334,12 @@ impl Foreign for Receiving {
         let mut state = self.inbound.state();
         if let Some(at) = state.under_way.iter().rposition(|arriving| arriving.pending == pending) {
             self.inbound.arrive(&mut state, at, ended);
+        }
+        drop(state);
+        if let Err(error) = self.post_split() {
+            let mut state = self.inbound.state();
+            state.split.clear();
+            state.failed.get_or_insert(error);
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use canele_engine::{Completion, Envelope, Pending, Rank, Submit};
+use canele_engine::{Completion, Envelope, FlowId, Pending, Rank, Submit};
+use canele_mem::buffer::OutBuffer;
 use canele_sys::atomic::{AtomicU32, Ordering};
 
 use super::{Division, MOST_PARTS, Partitioned};
@@ -16,23 +17,59 @@ use crate::{Class, Error, Result, fail};
 /// A send whose partitions are made ready one by one.
 pub struct Sending {
     comm: Arc<Comm>,
-    /// To whom, and with which tags; none to no process.
-    to: Option<(Rank, Division)>,
+    outbound: Arc<Outbound>,
+}
+
+/// What its partitions go by. It holds no communicator, so it may be dropped with the engine's lock held.
+struct Outbound {
+    /// To whom and on which flow; none to no process.
+    to: Option<(Rank, FlowId)>,
+    division: Division,
     /// Elements of each partition.
     each: usize,
     elements: Elements,
     state: Mutex<State>,
-    /// Counts the partitions that were made ready.
+    /// Counts what may let a wait go on that looks for nothing of the engine.
     steps: AtomicU32,
 }
 
 struct State {
     is_active: bool,
-    ready: Vec<bool>,
-    /// Partitions that are not ready.
-    left: usize,
+    parts: Vec<PartState>,
+    groups: Vec<Group>,
+    /// Partitions that were not sent.
+    unsent: usize,
+    /// The next pass splits the groups of which a part is ready.
+    splits_in_next_pass: bool,
     under_way: Vec<Pending>,
     failed: Option<Box<Error>>,
+}
+
+/// How far a partition is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PartState {
+    NotReady,
+    Ready,
+    Sent,
+}
+
+/// How far a group is.
+#[derive(Clone, Copy)]
+struct Group {
+    /// Its partitions that are not ready.
+    left: usize,
+    /// Its partitions travel one by one.
+    is_split: bool,
+}
+
+/// What is to be done for a partition that is ready.
+enum Marked {
+    /// Its group is sent, or what is ready of it.
+    Sends(usize),
+    /// It waits for the others of its group, until the next pass.
+    SplitsInNextPass,
+    /// It waits, as others do.
+    Waits,
 }
 
 impl Comm {
@@ -51,37 +88,59 @@ impl Comm {
         }
         let each = elements.count.checked_div(parts).unwrap_or(0);
         let bytes = elements.of.total_bytes(each)?;
-        let announce = |to: Target| -> Result<(Rank, Division)> {
-            let note = (to.rank, self.collectives(), to.tag);
-            Ok((to.rank, self.partitioned.announce(self.engine(), note, (parts, bytes))?))
+        let flow = self.collectives();
+        let division = match to {
+            Some(to) => self.partitioned.announce(self.engine(), (to.rank, flow, to.tag), (parts, bytes))?,
+            None => Division { first: 0, parts, bytes },
         };
-        let to = to.map(announce).transpose()?;
-        let ready = vec![false; parts];
-        let state = State { is_active: false, ready, left: parts, under_way: Vec::new(), failed: None };
-        let (state, steps) = (Mutex::new(state), AtomicU32::new(0));
-        let sending = Arc::new(Sending { comm: self.clone(), to, each, elements, state, steps });
+        let outbound = Arc::new(Outbound {
+            to: to.map(|to| (to.rank, flow)),
+            division,
+            each,
+            elements,
+            state: Mutex::new(State::new(division)),
+            steps: AtomicU32::new(0),
+        });
+        let sending = Arc::new(Sending { comm: self.clone(), outbound });
         Ok(Request::persistent(Some(self.clone()), Box::new(Start(sending))))
     }
 }
 
-impl Sending {
+impl State {
+    fn new(division: Division) -> Self {
+        let group = Group { left: 0, is_split: false };
+        Self {
+            is_active: false,
+            parts: vec![PartState::NotReady; division.parts],
+            groups: vec![group; division.groups()],
+            unsent: division.parts,
+            splits_in_next_pass: false,
+            under_way: Vec::new(),
+            failed: None,
+        }
+    }
+
+    fn start(&mut self, division: Division) {
+        self.parts.fill(PartState::NotReady);
+        for (n, group) in self.groups.iter_mut().enumerate() {
+            *group = Group { left: division.group(n).len(), is_split: false };
+        }
+        self.unsent = division.parts;
+        (self.is_active, self.failed) = (true, None);
+    }
+}
+
+impl Outbound {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A partition may be sent, and is.
-    ///
-    /// # Errors
-    /// There is no such partition, it was ready already, or the operation is not started.
-    pub fn ready(&self, part: usize) -> Result<()> {
-        let engine = self.comm.engine();
-        engine.submit_with(|submit| self.send(part, submit))??;
+    fn stepped(&self) {
         // Release: pairs with `program_steps`.
         self.steps.fetch_add(1, Ordering::Release);
-        Ok(engine.notify_waiters()?)
     }
 
-    fn send(&self, part: usize, submit: &mut Submit<'_>) -> Result<()> {
+    fn mark_ready(&self, part: usize) -> Result<Marked> {
         let mut state = self.state();
         if !state.is_active {
             fail!(
@@ -89,34 +148,122 @@ impl Sending {
                 "partition {part} is marked ready, but the operation is not active: start it first"
             );
         }
-        match state.ready.get_mut(part) {
-            Some(ready) if !*ready => *ready = true,
+        match state.parts.get_mut(part) {
+            Some(part) if *part == PartState::NotReady => *part = PartState::Ready,
             Some(_) => fail!(Argument, "partition {part} was marked ready before"),
             None => {
-                let last = state.ready.len().saturating_sub(1);
+                let last = state.parts.len().saturating_sub(1);
                 fail!(Argument, "partition is {part}: it must be from 0 to {last}")
             }
         }
-        state.left -= 1;
-        if let Some((rank, division)) = self.to {
-            let Elements { raw, of, .. } = &self.elements;
-            let by = (part * self.each).cast_signed() * of.extent();
-            let buffer = self.comm.lend(Data { raw: raw.moved(by), count: self.each, of });
-            let envelope = Envelope::new(rank, self.comm.collectives(), division.tag(part));
-            state.under_way.push(submit.isend(envelope, buffer));
+        let n = part / self.division.group_len();
+        let group = &mut state.groups[n];
+        group.left -= 1;
+        if group.left == 0 || group.is_split {
+            return Ok(Marked::Sends(n));
         }
-        Ok(())
+        let is_planned = std::mem::replace(&mut state.splits_in_next_pass, true);
+        Ok(if is_planned { Marked::Waits } else { Marked::SplitsInNextPass })
+    }
+
+    /// Sends a group whose partitions are all ready, or what is ready of one that was split. Another thread may have done it.
+    fn send_group(&self, n: usize, submit: &mut Submit<'_>, lend: impl Fn(Data<'_>) -> OutBuffer) {
+        let (mut state, group) = (self.state(), self.division.group(n));
+        if state.groups[n].is_split {
+            return self.send_ready(n, &mut state, submit);
+        }
+        if state.groups[n].left > 0 || state.parts[group.start] != PartState::Ready {
+            return;
+        }
+        state.parts[group.clone()].fill(PartState::Sent);
+        state.unsent -= group.len();
+        let Some((rank, flow)) = self.to else { return };
+        let envelope = Envelope::new(rank, flow, self.division.group_tag(n));
+        state.under_way.push(submit.isend(envelope, lend(self.data(group.start, group.len()))));
+    }
+
+    /// Sends the partitions of a split group that are ready, one by one.
+    fn send_ready(&self, n: usize, state: &mut State, submit: &mut Submit<'_>) {
+        for part in self.division.group(n) {
+            if state.parts[part] != PartState::Ready {
+                continue;
+            }
+            state.parts[part] = PartState::Sent;
+            state.unsent -= 1;
+            if let Some((rank, flow)) = self.to {
+                let envelope = Envelope::new(rank, flow, self.division.tag(part));
+                state.under_way.push(submit.isend(envelope, lend_small(self.data(part, 1))));
+            }
+        }
+    }
+
+    /// Splits the groups of which a part is ready: the receiver may wait for it.
+    fn split(&self, submit: &mut Submit<'_>) {
+        let mut state = self.state();
+        state.splits_in_next_pass = false;
+        if !state.is_active {
+            return;
+        }
+        for n in 0..state.groups.len() {
+            let (Group { left, is_split }, group) = (state.groups[n], self.division.group(n));
+            if is_split || left == 0 || left == group.len() {
+                continue;
+            }
+            state.groups[n].is_split = true;
+            if let Some((rank, flow)) = self.to {
+                let envelope = Envelope::new(rank, flow, self.division.group_tag(n));
+                state.under_way.push(submit.isend(envelope, lend_small(self.data(group.start, 0))));
+            }
+            self.send_ready(n, &mut state, submit);
+        }
+        drop(state);
+        self.stepped();
+    }
+
+    /// The elements of as many partitions.
+    fn data(&self, first: usize, parts: usize) -> Data<'_> {
+        let Elements { raw, of, .. } = &self.elements;
+        let by = (first * self.each).cast_signed() * of.extent();
+        Data { raw: raw.moved(by), count: parts * self.each, of }
+    }
+}
+
+/// Lends elements that are so few that it does not matter where they lie.
+fn lend_small(data: Data<'_>) -> OutBuffer {
+    data.of.lend(data.raw, data.count)
+}
+
+impl Sending {
+    /// A partition may be sent, and is, at the latest in the next pass.
+    ///
+    /// # Errors
+    /// There is no such partition, it was ready already, or the operation is not started.
+    pub fn ready(&self, part: usize) -> Result<()> {
+        let (engine, outbound) = (self.comm.engine(), &self.outbound);
+        match outbound.mark_ready(part)? {
+            Marked::Waits => Ok(()),
+            Marked::SplitsInNextPass => {
+                let outbound = outbound.clone();
+                Ok(engine.do_in_next_pass(Box::new(move |submit| outbound.split(submit)))?)
+            }
+            Marked::Sends(group) => {
+                engine
+                    .submit_with(|submit| outbound.send_group(group, submit, |data| self.comm.lend(data)))?;
+                outbound.stepped();
+                Ok(engine.notify_waiters()?)
+            }
+        }
     }
 }
 
 impl Foreign for Sending {
     fn is_complete(&self) -> bool {
-        let state = self.state();
-        state.is_active && state.left == 0 && state.under_way.is_empty()
+        let state = self.outbound.state();
+        state.is_active && state.unsent == 0 && state.under_way.is_empty()
     }
 
     fn status(&self) -> Result<Status> {
-        self.state().failed.clone().map_or(Ok(Status::EMPTY), Err)
+        self.outbound.state().failed.clone().map_or(Ok(Status::EMPTY), Err)
     }
 
     fn cancel(&self) -> Result<()> {
@@ -124,16 +271,16 @@ impl Foreign for Sending {
     }
 
     fn release(&self) -> Result<()> {
-        self.state().is_active = false;
+        self.outbound.state().is_active = false;
         Ok(())
     }
 
     fn pending(&self) -> Option<Pending> {
-        self.state().under_way.last().copied()
+        self.outbound.state().under_way.last().copied()
     }
 
     fn step(&self, pending: Pending, ended: Completion) {
-        let mut state = self.state();
+        let mut state = self.outbound.state();
         // The one that is waited for is the last.
         if let Some(at) = state.under_way.iter().rposition(|other| *other == pending) {
             state.under_way.swap_remove(at);
@@ -144,8 +291,8 @@ impl Foreign for Sending {
     }
 
     fn program_steps(&self) -> u32 {
-        // Acquire: pairs with `ready`.
-        self.steps.load(Ordering::Acquire)
+        // Acquire: pairs with `stepped`.
+        self.outbound.steps.load(Ordering::Acquire)
     }
 }
 
@@ -154,12 +301,9 @@ struct Start(Arc<Sending>);
 
 impl Again for Start {
     fn start(&mut self) -> Result<Request> {
-        let mut state = self.0.state();
-        state.ready.fill(false);
-        state.left = state.ready.len();
-        (state.is_active, state.failed) = (true, None);
-        drop(state);
-        Ok(Request::foreign(Some(self.0.comm.clone()), self.0.clone()))
+        let Sending { comm, outbound } = &*self.0;
+        outbound.state().start(outbound.division);
+        Ok(Request::foreign(Some(comm.clone()), self.0.clone()))
     }
 
     fn name(&self) -> &'static str {
