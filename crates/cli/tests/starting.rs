@@ -46,9 +46,9 @@ fn signals_that_the_parent_blocks_or_ignores_are_no_matter() {
 #[test]
 fn with_too_few_descriptors_the_job_ends_with_one_text() {
     let mut has_failed = false;
-    for open in 36..=58 {
-        let ended = run_within(&["files", &open.to_string(), "64"]);
-        assert_ran_or_said(&ended, &format!("{open} of 64 open"));
+    for open in 100..=122 {
+        let ended = run_within(&["files", &open.to_string(), "128"]);
+        assert_ran_or_said(&ended, &format!("{open} of 128 open"));
         has_failed |= ended.error.contains("cannot start true as rank 0");
     }
     assert!(has_failed, "nothing was tried");
@@ -84,7 +84,7 @@ fn a_system_call_that_is_denied_hangs_no_launcher() {
 
 #[test]
 fn calls_that_the_launcher_waits_by_are_named_where_they_are_denied() {
-    for name in ["epoll_pwait", "ppoll"] {
+    for name in ["epoll_pwait", "ppoll", "wait4"] {
         let ended = run_within(&["deny", name, "EPERM"]);
         assert_eq!(ended.code(), Some(1), "{}", ended.error);
         assert!(

@@ -12,8 +12,10 @@ use std::time::Duration;
 use canele_control::{Socket, send_until_taken};
 use canele_sys::signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, getrlimit, kill_process, set_child_subreaper, setrlimit,
+    Pid, Resource, Rlimit, Signal, WaitOptions, getpid, getrlimit, kill_process, set_child_subreaper,
+    setrlimit, waitpid,
 };
 
 use super::descendants;
@@ -49,6 +51,7 @@ impl SupervisorHandle {
         set_child_subreaper(Some(rustix::process::getpid()))?;
         let limit = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+        check_waits()?;
         let (socket, its) = Socket::pair()?;
         let mut command = Command::new("/proc/self/exe");
         command
@@ -60,8 +63,7 @@ impl SupervisorHandle {
             .stdout(Stdio::null())
             // Out of reach of the terminal's signals: the launcher forwards them.
             .process_group(0);
-        signals::give_back_inherited(&mut command);
-        let process = command.spawn().map_err(refused(
+        let process = signals::with_inherited(|| command.spawn()).map_err(refused(
             "executing /proc/self/exe",
             "to start the process that holds the ranks",
             "mount /proc, and let the user start another process",
@@ -122,6 +124,16 @@ impl SupervisorHandle {
     /// Collects it after its last message.
     pub fn collect(&mut self) {
         let _ = self.process.wait();
+    }
+}
+
+/// Whether the system tells of the ends of children; of this process's own none is taken.
+fn check_waits() -> io::Result<()> {
+    match waitpid(Some(getpid()), WaitOptions::NOHANG) {
+        Ok(_) | Err(Errno::CHILD | Errno::INTR) => Ok(()),
+        Err(errno) => {
+            Err(refused("wait4", "to learn of the ends of ranks", "let the sandbox allow it")(errno))
+        }
     }
 }
 

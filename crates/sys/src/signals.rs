@@ -4,8 +4,6 @@
 //! files shall not decide whether a launcher learns of the end of a rank. Installs no handler.
 
 use std::mem::MaybeUninit;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -31,21 +29,24 @@ static INHERITED: OnceLock<Inherited> = OnceLock::new();
 pub fn set_aside_inherited() {
     INHERITED.get_or_init(|| {
         let ignored = OWN.map(|(signal, _)| is_ignored(signal));
-        for (signal, action) in OWN {
-            // SAFETY: no handler is installed, and the number is valid.
-            unsafe { libc::signal(signal, action) };
-        }
-        let mut mask = MaybeUninit::uninit();
-        // SAFETY: both sets are memory of this function; `sigemptyset` and a successful call write all of theirs.
-        let mask = unsafe {
-            let mut none = MaybeUninit::uninit();
-            libc::sigemptyset(none.as_mut_ptr());
-            libc::sigemptyset(mask.as_mut_ptr());
-            libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), mask.as_mut_ptr());
-            mask.assume_init()
-        };
-        Inherited { mask, ignored }
+        Inherited { mask: set_own(), ignored }
     });
+}
+
+/// Sets mask and signals as [`OWN`] says; gives the mask before.
+fn set_own() -> libc::sigset_t {
+    for (signal, action) in OWN {
+        // SAFETY: no handler is installed, and the number is valid.
+        unsafe { libc::signal(signal, action) };
+    }
+    let (mut none, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: both sets are memory of this function; `sigemptyset` and a successful call write all of theirs.
+    unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigemptyset(before.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), before.as_mut_ptr());
+        before.assume_init()
+    }
 }
 
 fn is_ignored(signal: libc::c_int) -> bool {
@@ -58,18 +59,18 @@ fn is_ignored(signal: libc::c_int) -> bool {
     now.sa_sigaction == libc::SIG_IGN
 }
 
-/// Makes `command` start its program with what [`set_aside_inherited`] has set aside.
-pub fn give_back_inherited(command: &mut Command) {
-    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls; it allocates nothing and touches no lock.
-    unsafe {
-        command.pre_exec(|| {
-            give_back_here();
-            Ok(())
-        });
+/// Calls `start` while the process has what [`set_aside_inherited`] has set aside, so that a program that it starts inherits that. Nothing has to
+/// be done in the new process, where the standard library needs more of the system for it.
+pub fn with_inherited<T>(start: impl FnOnce() -> T) -> T {
+    give_back_here();
+    let started = start();
+    if INHERITED.get().is_some() {
+        set_own();
     }
+    started
 }
 
-/// Gives back in a new process, before its program starts, what was set aside, if anything was. Allocates nothing.
+/// Gives back what was set aside, if anything was. Allocates nothing, so a new process may call it before its program starts.
 fn give_back_here() {
     let Some(inherited) = INHERITED.get() else { return };
     for ((signal, _), was_ignored) in OWN.into_iter().zip(inherited.ignored) {
@@ -103,6 +104,9 @@ pub fn ignore_terminal_stop() {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
     use super::*;
 
     /// The masks of blocked and ignored signals of a program that `prepare` was done for.
@@ -142,9 +146,11 @@ mod tests {
         let [blocked, ignored] = masks(|_| {});
         assert_eq!((blocked, ignored & bit(libc::SIGCHLD)), (0, 0));
         assert_ne!(ignored & bit(libc::SIGXFSZ), 0);
-        let [blocked, ignored] = masks(give_back_inherited);
+        let [blocked, ignored] = with_inherited(|| masks(|_| {}));
         assert_eq!(ignored & (bit(libc::SIGCHLD) | bit(libc::SIGXFSZ)), bit(libc::SIGCHLD));
         assert!([libc::SIGUSR1, libc::SIGTERM].iter().all(|signal| blocked & bit(*signal) != 0));
+        let [blocked_again, ignored_again] = masks(|_| {});
+        assert_eq!((blocked_again, ignored_again & bit(libc::SIGCHLD)), (0, 0), "only meanwhile");
         let preparation = crate::spawn::Preparation { keep: None, processors: None };
         let [blocked, ignored] = masks(|command| crate::spawn::prepare(command, preparation));
         let ending = ENDING.into_iter().fold(0, |mask, signal| mask | bit(signal));
