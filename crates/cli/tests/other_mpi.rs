@@ -1,4 +1,4 @@
-//! Programs that another MPI's wrapper has built: the launcher says why they are jobs of one rank, and nobody else is told so.
+//! Programs that another MPI's wrapper has built, or that load another MPI: they are refused or ended with one text, and nobody else is told so.
 
 mod support;
 
@@ -7,8 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::hosts::start_on;
 use support::installation::{Installation, is_there, printed};
-use support::{Ended, canele, ranks};
+use support::{Ended, canele, ranks, start_with};
 
 /// A folder of this test, removed when dropped, in which files are compiled.
 struct Folder(PathBuf);
@@ -60,29 +61,40 @@ fn says_nothing(ended: &Ended) {
     assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
 }
 
-#[test]
-fn ranks_of_another_mpi_are_told_which_one_it_is() {
-    for mpi in ["libmpi.so.40", "libmpich.so.10", "libmpi_abi.so.0"] {
-        let folder = Folder::new("other-mpi");
-        let program = program(&folder, mpi);
-        let ended = canele(&["run", "-n", "4", &program]);
-        assert_eq!(ended.code(), Some(0), "{}", ended.error);
-        let library = folder.0.join(mpi);
-        assert_eq!(ended.error.lines().count(), 1, "{}", ended.error);
-        assert!(ended.error.starts_with("canele: no rank has joined the job"), "{}", ended.error);
-        for part in [program.as_str(), library.to_str().unwrap(), "each of the 4", "mpicc"] {
-            assert!(ended.error.contains(part), "{part}: {}", ended.error);
-        }
+/// Asserts that no rank was started, with one text that has these parts.
+#[track_caller]
+fn is_refused(ended: &Ended, parts: &[&str]) {
+    assert_eq!((ended.code(), ended.out.as_str()), (Some(1), ""), "{}", ended.error);
+    assert_eq!(ended.error.lines().count(), 1, "{}", ended.error);
+    assert!(ended.error.starts_with("canele: cannot start "), "{}", ended.error);
+    for part in parts.iter().chain(&["--foreign allow"]) {
+        assert!(ended.error.contains(part), "{part}: {}", ended.error);
     }
 }
 
 #[test]
-fn a_job_that_fails_is_told_too_and_keeps_its_status() {
-    let folder = Folder::new("other-mpi-fails");
+fn a_program_of_another_mpi_is_not_started() {
+    for mpi in ["libmpi.so.40", "libmpich.so.10", "libmpi_abi.so.0"] {
+        let folder = Folder::new("other-mpi");
+        let program = program(&folder, mpi);
+        let library = folder.0.join(mpi);
+        let parts = [program.as_str(), library.to_str().unwrap(), "each of the 4", "mpicc"];
+        is_refused(&canele(&["run", "-n", "4", &program]), &parts);
+    }
+}
+
+#[test]
+fn one_program_of_several_and_those_on_other_hosts_are_looked_at_too() {
+    let folder = Folder::new("other-mpi-several");
     let program = program(&folder, "libmpi.so.40");
-    let ended = canele(&["run", "-n", "2", &program, "3"]);
-    assert_eq!(ended.code(), Some(3), "{}", ended.error);
-    assert_eq!(ended.error.matches("no rank has joined the job").count(), 1, "{}", ended.error);
+    is_refused(&canele(&["run", "-n", "1", "echo", "one", ":", "-n", "1", &program]), &["each of the 2"]);
+    let ended = start_on("plain", "h0:1,h1:1", &["--on-failure", "continue"], &[&program]).end();
+    is_refused(&ended, &["libmpi.so.40", "each of the 2"]);
+    // The interpreter of a script.
+    let script = folder.0.join("script");
+    fs::write(&script, format!("#!{program}\n")).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    is_refused(&canele(&["run", "-n", "2", script.to_str().unwrap()]), &["libmpi.so.40"]);
 }
 
 #[test]
@@ -92,9 +104,24 @@ fn programs_are_found_as_they_are_started() {
     let path = format!("PATH={}:{}", folder.0.display(), std::env::var("PATH").unwrap());
     for options in [&["--env", path.as_str()][..], &["--wd", folder.0.to_str().unwrap()]] {
         let name = if options[0] == "--wd" { "./program" } else { "program" };
-        let ended = canele(&[&["run", "-n", "2"], options, &[name]].concat());
-        assert!(ended.error.contains("no rank has joined the job"), "{options:?}: {}", ended.error);
+        is_refused(&canele(&[&["run", "-n", "2"], options, &[name]].concat()), &["libmpi.so.40"]);
     }
+}
+
+#[test]
+fn who_means_it_runs_such_programs_and_they_are_not_told_that_they_are_several() {
+    let folder = Folder::new("other-mpi-allowed");
+    let program = program(&folder, "libmpi.so.40");
+    says_nothing(&canele(&["run", "-n", "2", "--foreign", "allow", &program]));
+    says_nothing(&start_with(&["run", "-n", "2", &program], &[("CANELE_FOREIGN", "allow")], b"").end());
+    let print = "echo ${PMI_RANK-none} ${PMI_SIZE-none} ${OMPI_COMM_WORLD_SIZE-none}";
+    let ended = canele(&["run", "-n", "2", "--foreign", "allow", "sh", "-c", print]);
+    assert_eq!(ended.lines(), ["0 none none", "1 none none"], "{}", ended.error);
+    let ended = canele(&["run", "-n", "2", "sh", "-c", print]);
+    assert_eq!(ended.lines(), ["0 2 2", "1 2 2"], "{}", ended.error);
+    // A status of its own stays.
+    let ended = canele(&["run", "-n", "2", "--foreign", "allow", &program, "3"]);
+    assert_eq!(ended.code(), Some(3), "{}", ended.error);
 }
 
 #[test]
@@ -103,14 +130,52 @@ fn nobody_else_is_told() {
     // One rank is a job of one, whoever starts it.
     let other = program(&folder, "libmpi.so.40");
     says_nothing(&canele(&["run", "-n", "1", &other]));
-    // Programs without MPI: linked, scripts, linked to a library with a similar name.
-    says_nothing(&canele(&["run", "-n", "4", "hostname"]));
-    says_nothing(&canele(&["run", "-n", "2", "sh", "-c", &other]));
+    // Programs without MPI: linked, linked to a library with a similar name.
+    let ended = canele(&["run", "-n", "4", "hostname"]);
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
     folder.library("libmpifr.so.6", MPI, &[]);
     folder.library("libsolver.so", SOLVER, &["-l:libmpifr.so.6"]);
     says_nothing(&canele(&["run", "-n", "2", &folder.compile("similar", PROGRAM, &["-lsolver"])]));
     // A program of Canelé's own that joins.
     says_nothing(&ranks::succeeds(&["-n", "4"], &["exchange", "1"], &[]));
+}
+
+/// Loads the libraries that it is told, and waits for so many milliseconds, or for ever.
+const LOADER: &str = "#include <dlfcn.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+                      int main(int n, char **v) {\n\
+                      for (int i = 2; i < n; i++) if (!dlopen(v[i], RTLD_NOW)) return 9;\n\
+                      if (atoi(v[1]) == 0) for (;;) pause();\n\
+                      return usleep(atoi(v[1]) * 1000) != 0; }\n";
+
+#[test]
+fn a_job_is_ended_whose_ranks_have_loaded_another_mpi() {
+    let folder = Folder::new("other-mpi-loaded");
+    let library = folder.library("libmpi.so.40", MPI, &[]);
+    let loader = folder.compile("loader", LOADER, &["-ldl"]);
+    let below = format!("{loader} 0 {library}; true");
+    for command in [&[loader.as_str(), "0", &library][..], &["sh", "-c", &below]] {
+        let ended = canele(&[&["run", "-n", "2"], command].concat());
+        assert_eq!(ended.code(), Some(1), "{}", ended.error);
+        assert_eq!(ended.error.lines().count(), 1, "{}", ended.error);
+        for part in [loader.as_str(), &library, "each of the 2 ranks", "mpicc", "--foreign allow"] {
+            assert!(ended.error.contains(part), "{part}: {}", ended.error);
+        }
+    }
+    let ended = start_on("plain", "h0:1,h1:1", &[], &[&loader, "0", &library]).end();
+    assert_eq!((ended.code(), ended.error.lines().count()), (Some(1), 1), "{}", ended.error);
+}
+
+#[test]
+fn a_job_goes_on_whose_ranks_have_canelés_library_too_or_start_others_by_their_launcher() {
+    let folder = Folder::new("other-mpi-fine");
+    let library = folder.library("libmpi.so.40", MPI, &[]);
+    let own = "const char *name = \"CANELE_CONTROL_FD\";\n";
+    let own = folder.library("libmpi_abi.so.1", own, &[]);
+    let loader = folder.compile("loader", LOADER, &["-ldl"]);
+    let below = format!("PMI_FD=7 {loader} 1500 {library}; true");
+    let words = ["run", "-n", "1", &loader, "1500", &library, &own, ":", "-n", "1", "sh", "-c", &below];
+    says_nothing(&canele(&words));
+    says_nothing(&canele(&["run", "-n", "2", "--foreign", "allow", &loader, "1500", &library]));
 }
 
 #[test]
@@ -127,9 +192,18 @@ fn a_program_of_ours_that_does_not_begin_with_mpi_is_not_told() {
     let words = ["-o", "insists", "program.c", "-I", "include", "-L", "other", "-lmpi_abi", insists.as_str()];
     assert!(Command::new("cc").args(words).current_dir(here.prefix()).status().unwrap().success());
     let output = here.run("canele", &["run", "-n", "2", "./insists"]);
-    assert_eq!(printed(&output), "theirs\ntheirs");
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains(other.join("libmpi_abi.so.1").to_str().unwrap()), "{error}");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{error}");
+    for part in [other.join("libmpi_abi.so.1").to_str().unwrap(), "patchelf", "mpicc"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    // The mpi4py of pip's is told which library it shall load, unless somebody has done so.
+    let print = ["sh", "-c", "echo $MPI4PY_LIBMPI"];
+    let told =
+        |options: &[&str]| printed(&here.run("canele", &[&["run", "-n", "1"], options, &print].concat()));
+    assert_eq!(told(&[]), here.path("lib/canele/libmpi.so.12").to_str().unwrap());
+    assert_eq!(told(&["--env", "MPI4PY_LIBMPI=/x"]), "/x");
+    assert_eq!(told(&["--env", "MPI4PY_MPIABI=openmpi"]), "");
 }
 
 /// A Python module as pip installs mpi4py: with extension modules for these ABIs.
@@ -143,42 +217,80 @@ fn mpi4py(folder: &Folder, modules: &[&str]) {
     }
 }
 
+/// A folder with a Python program that imports mpi4py, and how it is started there.
+fn python_script(folder: &Folder, text: &str) -> String {
+    let script = folder.0.join("script");
+    fs::write(&script, format!("#!/usr/bin/env python3\n{text}")).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    script.to_str().unwrap().to_owned()
+}
+
+const OF_OTHERS: [&str; 2] = ["MPI.openmpi.cpython-311-x86_64-linux-gnu.so", "MPI.msmpi.abi3.so"];
+
 #[test]
-fn a_python_program_that_failed_is_told_that_its_mpi4py_is_of_other_mpis() {
+fn a_python_program_whose_mpi4py_is_of_other_mpis_is_not_started() {
     if !is_there("python3") {
         return;
     }
     let folder = Folder::new("mpi4py");
     let path = format!("PYTHONPATH={}", folder.0.display());
-    let script = folder.0.join("script");
-    fs::write(&script, "#!/usr/bin/env python3\nimport mpi4py\n").unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let script = script.to_str().unwrap();
+    let script = python_script(&folder, "print('computed')\nimport mpi4py\n");
     let run = |words: &[&str]| canele(&[&["run", "-n", "2", "--env", path.as_str()], words].concat());
-    let of_others = ["MPI.openmpi.cpython-311-x86_64-linux-gnu.so", "MPI.msmpi.abi3.so"];
-    mpi4py(&folder, &of_others);
-    for words in [&["python3", "-c", "import mpi4py"][..], &[script]] {
-        let ended = run(words);
-        assert_eq!(ended.code(), Some(1), "{}", ended.error);
-        let last = ended.error.lines().last().unwrap();
-        assert!(last.contains("mpi4py in ") && last.contains("--no-binary mpi4py"), "{}", ended.error);
-        assert!(last.contains(folder.0.to_str().unwrap()), "{last}");
+    mpi4py(&folder, &OF_OTHERS);
+    let commands: [&[&str]; 4] = [
+        &["python3", "-c", "import mpi4py"],
+        &["python3", "-u", &script],
+        &[&script],
+        &["python3", "-m", "mpi4py"],
+    ];
+    for words in commands {
+        is_refused(&run(words), &["mpi4py in ", folder.0.to_str().unwrap(), "--no-binary mpi4py"]);
     }
-    // With a library of another MPI it succeeds, and each rank is alone.
+    // Built here for a library.
+    let library = folder.library("libmpi.so.40", MPI, &[]);
+    mpi4py(&folder, &[]);
+    folder.library("mpi4py/MPI.cpython-311-x86_64-linux-gnu.so", SOLVER, &["-l:libmpi.so.40"]);
+    is_refused(&run(commands[0]), &["mpi4py in ", &library]);
+    // A wheel that knows both, with a variable that chooses the other one.
+    mpi4py(&folder, &[OF_OTHERS[0], "MPI.mpich.cpython-311-x86_64-linux-gnu.so"]);
+    for chosen in ["MPI4PY_MPIABI=openmpi".to_owned(), format!("MPI4PY_LIBMPI={library}")] {
+        is_refused(&run(&[&["--env", chosen.as_str()], commands[0]].concat()), &[&chosen, "Unset"]);
+    }
+}
+
+#[test]
+fn a_python_program_that_did_not_join_is_told_why_and_the_job_has_failed() {
+    if !is_there("python3") {
+        return;
+    }
+    let folder = Folder::new("mpi4py-end");
+    let path = format!("PYTHONPATH={}", folder.0.display());
+    let run = |ranks: &str, words: &[&str]| {
+        canele(&[&["run", "-n", ranks, "--env", path.as_str()], words].concat())
+    };
+    mpi4py(&folder, &OF_OTHERS);
+    // It is not certain before it runs.
+    let script = python_script(&folder, "if True:\n    import mpi4py\n");
+    let ended = run("2", &["python3", &script]);
+    assert_eq!(ended.code(), Some(1), "{}", ended.error);
+    let last = ended.error.lines().last().unwrap();
+    assert!(last.contains("mpi4py in ") && last.contains("--no-binary mpi4py"), "{}", ended.error);
+    // With a library of another MPI it succeeds, and each rank was alone.
     fs::write(folder.0.join("mpi4py/__init__.py"), "").unwrap();
-    for words in [&["python3", "-c", "import mpi4py"][..], &["python3", script], &[script]] {
-        let ended = run(words);
-        assert_eq!(ended.code(), Some(0), "{}", ended.error);
-        assert!(ended.error.starts_with("canele: no rank has joined the job: mpi4py in"), "{}", ended.error);
-        says_nothing(&canele(&[&["run", "-n", "1", "--env", path.as_str()], words].concat()));
+    for words in [&["python3", script.as_str()][..], &[&script]] {
+        let ended = run("2", words);
+        assert_eq!(ended.code(), Some(1), "{}", ended.error);
+        assert!(ended.error.starts_with("canele: no rank has joined the job: "), "{}", ended.error);
+        assert_eq!(ended.error.matches("mpi4py in").count(), 1, "{}", ended.error);
+        says_nothing(&run("1", words));
     }
-    // Not if a program that succeeds does not name it, nor is no Python program, nor if mpi4py was built here or knows one of the ABIs.
-    says_nothing(&run(&["python3", "-c", "pass"]));
-    assert!(!run(&["sh", "-c", "exit 1"]).error.contains("mpi4py in"));
+    // Not if a program that succeeds does not name it, nor is no Python program, nor if mpi4py knows one of the ABIs.
+    says_nothing(&run("2", &["python3", "-c", "pass"]));
+    assert!(!run("2", &["sh", "-c", "exit 1"]).error.contains("mpi4py in"));
     for abi in ["", "mpiabi.", "mpich."] {
         let good = format!("MPI.{abi}cpython-311-x86_64-linux-gnu.so");
-        mpi4py(&folder, &[&of_others[..], &[&good]].concat());
-        let ended = run(&["python3", "-c", "import mpi4py"]);
+        mpi4py(&folder, &[&OF_OTHERS[..], &[&good]].concat());
+        let ended = run("2", &["python3", "-c", "import mpi4py"]);
         assert!(ended.code() == Some(1) && !ended.error.contains("mpi4py in"), "{}", ended.error);
     }
 }

@@ -88,10 +88,11 @@ impl RankPlace {
 }
 
 /// A rank's place under the names of Open MPI, Hydra and Intel MPI, which scripts look for. The library does not read them where its own launcher
-/// has said the place.
-pub fn foreign_names(place: RankPlace) -> [(&'static str, String); 8] {
+/// has said the place. Where ranks of another MPI are jobs of their own (`is_alone`), numbers of ranks are left out: mpi4py takes them as a sign
+/// that a launcher of its library has started it.
+pub fn foreign_names(place: RankPlace, is_alone: bool) -> Vec<(&'static str, String)> {
     let RankPlace { rank, size, local_rank, local_size } = place;
-    [
+    let all = [
         ("OMPI_COMM_WORLD_RANK", rank),
         ("OMPI_COMM_WORLD_SIZE", size),
         ("OMPI_COMM_WORLD_LOCAL_RANK", local_rank),
@@ -100,8 +101,12 @@ pub fn foreign_names(place: RankPlace) -> [(&'static str, String); 8] {
         ("PMI_SIZE", size),
         ("MPI_LOCALRANKID", local_rank),
         ("MPI_LOCALNRANKS", local_size),
-    ]
-    .map(|(name, number)| (name, number.to_string()))
+    ];
+    let is_told = |name: &str| !is_alone || !name.ends_with("WORLD_SIZE") && name != "PMI_SIZE";
+    all.into_iter()
+        .filter(|(name, _)| is_told(name))
+        .map(|(name, number)| (name, number.to_string()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -144,6 +149,19 @@ mod tests {
             let text = read(&with(name, value)).unwrap_err().to_string();
             assert!(text.contains(name), "{name}={value}: {text}");
         }
+    }
+
+    #[test]
+    fn ranks_that_run_alone_are_not_told_that_a_launcher_of_theirs_has_started_several() {
+        let place = RankPlace { rank: 2, size: 4, local_rank: 1, local_size: 2 };
+        let names = |is_alone| {
+            let names = foreign_names(place, is_alone).into_iter().map(|(name, _)| name);
+            names
+                .filter(|name| ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_RANK"].contains(name))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(false), ["OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE"]);
+        assert_eq!(names(true), ["PMI_RANK"]);
     }
 
     #[test]

@@ -35,6 +35,9 @@ const OWN_NAMES: [&str; 2] = ["libcanele.so.0", "libcanele.so"];
 const LINK_NAME: &str = "libmpi_abi.so";
 const HEADER: &str = "mpi.h";
 const SEARCHED: &str = "LD_LIBRARY_PATH";
+/// Which library pip's mpi4py loads, and which ABI it takes; the former before any that lies beside its Python.
+const MPI4PY_LIBRARY: &str = "MPI4PY_LIBMPI";
+const MPI4PY_ABI: &str = "MPI4PY_MPIABI";
 
 /// The folder of a tree in which the header is written.
 const SOURCE_INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/include");
@@ -67,13 +70,21 @@ pub fn example_program(name: &str) -> Result<PathBuf, PathBuf> {
     found.ok_or(built)
 }
 
-/// Lets programs that are started with `environment`, on top of this process's own, find the library before any other. Where it
-/// is not installed there is nothing to find.
+/// Lets programs that are started with `environment`, on top of this process's own, find the library before any other: those that the
+/// dynamic linker serves, and pip's mpi4py, unless somebody has told it which one it shall take. Where it is not installed there is nothing to find.
 pub fn add_library_path(environment: &mut Vec<(OsString, OsString)>) {
     let Ok(folder) = library_folder() else { return };
-    let set = environment.iter().rev().find(|(name, _)| name == SEARCHED).map(|(_, value)| value.clone());
-    let searched = prepended(&folder, set.or_else(|| std::env::var_os(SEARCHED)));
+    let set = |variable: &str| {
+        let own = environment.iter().rev().find(|(name, _)| name == variable).map(|(_, value)| value.clone());
+        own.or_else(|| std::env::var_os(variable))
+    };
+    let searched = prepended(&folder, set(SEARCHED));
+    let by_mpich = folder.join(MPICH_SONAME);
+    let is_told = [MPI4PY_LIBRARY, MPI4PY_ABI].iter().any(|name| set(name).is_some());
     environment.push((SEARCHED.into(), searched));
+    if !is_told && by_mpich.is_file() {
+        environment.push((MPI4PY_LIBRARY.into(), by_mpich.into()));
+    }
 }
 
 /// An empty entry would be the current directory, so there is none where nothing was set.

@@ -72,6 +72,8 @@ pub struct Launcher {
     pub(super) finished_told: Option<Instant>,
     /// What the ranks record, if they are traced.
     pub(super) trace: Option<Trace>,
+    /// A host has said why its ranks do not join.
+    pub(super) has_told_unjoined: bool,
 }
 
 impl Launcher {
@@ -118,6 +120,7 @@ impl Launcher {
             ending: false,
             finished_told: None,
             trace: None,
+            has_told_unjoined: false,
         })
     }
 
@@ -134,7 +137,7 @@ impl Launcher {
 
     /// Runs the job to its end. Answers the exit status.
     pub fn run(mut self) -> u8 {
-        // What could not even be started is reported without an event.
+        // What hosts have reported while they were made, of ranks that could not be started.
         self.deliver();
         while !self.hosts.is_over() {
             for (source, ready) in self.events.wait(self.deadline()) {

@@ -34,6 +34,7 @@ mod descendants;
 mod ending;
 mod events;
 mod failure;
+mod foreign;
 mod given_up;
 pub mod host_probe;
 mod host_ranks;
@@ -69,12 +70,12 @@ mod supervisor;
 mod supervisor_handle;
 mod time_of_day;
 mod trace;
-mod unjoined;
 pub mod why;
 mod wording;
 
 pub use allocation::{Allocation, allocation};
 pub use binding::{BindPolicy, BindTo, MapBy, Unit, count_units};
+pub use foreign::{Mpi4py, is_mpi_library, is_own_library, mpi4py_of};
 pub use host_ranks::{CodePlace, ProcessState};
 pub use hosts::{
     NamedHost, RankOrder, capacity, is_here, place as place_ranks, read_file as read_host_file,
@@ -93,5 +94,4 @@ pub use spec::{JobSpec, Placement, StartError};
 pub use start::{adopt, descriptors_for, run};
 pub use supervisor::supervise;
 pub use time_of_day::TimeOfDay;
-pub use unjoined::{is_mpi_library, is_own_library, mpi4py_of_others};
 pub use wording::amount;

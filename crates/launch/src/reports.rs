@@ -72,7 +72,10 @@ impl Launcher {
                 }
             }
             Report::SupervisorDied { pid } => self.supervisor_died(host, pid),
-            Report::Failed { status, text } => self.end_saying(&text, status),
+            Report::Failed { status, text } => {
+                self.has_told_unjoined = true;
+                self.end_saying(&text, status);
+            }
             Report::Lost { why } => self.handle_lost(host, &why),
             Report::Remarked { bytes } => self.output.put_remark(host, &bytes),
             Report::Empty { left } => {

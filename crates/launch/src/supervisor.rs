@@ -298,7 +298,7 @@ impl Supervisor {
                 .env(variable::LOCAL_SIZE, place.local_size.to_string())
                 .env(variable::APP, plan.app(number).to_string())
                 .env(variable::CONTROL_FD, control.as_raw_fd().to_string())
-                .envs(foreign_names(place))
+                .envs(foreign_names(place, plan.allows_foreign()))
                 .env(variable::BIND, processors.map_or("none".into(), |all| ProcessorList(all).to_string()));
         }
         if let Some(directory) = &plan.directory {

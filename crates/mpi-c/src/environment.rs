@@ -7,7 +7,7 @@ use canele_mpi::{ThreadLevel, fail};
 use crate::constants::*;
 use crate::error::CallResult;
 use crate::handle::MPI_Comm;
-use crate::layout::ABI;
+use crate::layout::{ABI, NAMED_FIRST};
 use crate::library::{self, Aborted, PROCESS};
 use crate::pointer::{Out, TextOut};
 
@@ -76,7 +76,7 @@ pub fn get_version(version: Out<c_int>, subversion: Out<c_int>) -> CallResult {
 
 /// `MPI_Get_library_version`.
 pub fn get_library_version(version: TextOut, resultlen: Out<c_int>) -> CallResult {
-    let text = format!("Canelé {}, MPI 5.0, {ABI}", env!("CARGO_PKG_VERSION"));
+    let text = format!("{NAMED_FIRST}Canelé {}, MPI 5.0, {ABI}", env!("CARGO_PKG_VERSION"));
     let len = version.write(text, MPI_MAX_LIBRARY_VERSION_STRING as usize, "version")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)
 }

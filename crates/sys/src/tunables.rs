@@ -69,6 +69,9 @@ pub const STRATEGIES: &[&str] = &["aggregate", "fifo", "priority", "split"];
 /// What an MPI program's communicators do with errors at first; the first is the default.
 pub const MPI_ERRHANDLERS: &[&str] = &["fatal", "abort", "return"];
 
+/// What becomes of programs of another MPI; the first is the default.
+pub const FOREIGN: &[&str] = &["refuse", "allow"];
+
 /// Whether long messages are read from their sender's memory; the first is the default.
 pub const SINGLE_COPY: &[&str] = &["auto", "never", "always"];
 
@@ -89,6 +92,7 @@ tunables! {
     rails: String = String::new(), "", Text, "Over which interfaces ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
     remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "How long the remote shell of a host may take until the agent there answers";
     host_lost_ms: u64 = 8_000, "ms", Between(800, 3_600_000), "How long a host may be silent until its ranks count as lost";
+    foreign: &'static str = FOREIGN[0], "", OneOf(FOREIGN), "What becomes of a job of several ranks whose program uses another MPI, so that each rank would be a job of its own: it is not started, or ended (refuse), or runs (allow)";
     mpi_errhandler: &'static str = MPI_ERRHANDLERS[0], "", OneOf(MPI_ERRHANDLERS), "What an MPI program's communicators do with errors at first: end the job (fatal), end the ranks of the communicator, which is the same unless the others go on (abort), or return a code (return)";
     mpi_leaks: bool = false, "", OneOf(&["0", "1"]), "Whether MPI_Finalize prints how many handles of each kind the program has not freed";
     check: bool = false, "", OneOf(&["0", "1"]), "Whether the members of a communicator compare their collective calls before each, so that calls that do not belong together end with a text that names both";
@@ -103,7 +107,7 @@ const SHARED: [&str; 6] =
     ["check", "eager_bytes", "ring_cells", "payload_ring_bytes", "inbox_bytes", "unexpected_bytes"];
 
 /// Tunables that only the launcher looks at: a rank that changes them changes nothing.
-const OF_LAUNCHER: [&str; 3] = ["rails", "remote_start_ms", "host_lost_ms"];
+const OF_LAUNCHER: [&str; 4] = ["rails", "remote_start_ms", "host_lost_ms", "foreign"];
 
 /// Tunables that a rank can follow when they change after its start.
 const CHANGEABLE: [&str; 5] = ["wait", "spin_ns", "yields", "strategy", "mpi_leaks"];

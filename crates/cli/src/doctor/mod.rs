@@ -8,8 +8,10 @@ mod kernel;
 mod limits;
 mod other_mpi;
 mod own;
+mod python;
 mod report;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -32,6 +34,10 @@ pub struct Arguments {
     ranks: Option<u32>,
     #[command(flatten)]
     place: Place,
+    /// Look at this interpreter of Python, too: its mpi4py, and whether Canelé's wheel there is as it was installed; may be repeated [default:
+    /// the first python3 of PATH]
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    python: Vec<PathBuf>,
     /// As one JSON object
     #[arg(long)]
     json: bool,
@@ -46,6 +52,7 @@ Exit status: 0, or 1 if there is a problem; 2 for wrong usage.
 Examples:
   canele doctor                           this machine
   canele doctor --hosts h0:2,h1:2         hosts, and what is between them
+  canele doctor --python venv/bin/python  an interpreter, its mpi4py, and Canelé's wheel
   canele doctor -n 64 --json              whether 64 ranks fit here, for a program to read";
 
 /// Looks, and prints what was found.
@@ -72,7 +79,11 @@ fn examine(arguments: &Arguments) -> Result<Vec<Section>, String> {
         (None, None) => topology::usable(),
     };
     let settings: Vec<(String, String)> = std::env::vars().filter(|(name, _)| is_of_ranks(name)).collect();
-    let own = of_machine(&ProbeRequest { ranks: here, elsewhere: 0, settings: settings.clone() }, true);
+    let mut own = of_machine(&ProbeRequest { ranks: here, elsewhere: 0, settings: settings.clone() }, true);
+    own.extend(arguments.python.iter().flat_map(|path| python::examine(path)));
+    if arguments.python.is_empty() {
+        own.extend(of_first_python());
+    }
     let mut sections = vec![Section { of: vec!["this machine".into()], findings: own }];
     if let Some(placement) = placement {
         let tunables = Tunables::from_env().unwrap_or_default();
@@ -116,7 +127,16 @@ fn of_machine(request: &ProbeRequest, has_user: bool) -> Vec<Finding> {
     found.extend(limits::examine(ranks, request.elsewhere, &tunables));
     found.extend(kernel::examine(&tunables));
     found.extend(other_mpi::examine(has_user));
+    if !has_user {
+        found.extend(of_first_python());
+    }
     found
+}
+
+/// What is found of the Python that programs are started with where nobody says otherwise.
+fn of_first_python() -> Vec<Finding> {
+    let first = python::first(&other_mpi::path_folders());
+    first.map(|path| python::examine(&path)).unwrap_or_default()
 }
 
 /// The part of a host that `canele doctor` asks.

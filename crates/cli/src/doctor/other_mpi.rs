@@ -1,4 +1,4 @@
-//! Other implementations of MPI that come before this one: commands, libraries, variables, Python's module. Runs none of their programs.
+//! Other implementations of MPI that come before this one: commands, libraries, variables. Runs none of their programs.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use canele_launch::installation::{MPICH_SONAME, SONAME};
-use canele_launch::{is_mpi_library, is_own_library, mpi4py_of_others};
+use canele_launch::{is_mpi_library, is_own_library};
 
 use super::finding::{Finding, ok, problem, remark};
 
@@ -24,11 +24,11 @@ const LONGEST_SCRIPT: u64 = 4096;
 pub fn examine(has_user: bool) -> Vec<Finding> {
     let mut found: Vec<Finding> = has_user.then(|| commands(&path_folders())).into_iter().collect();
     found.extend([preloaded(), searched(), cached(), variables()]);
-    found.extend(python());
     found
 }
 
-fn path_folders() -> Vec<PathBuf> {
+/// The folders of PATH.
+pub fn path_folders() -> Vec<PathBuf> {
     std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
@@ -169,23 +169,6 @@ fn variables() -> Finding {
             "they mean nothing here; is another MPI's module loaded? (`module list`, `module unload …`)",
         ),
     }
-}
-
-/// Whether the mpi4py of the first Python can use this library; nothing where there is no Python.
-fn python() -> Option<Finding> {
-    let what = "mpi4py";
-    let python =
-        path_folders().into_iter().map(|folder| folder.join("python3")).find(|path| path.is_file())?;
-    Some(match mpi4py_of_others(&python) {
-        None => {
-            ok(what, format!("{}: none that was built for other implementations alone", python.display()))
-        }
-        Some(folder) => problem(
-            what,
-            format!("{} was built for Open MPI alone", folder.display()),
-            "MPICC=mpicc pip install --force-reinstall --no-cache-dir --no-binary mpi4py mpi4py",
-        ),
-    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use canele_launch::{
 };
 use clap::Parser;
 
-use super::choices::{InitialErrhandler, OnFailure, Wait};
+use super::choices::{Foreign, InitialErrhandler, OnFailure, Wait};
 use super::place::{Place, Whereabouts};
 
 /// Arguments of `canele run`.
@@ -50,6 +50,10 @@ pub struct Arguments {
     /// What MPI programs do with errors at first (environment CANELE_MPI_ERRHANDLER) [default: mpi_errors_are_fatal]
     #[arg(long, value_enum, value_name = "HANDLER")]
     pub initial_errhandler: Option<InitialErrhandler>,
+    /// What becomes of a job of several ranks whose program uses another MPI, so that each rank would be a job of its own (environment
+    /// CANELE_FOREIGN) [default: refuse]
+    #[arg(long, value_enum)]
+    pub foreign: Option<Foreign>,
     /// End the job after this many seconds, with exit status 124, and tell what its ranks wait for
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
@@ -163,7 +167,8 @@ impl Arguments {
         let check = self.check.then(|| ("CANELE_CHECK".into(), "1".into()));
         let errhandler =
             self.initial_errhandler.map(|handler| ("CANELE_MPI_ERRHANDLER".into(), handler.value().into()));
-        let options = wait.into_iter().chain(check).chain(errhandler);
+        let foreign = self.foreign.map(|foreign| ("CANELE_FOREIGN".into(), foreign.value().into()));
+        let options = wait.into_iter().chain(check).chain(errhandler).chain(foreign);
         Ok(JobSpec {
             programs: self.programs()?,
             placement: self.place.whereabouts(self.order())?.placement,
@@ -245,6 +250,7 @@ impl Arguments {
             universe: None,
             on_failure: OnFailure::Stop,
             initial_errhandler: None,
+            foreign: None,
             timeout: None,
             label: None,
             timestamp: false,

@@ -32,6 +32,25 @@ pub enum OnFailure {
     Continue,
 }
 
+/// What becomes of programs of another MPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Foreign {
+    /// The job is not started, or ended
+    Refuse,
+    /// Each rank runs by itself
+    Allow,
+}
+
+impl Foreign {
+    /// The value of the environment variable CANELE_FOREIGN.
+    pub fn value(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Allow => "allow",
+        }
+    }
+}
+
 /// The handler that communicators begin with (MPI 5.0, §11.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum InitialErrhandler {

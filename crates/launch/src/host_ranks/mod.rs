@@ -23,7 +23,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use canele_control::{FromLauncher, JobInfo, SEND_AGAIN, Socket};
+use canele_control::{FromLauncher, JobInfo, RankSet, SEND_AGAIN, Socket};
 use canele_sys::clock;
 use rustix::process::Signal;
 
@@ -31,6 +31,7 @@ use super::events::{Events, Ready, Source};
 use super::plan::Plan;
 use super::supervisor::ToSupervisor;
 use super::supervisor_handle::{self, SupervisorHandle};
+use crate::foreign::Watch;
 use crate::installation;
 use adopted::Adopted;
 use control_channel::ControlChannel;
@@ -72,6 +73,10 @@ pub struct HostRanks {
     local_ranks: LocalRanks,
     /// Of the ranks that were started, in the order of their places.
     channels: Vec<ControlChannel>,
+    /// Ranks that are not to be started, because they would use another MPI, and why.
+    refused: Vec<(RankSet, String)>,
+    /// Those that have not joined yet, which may turn out to use another MPI.
+    watch: Watch,
     /// A rank is being started.
     starting: bool,
     /// Ranks whose control socket closed before they finalised, and when they must have ended.
@@ -101,7 +106,12 @@ impl HostRanks {
     /// Whatever the system refuses, most likely descriptors.
     pub fn start(plan: Plan, info: JobInfo, own: Own, events: &Events) -> io::Result<HostRanks> {
         let mut host_ranks = HostRanks::new(plan, info, own, events)?;
-        host_ranks.start_next(events);
+        host_ranks.refused = host_ranks.plan.refusals(host_ranks.local_ranks.info.ranks());
+        match host_ranks.refused.first().and_then(|(ranks, why)| Some((ranks.first()?, why.clone()))) {
+            // The job ends; nothing of it shall have run.
+            Some((rank, why)) => host_ranks.report_not_started(rank, why),
+            None => host_ranks.start_next(events),
+        }
         Ok(host_ranks)
     }
 
@@ -138,6 +148,8 @@ impl HostRanks {
             own,
             feed: None,
             channels: Vec::new(),
+            refused: Vec::new(),
+            watch: Watch::default(),
             starting: false,
             closed: Vec::new(),
             countings: Vec::new(),
@@ -266,7 +278,9 @@ impl HostRanks {
         let telling = (self.telling.is_some() && !self.reading_paused).then_some(now);
         let ending = self.ending_until.filter(|_| !self.over);
         let grace = self.grace_until.filter(|_| self.left.is_some() && !self.over);
+        let watch = self.watch.deadline().filter(|_| self.ending_until.is_none());
         let all = [
+            watch,
             ending,
             grace,
             self.starters.deadline(),
@@ -282,6 +296,7 @@ impl HostRanks {
     /// Does what is due.
     pub fn check(&mut self, now: Instant, events: &Events) {
         self.pipes.look(now);
+        self.look_for_foreign(now);
         while let Some(index) = self.closed.iter().position(|&(_, at)| now >= at) {
             let (rank, _) = self.closed.swap_remove(index);
             self.broke_rules(rank, "closed its socket to the launcher without finalising".into(), events);

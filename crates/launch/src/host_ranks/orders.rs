@@ -165,7 +165,7 @@ pub enum Report {
         /// Its process.
         pid: u32,
     },
-    /// The ranks of the host were not started: why, as a whole sentence.
+    /// The ranks of the host were not started, or cannot join the job: why, as a whole sentence.
     Failed {
         /// The job's exit status then.
         status: u8,

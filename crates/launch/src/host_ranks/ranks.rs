@@ -106,6 +106,10 @@ impl HostRanks {
         self.pipes.drain(rank);
         self.collect_prints();
         self.local_ranks.of_mut(rank).ended = true;
+        let has_joined = self.local_ranks.of(rank).initialised;
+        if let Some(text) = self.watch.remove(rank, self.local_ranks.info.ranks(), has_joined) {
+            self.reports.push(Report::Failed { status: 1, text });
+        }
         self.closed.retain(|&(other, _)| other != rank);
         if let Some(channel) = self.channel_mut(rank) {
             channel.close(events);

@@ -24,8 +24,7 @@ impl HostRanks {
             match self.start_rank(rank, events) {
                 Ok(()) => self.starting = true,
                 Err(error) => {
-                    let name = self.plan_of(rank).program(rank).command[0].to_string_lossy().into_owned();
-                    let report = Report::NotStarted { rank, status: 1, name, why: error.to_string() };
+                    let report = self.not_started(rank, error.to_string());
                     self.handle_not_started(rank, report, events);
                     // The job ends, unless it can do without the rank.
                     if self.plan.here.contains(rank) {
@@ -34,6 +33,17 @@ impl HostRanks {
                 }
             }
         }
+    }
+
+    fn not_started(&self, rank: u32, why: String) -> Report {
+        let name = self.plan_of(rank).program(rank).command[0].to_string_lossy().into_owned();
+        Report::NotStarted { rank, status: 1, name, why }
+    }
+
+    /// The program of a rank at the start is not to be started.
+    pub(super) fn report_not_started(&mut self, rank: u32, why: String) {
+        let report = self.not_started(rank, why);
+        self.reports.push(report);
     }
 
     /// The plan of which `rank` is.
@@ -64,6 +74,7 @@ impl HostRanks {
         for plan in &mut plans {
             installation::add_library_path(&mut plan.environment);
             plan.find_program();
+            self.refused.extend(plan.refusals(self.local_ranks.info.ranks()));
             match plan.write() {
                 Ok(file) => self.supervisor.send(&ToSupervisor::Add, &[file.as_fd()]),
                 // The supervisor says of each of its ranks that there is no plan.
@@ -75,7 +86,21 @@ impl HostRanks {
         self.start_next(events);
     }
 
+    /// Ends the job if a rank that has not joined it uses another MPI.
+    pub(super) fn look_for_foreign(&mut self, now: Instant) {
+        let (local_ranks, ranks) = (&self.local_ranks, self.local_ranks.info.ranks());
+        let has_joined = |rank| local_ranks.of(rank).initialised;
+        if self.ending_until.is_none()
+            && let Some(text) = self.watch.look(now, ranks, has_joined)
+        {
+            self.reports.push(Report::Failed { status: 1, text });
+        }
+    }
+
     fn start_rank(&mut self, rank: u32, events: &Events) -> io::Result<()> {
+        if let Some((_, why)) = self.refused.iter().find(|(ranks, _)| ranks.contains(rank)) {
+            return Err(io::Error::other(why.clone()));
+        }
         let (own, its) = Socket::pair()?;
         let input = if self.plan.here.contains(rank) && self.plan.input.has(rank) {
             self.input_of_next(events)?
@@ -117,6 +142,9 @@ impl HostRanks {
                 Ok(None) => return,
                 Ok(Some(FromSupervisor::Started { number: rank, pid })) => {
                     self.report_started(rank, pid);
+                    if self.local_ranks.info.ranks() > 1 && !self.plan_of(rank).allows_foreign() {
+                        self.watch.add(rank, pid, Instant::now());
+                    }
                     self.starting = false;
                     self.start_next(events);
                 }

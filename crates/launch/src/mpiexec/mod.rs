@@ -148,7 +148,7 @@ Usage: mpiexec [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]
   -initial-errhandler mpi_errors_return   what programs do with errors at first: this, mpi_errors_abort or
                               mpi_errors_are_fatal
   --with-ft ulfm|none         the others go on when a rank dies, or end, as --on-failure continue|stop
-  --rsh, --canele, --timeout, --wait, --on-failure, --bind   as `canele run`
+  --rsh, --canele, --timeout, --wait, --on-failure, --foreign, --bind   as `canele run`
 
 Options have one dash or two. Taken, and without a meaning here: --oversubscribe (always allowed),
 --allow-run-as-root, --use-hwthread-cpus, -genvall, -envall. -launcher, -bootstrap (as --rsh), --prefix DIR: of jobs on hosts. -configfile FILE stands alone:

@@ -148,6 +148,7 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("timeout", Kept("--timeout")),
     ("wait", Kept("--wait")),
     ("on-failure", Kept("--on-failure")),
+    ("foreign", Kept("--foreign")),
     ("with-ft", FaultTolerance),
     ("initial-errhandler", Kept("--initial-errhandler")),
     ("bind", Kept("--bind")),

@@ -8,7 +8,7 @@ static volatile int over;
 
 static void once(void)
 {
-    int flag = 0, version, subversion, class, len, code;
+    int flag = 0, version, subversion, class, len, code, major, minor;
     char text[MPI_MAX_ERROR_STRING + MPI_MAX_LIBRARY_VERSION_STRING];
     MPI_Info info, copy;
     OK(MPI_Initialized(&flag));
@@ -21,6 +21,10 @@ static void once(void)
     CHECK(!flag);
     OK(MPI_Get_version(&version, &subversion));
     OK(MPI_Get_library_version(text, &len));
+    CHECK(len == (int)strlen(text) && strstr(text, "Canel\xc3\xa9 "));
+    OK(MPI_Abi_get_version(&major, &minor));
+    /* By MPICH's ABI programs expect MPICH's name first, by the standard's the library's own. */
+    CHECK(strncmp(text, major < 0 ? "MPICH Version:\t" : "Canel\xc3\xa9 ", 8) == 0);
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "key", "value"));
     OK(MPI_Info_dup(info, &copy));

@@ -13,6 +13,10 @@ use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 /// What the library says of its interface.
 pub const ABI: &str = "MPICH ABI 12";
 
+/// What the answer of `MPI_Get_library_version` begins with: MPICH's, of the newest release whose ABI this is. Programs that were built for several
+/// implementations (mpi4py, MPI.jl, NGSolve, Boost) tell by it which values constants have.
+pub const NAMED_FIRST: &str = "MPICH Version:\t5.0.2\n";
+
 /// What a handle is, but for files, whose handles are pointers.
 pub type HandleNumber = u32;
 

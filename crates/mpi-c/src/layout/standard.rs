@@ -8,6 +8,9 @@ use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 /// What the library says of its interface.
 pub const ABI: &str = "standard ABI 1.0";
 
+/// What the answer of `MPI_Get_library_version` begins with: the library's own name, as of every library with this ABI.
+pub const NAMED_FIRST: &str = "";
+
 /// What a handle is, but for files.
 pub type HandleNumber = usize;
 

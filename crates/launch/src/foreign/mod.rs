@@ -1,0 +1,106 @@
+//! Programs of another MPI: each of their ranks would be a job of its own, because no launcher that they know has started them. A job of
+//! several ranks must not do its work several times over, so such programs are refused, or ended once they are found.
+//!
+//! ```text
+//!   before a rank is started   what its executable, or the mpi4py of its Python, is linked to   `refusal`, `linker`, `python`
+//!   while ranks have not joined  which libraries they and their children have mapped            `watch`, `mapped`
+//!   after the end, if none has joined  what their Python imports; it is asked                   `mpi4py`
+//! ```
+//!
+//! Owns the finding and the texts. Programs without MPI, and whatever is unknown, are none of its business; neither is a job whose user says
+//! `--foreign allow`.
+
+mod elf;
+mod library;
+mod linker;
+mod mapped;
+mod mpi4py;
+mod python;
+mod refusal;
+mod watch;
+
+pub use library::{is_mpi_library, is_own_library};
+pub use mpi4py::{Mpi4py, mpi4py_of};
+pub use watch::Watch;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::ending::TIMED_OUT;
+use crate::launcher::Launcher;
+use crate::plan::{Plan, Program};
+
+/// The variable that says whether programs of another MPI may run, a tunable.
+const FOREIGN: &str = "CANELE_FOREIGN";
+/// What every text ends with.
+const ALLOW: &str = "`--foreign allow` lets it run all the same";
+const COMPILE: &str = "Compile it with mpicc (canele cc), or start it with the launcher of that MPI";
+
+impl Launcher {
+    /// Says, after the end of a job, why none of its ranks has joined it, if that is because of another MPI: then the job has failed. A user who
+    /// has ended the job is told nothing.
+    pub(super) fn tell_unjoined(&mut self) {
+        let members = self.job.members();
+        let joined_none = members.iter().all(|member| member.pid.is_some() && !member.initialised);
+        if !joined_none || self.has_told_unjoined || self.passed_on.is_some() || self.plan.allows_foreign() {
+            return;
+        }
+        let has_failed = self.status.is_some_and(|status| ![0, TIMED_OUT].contains(&status));
+        if let Some(text) = mpi4py::text(&self.plan, has_failed) {
+            self.output.say(&text);
+            if self.plan.size() > 1 {
+                self.status = self.status.filter(|status| *status != 0).or(Some(1));
+            }
+        }
+    }
+}
+
+/// What to do about a program of which this library is found.
+fn advice(library: &Path) -> &'static str {
+    let name = library.file_name().unwrap_or_default().as_bytes();
+    // By these names Canelé has the same.
+    let is_abi_of_ours =
+        [&b"libmpi.so.12"[..], b"libmpich.so.12", b"libmpi_abi.so.1"].iter().any(|own| name.starts_with(own));
+    match is_abi_of_ours {
+        true => {
+            "Canelé has a library of that name, which the program must find first: unset what puts the other one before it (a path linked \
+             into the program, which `patchelf --remove-rpath` takes away, or LD_LIBRARY_PATH set by a script), or compile it with mpicc (canele cc)"
+        }
+        false => COMPILE,
+    }
+}
+
+impl Plan {
+    /// The value of a variable as the ranks find it.
+    fn variable(&self, name: &str) -> Option<OsString> {
+        let set = self.environment.iter().rev().find(|(variable, _)| variable == name);
+        set.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
+    }
+
+    /// The user knows that programs of another MPI run, each rank by itself.
+    pub fn allows_foreign(&self) -> bool {
+        self.variable(FOREIGN).is_some_and(|value| value == "allow")
+    }
+
+    /// The directory in which ranks start.
+    fn start_directory(&self) -> &Path {
+        self.directory.as_deref().unwrap_or(Path::new("."))
+    }
+
+    /// The file of a program, as it is found when it is started.
+    fn file(&self, program: &Program) -> Option<PathBuf> {
+        self.command_file(Path::new(&program.command[0]))
+    }
+
+    /// The file of a command.
+    fn command_file(&self, name: &Path) -> Option<PathBuf> {
+        if name.as_os_str().as_bytes().contains(&b'/') {
+            return Some(self.start_directory().join(name));
+        }
+        let folders = self.variable("PATH")?;
+        std::env::split_paths(&folders)
+            .map(|folder| self.start_directory().join(folder).join(name))
+            .find(|file| file.is_file())
+    }
+}
