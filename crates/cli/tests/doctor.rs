@@ -137,7 +137,9 @@ fn other_implementations_in_the_way_are_named() {
     let found = findings(&ended, "this machine");
     assert_eq!(ended.code(), Some(1), "{found:#?}");
     has(&found, "remark LD_LIBRARY_PATH", &[&library, "canele run"]);
-    assert!(!found.iter().any(|line| line.contains("libmpi.so.40")), "{found:#?}");
+    // The system may have one of its own.
+    let other = format!("{root}/libmpi.so.40");
+    assert!(!found.iter().any(|line| line.contains(&other)), "{found:#?}");
     has(&found, "problem commands on PATH", &["mixed", &mpiexec, root]);
     has(&found, "remark variables", &["I_MPI_ROOT", "OMPI_MCA_btl"]);
     // What cannot be loaded is passed over by the dynamic linker, with a line of its own.
@@ -160,6 +162,49 @@ fn an_mpi4py_for_open_mpi_alone_is_a_problem() {
     has(&found, "problem mpi4py", &[folder.0.to_str().unwrap(), "--no-binary"]);
     folder.file("mpi4py/MPI.mpich.cpython-311-x86_64-linux-gnu.so", "");
     has(&findings(&here(&variables, &[]), "this machine"), "ok mpi4py", &[]);
+}
+
+#[test]
+fn files_of_the_wheel_that_another_package_has_overwritten_are_named_with_that_package() {
+    if !support::installation::is_there("python3") {
+        return;
+    }
+    // SHA-256 of "ours\n" and "theirs\n", as wheels write it.
+    let ours = "sha256=ExAq1eaKV3oh2-GqaxYYnpPpeSeNa5kX1_J5qaPavRY,5";
+    let theirs = "sha256=7ZyGph4FYjq-tx-e7ah4DasOKKL2m7VIE_maLsSzYC8,7";
+    let folder = Folder::new("doctor-wheel");
+    let package = |name: &str, release: &str, files: &[(&str, &str)]| {
+        let info = format!("{name}-{release}.dist-info");
+        fs::create_dir(folder.0.join(&info)).unwrap();
+        folder.file(
+            &format!("{info}/METADATA"),
+            &format!("Metadata-Version: 2.1\nName: {name}\nVersion: {release}\n"),
+        );
+        let lines = files.iter().map(|(file, hash)| format!("{file},{hash}\n")).collect::<String>();
+        folder.file(&format!("{info}/RECORD"), &format!("{lines}{info}/RECORD,,\n"));
+    };
+    package("canele", "0.1.0", &[("mpiexec", ours), ("canele-command", ours)]);
+    folder.file("mpiexec", "ours\n");
+    folder.file("canele-command", "ours\n");
+    let variables = [("PYTHONPATH", folder.0.to_str().unwrap())];
+    // Named twice, it is looked at twice.
+    let found =
+        || findings(&here(&variables, &["--python", "python3", "--python", "python3"]), "this machine");
+    let good = found();
+    has(&good, "ok Canelé's wheel", &["2 files"]);
+    assert_eq!(good.iter().filter(|line| line.starts_with("ok Canelé's wheel")).count(), 2, "{good:#?}");
+    package("mpich", "5.0.2", &[("mpiexec", theirs)]);
+    has(&found(), "remark Canelé's wheel", &["mpiexec (mpich 5.0.2)", "pip uninstall mpich"]);
+    folder.file("mpiexec", "theirs\n");
+    has(
+        &found(),
+        "problem Canelé's wheel",
+        &["mpiexec is mpich 5.0.2's now", "pip uninstall mpich", "WHEEL"],
+    );
+    fs::remove_file(folder.0.join("canele-command")).unwrap();
+    has(&found(), "problem Canelé's wheel", &["canele-command is missing"]);
+    let nothing = here(&[], &["--python", "/nowhere/python3"]);
+    has(&findings(&nothing, "this machine"), "problem python", &["/nowhere/python3"]);
 }
 
 #[test]
