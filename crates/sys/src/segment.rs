@@ -124,9 +124,9 @@ impl Segment {
     /// # Errors
     /// `Memory`, naming what was needed and what is available; `Size` if `bytes` is 0; `Kernel`.
     pub fn create_reserved(name: &str, bytes: usize) -> Result<Segment, SegmentError> {
-        let _grant = granted(0, bytes)?;
+        let grant = granted(0, bytes)?;
         let segment = Segment::create(name, bytes)?;
-        segment.file.allocate(0, segment.len())?;
+        in_steps(0, segment.len(), grant, |start, bytes| segment.file.allocate(start, bytes))?;
         Ok(segment)
     }
 
@@ -174,8 +174,18 @@ impl Segment {
         if bytes == 0 {
             return Ok(());
         }
-        let _grant = granted(offset, bytes)?;
-        self.file.allocate(offset, bytes)
+        let grant = granted(offset, bytes)?;
+        in_steps(offset, bytes, grant, |start, bytes| self.file.allocate(start, bytes))
+    }
+
+    /// Gives the pages of `bytes` from `offset` on, both multiples of the page size, back to the system. They read as zero afterwards, in
+    /// every process, and are no longer real.
+    ///
+    /// # Errors
+    /// `Outside`; `Kernel`.
+    pub fn discard(&self, offset: usize, bytes: usize) -> Result<(), SegmentError> {
+        self.mapping.check(offset, bytes)?;
+        if bytes == 0 { Ok(()) } else { self.file.discard(offset, bytes) }
     }
 }
 
@@ -193,6 +203,24 @@ impl Deref for Segment {
 fn granted(offset: usize, bytes: usize) -> Result<memory::Grant<'static>, SegmentError> {
     let granted = memory::Account::ours()?.grant(bytes as u64);
     granted.map_err(|available| SegmentError::Memory { offset, needed: bytes, available })
+}
+
+/// Bytes that are allocated at once: others that wait for the account see that it goes on.
+const STEP: usize = 8 << 20;
+
+/// Allocates `bytes` from `start` on in steps, each of which is settled when it is real.
+fn in_steps(
+    start: usize,
+    bytes: usize,
+    mut grant: memory::Grant<'_>,
+    allocate: impl Fn(usize, usize) -> Result<(), SegmentError>,
+) -> Result<(), SegmentError> {
+    for at in (0..bytes).step_by(STEP) {
+        let step = STEP.min(bytes - at);
+        allocate(start + at, step)?;
+        grant.settle(step as u64);
+    }
+    Ok(())
 }
 
 fn kernel(doing: &'static str) -> impl Fn(Errno) -> SegmentError {

@@ -3,19 +3,24 @@
 //! ```text
 //!   one page, shared:   granted │ settled │ limit            all in bytes, all of them only compared with each other
 //!
-//!   reserve:  granted + bytes within limit?  ──yes──▶ granted += bytes ─▶ allocate ─▶ settled += bytes
-//!                  │ no                                    ▲
-//!                  └─▶ measure; limit = granted + a quarter of what is spare ──┘      (or refuse, naming what is spare)
+//!   reserve:  granted + bytes within limit?  ──yes──▶ granted += bytes ─▶ allocate a step ─▶ settled += step ─┐
+//!                  │ no                                    ▲                    └──────────────────────────────┘
+//!                  └─▶ measure; limit = granted + a quarter of what is spare ──┘
+//!                      or wait until more is settled, and measure again; or refuse, naming what is spare
 //! ```
 //! Measuring reads several files, so it is done once for a quarter of the memory that is left. What was granted and is
-//! not settled counts as used: the system does not see it yet. The account never shrinks: memory that is given back is found by
-//! the next measurement. A process that is killed between the two steps leaves its grant counted as used for the rest of the job.
+//! not settled counts as used, because the system may not see it yet. It may see a part of it already, which then counts twice.
+//! So a request that only this part can refuse waits until the part is settled: an answer never depends on how far another process
+//! has come. The account never shrinks: memory that is given back is found by the next measurement. A process that is
+//! killed while it allocates leaves the rest of its grant counted as used for the rest of the job.
 //!
 //! The page is written by all processes of the host. Nonsense in it makes reservations fail, or fail to be refused; nothing else
 //! relies on it.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::segment::{Segment, SegmentError};
@@ -24,6 +29,13 @@ use crate::segment::{Segment, SegmentError};
 const GRANTED: usize = 0;
 const SETTLED: usize = 8;
 const LIMIT: usize = 16;
+
+/// How often the account is looked at while others allocate what they were granted, and after how many looks without any progress they
+/// are taken to be stopped or dead.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+const IDLE_LOOKS: u32 = 500;
+/// Measurements of one request, whatever the others do.
+const MOST_MEASUREMENTS: u32 = 10_000;
 
 /// The account of a host.
 #[derive(Debug)]
@@ -70,28 +82,53 @@ impl Account {
         self.0.fd()
     }
 
-    /// Permits this process to allocate `bytes`.
+    /// Permits this process to allocate `bytes`. Waits while others allocate what decides about it.
     ///
     /// # Errors
     /// How many bytes could be granted instead.
     pub fn grant(&self, bytes: u64) -> Result<Grant<'_>, u64> {
-        self.grant_of(bytes, super::spare)
+        self.grant_of(bytes, super::spare, |settled| self.await_settlement(settled))
     }
 
-    fn grant_of(&self, bytes: u64, spare: impl Fn() -> u64) -> Result<Grant<'_>, u64> {
+    /// Waits until not exactly `seen` bytes are settled; false if nothing happens for a while.
+    fn await_settlement(&self, seen: u64) -> bool {
+        // Acquire pairs with the release in `Grant::settle`.
+        let moved = |_| {
+            let moved = self.0.atomic_u64(SETTLED).load(Ordering::Acquire) != seen;
+            if !moved {
+                thread::sleep(LOOK_EVERY);
+            }
+            moved
+        };
+        (0..IDLE_LOOKS).any(moved)
+    }
+
+    fn grant_of(
+        &self,
+        bytes: u64,
+        spare: impl Fn() -> u64,
+        mut await_settlement: impl FnMut(u64) -> bool,
+    ) -> Result<Grant<'_>, u64> {
         let (granted, limit) = (self.0.atomic_u64(GRANTED), self.0.atomic_u64(LIMIT));
+        let mut measurements = 0;
         loop {
             // Settled first: what is granted between the two loads counts as not settled. Acquire pairs with the release
-            // in `Grant::drop`: what counts as settled is seen as used.
+            // in `Grant::settle`: what counts as settled is seen as used.
             let settled = self.0.atomic_u64(SETTLED).load(Ordering::Acquire);
             let before = granted.load(Ordering::Acquire);
             let after = before.checked_add(bytes);
             if after.is_none_or(|after| after > limit.load(Ordering::Relaxed)) {
-                let spare = spare().saturating_sub(before.saturating_sub(settled));
-                if bytes > spare {
-                    return Err(spare);
+                let all = spare();
+                let certain = all.saturating_sub(before.saturating_sub(settled));
+                measurements += 1;
+                if bytes > certain {
+                    // Some of what is not settled may be missing in `all` already.
+                    if bytes > all || measurements > MOST_MEASUREMENTS || !await_settlement(settled) {
+                        return Err(certain);
+                    }
+                    continue;
                 }
-                limit.store(before.saturating_add(bytes.max(spare / 4)), Ordering::Relaxed);
+                limit.store(before.saturating_add(bytes.max(certain / 4)), Ordering::Relaxed);
             }
             let Some(after) = after else { return Err(0) };
             // Whoever was faster changed what the measurement is worth.
@@ -102,17 +139,26 @@ impl Account {
     }
 }
 
-/// Bytes that this process may allocate. Dropped once they are allocated, or will not be.
+/// Bytes that this process may allocate. Settled as they are allocated; dropped once all are, or will not be.
 #[derive(Debug)]
 pub struct Grant<'a> {
     settled: &'a AtomicU64,
     bytes: u64,
 }
 
+impl Grant<'_> {
+    /// So many more bytes are allocated.
+    pub fn settle(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        // Release pairs with the acquire in `Account::grant`.
+        self.settled.fetch_add(bytes, Ordering::Release);
+    }
+}
+
 impl Drop for Grant<'_> {
     fn drop(&mut self) {
-        // Release pairs with the acquire in `Account::grant`.
-        self.settled.fetch_add(self.bytes, Ordering::Release);
+        self.settle(self.bytes);
     }
 }
 
@@ -120,6 +166,11 @@ impl Drop for Grant<'_> {
 mod tests {
     use super::*;
     use std::cell::Cell;
+
+    /// Waits for others that allocate nothing.
+    fn stopped(_: u64) -> bool {
+        false
+    }
 
     #[test]
     fn limits_are_read_once_for_a_quarter_of_what_is_spare() {
@@ -129,24 +180,55 @@ mod tests {
             4000
         };
         for _ in 0..10 {
-            drop(account.grant_of(100, spare).unwrap());
+            drop(account.grant_of(100, spare, stopped).unwrap());
         }
         assert_eq!(readings.get(), 1);
-        drop(account.grant_of(100, spare).unwrap());
+        drop(account.grant_of(100, spare, stopped).unwrap());
         assert_eq!(readings.get(), 2);
-        drop(account.grant_of(4000, spare).unwrap());
-        assert_eq!(account.grant_of(4001, spare).unwrap_err(), 4000);
+        drop(account.grant_of(4000, spare, stopped).unwrap());
+        assert_eq!(account.grant_of(4001, spare, stopped).unwrap_err(), 4000);
     }
 
     #[test]
     fn what_is_granted_and_not_allocated_yet_counts_as_used() {
         let account = Account::create().unwrap();
-        let first = account.grant_of(600, || 1000).unwrap();
-        assert_eq!(account.grant_of(600, || 1000).unwrap_err(), 400);
-        let second = account.grant_of(400, || 1000).unwrap();
-        assert_eq!(account.grant_of(1, || 1000).unwrap_err(), 0);
+        let first = account.grant_of(600, || 1000, stopped).unwrap();
+        assert_eq!(account.grant_of(600, || 1000, stopped).unwrap_err(), 400);
+        let second = account.grant_of(400, || 1000, stopped).unwrap();
+        assert_eq!(account.grant_of(1, || 1000, stopped).unwrap_err(), 0);
         drop((first, second));
-        drop(account.grant_of(600, || 1000).unwrap());
+        drop(account.grant_of(600, || 1000, stopped).unwrap());
+    }
+
+    /// A process that has allocated a part of its grant, which the system therefore sees, too.
+    #[test]
+    fn memory_in_the_act_of_being_allocated_is_not_counted_twice() {
+        for (allocated, asked, granted) in
+            [(300, 400, true), (600, 400, true), (300, 401, false), (0, 400, true)]
+        {
+            let (account, used) = (Account::create().unwrap(), Cell::new(0));
+            let spare = || 1000 - used.get();
+            let mut first = Some(account.grant_of(600, spare, stopped).unwrap());
+            used.set(allocated);
+            let goes_on = |_| {
+                used.set(600);
+                first.take().is_some()
+            };
+            assert_eq!(account.grant_of(asked, spare, goes_on).is_ok(), granted, "{allocated} {asked}");
+        }
+    }
+
+    #[test]
+    fn steps_are_settled_as_they_are_allocated_and_the_rest_when_dropped() {
+        let account = Account::create().unwrap();
+        let settled = || account.0.atomic_u64(SETTLED).load(Ordering::Relaxed);
+        let mut grant = account.grant_of(10, || 1000, stopped).unwrap();
+        grant.settle(4);
+        assert!(settled() == 4 && account.await_settlement(0));
+        grant.settle(7);
+        assert_eq!(settled(), 10, "no more than was granted");
+        drop(grant);
+        assert_eq!(settled(), 10);
     }
 
     /// Threads stand for processes: what is spare falls by what they allocate, later than they were granted it.
@@ -158,7 +240,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    while let Ok(_grant) = account.grant_of(7, spare) {
+                    while let Ok(_grant) = account.grant_of(7, spare, stopped) {
                         std::thread::yield_now();
                         assert!(used.fetch_add(7, Ordering::SeqCst) + 7 <= ALL);
                     }
@@ -173,8 +255,8 @@ mod tests {
         let account = Account::create().unwrap();
         for word in [GRANTED, SETTLED, LIMIT] {
             account.0.atomic_u64(word).store(u64::MAX, Ordering::Relaxed);
-            let _ = account.grant_of(1, || 1000);
-            let _ = account.grant_of(u64::MAX, || 1000);
+            let _ = account.grant_of(1, || 1000, stopped);
+            let _ = account.grant_of(u64::MAX, || 1000, stopped);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::io::Errno;
 use rustix::mm::{self, Advice};
 
-use super::{Memfd, SegmentError, granted, kernel};
+use super::{Memfd, SegmentError, granted, in_steps, kernel};
 use crate::atomic::{AtomicU32, AtomicU64};
 use crate::memory;
 
@@ -94,10 +94,16 @@ impl Mapping {
         if bytes == 0 {
             return Ok(());
         }
-        let _grant = granted(offset, bytes)?;
-        if let Some((file, start)) = &self.kept {
-            return file.allocate(start + offset, bytes);
-        }
+        let grant = granted(offset, bytes)?;
+        in_steps(0, bytes, grant, |at, step| match &self.kept {
+            Some((file, in_file)) => file.allocate(in_file + offset + at, step),
+            // SAFETY: at + step <= bytes, which lie in our mapping from `start` on.
+            None => self.populate_step(unsafe { start.add(at) }, offset + at, step),
+        })
+    }
+
+    /// Makes `bytes` from `start` on real memory, which lie in this mapping at `offset`.
+    fn populate_step(&self, start: NonNull<u8>, offset: usize, bytes: usize) -> Result<(), SegmentError> {
         // SAFETY: the range lies in our mapping; its bytes stay as they are.
         match unsafe { mm::madvise(start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite) } {
             Ok(()) => Ok(()),

@@ -112,6 +112,13 @@ impl Memfd {
             }
         }
     }
+
+    /// Gives the pages of `bytes` from `start` on back.
+    pub(super) fn discard(&self, start: usize, bytes: usize) -> Result<(), SegmentError> {
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fs::fallocate(&self.descriptor, hole, start as u64, bytes as u64)
+            .map_err(kernel("give shared memory back"))
+    }
 }
 
 /// Neither empty, nor a broken page, nor more than a pointer can span.
