@@ -260,7 +260,7 @@ pub enum FromLauncher {
         /// Where, as it said in its [`ToLauncher::Addresses`].
         rails: Vec<Vec<SocketAddr>>,
     },
-    /// Answer to [`ToLauncher::FindRegion`]; one descriptor if `found`.
+    /// Answer to [`ToLauncher::FindRegion`]; one descriptor if `found`, unless the owner itself has asked.
     Region {
         /// As asked.
         owner: u32,

@@ -172,6 +172,20 @@ impl Socket {
         self.try_receive_many()?.map(handed).transpose()
     }
 
+    /// Receives the next message if there is one, with at most two descriptors, and true if this process had no room for one of them, which
+    /// is lost.
+    ///
+    /// # Errors
+    /// [`ReceiveError`]. After `Malformed` the socket can still be read.
+    pub fn try_receive_truncated<T: DeserializeOwned>(
+        &self,
+    ) -> Result<Option<(MessageAndHanded<T>, bool)>, ReceiveError> {
+        match self.receive()? {
+            Some((message, descriptors, lost)) => Ok(Some((handed((message, descriptors))?, lost))),
+            None => Ok(None),
+        }
+    }
+
     /// Receives the next message if there is one, with as many of its descriptors as this process has room for, in order.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ impl LauncherEnd {
         let Ok(Some((ToLauncher::FindRegion { owner, id }, _))) = self.socket.try_receive() else {
             return false;
         };
-        let known = FromLauncher::Region { owner, id, found: false };
+        let known = FromLauncher::Region { owner, id, found: true };
         self.socket.try_send(&known, &[]).expect("a rank reads what it is told");
         self.notifier.notify();
         true

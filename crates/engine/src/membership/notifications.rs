@@ -7,9 +7,17 @@ use canele_proto::peer;
 use canele_proto::request::Failure;
 use canele_rail::{Corrupt, Rail};
 use canele_sys::ids::{Rank, RegionId};
+use canele_sys::segment::SegmentError;
+use rustix::io::Errno;
 
 use super::launcher::{ControlRead, end_without_launcher};
 use crate::core::Core;
+
+/// This process had no descriptor left for a region of a peer.
+const NO_DESCRIPTOR: SegmentError = SegmentError::Kernel {
+    doing: "take over memory of another rank: this process may open no more files (raise the limit, `ulimit -n`)",
+    error: Errno::MFILE,
+};
 
 impl Core {
     /// The launcher has notified this rank: reads all messages, and answers with what threads wait for and the links, if the launcher wants
@@ -55,14 +63,11 @@ impl Core {
             FromLauncher::Announced { ticket, result } => membership.ports.handle_announced(ticket, result),
             FromLauncher::FoundElsewhere { ticket, value } => membership.ports.handle_found(ticket, value),
             FromLauncher::Ring { from } => self.handle_ring(Rank(from), descriptors.next()),
-            FromLauncher::Region { owner, id, .. } if Rank(owner) == progress.proto.me() => {
-                rma.handle_confirmed_region(RegionId::from_word(id));
+            FromLauncher::Region { owner, id, found } if Rank(owner) == progress.proto.me() => {
+                rma.handle_confirmed_region(RegionId::from_word(id), found);
             }
             FromLauncher::Region { owner, id, found } => {
-                let memory = descriptors.next();
-                if found && memory.is_none() {
-                    progress.handle_no_descriptor(Rank(owner));
-                }
+                let memory = found.then(|| descriptors.next().ok_or(NO_DESCRIPTOR));
                 progress.rails.shm.regions.adopt(Rank(owner), RegionId::from_word(id), memory)
             }
             FromLauncher::Found { ticket, value } => membership.names.handle_found(ticket, value),

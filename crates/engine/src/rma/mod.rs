@@ -32,7 +32,7 @@ pub(crate) struct Rma {
     /// Puts that took no lock.
     pub put_counts: Arc<PutCounts>,
     /// Regions of this rank that the launcher has confirmed to the thread that made them.
-    confirmed_regions: Vec<RegionId>,
+    confirmed_regions: Vec<(RegionId, bool)>,
     /// What other ranks ask for.
     pub target: RmaTarget,
     /// What this rank asks owners of memory for.

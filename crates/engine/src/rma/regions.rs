@@ -6,6 +6,8 @@ use std::time::Instant;
 use canele_control::ToLauncher;
 use canele_rail::shm::{Elsewhere, Far, Region};
 use canele_sys::ids::{Rank, RegionId};
+use canele_sys::segment::SegmentError;
+use rustix::io::Errno;
 
 use super::Rma;
 use crate::core::Core;
@@ -17,16 +19,23 @@ use crate::{Error, Failure};
 /// System calls that make a region.
 const SYSTEM_CALLS: u64 = 3;
 
+/// The launcher had no descriptor left for a region.
+const NOT_TAKEN_OVER: SegmentError = SegmentError::Kernel {
+    doing: "hand memory over to the launcher of the job, which may open no more files (raise the limit where the job is started, \
+            `ulimit -n`)",
+    error: Errno::MFILE,
+};
+
 impl Rma {
-    /// Handles the launcher's confirmation that it knows a region of this rank.
-    pub fn handle_confirmed_region(&mut self, id: RegionId) {
-        self.confirmed_regions.push(id);
+    /// Handles the launcher's answer whether it knows a region of this rank.
+    pub fn handle_confirmed_region(&mut self, id: RegionId, known: bool) {
+        self.confirmed_regions.push((id, known));
     }
 
-    /// True if the launcher has confirmed the region since it was made.
-    fn take_confirmation(&mut self, id: RegionId) -> bool {
-        let at = self.confirmed_regions.iter().position(|confirmed| *confirmed == id);
-        at.map(|at| self.confirmed_regions.swap_remove(at)).is_some()
+    /// Whether the launcher knows the region, once it has said so.
+    fn take_confirmation(&mut self, id: RegionId) -> Option<bool> {
+        let at = self.confirmed_regions.iter().position(|(confirmed, _)| *confirmed == id)?;
+        Some(self.confirmed_regions.swap_remove(at).1)
     }
 }
 
@@ -40,26 +49,54 @@ impl Engine {
         self.make_region(core, bytes).1
     }
 
+    /// As [`Engine::create_region`], for memory of the program: its pages become real when they are touched, as those of other memory that a
+    /// program allocates, and the host's account knows nothing of them.
+    ///
+    /// # Errors
+    /// The address space is exhausted, or descriptors are; the launcher is gone.
+    pub fn create_region_on_touch(&self, bytes: usize) -> Result<Arc<Region>, Error> {
+        let mut core = self.lock_to_submit()?;
+        let region = core.progress.rails.shm.regions.create_on_touch(bytes)?;
+        self.announce_region(core, region).1
+    }
+
     /// As `create_region`, for a caller that holds the lock.
     pub(crate) fn make_region<'a>(
         &'a self,
         mut core: Locked<'a>,
         bytes: usize,
     ) -> (Locked<'a>, Result<Arc<Region>, Error>) {
-        let region = match core.announce_region(bytes) {
-            Ok(region) => region,
-            Err(error) => return (core, Err(error)),
-        };
+        match core.progress.rails.shm.regions.create(bytes) {
+            Ok(region) => self.announce_region(core, region),
+            Err(error) => (core, Err(error.into())),
+        }
+    }
+
+    /// Makes a region known to the launcher. One that it does not take over is given up.
+    fn announce_region<'a>(
+        &'a self,
+        mut core: Locked<'a>,
+        region: Arc<Region>,
+    ) -> (Locked<'a>, Result<Arc<Region>, Error>) {
+        if let Err(error) = core.announce_region(&region) {
+            core.progress.rails.shm.regions.drop_own(region.id());
+            return (core, Err(error));
+        }
         if !core.membership.launcher.is_present() {
             return (core, Ok(region));
         }
         let id = region.id();
         let ready = |core: &mut Core| match core.check() {
-            Ok(()) => core.rma.take_confirmation(id).then_some(Ok(())),
+            Ok(()) => core.rma.take_confirmation(id).map(Ok),
             Err(error) => Some(Err(error)),
         };
-        let (core, known) = self.wait_for(core, Awaited::Other("the launcher to know a region", None), ready);
-        (core, known.map(|()| region))
+        let (mut core, known) =
+            self.wait_for(core, Awaited::Other("the launcher to know a region", None), ready);
+        let known = known.and_then(|known| if known { Ok(region) } else { Err(NOT_TAKEN_OVER.into()) });
+        if known.is_err() {
+            core.progress.rails.shm.regions.drop_own(id);
+        }
+        (core, known)
     }
 
     /// Gives a region up. Peers that have mapped it keep their view; transfers under way end in good order.
@@ -86,20 +123,27 @@ impl Engine {
             return Ok(Arc::new(Far::elsewhere(Elsewhere { owner, region: id, bytes })));
         }
         let core = self.lock_to_submit()?;
-        let lost = || Error::from(Failure::RegionLost(owner));
         let ready = |core: &mut Core| {
             let Progress { proto, rails, .. } = &mut core.progress;
             if let Some(why) = proto.why_closed() {
                 return Some(Err(why.into()));
             }
             if owner == proto.me() {
-                return Some(rails.shm.regions.own(id).map(|region| region.far()).ok_or_else(lost));
+                return Some(Ok(rails.shm.regions.own(id).map(|region| region.far())));
             }
-            rails.shm.regions.map(owner, id).map(|far| far.ok_or_else(lost))
+            rails.shm.regions.map(owner, id).map(Ok)
         };
         let awaited = Awaited::Other("a region of another rank", Some(owner));
-        let (_core, far) = self.wait_before(core, deadline, awaited, ready);
-        far.unwrap_or_else(|| Err(Error::Deadline(format!("a region of {owner}"))))
+        let (mut core, reached) = self.wait_before(core, deadline, awaited, ready);
+        match reached {
+            Some(Ok(Some(far))) => Ok(far),
+            Some(Ok(None)) => match core.progress.rails.shm.regions.take_unmappable(owner, id) {
+                Some(error) => Err(error.into()),
+                None => Err(Failure::RegionLost(owner).into()),
+            },
+            Some(Err(error)) => Err(error),
+            None => Err(Error::Deadline(format!("a region of {owner}"))),
+        }
     }
 }
 
@@ -115,17 +159,15 @@ impl Engine {
 }
 
 impl Core {
-    /// Allocates a region and says so to the launcher, which answers.
-    fn announce_region(&mut self, bytes: usize) -> Result<Arc<Region>, Error> {
-        let Progress { rails, proto, counts, .. } = &mut self.progress;
+    /// Tells the launcher of a region; it answers.
+    fn announce_region(&mut self, region: &Region) -> Result<(), Error> {
+        let Progress { proto, counts, .. } = &mut self.progress;
         let launcher = &mut self.membership.launcher;
-        let region = rails.shm.regions.create(bytes)?;
         counts.system_calls += SYSTEM_CALLS;
         let (owner, id) = (proto.me().0, region.id().to_word());
         launcher.send_with(&ToLauncher::Region { id }, &[region.fd()])?;
         // A message that names the region is faster than the launcher: a peer must not ask before the launcher knows.
-        launcher.send(&ToLauncher::FindRegion { owner, id })?;
-        Ok(region)
+        launcher.send(&ToLauncher::FindRegion { owner, id })
     }
 
     /// As [`Engine::drop_region`].
@@ -143,9 +185,11 @@ mod tests {
     fn a_region_is_confirmed_once_and_by_its_generation() {
         let id = |generation| RegionId { index: 1, generation };
         let mut rma = Rma::default();
-        rma.handle_confirmed_region(id(2));
-        assert!(!rma.take_confirmation(id(1)));
-        assert!(rma.take_confirmation(id(2)));
-        assert!(!rma.take_confirmation(id(2)));
+        rma.handle_confirmed_region(id(2), true);
+        rma.handle_confirmed_region(id(3), false);
+        assert_eq!(rma.take_confirmation(id(1)), None);
+        assert_eq!(rma.take_confirmation(id(2)), Some(true));
+        assert_eq!(rma.take_confirmation(id(2)), None);
+        assert_eq!(rma.take_confirmation(id(3)), Some(false));
     }
 }

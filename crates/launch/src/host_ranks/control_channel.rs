@@ -93,13 +93,16 @@ impl ControlChannel {
         self.socket.is_some() && !self.ignored && self.queue.len() < QUEUE_LIMIT
     }
 
-    /// The rank's next message, if there is one.
+    /// The rank's next message, if there is one; true with it if there was no room for one of its descriptors.
     ///
     /// # Errors
-    /// As [`Socket::try_receive`]; after `Closed` the channel is closed.
-    pub fn receive(&mut self, events: &Events) -> Result<Option<MessageAndHanded<ToLauncher>>, ReceiveError> {
+    /// As [`Socket::try_receive_truncated`]; after `Closed` the channel is closed.
+    pub fn receive(
+        &mut self,
+        events: &Events,
+    ) -> Result<Option<(MessageAndHanded<ToLauncher>, bool)>, ReceiveError> {
         let Some(socket) = &self.socket else { return Ok(None) };
-        let received = socket.try_receive();
+        let received = socket.try_receive_truncated();
         if matches!(received, Err(ReceiveError::Closed | ReceiveError::System(_))) {
             self.close(events);
         }

@@ -206,6 +206,20 @@ impl LocalRanks {
         self.out.push(ControlMessage { to, message, descriptors });
     }
 
+    /// Handles a message of rank `from` that came without one of its descriptors, for which this process has no room. A region that is
+    /// not taken over is not found by its owner, who then gives it up; without a log a rank is not traced.
+    ///
+    /// # Errors
+    /// As [`Self::handle`], for what the rank cannot do without.
+    pub fn handle_truncated(&mut self, from: u32, message: ToLauncher) -> Result<Option<ToLauncher>, String> {
+        match message {
+            ToLauncher::Region { .. } | ToLauncher::Trace if self.of(from).initialised => Ok(None),
+            _ => Err(format!(
+                "sent {message:?} when its launcher could open no more files: raise the limit where the job is started, `ulimit -n`"
+            )),
+        }
+    }
+
     /// Handles a message of rank `from`; gives it back if the job has to know it too.
     ///
     /// # Errors
@@ -288,7 +302,9 @@ impl LocalRanks {
             (&ToLauncher::FindRegion { owner, id }, _) => {
                 let region = self.regions.get(&(owner, id)).cloned();
                 let found = region.is_some();
-                self.send(from, FromLauncher::Region { owner, id, found }, region.into_iter().collect());
+                // The owner asks only whether its region is known here.
+                let memory = region.filter(|_| owner != from);
+                self.send(from, FromLauncher::Region { owner, id, found }, memory.into_iter().collect());
                 return Ok(None);
             }
             (ToLauncher::Links(links), _) => {

@@ -102,6 +102,23 @@ fn regions_are_found_until_dropped() {
 }
 
 #[test]
+fn a_region_that_there_is_no_descriptor_for_is_unknown_and_harms_nobody() {
+    let mut all = local_ranks(2);
+    all.handle_truncated(0, ToLauncher::Region { id: 5 }).unwrap();
+    all.handle_truncated(0, ToLauncher::Trace).unwrap();
+    all.handle(0, ToLauncher::FindRegion { owner: 0, id: 5 }, None).unwrap();
+    assert_eq!(told(&mut all), [(0, FromLauncher::Region { owner: 0, id: 5, found: false })]);
+    // The owner of a region that is known needs no copy of its descriptor.
+    all.handle(0, ToLauncher::Region { id: 6 }, memory()).unwrap();
+    all.handle(0, ToLauncher::FindRegion { owner: 0, id: 6 }, None).unwrap();
+    let messages = all.take_messages();
+    assert_eq!(messages[0].message, FromLauncher::Region { owner: 0, id: 6, found: true });
+    assert!(messages[0].descriptors.is_empty());
+    let text = all.handle_truncated(1, INBOX).unwrap_err();
+    assert!(text.contains("ulimit -n"), "{text}");
+}
+
+#[test]
 fn broken_rules_are_texts_and_harm_nobody() {
     let mut all = local_ranks(2);
     let fd = inbox(0, &all);

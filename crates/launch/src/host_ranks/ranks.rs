@@ -44,8 +44,11 @@ impl HostRanks {
             let Some(channel) = self.channel_mut(rank).filter(|channel| channel.listens()) else { return };
             match channel.receive(events) {
                 Ok(None) => return,
-                Ok(Some((message, descriptor))) => {
-                    let handled = self.local_ranks.handle(rank, message, descriptor);
+                Ok(Some(((message, descriptor), is_truncated))) => {
+                    let handled = match is_truncated {
+                        true => self.local_ranks.handle_truncated(rank, message),
+                        false => self.local_ranks.handle(rank, message, descriptor),
+                    };
                     // Before whatever the job answers: the welcome comes first.
                     self.post();
                     match handled {

@@ -143,6 +143,22 @@ impl Region {
         self.segment().fd()
     }
 
+    /// Makes the `len` bytes from `offset` real memory, which the host's account grants.
+    ///
+    /// # Errors
+    /// As [`Segment::reserve`].
+    pub fn make_real(&self, offset: usize, len: usize) -> Result<(), SegmentError> {
+        self.segment().reserve(offset, len)
+    }
+
+    /// Gives whole pages back to the system, which then read as zero.
+    ///
+    /// # Errors
+    /// As [`Segment::discard`].
+    pub fn discard(&self, offset: usize, len: usize) -> Result<(), SegmentError> {
+        self.segment().discard(offset, len)
+    }
+
     fn segment(&self) -> &Segment {
         self.memory.segment.as_ref().expect("a region of this process lies in a segment")
     }
@@ -202,12 +218,24 @@ enum Known {
     Asked,
     Mapped(Arc<Far>),
     Missing,
+    /// It exists, and this process cannot map it now.
+    Unmappable(SegmentError),
 }
 
 impl Regions {
     /// Allocates a region; its memory is real from the start.
     pub fn create(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
         let segment = Segment::create_reserved("canele-region", bytes.max(1))?;
+        Ok(self.add(segment, bytes))
+    }
+
+    /// Allocates a region of the program's, the pages of which become real when they are touched.
+    pub fn create_on_touch(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
+        let segment = Segment::create("canele-region", bytes.max(1))?;
+        Ok(self.add(segment, bytes))
+    }
+
+    fn add(&mut self, segment: Segment, bytes: usize) -> Arc<Region> {
         let index = match self.own.iter().position(|(_, region)| region.is_none()) {
             Some(index) => index,
             None => {
@@ -221,7 +249,7 @@ impl Regions {
         let memory = Arc::new(Far::new(segment, bytes));
         let region = Arc::new(Region { id, len: bytes, memory });
         *place = Some(region.clone());
-        Ok(region)
+        region
     }
 
     /// Forgets a region; transfers under way still hold it.
@@ -256,7 +284,7 @@ impl Regions {
     pub fn reach(&mut self, peer: Rank, place: RegionAddress, len: usize) -> Reach<'_> {
         match self.known(peer, place.region) {
             Known::Asked => Reach::Wanted,
-            Known::Missing => Reach::Refused,
+            Known::Missing | Known::Unmappable(_) => Reach::Refused,
             Known::Mapped(far) => {
                 let offset = usize::try_from(place.offset).ok();
                 offset.and_then(|at| far.window(at, len)).map_or(Reach::Refused, Reach::Here)
@@ -268,8 +296,19 @@ impl Regions {
     pub fn map(&mut self, peer: Rank, id: RegionId) -> Option<Option<Arc<Far>>> {
         match self.known(peer, id) {
             Known::Asked => None,
-            Known::Missing => Some(None),
+            Known::Missing | Known::Unmappable(_) => Some(None),
             Known::Mapped(far) => Some(Some(far.clone())),
+        }
+    }
+
+    /// Why a peer's region that exists cannot be mapped here. It is asked for again by the next who needs it.
+    pub fn take_unmappable(&mut self, peer: Rank, id: RegionId) -> Option<SegmentError> {
+        if !matches!(self.far.get(&(peer, id)), Some(Known::Unmappable(_))) {
+            return None;
+        }
+        match self.far.remove(&(peer, id)) {
+            Some(Known::Unmappable(error)) => Some(error),
+            _ => None,
         }
     }
 
@@ -284,14 +323,18 @@ impl Regions {
         self.wanted.pop()
     }
 
-    /// The launcher's answer. A region that cannot be mapped is as good as missing.
-    pub fn adopt(&mut self, peer: Rank, id: RegionId, memory: Option<OwnedFd>) {
-        let segment = memory.and_then(|fd| Segment::map(fd).ok());
-        let far = segment.map(|segment| {
-            let len = segment.len();
-            Arc::new(Far::new(segment, len))
-        });
-        self.far.insert((peer, id), far.map_or(Known::Missing, Known::Mapped));
+    /// The launcher's answer: nothing if there is no such region, else its file, or why this process cannot have it.
+    pub fn adopt(&mut self, peer: Rank, id: RegionId, memory: Option<Result<OwnedFd, SegmentError>>) {
+        let known = match memory.map(|file| file.and_then(Segment::map)) {
+            Some(Ok(segment)) => {
+                let len = segment.len();
+                Known::Mapped(Arc::new(Far::new(segment, len)))
+            }
+            Some(Err(error @ SegmentError::Kernel { .. })) => Known::Unmappable(error),
+            // Its owner sent a file that is no segment.
+            Some(Err(_)) | None => Known::Missing,
+        };
+        self.far.insert((peer, id), known);
     }
 
     /// The peer dropped a region, or (`None`) is gone with all of them.

@@ -305,7 +305,7 @@ impl OneSided for SimRail {
                 *left -= 1;
                 return Reach::Wanted;
             }
-            self.regions.adopt(peer, id, region.fd().try_clone_to_owned().ok());
+            self.regions.adopt(peer, id, region.fd().try_clone_to_owned().ok().map(Ok));
         }
         drop(world);
         self.regions.reach(peer, place, len)
