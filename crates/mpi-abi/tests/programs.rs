@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{all_passed, compiled, compiled_cpp, folder, library, names, passes, run};
+use support::{all_passed, compiled, compiled_cpp, folder, library, names, passes, run, run_limited};
 
 /// Each program is a test, run with these numbers of ranks; 1 is without a launcher.
 macro_rules! programs {
@@ -52,6 +52,13 @@ fn programs_begin_with_the_error_handler_that_was_asked_for() {
         let options = ["-n", "2", "--initial-errhandler", handler];
         all_passed(&program, &run(Some(&options), &program, &[handler]), 2);
     }
+}
+
+#[test]
+fn a_launcher_without_descriptors_is_no_memory_for_all_members_of_a_window() {
+    let program = compiled("exhausted", &[folder("programs/memory.c")]);
+    let options = ["-n", "2"];
+    all_passed(&program, &run_limited("ulimit -n 100", &options, &program, &["windows"]), 2);
 }
 
 #[test]
@@ -109,6 +116,7 @@ programs! {
     initial [1 2];
     kept [1 3];
     late [2 3];
+    memory [1 2 3];
     mixed [1 2];
     onesided [1 2 3 4];
     operations [1];

@@ -11,6 +11,9 @@ use crate::{Result, fail};
 const MAX_KEY: usize = 256;
 const MAX_VALUE: usize = 1024;
 
+/// Bytes of which the addresses of memory that the library allocates are to be multiples.
+pub(crate) const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+
 /// Pairs of a key and a value, in the order in which the keys came.
 #[derive(Default, Debug)]
 pub struct Info {
@@ -107,6 +110,13 @@ impl Info {
     /// Another with the same pairs in the same order.
     pub fn duplicate(&self) -> Self {
         Self { pairs: Mutex::new(self.pairs().clone()) }
+    }
+
+    /// The bytes of which addresses of memory that the library allocates are to be multiples, 0 if it does not matter.
+    pub fn alignment(&self) -> usize {
+        let value = self.get(ALIGNMENT).ok().flatten();
+        let number = value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok());
+        number.filter(|number: &usize| number.is_power_of_two()).unwrap_or(0)
     }
 
     fn pairs(&self) -> MutexGuard<'_, Vec<Pair>> {

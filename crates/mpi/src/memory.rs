@@ -1,9 +1,11 @@
-//! Memory that the library allocated for the program (`MPI_Alloc_mem`; MPI 5.0, §9.2): regions, which peers can reach directly.
+//! Memory that the library allocated for the program (`MPI_Alloc_mem`; MPI 5.0, §9.2): pieces of regions, which peers can reach directly.
 //!
 //! Messages know such memory by its address: above the eager size they are copied once, straight from or to the other end.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+mod arena;
+mod ranges;
+
+use std::sync::Arc;
 
 use canele_engine::{Engine, Region};
 use canele_mem::buffer::{InBuffer, OutBuffer, Readable, ReusableMemory};
@@ -13,43 +15,55 @@ use crate::data::{Data, DataMut};
 use crate::datatype::Datatype;
 use crate::{Result, fail};
 
-/// All such memory of the process, by where it begins.
+use arena::Arena;
+pub(crate) use arena::{Piece, PieceUse};
+
+/// All such memory of the process.
 #[derive(Default)]
 pub struct Allocated {
-    /// How many there are, so that who has none pays nothing.
+    /// How many pieces the program has, so that who has none pays nothing.
     count: AtomicUsize,
-    regions: RwLock<BTreeMap<usize, Arc<Region>>>,
+    arena: Arena,
 }
 
 impl Allocated {
-    /// Allocates `bytes`, zeroed; gives the address.
+    /// Allocates `bytes` from an address that is a multiple of `align`, a power of two or 0; gives the address.
     ///
     /// # Errors
     /// There is not so much memory.
-    pub fn allocate(&self, engine: &Engine, bytes: usize) -> Result<*mut u8> {
-        let region = engine.create_region(bytes.max(1))?;
-        let address = region.address();
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
-        regions.insert(address.addr(), region);
-        self.count.store(regions.len(), Relaxed);
-        Ok(address)
+    pub fn allocate(&self, engine: &Engine, bytes: usize, align: usize) -> Result<*mut u8> {
+        let piece = self.arena.take(engine, bytes, align, PieceUse::Program)?;
+        self.count.fetch_add(1, Relaxed);
+        Ok(piece.address())
     }
 
     /// Frees what was allocated at an address.
     ///
     /// # Errors
     /// Nothing was.
-    pub fn free(&self, engine: &Engine, address: usize) -> Result<()> {
-        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(region) = regions.remove(&address) else {
+    pub fn free(&self, address: usize) -> Result<()> {
+        if !self.arena.give(address, PieceUse::Program)? {
             fail!(Base, "base is {address:#x}: no memory that MPI_Alloc_mem gave begins there");
-        };
-        self.count.store(regions.len(), Relaxed);
-        drop(regions);
-        Ok(engine.drop_region(region.id())?)
+        }
+        self.count.fetch_sub(1, Relaxed);
+        Ok(())
     }
 
-    /// Whether there is any. Relaxed is enough: whoever has an address has seen the allocation.
+    /// Takes a piece for a window. Whoever has it gives it back.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    pub(crate) fn take(&self, engine: &Engine, bytes: usize, align: usize) -> Result<Piece> {
+        self.arena.take(engine, bytes, align, PieceUse::Window)
+    }
+
+    /// Gives the piece of a window back, which no member of the window accesses any more.
+    pub(crate) fn give(&self, piece: &Piece) {
+        // A forked child has nothing to give.
+        let _ = self.arena.give(piece.address().addr(), PieceUse::Window);
+    }
+
+    /// Whether the program has any. Relaxed is enough: whoever has an address has seen the allocation.
     #[inline(always)]
     pub fn any(&self) -> bool {
         self.count.load(Relaxed) != 0
@@ -57,10 +71,7 @@ impl Allocated {
 
     /// The region that holds a range, and where in it.
     pub(crate) fn find(&self, address: usize, len: usize) -> Option<(Arc<Region>, usize)> {
-        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
-        let (start, region) = regions.range(..=address).next_back()?;
-        let offset = address - start;
-        (offset <= region.len() && len <= region.len() - offset).then(|| (region.clone(), offset))
+        self.arena.find(address, len)
     }
 
     /// Lends elements to be sent.

@@ -168,6 +168,15 @@ pub fn run(options: Option<&[&str]>, program: &Path, arguments: &[&str]) -> Outp
     run.output().expect("the program starts")
 }
 
+/// As [`run`], for a job whose launcher, too, is under the limits that a shell sets by `limits`.
+pub fn run_limited(limits: &str, options: &[&str], program: &Path, arguments: &[&str]) -> Output {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limits}; exec \"$@\""), "sh"]).arg(launch::command().get_program());
+    shell.args(["run", "--timeout", "60"]).args(options).env_remove("CANELE_UPDATE");
+    shell.arg("env").arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(program).args(arguments);
+    shell.output().expect("the shell starts")
+}
+
 /// All ranks of a job, or the program alone, say that they have passed.
 pub fn passes(program: &Path, ranks: usize) {
     let n = ranks.to_string();

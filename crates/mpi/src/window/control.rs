@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Far, Rank, RegionId, RmaLockKind};
+use canele_engine::{Far, RmaLockKind};
 use canele_mem::element_lock::ANNOUNCEMENTS;
 use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -33,8 +33,8 @@ pub(super) struct Control {
     members: usize,
     /// Bytes of an entry.
     entry: usize,
-    /// Whose region it is, and its id.
-    pub region: (Rank, RegionId),
+    /// Where in the region it begins.
+    start: usize,
 }
 
 /// Bytes of an entry.
@@ -48,21 +48,21 @@ impl Control {
         members * entry_bytes(members)
     }
 
-    /// Takes a region for control.
+    /// Takes the part of a region that begins at `start` for control.
     ///
     /// # Errors
-    /// It is too short.
-    pub fn new(memory: Arc<Far>, members: usize, region: (Rank, RegionId)) -> Result<Self> {
-        if memory.len() < Self::bytes(members) {
-            fail!(Internal, "the control region of a window has {} bytes", memory.len());
+    /// It is too short, or not aligned.
+    pub fn new(memory: Arc<Far>, members: usize, start: usize) -> Result<Self> {
+        if memory.window(start, Self::bytes(members)).is_none() || !start.is_multiple_of(STATE) {
+            fail!(Internal, "the control memory of a window lies at {start} in {} bytes", memory.len());
         }
-        Ok(Self { memory, members, entry: entry_bytes(members), region })
+        Ok(Self { memory, members, entry: entry_bytes(members), start })
     }
 
     /// Returns the words of a member of this host.
     #[inline(always)]
     pub fn words(&self, member: usize) -> LockWords<'_> {
-        LockWords { control: self, at: member * self.entry }
+        LockWords { control: self, at: self.start + member * self.entry }
     }
 
     /// Returns the announcements of all members.
@@ -228,7 +228,7 @@ mod tests {
 
     fn control(members: usize) -> Control {
         let memory = Far::private(Control::bytes(members)).expect("some pages");
-        Control::new(Arc::new(memory), members, (Rank(0), RegionId::PROCESS)).expect("long enough")
+        Control::new(Arc::new(memory), members, 0).expect("long enough")
     }
 
     #[test]
@@ -278,6 +278,7 @@ mod tests {
     #[test]
     fn a_region_that_is_too_short_is_refused() {
         let memory = Arc::new(Far::private(64).expect("a page"));
-        assert!(Control::new(memory, 100, (Rank(0), RegionId::PROCESS)).is_err());
+        assert!(Control::new(memory.clone(), 100, 0).is_err());
+        assert!(Control::new(memory, 1, usize::MAX).is_err());
     }
 }

@@ -23,6 +23,7 @@ use crate::attribute::Attributes;
 use crate::comm::Comm;
 use crate::errhandler::Errhandler;
 use crate::info::Info;
+use crate::memory::Piece;
 use crate::{Class, Error, Result, fail};
 
 /// What a member gives a window, with the bytes of a unit of displacements.
@@ -42,12 +43,18 @@ pub enum Given {
 /// Bytes of a page, to which parts of a shared window are aligned if they need not follow each other.
 const PAGE: usize = 4096;
 
+/// Parts that are longer have a region of their own, of which nothing is left when the window is freed; shorter ones are pieces of the
+/// regions that the process has.
+const LONGEST_PIECE: usize = 1 << 20;
+
 /// The numbers that each member tells the others.
-const RECORD: usize = 9;
-/// Where in a record the control region stands.
+const RECORD: usize = 11;
+/// Where in a record it stands which region the control memory lies in, with its bytes and the offset there.
 const CONTROL: usize = 6;
 /// Where in a record it stands whether heavy barriers of others reach the member.
-const FENCING: usize = 8;
+const FENCING: usize = 10;
+/// In the record of a member that has failed, behind a 0: it lacks memory.
+const LACKS_MEMORY: i64 = 1;
 
 /// What a member has made for a window.
 #[derive(Default)]
@@ -61,8 +68,9 @@ struct Made {
     /// Its part in memory that is of the program alone.
     memory: Option<Arc<Far>>,
     regions: Vec<Arc<canele_engine::Region>>,
-    /// The control region, made by the first member of each host.
-    control: Option<RegionId>,
+    pieces: Vec<Piece>,
+    /// The control memory, made by the first member of each host: region, its bytes, offset.
+    control: Option<(RegionId, usize, usize)>,
     /// Under which its part is served to members that cannot map it.
     key: Option<ExposureKey>,
 }
@@ -77,16 +85,20 @@ impl Made {
         for region in self.regions {
             let _ = comm.engine.drop_region(region.id());
         }
+        self.pieces.iter().for_each(|piece| comm.allocated().give(piece));
     }
 
     fn record(&self) -> [i64; RECORD] {
         let (id, bytes, offset, own) = self.region.unwrap_or((RegionId::PROCESS, 0, 0, false));
-        let control = self.control.unwrap_or(RegionId::PROCESS).to_word().cast_signed();
+        let (control, control_bytes, control_at) = self.control.unwrap_or((RegionId::PROCESS, 0, 0));
+        let control = [control.to_word().cast_signed(), control_bytes as i64, control_at as i64];
         let kind = 1 + i64::from(self.region.is_some()) + i64::from(own);
         let place = [id.to_word().cast_signed(), bytes as i64, offset as i64];
         let key = self.key.map_or(0, |key| key.0.cast_signed());
         let is_asymmetric = i64::from(membarrier::register() == Fencing::Asymmetric);
-        [kind, self.size as i64, self.unit as i64, place[0], place[1], place[2], control, key, is_asymmetric]
+        let [id, bytes, offset] = place;
+        let (size, unit) = (self.size as i64, self.unit as i64);
+        [kind, size, unit, id, bytes, offset, control[0], control[1], control[2], key, is_asymmetric]
     }
 }
 
@@ -116,16 +128,27 @@ impl Win {
             Flavor::Shared => Self::make_shared(comm, given, &info)?,
             _ => given.and_then(|(given, unit)| make(comm, given, unit, &info)),
         };
-        let made = made.and_then(|made| with_control(comm, made));
-        let made = made.and_then(|made| exposed(comm, flavor, made));
-        let record = made.as_ref().map_or([0; RECORD], Made::record);
-        let records = comm.numbers_of_all(&record)?;
+        let made = made.and_then(|made| completed(comm, flavor, made));
+        let record = made.as_ref().map_or_else(|error| failed(error), Made::record);
+        let records = match comm.numbers_of_all(&record) {
+            Ok(records) => records,
+            Err(error) => {
+                made.into_iter().for_each(|made| made.discard(comm));
+                return Err(error);
+            }
+        };
         let made = made?;
         if let Err(error) = check_all(&records, RECORD) {
             made.discard(comm);
             return Err(error);
         }
-        Self::of_records(comm.twin()?, flavor, made, &records, info).map(Arc::new)
+        match ready(comm, &made, &records) {
+            Ok(ready) => Ok(Arc::new(Self::of_records(ready, flavor, made, &records, info))),
+            Err(error) => {
+                made.discard(comm);
+                Err(error)
+            }
+        }
     }
 
     /// The part of this member in a shared window, of which the first member allocates all.
@@ -139,7 +162,8 @@ impl Win {
         let apart = i64::from(hints::is_true(info, "alloc_shared_noncontig"));
         let mine = match &given {
             Ok((Given::Shared(bytes), unit)) => [1, *bytes as i64, *unit as i64, apart],
-            _ => [0; 4],
+            Ok(_) => [0; 4],
+            Err(error) => failed(error),
         };
         let all = comm.numbers_of_all(&mine)?;
         let (_, unit) = given?;
@@ -154,39 +178,55 @@ impl Win {
             offsets.push(end);
         }
         let (rank, total) = (comm.rank(), offsets[comm.size()].max(1));
-        let region = match rank {
-            0 => Some(comm.engine.create_region(total)).transpose(),
-            _ => Ok(None),
+        let allocated = match rank {
+            0 => allocate(comm, total, PAGE),
+            _ => Ok(Made::default()),
         };
-        // The id comes from the first member, with 0 if it could not allocate.
-        let id = region.as_ref().ok().and_then(|region| Some(region.as_ref()?.id().to_word().cast_signed()));
-        let ids = comm.numbers_of_all(&[i64::from(id.is_some()), id.unwrap_or(0)])?;
-        let region = region?;
-        if ids[0] == 0 {
+        // The place comes from the first member, with 0 if it could not allocate.
+        let place =
+            allocated.as_ref().ok().and_then(|made| made.region).unwrap_or((RegionId::PROCESS, 0, 0, false));
+        let (id, bytes, start, own) = place;
+        let place = [id.to_word().cast_signed(), bytes as i64, start as i64, i64::from(own)];
+        let place = match comm.numbers_of_all(&place) {
+            Ok(places) => places,
+            Err(error) => {
+                allocated.into_iter().for_each(|made| made.discard(comm));
+                return Err(error);
+            }
+        };
+        let allocated = allocated?;
+        let &[id, bytes, start, own, ..] = place.as_slice() else {
+            unreachable!("a member has told four numbers")
+        };
+        if bytes == 0 {
             fail!(NoMemory, "rank 0 cannot allocate {total} bytes for the window");
         }
-        let id = RegionId::from_word(ids[1].cast_unsigned());
-        let memory = comm.engine.reach_region(comm.group().member(0), id, total, None)?;
-        let size = offsets.get(rank).map_or(0, |_| mine[1] as usize);
-        Ok(Ok(Made {
-            size,
-            unit,
-            // A part without bytes has an address, too, from which those of its neighbours follow.
-            address: match offsets[comm.size()] {
-                0 => 0,
-                _ => memory.address().wrapping_add(offsets[rank]).expose_provenance(),
-            },
-            region: Some((id, total, offsets[rank], true)),
-            regions: region.into_iter().collect(),
-            ..Made::default()
-        }))
+        let (id, bytes, offset) =
+            (RegionId::from_word(id.cast_unsigned()), bytes as usize, start as usize + offsets[rank]);
+        let size = mine[1] as usize;
+        // A member that cannot map it says so in its record.
+        let reached = comm.engine.reach_region(comm.group().member(0), id, bytes, None);
+        let memory = match reached {
+            Ok(memory) => memory,
+            Err(error) => {
+                allocated.discard(comm);
+                return Ok(Err(error.into()));
+            }
+        };
+        // A part without bytes has an address, too, from which those of its neighbours follow.
+        let address = match offsets[comm.size()] {
+            0 => 0,
+            _ => memory.address().wrapping_add(offset).expose_provenance(),
+        };
+        Ok(Ok(Made { size, unit, address, region: Some((id, bytes, offset, own == 1)), ..allocated }))
     }
 
-    fn of_records(own: Arc<Comm>, flavor: Flavor, made: Made, records: &[i64], info: Info) -> Result<Self> {
+    fn of_records(ready: Ready, flavor: Flavor, made: Made, records: &[i64], info: Info) -> Self {
+        let Ready { own, control, excluding } = ready;
         let me = own.rank();
         own.set_errhandler(Arc::new(Errhandler::Fatal));
         let target = |(rank, record): (usize, &[i64])| -> Target {
-            let [kind, size, unit, id, bytes, offset, _, key, _] = *record else {
+            let [kind, size, unit, id, bytes, offset, .., key, _] = *record else {
                 unreachable!("records have a length")
             };
             let key = (key != 0).then(|| ExposureKey(key.cast_unsigned()));
@@ -198,7 +238,7 @@ impl Win {
                 size: size as usize,
                 unit: unit as usize,
                 epoch: AtomicU8::new(0),
-                key: key.map(|key| (key, offset as usize)),
+                key,
                 served: ServedCount::default(),
                 region: mapped.then(|| RegionPart {
                     owner,
@@ -214,26 +254,7 @@ impl Win {
         if let Some(memory) = made.memory {
             targets[me].memory.get_or_init(|| Reached::Here(memory, 0));
         }
-        let leader = first_here(&own);
-        let id = RegionId::from_word(records[leader * RECORD + CONTROL].cast_unsigned());
-        let bytes = Control::bytes(targets.len());
-        let memory = own.engine.reach_region(targets[leader].rank, id, bytes, None)?;
-        let control = Arc::new(Control::new(memory, targets.len(), (targets[leader].rank, id))?);
-        let is_here = |member: &usize| !own.engine.is_remote(targets[*member].rank);
-        let mut here = (0..targets.len()).filter(is_here);
-        let fencing = match here.all(|member| records[member * RECORD + FENCING] == 1) {
-            true => Fencing::Asymmetric,
-            false => Fencing::Fences,
-        };
-        let excluding = Excluding::new(me, own.engine.rank(), fencing);
-        if let Some(key) = made.key {
-            own.shared.served.add(key, control.clone(), excluding);
-        }
-        if targets.iter().any(|target| target.key.is_some()) {
-            // Nobody asks before everybody is ready to serve.
-            own.barrier("MPI_Win_create")?;
-        }
-        Ok(Self {
+        Self {
             control,
             excluding,
             shares_host: shares_host(&own),
@@ -250,13 +271,15 @@ impl Win {
                 size: AtomicU64::new(made.size as u64),
                 unit: AtomicU32::new(made.unit as u32),
                 regions: made.regions,
+                pieces: made.pieces,
+                is_unused: AtomicBool::new(false),
                 key: made.key,
             },
             attached: RwLock::new(BTreeMap::new()),
             kept: Mutex::new(Kept { name: String::new(), info }),
             attributes: Attributes::new(),
             comm: own,
-        })
+        }
     }
 
     /// Fails if the window cannot be freed yet.
@@ -286,9 +309,66 @@ impl Win {
         match self.comm.await_members("MPI_Win_free").and(flushed) {
             // Those that are left give it up all the same.
             Err(error) if matches!(error.class, Class::ProcFailed | Class::Revoked) => Ok(()),
-            result => result,
+            result => {
+                // Pieces of which somebody may still access are never used again.
+                self.part.is_unused.store(result.is_ok(), Relaxed);
+                result
+            }
         }
     }
+}
+
+/// What all members have before any of them uses the window.
+struct Ready {
+    /// The window's own communicator.
+    own: Arc<Comm>,
+    control: Arc<Control>,
+    excluding: Excluding,
+}
+
+/// Finds the control memory of this host, and agrees with the other members that each of them has found its own: nobody asks before
+/// everybody is ready to serve.
+fn ready(comm: &Comm, made: &Made, records: &[i64]) -> Result<Ready> {
+    let own = comm.twin()?;
+    let found = control_of(&own, records);
+    let (me, members) = (own.rank(), own.size());
+    let is_here = |member: &usize| !own.engine.is_remote(own.group().member(*member));
+    let mut here = (0..members).filter(is_here);
+    let fencing = match here.all(|member| records[member * RECORD + FENCING] == 1) {
+        true => Fencing::Asymmetric,
+        false => Fencing::Fences,
+    };
+    let excluding = Excluding::new(me, own.engine.rank(), fencing);
+    if let (Some(key), Ok(control)) = (made.key, &found) {
+        own.shared.served.add(key, control.clone(), excluding);
+    }
+    let state = found.as_ref().map_or_else(|error| failed(error), |_| [1, 0]);
+    let all_found = own.numbers_of_all(&state).and_then(|states| check_all(&states, state.len()));
+    match found.and_then(|control| all_found.map(|()| control)) {
+        Ok(control) => Ok(Ready { own, control, excluding }),
+        Err(error) => {
+            made.key.into_iter().for_each(|key| own.shared.served.remove(key));
+            Err(error)
+        }
+    }
+}
+
+/// The control memory of this host.
+fn control_of(own: &Comm, records: &[i64]) -> Result<Arc<Control>> {
+    let leader = first_here(own);
+    let &[id, bytes, at] = &records[leader * RECORD + CONTROL..][..3] else {
+        unreachable!("records have a length")
+    };
+    let id = RegionId::from_word(id.cast_unsigned());
+    let memory = own.engine.reach_region(own.group().member(leader), id, bytes as usize, None)?;
+    Control::new(memory, own.size(), at as usize).map(Arc::new)
+}
+
+/// What a member tells that has failed.
+fn failed<const N: usize>(error: &Error) -> [i64; N] {
+    let mut record = [0; N];
+    record[1] = if error.class == Class::NoMemory { LACKS_MEMORY } else { 0 };
+    record
 }
 
 /// True if all members run on one host.
@@ -298,23 +378,39 @@ fn shares_host(comm: &Comm) -> bool {
     members.iter().all(|rank| host(rank) == host(&members[0]))
 }
 
+/// Adds what a window has beside its memory. Gives up what was made if that fails.
+fn completed(comm: &Comm, flavor: Flavor, mut made: Made) -> Result<Made> {
+    match with_control(comm, &mut made).and_then(|()| expose(comm, flavor, &mut made)) {
+        Ok(()) => Ok(made),
+        Err(error) => {
+            made.discard(comm);
+            Err(error)
+        }
+    }
+}
+
 /// Exposes the part of this member, if others cannot map it, or if memory will be attached: accesses over borders are requests.
-fn exposed(comm: &Comm, flavor: Flavor, mut made: Made) -> Result<Made> {
+fn expose(comm: &Comm, flavor: Flavor, made: &mut Made) -> Result<()> {
     let engine = &comm.engine;
     if comm.size() == 1 && flavor != Flavor::Dynamic {
-        return Ok(made);
+        return Ok(());
     }
     made.key = match &made.memory {
         _ if flavor == Flavor::Dynamic => Some(engine.expose_dynamic()?),
         Some(memory) => Some(engine.expose(memory.exposed())?),
         None if shares_host(comm) => None,
         None => Some(engine.expose(match made.region {
-            // Its offset counts from the region's start.
-            Some((id, bytes, ..)) => engine.reach_region(engine.rank(), id, bytes, None)?.exposed(),
+            Some((id, bytes, offset, _)) => {
+                let region = engine.reach_region(engine.rank(), id, bytes, None)?.exposed();
+                let Some(part) = region.part(offset, made.size) else {
+                    fail!(Internal, "the part of the window exceeds its region");
+                };
+                part
+            }
             None => Exposed::of(Vec::new()),
         })?),
     };
-    Ok(made)
+    Ok(())
 }
 
 /// The first member on this host.
@@ -326,7 +422,9 @@ fn first_here(comm: &Comm) -> usize {
 fn check_all(records: &[i64], len: usize) -> Result<()> {
     match records.chunks_exact(len).position(|record| record[0] == 0) {
         Some(rank) => {
-            Err(Error::new(Class::Other, format!("rank {rank} of comm cannot make its part of the window")))
+            let lacks_memory = records.chunks_exact(len).any(|record| record[..2] == [0, LACKS_MEMORY]);
+            let class = if lacks_memory { Class::NoMemory } else { Class::Other };
+            Err(Error::new(class, format!("rank {rank} of comm cannot make its part of the window")))
         }
         None => Ok(()),
     }
@@ -345,27 +443,43 @@ fn make(comm: &Comm, given: Given, unit: usize, info: &Info) -> Result<Made> {
         }
         Given::Nothing | Given::Allocate(0) => made,
         Given::Allocate(size) => {
-            let align = hints::alignment(info);
-            let Some(bytes) = size.checked_add(if align > PAGE { align } else { 0 }) else {
-                fail!(NoMemory, "size is {size}: with the alignment it exceeds the address space");
-            };
-            let region = comm.engine.create_region(bytes)?;
-            let start = region.address().expose_provenance();
-            let offset = if align > PAGE { start.next_multiple_of(align) - start } else { 0 };
-            let part = (region.id(), bytes, offset, true);
-            Made { size, address: start + offset, region: Some(part), regions: vec![region], ..made }
+            let allocated = allocate(comm, size, info.alignment())?;
+            Made { size, unit, ..allocated }
         }
         Given::Dynamic => made,
         Given::Shared(_) => fail!(Internal, "a shared window is made otherwise"),
     })
 }
 
-/// Adds the control region, if this is the first member of its host.
-fn with_control(comm: &Comm, mut made: Made) -> Result<Made> {
-    if first_here(comm) == comm.rank() {
-        let region = comm.engine.create_region(Control::bytes(comm.size()))?;
-        made.control = Some(region.id());
-        made.regions.push(region);
+/// Memory of a window that this process allocates, zeroed: real when it is touched, as that of any other allocation.
+fn allocate(comm: &Comm, size: usize, align: usize) -> Result<Made> {
+    if size <= LONGEST_PIECE {
+        let piece = comm.allocated().take(&comm.engine, size, align)?;
+        piece.clear();
+        let region = Some((piece.region.id(), piece.region.len(), piece.offset, false));
+        let address = piece.address().expose_provenance();
+        return Ok(Made { address, region, pieces: vec![piece], ..Made::default() });
     }
-    Ok(made)
+    let Some(bytes) = size.checked_add(if align > PAGE { align } else { 0 }) else {
+        fail!(NoMemory, "size is {size}: with the alignment it exceeds the address space");
+    };
+    let region = comm.engine.create_region_on_touch(bytes)?;
+    let start = region.address().expose_provenance();
+    let offset = if align > PAGE { start.next_multiple_of(align) - start } else { 0 };
+    let part = Some((region.id(), bytes, offset, true));
+    Ok(Made { address: start + offset, region: part, regions: vec![region], ..Made::default() })
+}
+
+/// Adds the control memory, if this is the first member of its host. Its words are the library's, so they are real before they are used
+/// (invariant I2).
+fn with_control(comm: &Comm, made: &mut Made) -> Result<()> {
+    if first_here(comm) == comm.rank() {
+        let piece = comm.allocated().take(&comm.engine, Control::bytes(comm.size()), PAGE)?;
+        let real = piece.make_real();
+        made.control = Some((piece.region.id(), piece.region.len(), piece.offset));
+        made.pieces.push(piece);
+        real?;
+        made.pieces.iter().last().into_iter().for_each(Piece::clear);
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@
 //! any case; the other keys are kept and told.
 
 use super::Win;
-use crate::info::Info;
+use crate::info::{ALIGNMENT, Info};
 
 /// The keys with the values that they have if the program gives none.
 const KEYS: [(&str, &str); 8] = [
@@ -17,9 +17,6 @@ const KEYS: [(&str, &str); 8] = [
     ("alloc_shared_noncontig", "false"),
     (ALIGNMENT, "0"),
 ];
-
-/// Bytes of which the addresses of memory that a window allocates are to be multiples.
-const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 
 /// True if a key can have a value.
 fn is_valid(key: &str, value: &[u8]) -> bool {
@@ -51,13 +48,6 @@ pub(super) fn kept(info: &Info) -> Info {
 /// True if a key is set to `true`.
 pub(super) fn is_true(info: &Info, key: &str) -> bool {
     info.get(key).ok().flatten().is_some_and(|value| *value == *b"true")
-}
-
-/// The bytes of which addresses of memory that the window allocates are to be multiples, 0 if it does not matter.
-pub(super) fn alignment(info: &Info) -> usize {
-    let value = info.get(ALIGNMENT).ok().flatten();
-    let number = value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok());
-    number.filter(|number: &usize| number.is_power_of_two()).unwrap_or(0)
 }
 
 impl Win {
@@ -100,8 +90,8 @@ mod tests {
         let kept = kept(&info);
         assert_eq!(kept.len(), 5);
         assert!(is_true(&kept, "no_locks") && !is_true(&kept, "same_size"));
-        assert_eq!(alignment(&kept), 0, "no power of two");
+        assert_eq!(kept.alignment(), 0, "no power of two");
         info.set(ALIGNMENT, "8192").expect("short");
-        assert_eq!(alignment(&info), 8192);
+        assert_eq!(info.alignment(), 8192);
     }
 }

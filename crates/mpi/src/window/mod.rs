@@ -33,12 +33,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use canele_engine::RmaLockKind;
 use canele_engine::{ExposureKey, Far, FlowId, Region, Tag};
-use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
+use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crate::attribute::Attributes;
 use crate::comm::Comm;
 use crate::group::Group;
 use crate::info::Info;
+use crate::memory::Piece;
 use crate::{Class, Error};
 
 use control::Control;
@@ -116,6 +117,10 @@ struct Part {
     unit: AtomicU32,
     /// Regions that were made for the window by this process.
     regions: Vec<Arc<Region>>,
+    /// Pieces of other regions that it took for the window.
+    pieces: Vec<Piece>,
+    /// True once no member accesses the window any more.
+    is_unused: AtomicBool,
     /// Under which it is served to others.
     key: Option<ExposureKey>,
 }
@@ -205,8 +210,9 @@ impl Drop for Win {
         for region in &self.part.regions {
             let _ = self.comm.engine.drop_region(region.id());
         }
-        let (owner, id) = self.control.region;
-        let _ = self.comm.engine.forget_region(owner, id);
+        if self.part.is_unused.load(Relaxed) {
+            self.part.pieces.iter().for_each(|piece| self.comm.allocated().give(piece));
+        }
         for target in &self.targets {
             target.forget(&self.comm.engine);
         }

@@ -57,7 +57,7 @@ impl Accumulation {
 impl Win {
     fn served_place(&self, to: TargetData<'_>, at: i64) -> Result<RmaPlace> {
         let target = &self.targets[to.rank];
-        let Some((window, _)) = target.key else {
+        let Some(window) = target.key else {
             fail!(Internal, "the memory of rank {} can neither be mapped nor is it served", to.rank);
         };
         let elements = (!to.of.is_contiguous()).then(|| (to.of.layout().clone(), to.count));
@@ -167,7 +167,7 @@ impl Win {
     fn flush_served(&self, targets: &[usize], there: bool) -> Result<()> {
         let open = |target: &usize| Some((&self.targets[*target], self.targets[*target].served.open()?));
         let open: Vec<(&Target, u64)> = targets.iter().filter_map(open).collect();
-        let served = open.iter().filter_map(|(target, _)| Some((target.rank, target.key?.0)));
+        let served = open.iter().filter_map(|(target, _)| Some((target.rank, target.key?)));
         let served: Vec<_> = served.collect();
         if served.is_empty() {
             return Ok(());
@@ -270,7 +270,7 @@ impl Win {
     fn served_window(&self, target: usize) -> Result<(Rank, ExposureKey)> {
         let target = &self.targets[target];
         match target.key {
-            Some((key, _)) => Ok((target.rank, key)),
+            Some(key) => Ok((target.rank, key)),
             None => fail!(Internal, "the window of {} is not served", target.rank),
         }
     }

@@ -20,8 +20,8 @@ pub(super) struct Target {
     pub unit: usize,
     /// What permits accesses to it.
     pub epoch: AtomicU8,
-    /// Under which its owner serves it, and where its part begins in what is served.
-    pub key: Option<(ExposureKey, usize)>,
+    /// Under which its owner serves its part.
+    pub key: Option<ExposureKey>,
     /// Accesses that it serves.
     pub served: ServedCount,
     /// The region that its part lies in, if it lies in one that can be mapped here.
@@ -129,7 +129,7 @@ impl Target {
 
     /// Gives up the mapping of a region that was made for the window, and what is remembered of accesses that the owner served.
     pub fn forget(&self, engine: &Engine) {
-        if let Some((key, _)) = self.key {
+        if let Some(key) = self.key {
             let _ = engine.forget_window(self.rank, key);
         }
         if let Some(region) = self.region.filter(|region| region.is_own) {
@@ -170,9 +170,7 @@ impl Win {
         }
         Ok(match to.reach(&self.comm.engine)? {
             Reached::Here(memory, offset) => Place::Here(memory.clone(), offset.cast_signed() + at),
-            Reached::Served => {
-                Place::Served((at + to.key.map_or(0, |(_, offset)| offset.cast_signed())) as i64)
-            }
+            Reached::Served => Place::Served(at as i64),
         })
     }
 

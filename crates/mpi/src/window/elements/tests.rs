@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use canele_engine::{Far, Rank, RegionId};
+use canele_engine::{Far, Rank};
 use canele_mem::element_lock::ElementWait;
 use canele_sys::atomic::Ordering;
 use canele_sys::membarrier::{self, Fencing};
@@ -23,7 +23,7 @@ fn memory() -> Far {
 /// The control region of a window of 8 members.
 fn control() -> Control {
     let memory = Far::private(Control::bytes(8)).expect("some pages");
-    Control::new(Arc::new(memory), 8, (Rank(0), RegionId::PROCESS)).expect("long enough")
+    Control::new(Arc::new(memory), 8, 0).expect("long enough")
 }
 
 /// What member 3 does at part 1.
