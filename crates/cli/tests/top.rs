@@ -2,12 +2,8 @@
 
 mod support;
 
-use std::os::fd::OwnedFd;
 use std::process::Command;
 
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
-};
 use serde_json::Value;
 use support::ranks::start_job;
 use support::{canele, kill, start_command, wait_until};
@@ -80,44 +76,6 @@ fn what_cannot_be_looked_at_is_refused() {
     let pause = canele(&["top", "--every", "0"]);
     assert_eq!(pause.code(), Some(2));
     assert!(pause.error.contains("seconds from 0.05 to 3600"), "{}", pause.error);
-}
-
-/// A stream socket with an abstract name of any bytes, and connections that fill its queue.
-fn full_listener(name: &[u8]) -> Vec<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = || socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
-    let address = SocketAddrUnix::new_abstract_name(name).unwrap();
-    let mut sockets = vec![socket()];
-    bind(&sockets[0], &address).unwrap();
-    listen(&sockets[0], 0).unwrap();
-    loop {
-        sockets.push(socket());
-        if connect(&sockets[sockets.len() - 1], &address).is_err() {
-            return sockets;
-        }
-    }
-}
-
-#[test]
-fn sockets_of_strangers_hide_no_job() {
-    let own = std::process::id();
-    let full = (0..8).map(|number| format!("canele-{own}-{number:016x}").into_bytes());
-    let names = [&b"evil-\xff\xfe"[..], b"canele-7-\xff", b"x\n0: 02 0 00010000 0001 01 4 @canele-1-00"];
-    let _strangers: Vec<_> =
-        names.map(<[u8]>::to_vec).into_iter().chain(full).map(|name| full_listener(&name)).collect();
-    let job = start_job(&["-n", "2"], &["hanging", "cycle"], &[]);
-    let pid = job.run.pid().to_string();
-    let is_listed = |all: &Value| {
-        all["jobs"].as_array().is_some_and(|jobs| jobs.iter().any(|job| job["job"] == job_number(&pid)))
-    };
-    wait_until("the job among those that run", || is_listed(&json(&["info", "--json"])));
-    assert!(is_listed(&json(&["top", "--once", "--json", "--every", "0.1"])));
-    let why = canele(&["why", &pid]);
-    assert!(why.out.contains("ranks 0 and 1"), "{why:?}");
-    let full = canele(&["why", &own.to_string()]);
-    assert!(full.code() == Some(1) && full.error.contains("the queue of its socket is full"), "{full:?}");
-    kill("TERM", job.run.pid());
-    job.end();
 }
 
 #[test]
