@@ -1,7 +1,7 @@
 //! Regions and one-sided operations (PUT): memory that peers read and write, on this host without this rank's help.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use canele_engine::Notice;
@@ -26,9 +26,11 @@ use crate::{Endpoint, Error, Plain, Rank};
 pub struct Region {
     engine: Arc<Engine>,
     pub(crate) region: Arc<canele_engine::Region>,
+    /// Under which it was published.
+    names: Mutex<Vec<String>>,
 }
 
-/// A region of some rank, this one's included, as seen from here.
+/// A region of some rank, this one's included, as seen from here. It is mapped as long as one of its clones lives, whatever its owner does.
 #[derive(Clone)]
 pub struct RemoteRegion {
     engine: Arc<Engine>,
@@ -57,7 +59,8 @@ impl Endpoint {
     /// # Errors
     /// Not enough memory, naming what is needed and what there is.
     pub fn region(&self, bytes: usize) -> Result<Region, Error> {
-        Ok(Region { engine: self.engine.clone(), region: self.engine.create_region(bytes)? })
+        let region = self.engine.create_region(bytes)?;
+        Ok(Region { engine: self.engine.clone(), region, names: Mutex::default() })
     }
 
     /// Finds a region that any rank published; waits until it exists, at most `wait`.
@@ -131,7 +134,7 @@ impl Region {
         self.region.address()
     }
 
-    /// Lets any rank find it under `name`.
+    /// Lets any rank find it under `name`, until it is dropped.
     ///
     /// # Errors
     /// The name is taken.
@@ -141,7 +144,18 @@ impl Region {
 
     /// Publishes its place under the name of what lies in it.
     pub(crate) fn publish_as(&self, name: &str) -> Result<(), Error> {
-        self.engine.publish(name, &encode(self.engine.rank(), self.region.id(), self.len()))
+        self.engine.publish(name, &encode(self.engine.rank(), self.region.id(), self.len()))?;
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).push(name.to_owned());
+        Ok(())
+    }
+
+    /// Takes back the names under which it was published.
+    pub(crate) fn withdraw_names(&self) {
+        let names = std::mem::take(&mut *self.names.lock().unwrap_or_else(PoisonError::into_inner));
+        for name in names {
+            // As of the region itself.
+            let _ = self.engine.withdraw(&name);
+        }
     }
 
     /// This region as others see it.
@@ -172,6 +186,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        self.withdraw_names();
         // After the end of the job the launcher has forgotten it already.
         let _ = self.engine.drop_region(self.region.id());
     }

@@ -69,8 +69,10 @@ pub enum ToLauncher {
         owner: u32,
         /// Its id there.
         id: u64,
+        /// This rank keeps it for its owner's messages: it wants to be told when the owner drops it, with [`FromLauncher::RegionDropped`].
+        is_kept: bool,
     },
-    /// The region can no longer be found (peers that have it keep their mapping).
+    /// The region can no longer be found. Peers that keep it are told; peers that hold it keep their mapping.
     DropRegion {
         /// The id given with [`Region`](Self::Region).
         id: u64,
@@ -268,6 +270,13 @@ pub enum FromLauncher {
         id: u64,
         /// False: no such region now.
         found: bool,
+    },
+    /// The owner of a region that this rank keeps has dropped it.
+    RegionDropped {
+        /// The rank that allocated it.
+        owner: u32,
+        /// Its id there.
+        id: u64,
     },
     /// Answer to [`ToLauncher::Find`].
     Found {

@@ -357,6 +357,11 @@ impl Job {
             !waiting.is_empty()
         });
         self.tell_over();
+        // A job may spawn any number of ranks; of those of the start something is kept all the same.
+        if rank >= self.info.size {
+            self.member_mut(rank).addresses = None;
+            self.links.retain(|(one, other)| *one != rank && *other != rank);
+        }
         failure
     }
 

@@ -134,6 +134,11 @@ impl Plan {
         }
     }
 
+    /// True if `rank` is the last of spawned ones to be started by it, which are started in order.
+    pub fn is_last(&self, rank: u32) -> bool {
+        self.spawned.is_some() && self.here.iter().last() == Some(rank)
+    }
+
     /// The processors that `rank` is bound to.
     pub fn processors(&self, rank: u32) -> Option<&[u32]> {
         self.binding.of(self.number(rank))

@@ -236,6 +236,7 @@ impl Supervisor {
                     },
                 };
                 self.to_say.push_back(answer);
+                self.plans.retain(|plan| !plan.is_last(number));
             }
             ToSupervisor::Signal { signal } => {
                 if let Some(signal) = Signal::from_named_raw(signal) {

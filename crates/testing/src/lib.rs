@@ -36,7 +36,7 @@ struct LauncherEnd {
 impl LauncherEnd {
     /// Answers a rank that asks whether its region is known; says whether it has.
     fn answer_region(&self) -> bool {
-        let Ok(Some((ToLauncher::FindRegion { owner, id }, _))) = self.socket.try_receive() else {
+        let Ok(Some((ToLauncher::FindRegion { owner, id, .. }, _))) = self.socket.try_receive() else {
             return false;
         };
         let known = FromLauncher::Region { owner, id, found: true };

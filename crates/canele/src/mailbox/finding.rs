@@ -62,7 +62,7 @@ impl Endpoint {
             name,
             number,
             slots,
-            _region: region,
+            region,
             got,
             waiting_posts: WaitingPosts::default(),
             held: AtomicUsize::new(0),

@@ -49,7 +49,7 @@ pub struct Mailbox {
     number: Tag,
     slots: Slots,
     /// Where the slots lie; given up last.
-    _region: Region,
+    region: Region,
     /// Messages that came, by sender.
     got: Arc<[AtomicU64]>,
     /// Messages that wait for what was deposited with them.
@@ -318,7 +318,7 @@ impl Drop for Mailbox {
         self.context.table.remove(self.number);
         self.slots.close();
         // After the end of the job all of this is forgotten already.
-        let _ = self.engine.withdraw(&self.name);
+        self.region.withdraw_names();
         // Data that was deposited for it is gone.
         while let Ok(Some(_)) | Err(Error::Failed(Failure::RegionLost(_))) = self.try_retrieve() {}
         let _ = self.wake();

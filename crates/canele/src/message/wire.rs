@@ -204,7 +204,7 @@ impl Described {
     /// The message, in this region of its sender, and counted.
     pub fn reach(self, engine: &Engine, region: RegionId) -> Result<Message, Error> {
         let from = self.sender;
-        let far = engine.reach_region(from, region, 0, None)?;
+        let far = engine.reach_kept_region(from, region)?;
         let message = self.open(far).ok_or(Failure::RegionLost(from))?;
         engine.count_retrieved(from, message.len(), DESCRIPTION)?;
         Ok(message)

@@ -5,8 +5,9 @@ use std::os::fd::OwnedFd;
 use canele_control::{FromLauncher, MOST_PEERS, RankEnd, ToLauncher};
 use canele_proto::peer;
 use canele_proto::request::Failure;
+use canele_rail::shm::WantedRegion;
 use canele_rail::{Corrupt, Rail};
-use canele_sys::ids::{Rank, RegionId};
+use canele_sys::ids::{LinkId, Rank, RegionId};
 use canele_sys::segment::SegmentError;
 use rustix::io::Errno;
 
@@ -70,6 +71,9 @@ impl Core {
                 let memory = found.then(|| descriptors.next().ok_or(NO_DESCRIPTOR));
                 progress.rails.shm.regions.adopt(Rank(owner), RegionId::from_word(id), memory)
             }
+            FromLauncher::RegionDropped { owner, id } => {
+                progress.rails.shm.regions.forget(Rank(owner), Some(RegionId::from_word(id)));
+            }
             FromLauncher::Found { ticket, value } => membership.names.handle_found(ticket, value),
             FromLauncher::PublishRefused { name } => membership.names.handle_refused(name),
             FromLauncher::Gone { rank, how } => self.handle_gone(Rank(rank), how),
@@ -130,6 +134,10 @@ impl Core {
             while progress.proto.receive_from(&mut progress.rails, link) {}
             progress.rails.disconnect(link);
         }
+        // It may have been introduced, and never have sent anything.
+        if progress.rails.shm.is_introduced(peer) {
+            progress.rails.disconnect(LinkId::in_memory(peer));
+        }
         rma.serve_all(progress);
         network.forget_links(progress, peer);
     }
@@ -168,9 +176,10 @@ impl Core {
         for peers in unknown.chunks(MOST_PEERS) {
             self.send_to_launcher(&ToLauncher::Connect { peers: peers.into() });
         }
-        while let Some((owner, id)) = self.progress.rails.shm.regions.take_wanted() {
+        while let Some(wanted) = self.progress.rails.shm.regions.take_wanted() {
             any = true;
-            self.send_to_launcher(&ToLauncher::FindRegion { owner: owner.0, id: id.to_word() });
+            let WantedRegion { owner, id, is_kept } = wanted;
+            self.send_to_launcher(&ToLauncher::FindRegion { owner: owner.0, id: id.to_word(), is_kept });
         }
         while let Some((peer, corrupt)) = self.progress.proto.take_fault() {
             any = true;

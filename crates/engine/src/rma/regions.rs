@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_control::ToLauncher;
-use canele_rail::shm::{Elsewhere, Far, Region};
+use canele_rail::shm::{Elsewhere, Far, Mapped, Region, Regions};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::SegmentError;
 use rustix::io::Errno;
@@ -107,7 +107,8 @@ impl Engine {
         self.lock()?.drop_region(id)
     }
 
-    /// A region of `bytes` of any rank: mapped here, or if its owner runs on another host, where it is.
+    /// A region of `bytes` of any rank: mapped here as long as somebody holds what is returned, or if its owner runs on another host, where
+    /// it is.
     ///
     /// # Errors
     /// There is no such region on this host; the deadline passed.
@@ -122,6 +123,26 @@ impl Engine {
         if self.is_remote(owner) {
             return Ok(Arc::new(Far::elsewhere(Elsewhere { owner, region: id, bytes })));
         }
+        self.map_region((owner, id), deadline, Regions::map)
+    }
+
+    /// A region of a rank of this host in which one message, or part of a window, follows the other: mapped here until the owner drops it.
+    ///
+    /// # Errors
+    /// There is no such region on this host.
+    pub fn reach_kept_region(&self, owner: Rank, id: RegionId) -> Result<Arc<Far>, Error> {
+        self.check_rank(owner)?;
+        // Nobody tells of regions that a rank has left behind.
+        let is_gone = self.ask(|proto| proto.gone(owner).is_some())?;
+        self.map_region((owner, id), None, if is_gone { Regions::map } else { Regions::map_kept })
+    }
+
+    fn map_region(
+        &self,
+        (owner, id): (Rank, RegionId),
+        deadline: Option<Instant>,
+        map: impl Fn(&mut Regions, Rank, RegionId) -> Option<Mapped>,
+    ) -> Result<Arc<Far>, Error> {
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| {
             let Progress { proto, rails, .. } = &mut core.progress;
@@ -129,32 +150,22 @@ impl Engine {
                 return Some(Err(why.into()));
             }
             if owner == proto.me() {
-                return Some(Ok(rails.shm.regions.own(id).map(|region| region.far())));
+                return Some(Ok(Ok(rails.shm.regions.own(id).map(|region| region.far()))));
             }
-            rails.shm.regions.map(owner, id).map(Ok)
+            map(&mut rails.shm.regions, owner, id).map(Ok)
         };
         let awaited = Awaited::Other("a region of another rank", Some(owner));
         let (mut core, reached) = self.wait_before(core, deadline, awaited, ready);
         match reached {
-            Some(Ok(Some(far))) => Ok(far),
-            Some(Ok(None)) => match core.progress.rails.shm.regions.take_unmappable(owner, id) {
-                Some(error) => Err(error.into()),
-                None => Err(Failure::RegionLost(owner).into()),
-            },
+            Some(Ok(Ok(Some(far)))) => Ok(far),
+            Some(Ok(Ok(None))) => Err(Failure::RegionLost(owner).into()),
+            Some(Ok(Err(error))) => Err(error.into()),
             Some(Err(error)) => Err(error),
-            None => Err(Error::Deadline(format!("a region of {owner}"))),
+            None => {
+                core.progress.rails.shm.regions.give_up(owner, id);
+                Err(Error::Deadline(format!("a region of {owner}")))
+            }
         }
-    }
-}
-
-impl Engine {
-    /// Forgets how a region of any rank is mapped here; who holds the mapping keeps it.
-    ///
-    /// # Errors
-    /// `Forked`.
-    pub fn forget_region(&self, owner: Rank, id: RegionId) -> Result<(), Error> {
-        self.lock()?.progress.rails.shm.regions.forget(owner, Some(id));
-        Ok(())
     }
 }
 
@@ -167,7 +178,7 @@ impl Core {
         let (owner, id) = (proto.me().0, region.id().to_word());
         launcher.send_with(&ToLauncher::Region { id }, &[region.fd()])?;
         // A message that names the region is faster than the launcher: a peer must not ask before the launcher knows.
-        launcher.send(&ToLauncher::FindRegion { owner, id })
+        launcher.send(&ToLauncher::FindRegion { owner, id, is_kept: false })
     }
 
     /// As [`Engine::drop_region`].

@@ -154,4 +154,13 @@ pub enum ToJob {
         /// There is such a region.
         found: bool,
     },
+    /// A rank of the sender's has dropped a region for which one of the receiver's has asked.
+    RegionDropped {
+        /// Whose.
+        owner: u32,
+        /// Who has asked.
+        to: u32,
+        /// Its id.
+        id: u64,
+    },
 }

@@ -107,6 +107,9 @@ impl Launcher {
             ToJob::FindRegion { from, owner, id } => {
                 self.between(job?, from, owner, |here, from, owner| here.find_region_for(from, owner, id))
             }
+            ToJob::RegionDropped { owner, to, id } => {
+                self.between(job?, owner, to, |here, owner, to| here.take_dropped(owner, to, id))
+            }
             ToJob::Region { owner, to, id, found } => {
                 let region = descriptors.into_iter().next().filter(|_| found);
                 self.between(job?, owner, to, |here, owner, to| {

@@ -128,7 +128,7 @@ impl ControlChannel {
         if let Some(socket) = self.socket.take() {
             events.remove(&socket);
         }
-        self.queue.clear();
+        self.queue = VecDeque::new();
     }
 }
 

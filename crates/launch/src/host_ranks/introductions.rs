@@ -89,12 +89,15 @@ impl LocalRanks {
     }
 
     fn link_with(&mut self, from: u32, to: u32) {
-        if self.links.insert((from.min(to), from.max(to))) {
+        if !self.is_released(to) && self.links.insert((from.min(to), from.max(to))) {
             self.send_inbox(to, from);
         }
     }
 
     fn take_inbox(&mut self, from: u32, to: u32, inbox: Vec<OwnedFd>) -> Option<()> {
+        if self.is_released(to) {
+            return Some(());
+        }
         // Once for each pair that wants a link.
         if !self.links.contains(&(from.min(to), from.max(to))) || !self.introductions.taken.insert((to, from))
         {
@@ -108,6 +111,9 @@ impl LocalRanks {
     }
 
     fn take_ring(&mut self, from: u32, to: u32, ring: OwnedFd) -> Option<()> {
+        if self.is_released(to) {
+            return Some(());
+        }
         if !self.introductions.taken.contains(&(to, from)) {
             return None;
         }
@@ -117,8 +123,14 @@ impl LocalRanks {
         Some(())
     }
 
+    /// A rank of another job keeps a region whose owner has dropped it.
+    pub(super) fn tell_dropped_elsewhere(&mut self, to: u32, owner: u32, id: u64) {
+        self.tell_job_of(to, |to| ToJob::RegionDropped { owner, to, id }, Vec::new());
+    }
+
     fn find_region_for(&mut self, from: u32, owner: u32, id: u64) {
-        let region = self.regions.get(&(owner, id)).cloned();
+        // Whether the one that asks keeps it is not known here: it ignores what it is told without need.
+        let region = self.regions.find((owner, id), Some(from));
         let found = region.is_some();
         self.tell_job_of(from, |to| ToJob::Region { owner, to, id, found }, region.into_iter().collect());
     }
@@ -130,11 +142,32 @@ impl LocalRanks {
         found: bool,
         region: Option<OwnedFd>,
     ) -> Option<()> {
+        if self.is_released(to) {
+            return Some(());
+        }
         if !self.introductions.asked.remove(&(to, owner, id)) || found != region.is_some() {
             return None;
         }
         self.send(to, FromLauncher::Region { owner, id, found }, region.map(Rc::new).into_iter().collect());
         Some(())
+    }
+}
+
+impl Introductions {
+    /// A rank of this job has ended, and nothing is under way for it any more.
+    pub(super) fn release(&mut self, rank: u32) {
+        self.waiting.retain(|(_, to, _)| *to != rank);
+        self.sent.retain(|(own, _)| *own != rank);
+        self.taken.retain(|(own, _)| *own != rank);
+        self.asked.retain(|(from, ..)| *from != rank);
+    }
+}
+
+impl LocalRanks {
+    fn take_dropped(&mut self, owner: u32, to: u32, id: u64) {
+        if self.of(to).is_inside() {
+            self.send(to, FromLauncher::RegionDropped { owner, id }, Vec::new());
+        }
     }
 }
 
@@ -173,6 +206,14 @@ impl HostRanks {
     pub fn find_region_for(&mut self, from: u32, owner: u32, id: u64) -> Option<()> {
         self.with_local(|local| {
             local.find_region_for(from, owner, id);
+            Some(())
+        })
+    }
+
+    /// A rank of another job has dropped a region that one of this job may keep.
+    pub fn take_dropped(&mut self, owner: u32, to: u32, id: u64) -> Option<()> {
+        self.with_local(|local| {
+            local.take_dropped(owner, to, id);
             Some(())
         })
     }

@@ -3,7 +3,7 @@
 //! Owns what ranks have told of these and what they are owed; answers are put in an out-tray as messages. Whatever else a
 //! rank says is passed on. Never touches a socket or a process, so all of it is tested without either.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::mem;
 use std::os::fd::OwnedFd;
@@ -15,6 +15,7 @@ use canele_sys::memory::Account;
 use canele_trace::LogReader;
 
 use super::introductions::Introductions;
+use super::shared_regions::SharedRegions;
 use crate::refused::refused_memory;
 use crate::settings::Settings;
 
@@ -37,7 +38,7 @@ pub struct ControlMessage {
 
 /// A rank's inbox.
 #[derive(Debug)]
-struct Inbox {
+pub(super) struct Inbox {
     memory: Rc<OwnedFd>,
     event: Option<Rc<OwnedFd>>,
     notifier: InboxNotifier,
@@ -65,7 +66,7 @@ pub struct LocalRank {
     pub ended: bool,
     /// Its process, once started.
     pub pid: Option<u32>,
-    inbox: Option<Inbox>,
+    pub(super) inbox: Option<Inbox>,
     /// It has said where it listens.
     listens: bool,
     /// Where it records its events, if it is traced.
@@ -96,7 +97,9 @@ pub struct LocalRanks {
     all: Vec<LocalRank>,
     /// Pairs (smaller rank first) one of which has asked for a link.
     pub(super) links: HashSet<(u32, u32)>,
-    pub(super) regions: HashMap<(u32, u64), Rc<OwnedFd>>,
+    pub(super) regions: SharedRegions,
+    /// Spawned ranks that have ended, in whose regions messages for others may lie.
+    pub(super) left_behind: Vec<u32>,
     /// Between these ranks and those of other jobs.
     pub(super) introductions: Introductions,
     /// The page on which the ranks reserve memory; without, each of them has its own.
@@ -125,7 +128,8 @@ impl LocalRanks {
             all: ranks.iter().map(|_| LocalRank::default()).collect(),
             ranks,
             links: HashSet::new(),
-            regions: HashMap::new(),
+            regions: SharedRegions::default(),
+            left_behind: Vec::new(),
             introductions: Introductions::default(),
             account: account(),
             settings: Settings::default(),
@@ -269,7 +273,7 @@ impl LocalRanks {
                 return Ok(None);
             }
             (&ToLauncher::Region { id }, Some(region)) => {
-                if self.regions.insert((from, id), Rc::new(region.memory)).is_some() {
+                if !self.regions.add((from, id), region.memory) {
                     return Err(format!("sent region {id:#x} twice"));
                 }
                 return Ok(None);
@@ -279,6 +283,9 @@ impl LocalRanks {
                 if self.is_elsewhere(to) && self.links.contains(&pair) {
                     self.send_ring(from, to, ring.memory);
                     return Ok(None);
+                }
+                if self.is_released(to) {
+                    return Ok(None); // It ended while the ring was under way.
                 }
                 let spawned = from.max(to) >= self.info.size;
                 if !spawned || !self.links.contains(&pair) || !self.has(to) || from == to {
@@ -290,17 +297,18 @@ impl LocalRanks {
                 return Ok(None);
             }
             (ToLauncher::DropRegion { id }, _) => {
-                if self.regions.remove(&(from, *id)).is_none() {
+                let Some(keepers) = self.regions.remove((from, *id)) else {
                     return Err(format!("dropped region {id:#x}, which it does not have"));
-                }
+                };
+                keepers.into_iter().for_each(|keeper| self.tell_dropped(keeper, from, *id));
                 return Ok(None);
             }
-            (&ToLauncher::FindRegion { owner, id }, _) if self.is_elsewhere(owner) => {
+            (&ToLauncher::FindRegion { owner, id, .. }, _) if self.is_elsewhere(owner) => {
                 self.find_region_elsewhere(from, owner, id);
                 return Ok(None);
             }
-            (&ToLauncher::FindRegion { owner, id }, _) => {
-                let region = self.regions.get(&(owner, id)).cloned();
+            (&ToLauncher::FindRegion { owner, id, is_kept }, _) => {
+                let region = self.regions.find((owner, id), Some(from).filter(|_| is_kept));
                 let found = region.is_some();
                 // The owner asks only whether its region is known here.
                 let memory = region.filter(|_| owner != from);
@@ -317,6 +325,15 @@ impl LocalRanks {
             _ => {}
         }
         Ok(Some(message))
+    }
+
+    /// Tells a rank that keeps a region that its owner has dropped it.
+    fn tell_dropped(&mut self, keeper: u32, owner: u32, id: u64) {
+        if self.is_elsewhere(keeper) {
+            self.tell_dropped_elsewhere(keeper, owner, id);
+        } else if self.of(keeper).is_inside() {
+            self.send(keeper, FromLauncher::RegionDropped { owner, id }, Vec::new());
+        }
     }
 
     fn handle_hello(&mut self, from: u32, version: u32) -> Result<(), String> {
@@ -391,6 +408,10 @@ impl LocalRanks {
     }
 
     fn connect(&mut self, from: u32, peer: u32) {
+        // Whoever asks for a link with a rank that has ended is told of its end.
+        if self.is_released(peer) {
+            return;
+        }
         // Asked by both at once: both have been, or will be, told by the first.
         if self.links.insert((from.min(peer), from.max(peer))) {
             self.introduce(from, peer);

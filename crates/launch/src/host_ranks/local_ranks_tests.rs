@@ -87,7 +87,7 @@ fn the_event_of_a_rank_goes_to_its_peers_with_its_inbox() {
 #[test]
 fn regions_are_found_until_dropped() {
     let mut all = local_ranks(2);
-    let find = ToLauncher::FindRegion { owner: 0, id: 5 };
+    let find = ToLauncher::FindRegion { owner: 0, id: 5, is_kept: false };
     let answer = |found| (1, FromLauncher::Region { owner: 0, id: 5, found });
     all.handle(1, find.clone(), None).unwrap();
     assert_eq!(told(&mut all), [answer(false)]);
@@ -106,16 +106,34 @@ fn a_region_that_there_is_no_descriptor_for_is_unknown_and_harms_nobody() {
     let mut all = local_ranks(2);
     all.handle_truncated(0, ToLauncher::Region { id: 5 }).unwrap();
     all.handle_truncated(0, ToLauncher::Trace).unwrap();
-    all.handle(0, ToLauncher::FindRegion { owner: 0, id: 5 }, None).unwrap();
+    all.handle(0, ToLauncher::FindRegion { owner: 0, id: 5, is_kept: false }, None).unwrap();
     assert_eq!(told(&mut all), [(0, FromLauncher::Region { owner: 0, id: 5, found: false })]);
     // The owner of a region that is known needs no copy of its descriptor.
     all.handle(0, ToLauncher::Region { id: 6 }, memory()).unwrap();
-    all.handle(0, ToLauncher::FindRegion { owner: 0, id: 6 }, None).unwrap();
+    all.handle(0, ToLauncher::FindRegion { owner: 0, id: 6, is_kept: false }, None).unwrap();
     let messages = all.take_messages();
     assert_eq!(messages[0].message, FromLauncher::Region { owner: 0, id: 6, found: true });
     assert!(messages[0].descriptors.is_empty());
     let text = all.handle_truncated(1, INBOX).unwrap_err();
     assert!(text.contains("ulimit -n"), "{text}");
+}
+
+#[test]
+fn ranks_that_keep_a_region_are_told_once_when_it_is_dropped() {
+    let mut all = local_ranks(4);
+    let find = |is_kept| ToLauncher::FindRegion { owner: 0, id: 5, is_kept };
+    all.handle(0, ToLauncher::Region { id: 5 }, memory()).unwrap();
+    for (rank, is_kept) in [(0, false), (1, true), (2, false), (3, true), (1, true)] {
+        all.handle(rank, find(is_kept), None).unwrap();
+    }
+    let answers = all.take_messages();
+    let region = Rc::downgrade(&answers[0].descriptors[0]);
+    drop(answers);
+    assert_eq!(region.strong_count(), 1, "the launcher's own");
+    all.handle(3, ToLauncher::Finished, None).unwrap();
+    all.handle(0, ToLauncher::DropRegion { id: 5 }, None).unwrap();
+    assert_eq!(region.strong_count(), 0);
+    assert_eq!(told(&mut all), [(1, FromLauncher::RegionDropped { owner: 0, id: 5 })]);
 }
 
 #[test]
@@ -196,7 +214,7 @@ fn what_concerns_other_hosts_is_passed_on() {
     }
     let twice = all.handle(1, ToLauncher::Addresses { rails: Vec::new() }, None);
     assert!(twice.unwrap_err().contains("twice"));
-    all.handle(0, ToLauncher::FindRegion { owner: 3, id: 5 }, None).unwrap();
+    all.handle(0, ToLauncher::FindRegion { owner: 3, id: 5, is_kept: true }, None).unwrap();
     assert_eq!(told(&mut all), [(0, FromLauncher::Region { owner: 3, id: 5, found: false })]);
 }
 

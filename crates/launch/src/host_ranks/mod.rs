@@ -15,7 +15,9 @@ mod orders;
 mod outside;
 mod pipes;
 mod ranks;
+mod released;
 mod running_at;
+mod shared_regions;
 mod starting;
 mod traces;
 

@@ -108,7 +108,8 @@ impl HostRanks {
         self.read_rank(rank, LAST_WORDS, events);
         self.pipes.drain(rank);
         self.collect_prints();
-        self.local_ranks.of_mut(rank).ended = true;
+        self.local_ranks.handle_ended(rank);
+        self.drop_plans();
         let has_joined = self.local_ranks.of(rank).initialised;
         if let Some(text) = self.watch.remove(rank, self.local_ranks.info.ranks(), has_joined) {
             self.reports.push(Report::Failed { status: 1, text });

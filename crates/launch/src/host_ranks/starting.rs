@@ -60,8 +60,15 @@ impl HostRanks {
             channel.close(events);
         }
         self.pipes.drain(rank);
-        self.local_ranks.of_mut(rank).ended = true;
+        self.local_ranks.handle_ended(rank);
+        self.drop_plans();
         self.reports.push(report);
+    }
+
+    /// Drops the plans of spawned ranks all of which have ended.
+    pub(super) fn drop_plans(&mut self) {
+        let local_ranks = &self.local_ranks;
+        self.spawned.retain(|plan| plan.here.iter().any(|rank| !local_ranks.of(rank).ended));
     }
 
     /// The job has more ranks: tells those that are here, and starts its own.

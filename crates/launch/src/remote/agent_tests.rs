@@ -125,7 +125,7 @@ fn corpus() -> Vec<FromAgent> {
         ToLauncher::Addresses { rails: vec![vec![address]; 2] },
         ToLauncher::Connect { peers: vec![1] },
         ToLauncher::Region { id: 1 },
-        ToLauncher::FindRegion { owner: 1, id: 1 },
+        ToLauncher::FindRegion { owner: 1, id: 1, is_kept: true },
         ToLauncher::DropRegion { id: 1 },
         ToLauncher::Publish { name: "box".into(), value: vec![1; 20] },
         ToLauncher::Find { ticket: 3, name: "box".into() },

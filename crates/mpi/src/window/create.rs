@@ -17,7 +17,7 @@ use super::control::Control;
 use super::epoch::{Epochs, FENCE};
 use super::exclusion::Excluding;
 use super::hints;
-use super::target::{Reached, RegionPart, ServedCount, Target};
+use super::target::{Reached, RegionPart, ServedCount, Target, reach};
 use super::{Flavor, Kept, Part, Win};
 use crate::attribute::Attributes;
 use crate::comm::Comm;
@@ -205,7 +205,7 @@ impl Win {
             (RegionId::from_word(id.cast_unsigned()), bytes as usize, start as usize + offsets[rank]);
         let size = mine[1] as usize;
         // A member that cannot map it says so in its record.
-        let reached = comm.engine.reach_region(comm.group().member(0), id, bytes, None);
+        let reached = reach(&comm.engine, comm.group().member(0), id, bytes, own == 1);
         let memory = match reached {
             Ok(memory) => memory,
             Err(error) => {
@@ -360,7 +360,7 @@ fn control_of(own: &Comm, records: &[i64]) -> Result<Arc<Control>> {
         unreachable!("records have a length")
     };
     let id = RegionId::from_word(id.cast_unsigned());
-    let memory = own.engine.reach_region(own.group().member(leader), id, bytes as usize, None)?;
+    let memory = reach(&own.engine, own.group().member(leader), id, bytes as usize, false)?;
     Control::new(memory, own.size(), at as usize).map(Arc::new)
 }
 

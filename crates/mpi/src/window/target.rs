@@ -78,6 +78,24 @@ pub(super) struct RegionPart {
     pub is_own: bool,
 }
 
+/// Maps a region of a rank of this host. One that was made for a window is unmapped with it; one of which it has a part stays mapped for
+/// the next window, until its owner drops it.
+///
+/// # Errors
+/// It does not exist any more, or this process cannot map it.
+pub(super) fn reach(
+    engine: &Engine,
+    owner: Rank,
+    id: RegionId,
+    bytes: usize,
+    is_own: bool,
+) -> std::result::Result<Arc<Far>, canele_engine::Error> {
+    match is_own || engine.is_remote(owner) {
+        true => engine.reach_region(owner, id, bytes, None),
+        false => engine.reach_kept_region(owner, id),
+    }
+}
+
 /// How the part of a target is reached.
 pub(super) enum Reached {
     /// It is mapped here, from this offset on.
@@ -116,7 +134,7 @@ impl Target {
         }
         let reached = match self.region {
             Some(region) => {
-                let memory = engine.reach_region(region.owner, region.id, region.bytes, None)?;
+                let memory = reach(engine, region.owner, region.id, region.bytes, region.is_own)?;
                 if region.offset.checked_add(self.size).is_none_or(|end| end > memory.len()) {
                     fail!(Internal, "{} has a window that exceeds its region", self.rank);
                 }
@@ -127,14 +145,10 @@ impl Target {
         Ok(self.memory.get_or_init(|| reached))
     }
 
-    /// Gives up the mapping of a region that was made for the window, and what is remembered of accesses that the owner served.
+    /// Gives up what is remembered of accesses that the owner served.
     pub fn forget(&self, engine: &Engine) {
         if let Some(key) = self.key {
             let _ = engine.forget_window(self.rank, key);
-        }
-        if let Some(region) = self.region.filter(|region| region.is_own) {
-            // After the end of the job nothing is mapped.
-            let _ = engine.forget_region(region.owner, region.id);
         }
     }
 }

@@ -24,6 +24,7 @@ mod outgoing;
 mod pace;
 mod rail;
 mod region;
+mod regions;
 mod rings;
 mod waker;
 
@@ -44,7 +45,8 @@ use incoming::Incoming;
 use layout::InboxLayout;
 pub use notifier::InboxNotifier;
 use outgoing::Outgoing;
-pub use region::{Elsewhere, Far, Region, Regions};
+pub use region::{Elsewhere, Far, Region};
+pub use regions::{Mapped, Regions, WantedRegion};
 pub use waker::Waker;
 
 use crate::{Caps, ConnectError};

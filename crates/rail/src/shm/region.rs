@@ -1,12 +1,9 @@
 //! Regions: memory that this process allocated for peers to read and write, and peers' regions mapped here.
 //!
-//! An id has a generation, so that a stale id reaches nothing. A region stays mapped while anybody holds it, be it the
-//! user or a transfer under way (invariant I11). Peers' regions are mapped on first use and remembered as long as the
-//! link to the peer, unless whoever drives the rail says that they were dropped there.
+//! A region stays mapped while anybody holds it, be it the user or a transfer under way (invariant I11). Which regions there are is the
+//! matter of `regions`.
 
 use canele_mem::window::Window;
-use std::collections::HashMap;
-use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -15,8 +12,6 @@ use canele_mem::exposed::Exposed;
 use canele_sys::atomic::{AtomicU32, AtomicU64};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::{Segment, SegmentError};
-
-use crate::Reach;
 
 /// A region of this process.
 pub struct Region {
@@ -51,7 +46,7 @@ pub struct Elsewhere {
 }
 
 impl Far {
-    fn new(segment: Segment, len: usize) -> Self {
+    pub(super) fn new(segment: Segment, len: usize) -> Self {
         Self { base: segment.base(), len, segment: Some(segment), elsewhere: None }
     }
 
@@ -122,6 +117,10 @@ impl Far {
 }
 
 impl Region {
+    pub(super) fn new(id: RegionId, segment: Segment, len: usize) -> Self {
+        Self { id, len, memory: Arc::new(Far::new(segment, len)) }
+    }
+
     /// Its id, valid in this process's name only.
     pub fn id(&self) -> RegionId {
         self.id
@@ -202,143 +201,5 @@ impl Region {
         let (start, place) = self.part(offset, len)?;
         // SAFETY: as above.
         Some(unsafe { InBuffer::of_region(start, len, place, self.clone()) })
-    }
-}
-
-/// The regions of this process and of its peers.
-#[derive(Default)]
-pub struct Regions {
-    own: Vec<(u32, Option<Arc<Region>>)>,
-    far: HashMap<(Rank, RegionId), Known>,
-    wanted: Vec<(Rank, RegionId)>,
-}
-
-/// What is known of a peer's region.
-enum Known {
-    Asked,
-    Mapped(Arc<Far>),
-    Missing,
-    /// It exists, and this process cannot map it now.
-    Unmappable(SegmentError),
-}
-
-impl Regions {
-    /// Allocates a region; its memory is real from the start.
-    pub fn create(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
-        let segment = Segment::create_reserved("canele-region", bytes.max(1))?;
-        Ok(self.add(segment, bytes))
-    }
-
-    /// Allocates a region of the program's, the pages of which become real when they are touched.
-    pub fn create_on_touch(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
-        let segment = Segment::create("canele-region", bytes.max(1))?;
-        Ok(self.add(segment, bytes))
-    }
-
-    fn add(&mut self, segment: Segment, bytes: usize) -> Arc<Region> {
-        let index = match self.own.iter().position(|(_, region)| region.is_none()) {
-            Some(index) => index,
-            None => {
-                self.own.push((0, None));
-                self.own.len() - 1
-            }
-        };
-        let (generation, place) = &mut self.own[index];
-        *generation += 1;
-        let id = RegionId { index: index as u32, generation: *generation };
-        let memory = Arc::new(Far::new(segment, bytes));
-        let region = Arc::new(Region { id, len: bytes, memory });
-        *place = Some(region.clone());
-        region
-    }
-
-    /// Forgets a region; transfers under way still hold it.
-    pub fn drop_own(&mut self, id: RegionId) {
-        if let Some((generation, place)) = self.own.get_mut(id.index as usize)
-            && *generation == id.generation
-        {
-            *place = None;
-        }
-    }
-
-    /// All regions of our own.
-    pub fn all_own(&self) -> impl Iterator<Item = &Arc<Region>> {
-        self.own.iter().filter_map(|(_, region)| region.as_ref())
-    }
-
-    /// A region of our own.
-    pub fn own(&self, id: RegionId) -> Option<&Arc<Region>> {
-        let (generation, region) = self.own.get(id.index as usize)?;
-        region.as_ref().filter(|_| *generation == id.generation)
-    }
-
-    fn known(&mut self, peer: Rank, id: RegionId) -> &Known {
-        let wanted = &mut self.wanted;
-        self.far.entry((peer, id)).or_insert_with(|| {
-            wanted.push((peer, id));
-            Known::Asked
-        })
-    }
-
-    /// `len` bytes of a peer's region; asks for it at the first call.
-    pub fn reach(&mut self, peer: Rank, place: RegionAddress, len: usize) -> Reach<'_> {
-        match self.known(peer, place.region) {
-            Known::Asked => Reach::Wanted,
-            Known::Missing | Known::Unmappable(_) => Reach::Refused,
-            Known::Mapped(far) => {
-                let offset = usize::try_from(place.offset).ok();
-                offset.and_then(|at| far.window(at, len)).map_or(Reach::Refused, Reach::Here)
-            }
-        }
-    }
-
-    /// A peer's region, for one-sided operations: nothing while it is being asked for, then the memory or its absence.
-    pub fn map(&mut self, peer: Rank, id: RegionId) -> Option<Option<Arc<Far>>> {
-        match self.known(peer, id) {
-            Known::Asked => None,
-            Known::Missing | Known::Unmappable(_) => Some(None),
-            Known::Mapped(far) => Some(Some(far.clone())),
-        }
-    }
-
-    /// Why a peer's region that exists cannot be mapped here. It is asked for again by the next who needs it.
-    pub fn take_unmappable(&mut self, peer: Rank, id: RegionId) -> Option<SegmentError> {
-        if !matches!(self.far.get(&(peer, id)), Some(Known::Unmappable(_))) {
-            return None;
-        }
-        match self.far.remove(&(peer, id)) {
-            Some(Known::Unmappable(error)) => Some(error),
-            _ => None,
-        }
-    }
-
-    /// Whether there is a region to ask the launcher for.
-    #[inline(always)]
-    pub fn wants_any(&self) -> bool {
-        !self.wanted.is_empty()
-    }
-
-    /// The next region to ask the launcher for.
-    pub fn take_wanted(&mut self) -> Option<(Rank, RegionId)> {
-        self.wanted.pop()
-    }
-
-    /// The launcher's answer: nothing if there is no such region, else its file, or why this process cannot have it.
-    pub fn adopt(&mut self, peer: Rank, id: RegionId, memory: Option<Result<OwnedFd, SegmentError>>) {
-        let known = match memory.map(|file| file.and_then(Segment::map)) {
-            Some(Ok(segment)) => {
-                let len = segment.len();
-                Known::Mapped(Arc::new(Far::new(segment, len)))
-            }
-            Some(Err(error @ SegmentError::Kernel { .. })) => Known::Unmappable(error),
-            // Its owner sent a file that is no segment.
-            Some(Err(_)) | None => Known::Missing,
-        };
-        self.far.insert((peer, id), known);
-    }
-
-    /// The peer dropped a region, or (`None`) is gone with all of them.
-    pub fn forget(&mut self, peer: Rank, id: Option<RegionId>) {
-        self.far.retain(|(p, r), _| *p != peer || id.is_some_and(|id| id != *r));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use canele_mem::buffer::Owned;
 use canele_rail::conformance::{Harness, RegionHarness};
 use canele_rail::shm::fetch::SingleCopy;
-use canele_rail::shm::{Region, Shm};
+use canele_rail::shm::{Region, Shm, WantedRegion};
 use canele_rail::{FastPath, Header, OneSided, Rail};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
@@ -78,7 +78,7 @@ impl<const REWINDING: bool> RegionHarness for Of<REWINDING> {
     }
 
     fn serve_regions(&mut self, rank: usize) {
-        while let Some((owner, id)) = self.rail(rank).regions.take_wanted() {
+        while let Some(WantedRegion { owner, id, .. }) = self.rail(rank).regions.take_wanted() {
             let region = self.rail(owner.0 as usize).regions.own(id);
             let memory = region.map(|region| region.fd().try_clone_to_owned().unwrap());
             self.rail(rank).regions.adopt(owner, id, memory.map(Ok));

@@ -298,7 +298,9 @@ impl OneSided for SimRail {
         if end.is_none_or(|end| end > region.len()) {
             return Reach::Refused;
         }
-        if self.regions.map(peer, id).is_none() {
+        if matches!(self.regions.reach(peer, place, len), Reach::Wanted) {
+            // The world answers instead of a launcher.
+            self.regions.take_wanted();
             let most = world.networks[link.rail() as usize].model.region_misses.into();
             let left = self.misses.entry((peer, id)).or_insert_with(|| world.random.up_to(most));
             if *left > 0 {

@@ -1,0 +1,50 @@
+//! The regions of the ranks of one host, for their peers to map.
+//!
+//! Owns their descriptors, and which ranks keep each of them and want to be told when its owner drops it.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+/// The regions of the ranks of one host, by owner and id.
+#[derive(Debug, Default)]
+pub struct SharedRegions(HashMap<(u32, u64), SharedRegion>);
+
+#[derive(Debug)]
+struct SharedRegion {
+    memory: Rc<OwnedFd>,
+    /// Each once, so there are no more than ranks.
+    keepers: Vec<u32>,
+}
+
+impl SharedRegions {
+    /// Adds a region; false if its owner has one of that id already.
+    pub fn add(&mut self, region: (u32, u64), memory: OwnedFd) -> bool {
+        let shared = SharedRegion { memory: Rc::new(memory), keepers: Vec::new() };
+        self.0.insert(region, shared).is_none()
+    }
+
+    /// Returns the descriptor of a region for a rank that asks, and notes if that rank keeps it.
+    pub fn find(&mut self, region: (u32, u64), keeper: Option<u32>) -> Option<Rc<OwnedFd>> {
+        let shared = self.0.get_mut(&region)?;
+        if let Some(keeper) = keeper.filter(|keeper| !shared.keepers.contains(keeper)) {
+            shared.keepers.push(keeper);
+        }
+        Some(shared.memory.clone())
+    }
+
+    /// True if a rank has any.
+    pub fn has_any_of(&self, owner: u32) -> bool {
+        self.0.keys().any(|(of, _)| *of == owner)
+    }
+
+    /// Removes all regions of a rank, which nobody can ask for any more.
+    pub fn remove_all_of(&mut self, owner: u32) {
+        self.0.retain(|(of, _), _| *of != owner);
+    }
+
+    /// Removes a region, if there is one; returns who kept it.
+    pub fn remove(&mut self, region: (u32, u64)) -> Option<Vec<u32>> {
+        self.0.remove(&region).map(|shared| shared.keepers)
+    }
+}

@@ -1,0 +1,402 @@
+//! The regions of this process, and what is known of those of its peers.
+//!
+//! Owns the tables of both. An id has a generation, so that a stale id reaches nothing. A peer's region is reached in two ways:
+//!
+//! - By a handle ([`Regions::map`]). The table remembers it without holding it: the last holder that drops it gives mapping and
+//!   descriptor back, on whatever thread that happens.
+//! - By transfers ([`Regions::reach`], [`Regions::map_kept`]), which name it anew with each message. It is kept until the launcher says that
+//!   its owner dropped it, or the link to the owner is closed.
+//!
+//! Never asks the launcher itself: whoever drives the rail takes the questions and brings the answers.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Weak};
+
+use canele_mem::buffer::RegionAddress;
+use canele_sys::ids::{Rank, RegionId};
+use canele_sys::segment::{Segment, SegmentError};
+
+use super::region::{Far, Region};
+use crate::Reach;
+
+/// The regions of this process and of its peers.
+#[derive(Default)]
+pub struct Regions {
+    own: Vec<(u32, Option<Arc<Region>>)>,
+    /// Regions of peers that transfers named.
+    kept: HashMap<(Rank, RegionId), Kept>,
+    /// Regions of peers that somebody holds, or held.
+    handles: HashMap<(Rank, RegionId), Handle>,
+    /// So many handles are there when those that nobody holds any more are removed.
+    sweep_at: usize,
+    wanted: Vec<WantedRegion>,
+}
+
+/// A region to ask the launcher for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WantedRegion {
+    /// Whose it is.
+    pub owner: Rank,
+    /// Its id there.
+    pub id: RegionId,
+    /// It is kept until its owner drops it, of which the launcher has to tell.
+    pub is_kept: bool,
+}
+
+/// What is known of a peer's region for transfers.
+enum Kept {
+    Asked,
+    Mapped(Arc<Far>),
+    /// There is none, or this process cannot map it; the next transfer that names it is told, and the one after asks again.
+    Missing(Option<SegmentError>),
+}
+
+/// What is known of a peer's region for holders.
+enum Handle {
+    Asked,
+    /// The launcher's answer, until the first that asked takes it.
+    Answered(Mapped),
+    Held(Weak<Far>),
+}
+
+/// The memory of a peer's region, nothing if there is no such region, or why this process cannot map one that exists.
+pub type Mapped = Result<Option<Arc<Far>>, SegmentError>;
+
+/// Fewer handles are not worth a look for those that nobody holds.
+const FEWEST_SWEPT: usize = 16;
+
+impl Regions {
+    /// Allocates a region; its memory is real from the start.
+    pub fn create(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
+        let segment = Segment::create_reserved("canele-region", bytes.max(1))?;
+        Ok(self.add_own(segment, bytes))
+    }
+
+    /// Allocates a region of the program's, the pages of which become real when they are touched.
+    pub fn create_on_touch(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
+        let segment = Segment::create("canele-region", bytes.max(1))?;
+        Ok(self.add_own(segment, bytes))
+    }
+
+    fn add_own(&mut self, segment: Segment, bytes: usize) -> Arc<Region> {
+        let index = match self.own.iter().position(|(_, region)| region.is_none()) {
+            Some(index) => index,
+            None => {
+                self.own.push((0, None));
+                self.own.len() - 1
+            }
+        };
+        let (generation, place) = &mut self.own[index];
+        *generation += 1;
+        let id = RegionId { index: index as u32, generation: *generation };
+        let region = Arc::new(Region::new(id, segment, bytes));
+        *place = Some(region.clone());
+        region
+    }
+
+    /// Forgets a region; transfers under way still hold it.
+    pub fn drop_own(&mut self, id: RegionId) {
+        if let Some((generation, place)) = self.own.get_mut(id.index as usize)
+            && *generation == id.generation
+        {
+            *place = None;
+        }
+    }
+
+    /// All regions of our own.
+    pub fn all_own(&self) -> impl Iterator<Item = &Arc<Region>> {
+        self.own.iter().filter_map(|(_, region)| region.as_ref())
+    }
+
+    /// A region of our own.
+    pub fn own(&self, id: RegionId) -> Option<&Arc<Region>> {
+        let (generation, region) = self.own.get(id.index as usize)?;
+        region.as_ref().filter(|_| *generation == id.generation)
+    }
+
+    /// `len` bytes of a peer's region; asks for it at the first call.
+    pub fn reach(&mut self, peer: Rank, place: RegionAddress, len: usize) -> Reach<'_> {
+        match self.kept(peer, place.region) {
+            None => Reach::Wanted,
+            Some(Ok(None) | Err(_)) => Reach::Refused,
+            Some(Ok(Some(far))) => {
+                let offset = usize::try_from(place.offset).ok();
+                offset.and_then(|at| far.window(at, len)).map_or(Reach::Refused, Reach::Here)
+            }
+        }
+    }
+
+    /// A peer's region, for memory in which one use follows the other: nothing while it is being asked for.
+    pub fn map_kept(&mut self, peer: Rank, id: RegionId) -> Option<Mapped> {
+        self.kept(peer, id).map(|known| known.map(Option::<&Arc<Far>>::cloned))
+    }
+
+    fn kept(&mut self, owner: Rank, id: RegionId) -> Option<Result<Option<&Arc<Far>>, SegmentError>> {
+        match self.kept.entry((owner, id)) {
+            Entry::Vacant(place) => {
+                self.wanted.push(WantedRegion { owner, id, is_kept: true });
+                place.insert(Kept::Asked);
+                None
+            }
+            Entry::Occupied(known) => match known.get() {
+                Kept::Asked => None,
+                Kept::Missing(_) => match known.remove() {
+                    Kept::Missing(Some(error)) => Some(Err(error)),
+                    _ => Some(Ok(None)),
+                },
+                Kept::Mapped(_) => match known.into_mut() {
+                    Kept::Mapped(far) => Some(Ok(Some(far))),
+                    _ => unreachable!("it was mapped a moment ago"),
+                },
+            },
+        }
+    }
+
+    /// A peer's region for a holder: nothing while it is being asked for. It is mapped as long as it is held.
+    pub fn map(&mut self, owner: Rank, id: RegionId) -> Option<Mapped> {
+        if let Some(Kept::Mapped(far)) = self.kept.get(&(owner, id)) {
+            return Some(Ok(Some(far.clone())));
+        }
+        let handle = self.handles.remove(&(owner, id));
+        match handle {
+            Some(Handle::Answered(Ok(Some(far)))) => {
+                self.add_handle((owner, id), Handle::Held(Arc::downgrade(&far)));
+                return Some(Ok(Some(far)));
+            }
+            Some(Handle::Answered(none)) => return Some(none),
+            Some(Handle::Held(far)) => {
+                if let Some(held) = far.upgrade() {
+                    self.handles.insert((owner, id), Handle::Held(far));
+                    return Some(Ok(Some(held)));
+                }
+            }
+            Some(Handle::Asked) => {
+                self.handles.insert((owner, id), Handle::Asked);
+                return None;
+            }
+            None => {}
+        }
+        self.wanted.push(WantedRegion { owner, id, is_kept: false });
+        self.add_handle((owner, id), Handle::Asked);
+        None
+    }
+
+    /// Whoever asked for a region by [`Regions::map`] waits no more for it.
+    pub fn give_up(&mut self, owner: Rank, id: RegionId) {
+        if !matches!(self.handles.get(&(owner, id)), Some(Handle::Held(_))) {
+            self.handles.remove(&(owner, id));
+        }
+    }
+
+    /// Adds what is known of a region, and removes what nobody holds any more once that may be half of all.
+    fn add_handle(&mut self, region: (Rank, RegionId), handle: Handle) {
+        if self.handles.len() >= self.sweep_at.max(FEWEST_SWEPT) {
+            self.handles.retain(|_, handle| match handle {
+                Handle::Held(far) => far.strong_count() > 0,
+                Handle::Asked | Handle::Answered(_) => true,
+            });
+            self.sweep_at = 2 * self.handles.len();
+        }
+        self.handles.insert(region, handle);
+    }
+
+    /// Whether there is a region to ask the launcher for.
+    #[inline(always)]
+    pub fn wants_any(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// The next region to ask the launcher for.
+    pub fn take_wanted(&mut self) -> Option<WantedRegion> {
+        self.wanted.pop()
+    }
+
+    /// The launcher's answer: nothing if there is no such region, else its file, or why this process cannot have it. An answer that no call
+    /// waits for is dropped.
+    pub fn adopt(&mut self, owner: Rank, id: RegionId, memory: Option<Result<OwnedFd, SegmentError>>) {
+        let region = (owner, id);
+        let is_kept_asked = matches!(self.kept.get(&region), Some(Kept::Asked));
+        let is_handle_asked = matches!(self.handles.get(&region), Some(Handle::Asked));
+        if memory.is_none() && !is_kept_asked {
+            // Its owner dropped it between two questions, after the first of which nobody tells of that.
+            self.kept.remove(&region);
+        }
+        if !is_kept_asked && !is_handle_asked {
+            return;
+        }
+        let mapped = match memory.map(|file| file.and_then(Segment::map)) {
+            Some(Ok(segment)) => {
+                let len = segment.len();
+                Ok(Some(Arc::new(Far::new(segment, len))))
+            }
+            Some(Err(error @ SegmentError::Kernel { .. })) => Err(error),
+            // Its owner sent a file that is no segment.
+            Some(Err(_)) | None => Ok(None),
+        };
+        match mapped {
+            Ok(far) => {
+                if is_kept_asked {
+                    self.kept.insert(region, far.clone().map_or(Kept::Missing(None), Kept::Mapped));
+                }
+                if is_handle_asked {
+                    self.handles.insert(region, Handle::Answered(Ok(far)));
+                }
+            }
+            Err(error) if is_handle_asked => {
+                if is_kept_asked {
+                    self.kept.insert(region, Kept::Missing(None));
+                }
+                self.handles.insert(region, Handle::Answered(Err(error)));
+            }
+            Err(error) => drop(self.kept.insert(region, Kept::Missing(Some(error)))),
+        }
+    }
+
+    /// The owner dropped a region, or (`None`) is gone with all of them: transfers do not reach it any more. Holders keep it.
+    pub fn forget(&mut self, owner: Rank, id: Option<RegionId>) {
+        match id {
+            // What is being asked for gets its answer.
+            Some(id) => {
+                if matches!(self.kept.get(&(owner, id)), Some(Kept::Mapped(_))) {
+                    self.kept.remove(&(owner, id));
+                }
+            }
+            None => self.kept.retain(|(of, _), _| *of != owner),
+        }
+    }
+
+    /// Regions of peers that are mapped here or asked for, as far as the tables know.
+    pub fn known_len(&self) -> usize {
+        let is_live = |handle: &&Handle| !matches!(handle, Handle::Held(far) if far.strong_count() == 0);
+        self.kept.len() + self.handles.values().filter(is_live).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: Rank = Rank(1);
+
+    /// The regions of an owner and of a peer, which asks as a launcher would answer.
+    struct Pair {
+        owner: Regions,
+        peer: Regions,
+    }
+
+    impl Pair {
+        fn new() -> Self {
+            Self { owner: Regions::default(), peer: Regions::default() }
+        }
+
+        /// Answers the peer's questions; returns those that want to be told of the end.
+        fn answer(&mut self) -> Vec<RegionId> {
+            let mut kept = Vec::new();
+            while let Some(wanted) = self.peer.take_wanted() {
+                let memory = self.owner.own(wanted.id).map(|own| own.fd().try_clone_to_owned().unwrap());
+                kept.extend(Some(wanted.id).filter(|_| wanted.is_kept && memory.is_some()));
+                self.peer.adopt(OWNER, wanted.id, memory.map(Ok));
+            }
+            kept
+        }
+
+        fn map(&mut self, id: RegionId) -> Option<Arc<Far>> {
+            let first = self.peer.map(OWNER, id);
+            self.answer();
+            first.or_else(|| self.peer.map(OWNER, id)).expect("answered").expect("it can be mapped")
+        }
+    }
+
+    /// Mappings of regions in this process.
+    fn mappings() -> usize {
+        std::fs::read_to_string("/proc/self/maps").unwrap().matches("canele-region").count()
+    }
+
+    fn at(region: RegionId) -> RegionAddress {
+        RegionAddress { region, offset: 0 }
+    }
+
+    #[test]
+    fn what_the_last_holder_drops_is_given_back_and_its_entry_too() {
+        let mut pair = Pair::new();
+        let region = pair.owner.create(5000).unwrap();
+        region.window(0, 1).unwrap().write(0, &[7]);
+        let held = pair.map(region.id()).unwrap();
+        let again = pair.map(region.id()).unwrap();
+        assert!(Arc::ptr_eq(&held, &again), "one mapping for all holders");
+        let weak = Arc::downgrade(&held);
+        drop(held);
+        assert_eq!(again.window(0, 1).map(|window| window.len()), Some(1));
+        drop(again);
+        assert!(weak.upgrade().is_none(), "nothing else holds it");
+        assert_eq!(pair.peer.known_len(), 0);
+        assert!(pair.map(region.id()).is_some(), "it can be reached again");
+        for _ in 0..1000 {
+            let region = pair.owner.create(1).unwrap();
+            assert!(pair.map(region.id()).is_some());
+            pair.owner.drop_own(region.id());
+        }
+        assert!(pair.peer.handles.len() <= FEWEST_SWEPT, "{}", pair.peer.handles.len());
+        let stale = region.id();
+        pair.owner.drop_own(stale);
+        assert!(pair.map(stale).is_none() && pair.peer.known_len() == 0);
+    }
+
+    #[test]
+    fn transfers_keep_a_region_until_its_owner_drops_it() {
+        let mut pair = Pair::new();
+        let before = mappings();
+        for _ in 0..100 {
+            let id = pair.owner.create(1 << 20).unwrap().id();
+            assert!(matches!(pair.peer.reach(OWNER, at(id), 9), Reach::Wanted));
+            assert_eq!(pair.answer(), [id], "the launcher tells of its end");
+            assert!(matches!(pair.peer.reach(OWNER, at(id), 9), Reach::Here(_)));
+            assert!(!pair.peer.wants_any());
+            pair.owner.drop_own(id);
+            pair.peer.forget(OWNER, Some(id));
+            assert_eq!(pair.peer.known_len(), 0);
+            assert!(matches!(pair.peer.reach(OWNER, at(id), 9), Reach::Wanted));
+            assert_eq!(pair.answer(), []);
+            assert!(matches!(pair.peer.reach(OWNER, at(id), 9), Reach::Refused));
+            assert_eq!(pair.peer.known_len(), 0, "nothing is remembered of what is missing");
+        }
+        // Other tests of this process may map some.
+        assert!(mappings() < before + 50);
+    }
+
+    #[test]
+    fn answers_find_whoever_asked_in_any_order() {
+        let mut pair = Pair::new();
+        let region = pair.owner.create(100).unwrap();
+        let fd = || Some(Ok(region.fd().try_clone_to_owned().unwrap()));
+        let id = region.id();
+        // A holder and a transfer ask; the owner drops the region between the two answers.
+        assert!(pair.peer.map(OWNER, id).is_none());
+        assert!(pair.peer.map_kept(OWNER, id).is_none());
+        pair.peer.adopt(OWNER, id, fd());
+        assert!(pair.peer.map_kept(OWNER, id).unwrap().unwrap().is_some());
+        pair.peer.adopt(OWNER, id, None);
+        assert!(pair.peer.kept.is_empty(), "nobody would tell of its end");
+        let held = pair.peer.map(OWNER, id).expect("answered before").unwrap();
+        drop(held);
+        // A holder that has given up leaves nothing, whenever the answer comes.
+        for answer_first in [false, true] {
+            assert!(pair.peer.map(OWNER, id).is_none());
+            if answer_first {
+                pair.peer.adopt(OWNER, id, fd());
+            }
+            pair.peer.give_up(OWNER, id);
+            pair.peer.adopt(OWNER, id, fd());
+            assert_eq!(pair.peer.known_len(), 0);
+        }
+        // A word about the end of a region that is being asked for again is of before.
+        assert!(matches!(pair.peer.reach(OWNER, at(id), 1), Reach::Wanted));
+        pair.peer.forget(OWNER, Some(id));
+        pair.peer.adopt(OWNER, id, fd());
+        assert!(matches!(pair.peer.reach(OWNER, at(id), 1), Reach::Here(_)));
+        pair.peer.forget(OWNER, None);
+        assert_eq!(pair.peer.known_len(), 0);
+    }
+}
