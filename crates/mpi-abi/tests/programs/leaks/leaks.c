@@ -54,12 +54,14 @@ static const Kind KINDS[] = {
 
 /* Kilobytes by which memory may differ: what an allocator keeps for itself. */
 enum { SLACK = 384 };
+/* Mappings that tables of what is remembered take as they grow: an allocator maps large ones by themselves. */
+enum { TABLES = 16 };
 /* Looks, a hundredth of a second apart, until what was given back is gone: the launcher closes descriptors when it comes by. */
 enum { LOOKS = 3000 };
 
 static int is_more(Held now, Held before, long remembered)
 {
-    return now.descriptors > before.descriptors || now.mappings > before.mappings + 2
+    return now.descriptors > before.descriptors || now.mappings > before.mappings + (remembered > 0 ? TABLES : 2)
            || now.kilobytes > before.kilobytes + SLACK + remembered / 1024;
 }
 
