@@ -105,16 +105,15 @@ pub fn ignore_terminal_stop() {
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::CommandExt;
-    use std::process::Command;
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
-    /// The masks of blocked and ignored signals of a program that `prepare` was done for.
-    fn masks(prepare: impl FnOnce(&mut Command)) -> [u64; 2] {
+    /// The masks of blocked and ignored signals of a program that `start` starts.
+    fn masks(start: impl FnOnce(&mut Command) -> std::io::Result<Child>) -> [u64; 2] {
         let mut command = Command::new("cat");
-        command.arg("/proc/self/status");
-        prepare(&mut command);
-        let status = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let child = start(command.arg("/proc/self/status").stdout(Stdio::piped())).unwrap();
+        let status = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
         ["SigBlk:", "SigIgn:"].map(|name| {
             let mask = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
             u64::from_str_radix(mask.trim(), 16).unwrap()
@@ -143,16 +142,19 @@ mod tests {
             return assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         }
         set_aside_inherited();
-        let [blocked, ignored] = masks(|_| {});
+        let [blocked, ignored] = masks(Command::spawn);
         assert_eq!((blocked, ignored & bit(libc::SIGCHLD)), (0, 0));
         assert_ne!(ignored & bit(libc::SIGXFSZ), 0);
-        let [blocked, ignored] = with_inherited(|| masks(|_| {}));
+        let [blocked, ignored] = masks(|command| with_inherited(|| command.spawn()));
         assert_eq!(ignored & (bit(libc::SIGCHLD) | bit(libc::SIGXFSZ)), bit(libc::SIGCHLD));
         assert!([libc::SIGUSR1, libc::SIGTERM].iter().all(|signal| blocked & bit(*signal) != 0));
-        let [blocked_again, ignored_again] = masks(|_| {});
+        let [blocked_again, ignored_again] = masks(Command::spawn);
         assert_eq!((blocked_again, ignored_again & bit(libc::SIGCHLD)), (0, 0), "only meanwhile");
         let preparation = crate::spawn::Preparation { keep: None, processors: None };
-        let [blocked, ignored] = masks(|command| crate::spawn::prepare(command, preparation));
+        let [blocked, ignored] = masks(|command| {
+            crate::spawn::prepare(command, preparation);
+            command.spawn()
+        });
         let ending = ENDING.into_iter().fold(0, |mask, signal| mask | bit(signal));
         assert_eq!((blocked & ending, ignored & ending), (0, 0), "a rank can be ended");
         assert_ne!(blocked & bit(libc::SIGUSR1), 0);
