@@ -31,6 +31,26 @@ fn settings_of_the_environment_go_to_every_host() {
 }
 
 #[test]
+fn a_key_of_hosts_is_used_and_refused_where_others_can_read_it() {
+    let folder = std::env::temp_dir().join(format!("canele-hosts-key-{}", std::process::id()));
+    let path = folder.join("canele/hosts.key");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, [7; 32]).unwrap();
+    for (mode, code) in [(0o600, true), (0o644, false)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let variables = [("XDG_CONFIG_HOME", folder.to_str().unwrap())];
+        let ended = start_on_with("plain", "a,b", &["-n", "2"], &["true"], &variables, b"").end();
+        assert_eq!(
+            (ended.code() == Some(0), ended.error.contains("hosts.key")),
+            (code, !code),
+            "{}",
+            ended.error
+        );
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn a_file_names_hosts_too_and_several_programs_make_one_job() {
     let path = std::env::temp_dir().join(format!("canele-hostfile-{}", std::process::id()));
     std::fs::write(&path, "# two\na slots=2\nb:1\n").unwrap();

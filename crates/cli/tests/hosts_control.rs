@@ -8,7 +8,9 @@ mod support;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use canele_control::{Control, FromLauncher, JobInfo, MessageWithDescriptors, RankEnd, ToLauncher, VERSION};
+use canele_control::{
+    Control, FromLauncher, JobInfo, MessageWithDescriptors, RailAddresses, RankEnd, ToLauncher, VERSION,
+};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank as Number;
 use support::hosts::{start_on_with, wait_on_host};
@@ -78,7 +80,7 @@ impl Rank {
     fn listen(&self, size: u32) {
         let rail = Shm::open(Number(self.rank), 0..size, 64, 0, 0).unwrap();
         self.control.send(&ToLauncher::Inbox { settings: Vec::new() }, &[rail.inbox_fd()]).unwrap();
-        self.say(&ToLauncher::Addresses { rails: rails(self.rank) });
+        self.say(&ToLauncher::Addresses { rails: RailAddresses::here(rails(self.rank)) });
     }
 }
 
@@ -179,7 +181,7 @@ fn reach(rank: &mut Rank, me: u32, size: u32) {
             }
             FromLauncher::Reach { rank: peer, rails: where_it_listens } => {
                 assert_ne!(peer / 2, me / 2);
-                assert_eq!(where_it_listens, rails(peer));
+                assert_eq!(where_it_listens.rails, rails(peer));
                 met.push(peer);
             }
             FromLauncher::Region { found: false, .. } => met.push(me),

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// The layers from the bottom up; a crate may depend on those before it.
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 24] = [
     "canele-sys",
     "canele-trace",
+    "canele-secure",
     "canele-mem",
     "canele-control",
     "canele-rail",

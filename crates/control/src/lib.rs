@@ -47,7 +47,7 @@ pub use job::{Host, JobInfo, JobRank, SpawnedWorld, draw_job_id};
 pub use links::{Links, SocketLink};
 pub use messages::{
     FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, MOST_SERIES, Meeting, OnFailure,
-    PeerInbox, PortName, RankEnd, SpawnProgram, ToLauncher, VERSION, series_of,
+    PeerInbox, PortName, RailAddresses, RankEnd, SpawnProgram, ToLauncher, VERSION, series_of,
 };
 pub use network::Network;
 pub use rank::{Control, ControlError, MessageWithDescriptors};

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use canele_sys::namespace::network_namespace;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{JobRank, SpawnedWorld};
@@ -31,6 +32,22 @@ pub const MOST_INBOXES: usize = MOST_DESCRIPTORS / 2;
 /// The largest value in bytes that can be published under a name, and the largest name.
 pub const MAX_VALUE: usize = 32 * 1024;
 
+/// Where a rank listens for those of other hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RailAddresses {
+    /// The network namespace in which it listens ([`canele_sys::namespace`]): elsewhere an address of one's own leads to oneself.
+    pub namespace: Option<u64>,
+    /// The addresses of each rail, in the order of the rails.
+    pub rails: Vec<Vec<SocketAddr>>,
+}
+
+impl RailAddresses {
+    /// Those of this process.
+    pub fn here(rails: Vec<Vec<SocketAddr>>) -> RailAddresses {
+        RailAddresses { namespace: network_namespace(), rails }
+    }
+}
+
 /// What a rank tells its launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToLauncher {
@@ -47,8 +64,8 @@ pub enum ToLauncher {
     },
     /// Where this rank listens for those of other hosts. At most once, after [`Inbox`](Self::Inbox).
     Addresses {
-        /// The addresses of each rail, in the order of the rails.
-        rails: Vec<Vec<SocketAddr>>,
+        /// Where.
+        rails: RailAddresses,
     },
     /// This rank wants links. Answered with [`FromLauncher::Peers`] or, of ranks on other hosts,
     /// [`FromLauncher::Reach`], as soon as both sides can be reached; both are told, each pair once.
@@ -260,7 +277,7 @@ pub enum FromLauncher {
         /// Who listens.
         rank: u32,
         /// Where, as it said in its [`ToLauncher::Addresses`].
-        rails: Vec<Vec<SocketAddr>>,
+        rails: RailAddresses,
     },
     /// Answer to [`ToLauncher::FindRegion`]; one descriptor if `found`, unless the owner itself has asked.
     Region {

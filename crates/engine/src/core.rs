@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use canele_control::{Control, ControlError, Host, JobInfo, ToLauncher};
+use canele_control::{Control, ControlError, Host, JobInfo, RailAddresses, ToLauncher};
 use canele_proto::{Proto, Settings};
 use canele_rail::tcp::Member;
 use canele_sys::ids::Rank;
@@ -59,7 +59,7 @@ impl Core {
             rails.add_others(me, &job, world)?;
         }
         if job.network.is_some() || rails.has_sockets() {
-            launcher.send(&ToLauncher::Addresses { rails: rails.socket_addresses() })?;
+            launcher.send(&ToLauncher::Addresses { rails: RailAddresses::here(rails.socket_addresses()) })?;
         }
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;

@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
-use std::net::SocketAddr;
 
 use canele_control::{
-    FromLauncher, JobInfo, MOST_SERIES, OnFailure, RankEnd, SpawnedWorld, ToLauncher, series_of,
+    FromLauncher, JobInfo, MOST_SERIES, OnFailure, RailAddresses, RankEnd, SpawnedWorld, ToLauncher,
+    series_of,
 };
 
 use super::failure::{Exit, RankFailure};
@@ -268,7 +268,7 @@ impl Job {
         }
     }
 
-    fn handle_addresses(&mut self, from: u32, rails: Vec<Vec<SocketAddr>>) {
+    fn handle_addresses(&mut self, from: u32, rails: RailAddresses) {
         self.member_mut(from).addresses = Some(rails);
         let wanted = |&peer: &u32| self.links.contains(&(from.min(peer), from.max(peer)));
         for peer in (0..self.info.ranks()).filter(wanted).collect::<Vec<_>>() {

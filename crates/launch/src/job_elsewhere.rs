@@ -3,9 +3,8 @@
 //! Owns what was said of which pair. Through which launcher it goes is not known here.
 
 use std::collections::HashSet;
-use std::net::SocketAddr;
 
-use canele_control::FromLauncher;
+use canele_control::{FromLauncher, RailAddresses};
 
 use super::job::Job;
 
@@ -17,7 +16,7 @@ pub struct Reachable {
     /// That of the other, as this job numbers it.
     pub peer: u32,
     /// Where the first listens, for each of its rails.
-    pub rails: Vec<Vec<SocketAddr>>,
+    pub rails: RailAddresses,
 }
 
 /// Pairs of ranks, that of this job first, one of which wants a link.

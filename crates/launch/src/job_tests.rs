@@ -1,6 +1,8 @@
 //! The job's rules, without sockets or processes.
 
-use canele_control::{Host, OnFailure, RankMap, VERSION};
+use std::net::SocketAddr;
+
+use canele_control::{Host, OnFailure, RailAddresses, RankMap, VERSION};
 
 use super::*;
 
@@ -125,9 +127,12 @@ fn two_hosts() -> Job {
     job
 }
 
-fn rails(rank: u32) -> Vec<Vec<SocketAddr>> {
+fn rails(rank: u32) -> RailAddresses {
     let address = |rail: u8| SocketAddr::from(([10, 0, rail, rank as u8], 7));
-    vec![vec![address(0)], vec![address(1), address(2)]]
+    RailAddresses {
+        namespace: Some(rank.into()),
+        rails: vec![vec![address(0)], vec![address(1), address(2)]],
+    }
 }
 
 #[test]

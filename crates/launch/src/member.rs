@@ -1,8 +1,6 @@
 //! What a launcher knows of one rank of its job. Owns the state of the rank; tells nobody.
 
-use std::net::SocketAddr;
-
-use canele_control::RankEnd;
+use canele_control::{RailAddresses, RankEnd};
 
 use super::failure::Exit;
 
@@ -22,7 +20,7 @@ pub struct Member {
     /// It broke the rules, thus.
     pub broken: Option<String>,
     /// Where it listens.
-    pub(super) addresses: Option<Vec<Vec<SocketAddr>>>,
+    pub(super) addresses: Option<RailAddresses>,
     /// Its end was told, or is about to be.
     pub(super) told_gone: bool,
     /// A rank of another job.

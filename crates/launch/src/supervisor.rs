@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use canele_control::{ReceiveError, SendError, Socket, foreign_names, variable};
+use canele_secure::BeatKey;
 use canele_sys::affinity::ProcessorSet;
 use canele_sys::signals;
 use canele_sys::spawn::{Preparation, prepare};
@@ -56,6 +57,8 @@ pub enum ToSupervisor {
         number: u32,
         /// How often, in ms.
         every_ms: u32,
+        /// What proves the beats.
+        key: BeatKey,
     },
     /// That stream is closed.
     StopBeats {
@@ -251,9 +254,9 @@ impl Supervisor {
                     let _ = kill_process_group(pid, Signal::KILL);
                 }
             }
-            ToSupervisor::StartBeats { number, every_ms } => {
+            ToSupervisor::StartBeats { number, every_ms, key } => {
                 if let Some(stream) = descriptors.pop() {
-                    self.beats.add(number, stream, Duration::from_millis(every_ms.into()));
+                    self.beats.add(number, stream, key, Duration::from_millis(every_ms.into()));
                 }
             }
             ToSupervisor::StopBeats { number } => {

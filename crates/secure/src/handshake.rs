@@ -43,7 +43,7 @@ impl fmt::Debug for Secret {
 
 /// Both directions of a connection whose handshake is over.
 #[derive(Debug)]
-pub struct Channel {
+pub struct SecureChannel {
     /// What this end sends.
     pub sealer: Sealer,
     /// What it receives.
@@ -89,7 +89,7 @@ impl Initiator {
     ///
     /// # Errors
     /// [`Refused::Handshake`]: the other end does not have the secret, or answers another connection.
-    pub fn handle_answer(mut self, flight: &Flight) -> Result<Channel, Refused> {
+    pub fn handle_answer(mut self, flight: &Flight) -> Result<SecureChannel, Refused> {
         self.0.read_message(flight, &mut []).map_err(|_| Refused::Handshake)?;
         channel(*self.0)
     }
@@ -99,14 +99,18 @@ impl Initiator {
 ///
 /// # Errors
 /// [`Refused::Handshake`]: the other end does not have the secret, or speaks of another connection.
-pub fn respond_to(flight: &Flight, secret: &Secret, prologue: &[u8]) -> Result<(Channel, Flight), Refused> {
+pub fn respond_to(
+    flight: &Flight,
+    secret: &Secret,
+    prologue: &[u8],
+) -> Result<(SecureChannel, Flight), Refused> {
     let mut state = builder(secret, prologue)?.build_responder().map_err(|_| Refused::Keys)?;
     state.read_message(flight, &mut []).map_err(|_| Refused::Handshake)?;
     let answer = write(&mut state)?;
     Ok((channel(state)?, answer))
 }
 
-fn channel(mut state: HandshakeState) -> Result<Channel, Refused> {
+fn channel(mut state: HandshakeState) -> Result<SecureChannel, Refused> {
     let (of_initiator, of_responder) = state.dangerously_get_raw_split();
     let keys = [of_initiator, of_responder].map(Zeroizing::new).map(|key| BeatKey::derive(&key));
     let [of_initiator, of_responder] = keys;
@@ -115,5 +119,5 @@ fn channel(mut state: HandshakeState) -> Result<Channel, Refused> {
         false => (of_responder, of_initiator),
     };
     let state = Arc::new(state.into_stateless_transport_mode().map_err(|_| Refused::Keys)?);
-    Ok(Channel { sealer: Sealer::new(state.clone(), mine), opener: Opener::new(state, theirs) })
+    Ok(SecureChannel { sealer: Sealer::new(state.clone(), mine), opener: Opener::new(state, theirs) })
 }

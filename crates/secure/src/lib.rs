@@ -17,7 +17,7 @@ mod handshake;
 mod sealing;
 
 pub use beats::{BEAT, BeatKey, BeatSealer};
-pub use handshake::{Channel, FLIGHT, Flight, Initiator, Secret, respond_to};
+pub use handshake::{FLIGHT, Flight, Initiator, Secret, SecureChannel, respond_to};
 pub use sealing::{MAX_PLAIN, Opener, Sealer, TAG};
 
 /// The other end does not have the secret, speaks of another connection, or a frame is not as it was sent.

@@ -8,19 +8,19 @@ fn secret(byte: u8) -> Secret {
     Secret::derive("canele: a test", &[byte; 32])
 }
 
-fn pair() -> (Channel, Channel) {
+fn pair() -> (SecureChannel, SecureChannel) {
     let (initiator, first) = Initiator::begin(&secret(1), PROLOGUE).unwrap();
     let (responder, answer) = respond_to(&first, &secret(1), PROLOGUE).unwrap();
     (initiator.handle_answer(&answer).unwrap(), responder)
 }
 
-fn seal(channel: &mut Channel, plain: &[u8]) -> Vec<u8> {
+fn seal(channel: &mut SecureChannel, plain: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::new();
     channel.sealer.seal(plain, &mut sealed).unwrap();
     sealed
 }
 
-fn open(channel: &mut Channel, sealed: &[u8]) -> Result<Vec<u8>, Refused> {
+fn open(channel: &mut SecureChannel, sealed: &[u8]) -> Result<Vec<u8>, Refused> {
     let mut plain = Vec::new();
     channel.opener.open(sealed, &mut plain).map(|()| plain)
 }
@@ -89,7 +89,7 @@ fn a_first_flight_that_is_said_again_gives_keys_that_nobody_has() {
 #[test]
 fn a_frame_that_is_changed_shortened_repeated_moved_or_sent_back_is_refused_and_all_after_it() {
     let order = b"start this program";
-    let wrong: [fn(&mut Channel) -> Vec<Vec<u8>>; 6] = [
+    let wrong: [fn(&mut SecureChannel) -> Vec<Vec<u8>>; 6] = [
         |a| {
             let first = seal(a, b"order");
             vec![first.clone(), first]

@@ -28,6 +28,7 @@ pub mod futex;
 pub mod ids;
 pub mod membarrier;
 pub mod memory;
+pub mod namespace;
 #[cfg(not(loom))]
 pub mod peer_credentials;
 #[cfg(not(loom))]

@@ -4,15 +4,15 @@
 //! as the test says so ([`LocalRank::report_death`]).
 #![forbid(unsafe_code)]
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
 
 use canele_control::{
-    Control, ControlError, FromLauncher, Handed, Host, JobInfo, Network, OnFailure, PeerInbox, RankEnd,
-    RankPlace, Socket, ToLauncher, VERSION,
+    Control, ControlError, FromLauncher, Handed, Host, JobInfo, Network, OnFailure, PeerInbox, RailAddresses,
+    RankEnd, RankPlace, Socket, ToLauncher, VERSION,
 };
 use canele_engine::{Engine, Error, Rank, Region};
 use canele_rail::shm::InboxNotifier;
@@ -139,7 +139,7 @@ struct Started {
     engine: Engine,
     socket: Socket,
     inbox: Handed,
-    addresses: Vec<Vec<SocketAddr>>,
+    addresses: RailAddresses,
 }
 
 impl Started {
@@ -153,7 +153,7 @@ impl Started {
         let (local_rank, local_size) = (here.place(rank).expect("a rank is on its host"), here.len());
         let place = RankPlace { rank, size: job.size, local_rank, local_size };
         let engine = Engine::join(tunables, Some(Control::new(place, of_rank.into())))?;
-        let (mut inbox, mut addresses) = (None, Vec::new());
+        let (mut inbox, mut addresses) = (None, RailAddresses::here(Vec::new()));
         while let Ok(Some((message, handed))) = socket.try_receive::<ToLauncher>() {
             match message {
                 ToLauncher::Inbox { .. } => inbox = handed,

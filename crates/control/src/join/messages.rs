@@ -24,6 +24,8 @@ pub struct JoinTask {
     pub program: String,
     /// Where the launcher listens; none yet if this one is the launcher.
     pub launcher: Vec<SocketAddr>,
+    /// The network namespace in which it listens ([`canele_sys::namespace`]).
+    pub namespace: Option<u64>,
 }
 
 impl fmt::Debug for JoinTask {

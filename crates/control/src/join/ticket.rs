@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
+use canele_sys::namespace::network_namespace;
 use zeroize::Zeroizing;
 
 use super::messages::JoinTask;
@@ -21,6 +22,8 @@ pub struct Ticket {
     pub job: u64,
     /// What proves that a process is of the job. Overwritten when dropped.
     pub key: Zeroizing<[u8; 32]>,
+    /// The network namespace of rank 0 and its launcher.
+    pub namespace: Option<u64>,
     /// Where its launcher listens.
     pub addresses: Vec<SocketAddr>,
 }
@@ -31,18 +34,19 @@ impl Ticket {
     /// # Errors
     /// As getrandom(2).
     pub fn draw() -> rustix::io::Result<Ticket> {
-        let mut ticket = Ticket { job: draw_job_id()?, key: Zeroizing::default(), addresses: Vec::new() };
+        let (job, namespace) = (draw_job_id()?, network_namespace());
+        let mut ticket = Ticket { job, key: Zeroizing::default(), namespace, addresses: Vec::new() };
         rustix::rand::getrandom(&mut ticket.key[..], rustix::rand::GetRandomFlags::empty())?;
         Ok(ticket)
     }
 
     /// What a launcher or agent of a job of so many ranks is started with, which may take so long to come.
     pub(super) fn begin(&self, ranks: u32, patience: Duration) -> JoinTask {
-        let Ticket { job, key, addresses } = self.clone();
+        let Ticket { job, key, namespace, addresses } = self.clone();
         let program = std::env::current_exe().unwrap_or_else(|_| "program".into());
         let program = program.to_string_lossy().into_owned();
         let patience_ms = patience.as_millis() as u64;
-        JoinTask { version: VERSION, job, key, ranks, patience_ms, program, launcher: addresses }
+        JoinTask { version: VERSION, job, key, ranks, patience_ms, program, launcher: addresses, namespace }
     }
 }
 
@@ -51,6 +55,9 @@ impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}.", self.job)?;
         self.key.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        if let Some(namespace) = self.namespace {
+            write!(f, ".{namespace:016x}")?;
+        }
         for (index, address) in self.addresses.iter().take(MOST_ADDRESSES).enumerate() {
             f.write_char(if index == 0 { '/' } else { ',' })?;
             write!(f, "{address}")?;
@@ -64,7 +71,9 @@ impl FromStr for Ticket {
 
     fn from_str(text: &str) -> Result<Ticket, ()> {
         let (proof, addresses) = text.split_once('/').unwrap_or((text, ""));
-        let (job, digits) = proof.split_once('.').ok_or(())?;
+        let (job, rest) = proof.split_once('.').ok_or(())?;
+        let (digits, namespace) = rest.split_once('.').map_or((rest, None), |(key, word)| (key, Some(word)));
+        let namespace = namespace.map(|word| u64::from_str_radix(word, 16)).transpose().map_err(|_| ())?;
         let mut key = Zeroizing::new([0; 32]);
         if digits.len() != 2 * key.len() || !digits.is_ascii() {
             return Err(());
@@ -74,14 +83,15 @@ impl FromStr for Ticket {
         }
         let addresses = addresses.split(',').filter(|address| !address.is_empty()).map(str::parse);
         let addresses = addresses.collect::<Result<Vec<_>, _>>().map_err(|_| ())?;
-        Ok(Ticket { job: u64::from_str_radix(job, 16).map_err(|_| ())?, key, addresses })
+        Ok(Ticket { job: u64::from_str_radix(job, 16).map_err(|_| ())?, key, namespace, addresses })
     }
 }
 
 impl fmt::Debug for Ticket {
     /// Without the key: this text may end in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ticket {{ job: {:#x}, key: …, addresses: {:?} }}", self.job, self.addresses)
+        let Ticket { job, namespace, addresses, .. } = self;
+        write!(f, "Ticket {{ job: {job:#x}, key: …, namespace: {namespace:x?}, addresses: {addresses:?} }}")
     }
 }
 
@@ -96,9 +106,12 @@ mod tests {
         for addresses in
             [vec![], vec![address("10.0.0.1"), address("[::1]")], vec![address(longest); MOST_ADDRESSES]]
         {
-            let ticket = Ticket { addresses, ..Ticket::draw().unwrap() };
+            let mut ticket = Ticket { addresses, ..Ticket::draw().unwrap() };
+            assert!(ticket.namespace.is_some());
             let word = ticket.to_string();
             assert_eq!(word.parse(), Ok(ticket.clone()));
+            ticket.namespace = None;
+            assert_eq!(ticket.to_string().parse(), Ok(ticket.clone()));
             assert!(word.len() < 512 && !word.contains([' ', '=', ';', '\n']), "{word}");
             assert!(!format!("{ticket:?}").contains(&word[20..50]));
         }

@@ -11,14 +11,14 @@
 //! ```
 
 use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use canele_rail::Rail;
 use canele_sys::ids::{LinkId, Rank};
 
-use canele_control::JobInfo;
+use canele_control::{JobInfo, RailAddresses};
 
+use super::own_addresses::OwnAddresses;
 use super::rails::Rails;
 use crate::progress::Progress;
 
@@ -56,6 +56,8 @@ pub(crate) struct Network {
     reached: HashSet<Rank>,
     /// When links were last checked for silence.
     silence_checked_at: Instant,
+    /// The addresses of this host, once a peer of another one was introduced.
+    own: Option<OwnAddresses>,
 }
 
 /// The attempts to make one link.
@@ -85,6 +87,7 @@ impl Network {
             unlinked: HashMap::new(),
             reached: HashSet::new(),
             silence_checked_at: now,
+            own: None,
         }
     }
 
@@ -118,19 +121,21 @@ impl Network {
         progress: &mut Progress,
         job: &JobInfo,
         peer: Rank,
-        addresses: Vec<Vec<SocketAddr>>,
+        addresses: RailAddresses,
     ) {
         let Progress { rails, proto, .. } = progress;
         if peer.0 as usize >= proto.ranks() || proto.gone(peer).is_some() {
             return;
         }
-        for (at, addresses) in addresses.into_iter().enumerate().take(rails.tcp.len()) {
+        let own = self.own.get_or_insert_with(OwnAddresses::find);
+        for (at, addresses) in own.take_foreign(addresses).into_iter().enumerate().take(rails.tcp.len()) {
             rails.introduce(peer, at, addresses);
         }
         if rails.routes(peer).is_empty() {
             let host = job.host_name(peer.0);
             let why = format!(
-                "its host {host} and this one share no network: CANELE_RAILS names the interfaces to use"
+                "its host {host} and this one share no network but addresses that this host has itself: CANELE_RAILS names the \
+                 interfaces to use"
             );
             return proto.handle_unreachable(peer, why);
         }

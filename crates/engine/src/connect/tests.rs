@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use canele_control::JobInfo;
+use canele_control::{JobInfo, RailAddresses};
 use canele_proto::{Envelope, Received, Sent};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
@@ -34,7 +34,7 @@ impl Remote {
     fn learn_addresses(&mut self, peer: &Self) {
         let addresses = peer.progress.rails.tcp.iter().map(|tcp| tcp.addresses().to_vec()).collect();
         let rank = peer.progress.proto.me();
-        self.network.handle_addresses(&mut self.progress, &self.job, rank, addresses);
+        self.network.handle_addresses(&mut self.progress, &self.job, rank, RailAddresses::here(addresses));
     }
 
     fn pass(&mut self) {
@@ -129,10 +129,10 @@ fn a_failed_attempt_is_made_again_later_each_time() {
 #[test]
 fn a_peer_that_shares_no_network_is_unreachable_at_once() {
     let [mut a, _b] = Remote::two();
-    a.network.handle_addresses(&mut a.progress, &a.job, Rank(1), vec![Vec::new()]);
+    a.network.handle_addresses(&mut a.progress, &a.job, Rank(1), RailAddresses::here(vec![Vec::new()]));
     let text = a.progress.proto.why_gone(Rank(1)).expect("there is no way").to_string();
     assert!(text.contains("CANELE_RAILS"), "{text}");
-    a.network.handle_addresses(&mut a.progress, &a.job, Rank(2), vec![Vec::new()]);
+    a.network.handle_addresses(&mut a.progress, &a.job, Rank(2), RailAddresses::here(vec![Vec::new()]));
 }
 
 #[test]

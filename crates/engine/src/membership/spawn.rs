@@ -6,7 +6,9 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use canele_control::join;
-use canele_control::{Control, ControlError, RankPlace, Socket, SpawnProgram, SpawnedWorld, ToLauncher};
+use canele_control::{
+    Control, ControlError, RailAddresses, RankPlace, Socket, SpawnProgram, SpawnedWorld, ToLauncher,
+};
 use canele_sys::ids::Rank;
 
 use super::Launcher;
@@ -136,7 +138,7 @@ impl Core {
         }
         // The other job hears too of a rank that listens nowhere.
         if !matches!(opened, Ok(false)) {
-            let rails = progress.rails.socket_addresses();
+            let rails = RailAddresses::here(progress.rails.socket_addresses());
             self.send_to_launcher(&ToLauncher::Addresses { rails });
         }
     }

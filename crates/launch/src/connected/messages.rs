@@ -1,9 +1,7 @@
 //! What the launchers of two jobs tell each other. Owns the shape; ranks are numbered as in the sender's job where they are the
 //! sender's, and as in the receiver's job where they are the receiver's.
 
-use std::net::SocketAddr;
-
-use canele_control::{Meeting, Network, PortName, RankEnd};
+use canele_control::{Meeting, Network, PortName, RailAddresses, RankEnd};
 use serde::{Deserialize, Serialize};
 
 /// Ranks that follow each other.
@@ -116,7 +114,7 @@ pub enum ToJob {
         /// The receiver's.
         to: u32,
         /// Where it listens, for each rail.
-        rails: Vec<Vec<SocketAddr>>,
+        rails: RailAddresses,
     },
     /// The inbox of a rank of the sender's, and its event if it has one: descriptors.
     Inbox {

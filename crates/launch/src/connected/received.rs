@@ -92,7 +92,8 @@ impl Launcher {
             }
             ToJob::Reach { from, to, rails } => {
                 let (peer, own) = (self.rank_of(job?, from)?, self.own_rank(to)?);
-                let is_sound = self.info().is_behind_sockets(peer) && rails.len() <= usize::from(u8::MAX);
+                let is_sound =
+                    self.info().is_behind_sockets(peer) && rails.rails.len() <= usize::from(u8::MAX);
                 is_sound.then(|| self.job.handle_reachable(Reachable { own, peer, rails }))
             }
             ToJob::Inbox { from, to, has_event } => self.between(job?, from, to, |here, from, to| {

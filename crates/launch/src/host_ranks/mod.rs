@@ -26,6 +26,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use canele_control::{FromLauncher, JobInfo, RankSet, SEND_AGAIN, Socket};
+use canele_secure::BeatKey;
 use canele_sys::clock;
 use rustix::process::Signal;
 
@@ -187,9 +188,9 @@ impl HostRanks {
 
     /// Has the supervisor say on `stream`, which this process writes, that this process lives, as often as asked, while it is
     /// stopped.
-    pub fn start_beats(&self, stream: BorrowedFd<'_>, every: Duration) {
+    pub fn start_beats(&self, stream: BorrowedFd<'_>, key: BeatKey, every: Duration) {
         let every_ms = every.as_millis() as u32;
-        self.supervisor.send(&ToSupervisor::StartBeats { number: 0, every_ms }, &[stream]);
+        self.supervisor.send(&ToSupervisor::StartBeats { number: 0, every_ms, key }, &[stream]);
     }
 
     /// Whether it has said its last word.

@@ -3,29 +3,28 @@
 //! Owns the sockets at which agents arrive, and what they have said so far.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use canele_control::join::{JoinTask, MOST_ADDRESSES};
-use canele_control::{RankSet, Socket, VERSION};
+use canele_control::{RankSet, Socket};
 use canele_rail::tcp::interfaces::{Interface, choose, interfaces};
 
-use super::proof;
+use super::newcomers::{FIRST_PLACE, Greeted, MOST_NEWCOMERS, Newcomers};
+use super::secret_of_agents;
 use crate::events::{Events, Ready, Source};
-use crate::remote::{FromAgent, Inflow, Outflow, Preamble, Read, ToAgent};
+use crate::remote::{FromAgent, Inflow, Outflow, Read, ToAgent};
 use crate::wording::rank_list;
 
-/// How long a proof may take.
-const PROOF_PATIENCE: Duration = Duration::from_secs(5);
-/// Connections whose proofs are under way, at most.
-const MOST_PROOFS: usize = 256;
+/// Connections that are accepted before others are heard again.
+const MOST_ACCEPTED: usize = 64;
 /// How long a refusal may take to leave.
 const REFUSAL: Duration = Duration::from_secs(1);
+
+/// The rank that has started this process.
+const STARTER: Source = Source::Joining(0);
 
 /// The agent of one host.
 #[derive(Debug)]
@@ -40,7 +39,8 @@ pub struct GatheredAgent {
     pub name: String,
     /// The ranks that have come there.
     ranks: BTreeSet<u32>,
-    has_preamble: bool,
+    /// When its first message must have come, which proves that its first flight was not another one's, said again.
+    silent_until: Option<Instant>,
 }
 
 impl GatheredAgent {
@@ -56,11 +56,7 @@ pub struct Gathering<'a> {
     /// Its end is that of the rank that has started this process.
     starter: &'a Socket,
     listeners: Vec<TcpListener>,
-    proofs: Arc<()>,
-    sender: Sender<TcpStream>,
-    proven: Receiver<TcpStream>,
-    /// Readable once something was proven.
-    wake: (UnixStream, Arc<UnixStream>),
+    newcomers: Newcomers,
     agents: Vec<Option<GatheredAgent>>,
     deadline: Option<Instant>,
 }
@@ -89,24 +85,9 @@ impl<'a> Gathering<'a> {
             events.add(&listener, Source::JoinListener(listeners.len() as u32), Ready::IN)?;
             listeners.push(listener);
         }
-        let (reader, writer) = UnixStream::pair()?;
-        reader.set_nonblocking(true)?;
-        writer.set_nonblocking(true)?;
-        events.add(&reader, Source::Joining(0), Ready::IN)?;
-        events.add(starter, Source::Joining(1), Ready::IN)?;
-        let (sender, proven) = mpsc::channel();
-        let wake = (reader, Arc::new(writer));
-        Ok(Gathering {
-            begin,
-            starter,
-            listeners,
-            proofs: Arc::new(()),
-            sender,
-            proven,
-            wake,
-            agents: Vec::new(),
-            deadline: None,
-        })
+        events.add(starter, STARTER, Ready::IN)?;
+        let newcomers = Newcomers::new(secret_of_agents(&begin.key));
+        Ok(Gathering { begin, starter, listeners, newcomers, agents: Vec::new(), deadline: None })
     }
 
     /// Where it listens: on this host first.
@@ -120,8 +101,9 @@ impl<'a> Gathering<'a> {
     /// Why the job does not come about, which the agents have been told.
     pub fn run(mut self, events: &Events) -> Result<Vec<GatheredAgent>, String> {
         let gathered = loop {
-            let ready = events.wait(self.deadline);
+            let ready = events.wait(self.next_deadline());
             let handled = ready.into_iter().try_for_each(|(source, _)| self.handle(source, events));
+            self.close_late(Instant::now(), events);
             let in_time = |(): ()| match self.deadline.is_some_and(|at| Instant::now() >= at) {
                 true => Err(self.missing()),
                 false => Ok(()),
@@ -133,105 +115,128 @@ impl<'a> Gathering<'a> {
             }
         };
         self.listeners.iter().for_each(|listener| events.remove(listener));
-        events.remove(&self.wake.0);
+        self.newcomers.close(events);
+        self.close_silent(events, |_| true);
         events.remove(self.starter);
         gathered.inspect_err(|why| self.refuse(why, events))
     }
 
     fn handle(&mut self, source: Source, events: &Events) -> Result<(), String> {
         match source {
-            Source::JoinListener(index) => self.accept(index as usize),
-            Source::Joining(0) => {
-                let mut bytes = [0; 64];
-                while rustix::io::read(&self.wake.0, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
-                while let Ok(stream) = self.proven.try_recv() {
-                    // One that cannot be listened to is missed in time.
-                    let _ = self.add(stream, events);
-                }
-            }
+            Source::JoinListener(index) => self.accept(index as usize, events),
             // The rank says nothing here.
-            Source::Joining(_) => return Err("rank 0 has ended".into()),
+            STARTER => return Err("rank 0 has ended".into()),
+            Source::Joining(number) => {
+                let greeted = self.newcomers.read((number - FIRST_PLACE) as usize, events);
+                self.add(greeted, events);
+            }
             Source::Incoming(index) => return self.read(index as usize, events),
             _ => {}
         }
         Ok(())
     }
 
-    /// Strangers may connect; each proof is a thread's, and there are not many.
-    fn accept(&self, index: usize) {
-        while let Ok((mut stream, _)) = self.listeners[index].accept() {
-            if Arc::strong_count(&self.proofs) > MOST_PROOFS {
-                continue;
-            }
-            let (key, sender) = (self.begin.key.clone(), self.sender.clone());
-            let (under_way, wake) = (self.proofs.clone(), self.wake.1.clone());
-            std::thread::spawn(move || {
-                let prove = |stream: &mut TcpStream| {
-                    stream.set_nonblocking(false)?;
-                    stream.set_read_timeout(Some(PROOF_PATIENCE))?;
-                    stream.set_nodelay(true)?;
-                    proof::prove_launcher(stream, &key)?;
-                    stream.set_nonblocking(true)
-                };
-                if prove(&mut stream).is_ok() && sender.send(stream).is_ok() {
-                    // Full: it is readable anyway.
-                    let _ = (&*wake).write(&[0]);
+    /// Strangers may connect, as fast as they like: the others get their turn after some of them.
+    fn accept(&mut self, index: usize, events: &Events) {
+        for _ in 0..MOST_ACCEPTED {
+            match self.listeners[index].accept() {
+                Ok((stream, _)) => {
+                    let greeted = self.newcomers.add(stream, Instant::now(), events);
+                    self.add(greeted, events);
                 }
-                drop(under_way);
-            });
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Too many descriptors are open, or the connection was reset meanwhile.
+                Err(_) => self.newcomers.evict_oldest(events),
+            }
         }
     }
 
-    fn add(&mut self, stream: TcpStream, events: &Events) -> io::Result<()> {
-        let index = self.agents.len() as u32;
-        let up = Inflow::new(OwnedFd::from(stream.try_clone()?), Source::Incoming(index), events)?;
-        let down = Outflow::new(OwnedFd::from(stream), Source::Outgoing(index));
-        self.agents.push(Some(GatheredAgent {
+    /// Gives one that has shown the key a place; one that cannot be listened to connects again.
+    fn add(&mut self, greeted: Option<Greeted>, events: &Events) {
+        let Some(Greeted { stream, channel, answer, until }) = greeted else { return };
+        self.make_room(events);
+        let index = self.agents.iter().position(Option::is_none).unwrap_or(self.agents.len());
+        let Ok(input) = stream.try_clone() else { return };
+        let Ok(mut up) = Inflow::new(OwnedFd::from(input), Source::Incoming(index as u32), events) else {
+            return;
+        };
+        let mut down = Outflow::new(OwnedFd::from(stream), Source::Outgoing(index as u32));
+        up.open_with(channel.opener);
+        down.begin(&answer);
+        down.seal_with(channel.sealer);
+        // If it hears nothing any more, its end is read next.
+        let _ = down.flush(events);
+        let silent_until = Some(until);
+        let agent = GatheredAgent {
             up,
             down,
             interfaces: None,
             name: String::new(),
             ranks: BTreeSet::new(),
-            has_preamble: false,
-        }));
-        Ok(())
+            silent_until,
+        };
+        match self.agents.get_mut(index) {
+            Some(place) => *place = Some(agent),
+            None => self.agents.push(Some(agent)),
+        }
+    }
+
+    /// First flights can be said again by others, so there are so many places for the silent, and newcomers get those of the oldest.
+    fn make_room(&mut self, events: &Events) {
+        let most = MOST_NEWCOMERS + MOST_ADDRESSES * self.begin.ranks as usize;
+        let silent = || self.agents.iter().flatten().filter_map(|agent| agent.silent_until);
+        if silent().count() >= most
+            && let Some(oldest) = silent().min()
+        {
+            self.close_silent(events, |until| until <= oldest);
+        }
+    }
+
+    /// Closes those that have said nothing and that `which` chooses by their deadlines.
+    fn close_silent(&mut self, events: &Events, which: impl Fn(Instant) -> bool) {
+        for place in &mut self.agents {
+            if let Some(agent) = place.take_if(|agent| agent.silent_until.is_some_and(&which)) {
+                agent.up.close(events);
+                agent.down.close(events);
+            }
+        }
+    }
+
+    fn close_late(&mut self, now: Instant, events: &Events) {
+        self.newcomers.check(now, events);
+        self.close_silent(events, |until| now >= until);
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let silent = self.agents.iter().flatten().filter_map(|agent| agent.silent_until);
+        silent.chain(self.deadline).chain(self.newcomers.deadline()).min()
     }
 
     fn read(&mut self, index: usize, events: &Events) -> Result<(), String> {
         let Some(Some(agent)) = self.agents.get_mut(index) else { return Ok(()) };
         match agent.up.read() {
             Read::Nothing => return Ok(()),
-            Read::End if !agent.has_preamble => {
-                // Another of its connections was faster.
-                let Some(agent) = self.agents[index].take() else { return Ok(()) };
-                agent.up.close(events);
+            // Another of its connections was faster.
+            Read::End if agent.silent_until.is_some() => {
+                self.close_agent(index, events);
                 return Ok(());
             }
             Read::End => return Err(format!("the agent on {} has ended", agent.name)),
             Read::Some => {}
         }
-        if !agent.has_preamble {
-            match agent.up.find_preamble(&mut Vec::new()) {
-                Preamble::NotYet => return Ok(()),
-                Preamble::Noise => return Err("an agent sends noise".into()),
-                Preamble::Here(theirs)
-                    if (theirs.version, &*theirs.release) != (VERSION, env!("CARGO_PKG_VERSION")) =>
-                {
-                    return Err(format!(
-                        "the agent of canele {} with messages of version {} was started on a host, and the launcher is canele {} with \
-                         version {VERSION}: install the same on all hosts",
-                        theirs.release,
-                        theirs.version,
-                        env!("CARGO_PKG_VERSION")
-                    ));
-                }
-                Preamble::Here(_) => agent.has_preamble = true,
-            }
-        }
         loop {
             let Some(Some(agent)) = self.agents.get_mut(index) else { return Ok(()) };
-            let message =
-                agent.up.next().map_err(|text| format!("the agent on {} sent {text}", agent.name))?;
+            let message = match agent.up.next() {
+                // Its first flight was another one's, said again.
+                Err(_) if agent.silent_until.is_some() => {
+                    self.close_agent(index, events);
+                    return Ok(());
+                }
+                message => message.map_err(|text| format!("the agent on {} sent {text}", agent.name))?,
+            };
+            if message.is_some() {
+                agent.silent_until = None;
+            }
             match message {
                 None => return Ok(()),
                 Some(FromAgent::Interfaces(found)) => agent.interfaces = Some(found),
@@ -240,6 +245,13 @@ impl<'a> Gathering<'a> {
                 Some(FromAgent::Left { rank }) => return Err(format!("rank {rank} has ended")),
                 Some(FromAgent::Report(_)) => return Err("an agent sent a report before its task".into()),
             }
+        }
+    }
+
+    fn close_agent(&mut self, index: usize, events: &Events) {
+        if let Some(agent) = self.agents[index].take() {
+            agent.up.close(events);
+            agent.down.close(events);
         }
     }
 
@@ -267,10 +279,17 @@ impl<'a> Gathering<'a> {
             self.agents.iter().flatten().flat_map(|agent| agent.ranks.iter().copied()).collect();
         let missing: Vec<u32> = (0..self.begin.ranks).filter(|rank| !come.contains(rank)).collect();
         let seconds = self.begin.patience_ms as f64 / 1e3;
-        format!(
+        let mut text = format!(
             "{} did not come within {seconds} s (CANELE_REMOTE_START_MS allows more): do their hosts reach that of rank 0 by TCP?",
             rank_list(&missing)
-        )
+        );
+        if let Some(other) = &self.newcomers.other_version {
+            text += &format!(
+                " A process of canele {} with messages of version {} has tried: install the same on all hosts",
+                other.release, other.version
+            );
+        }
+        text
     }
 
     /// By the first ranks of their hosts.

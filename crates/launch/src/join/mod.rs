@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   mpiexec, srun, prterun ──▶ ranks of one host ── control sockets ──▶ agent ─┐
-//!                          └─▶ ranks of another  ── control sockets ──▶ agent ─┴─ TCP, by proofs of the key ─▶ launcher
+//!                          └─▶ ranks of another  ── control sockets ──▶ agent ─┴─ TCP, a sealed channel ────▶ launcher
 //! ```
 //! Owns how these processes come together. From then on agents and launcher are those of `canele run --hosts`, but for the ranks, which are
 //! no children of an agent's: their ends are known by descriptors of their processes, and their exit statuses are the other launcher's to
@@ -12,22 +12,34 @@ mod agent;
 mod arrivals;
 mod gathering;
 mod launcher;
-mod proof;
+mod newcomers;
+#[cfg(test)]
+mod relay_tests;
 
 use std::io;
 use std::os::fd::OwnedFd;
 
 use canele_control::join::{JoinRequest, JoinTask};
 use canele_control::{Socket, VERSION};
+use canele_secure::Secret;
 use canele_sys::signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use arrivals::{Arrival, Arrivals, JoinedRank};
 pub use gathering::GatheredAgent;
-pub use proof::key_of_ranks;
 
 /// How long the rank that has started this process may take to say what for.
 const BEGIN_PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+
+/// What agents and launcher of a job have in common.
+fn secret_of_agents(key: &[u8; 32]) -> Secret {
+    Secret::derive("canele: agents of a job that another launcher has started", key)
+}
+
+/// The key by which the ranks of the job prove to each other that they are of it: never sent.
+pub fn key_of_ranks(key: &[u8; 32]) -> [u8; 32] {
+    blake3::derive_key("canele: ranks of a job that another launcher has started", key)
+}
 
 /// What a process of `canele join` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

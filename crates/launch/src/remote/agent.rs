@@ -6,12 +6,14 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use canele_control::{JobInfo, RankSet, VERSION};
+use canele_control::{JobInfo, RankSet};
 use canele_rail::tcp::interfaces::Interface;
+use canele_secure::{Secret, respond_to};
 
 use super::frames::{Inflow, MOST_NOISE, Outflow, Preamble, Read};
+use super::greeting::{Connection, Version};
 use super::heartbeat::{Beat, Heartbeat};
-use super::{FromAgent, Task, ToAgent, shell};
+use super::{FromAgent, Task, ToAgent, hosts_key, shell};
 use crate::events::Events;
 use crate::failure::Exit;
 use crate::host_ranks::{Order, Report};
@@ -29,6 +31,8 @@ pub enum State {
     Absent,
     /// Its preamble is waited for.
     Starting,
+    /// Its preamble has come, and the first flight of the handshake is waited for.
+    Greeting,
     /// It waits for its task.
     Ready,
     /// It has it.
@@ -49,8 +53,9 @@ pub struct Agent {
     pub(super) is_later: bool,
     /// What it is to be told once it has its task.
     waiting: Vec<Order>,
-    /// How its shell was started.
+    /// How its shell was started, and what it has in common with the agent.
     command: String,
+    secret: Secret,
     /// It was started.
     pub(super) has_shell: bool,
     pub(super) up: Option<Inflow>,
@@ -71,7 +76,7 @@ pub struct Agent {
 
 impl Agent {
     /// Of which nothing is heard yet.
-    pub fn new(task: Task, command: String, now: Instant) -> Agent {
+    pub fn new(task: Task, command: String, secret: Secret, now: Instant) -> Agent {
         Agent {
             state: if task.plan.here.is_empty() { State::Absent } else { State::Starting },
             ranks: task.plan.here.clone(),
@@ -82,6 +87,7 @@ impl Agent {
             heartbeat: Heartbeat::new(Duration::from_millis(task.silence_ms.into()), now),
             task,
             command,
+            secret,
             up: None,
             down: None,
             found: None,
@@ -101,7 +107,7 @@ impl Agent {
             up: Some(up),
             down: Some(down),
             found: interfaces,
-            ..Agent::new(task, String::new(), now)
+            ..Agent::new(task, String::new(), Secret::none(), now)
         }
     }
 
@@ -137,6 +143,7 @@ impl Agent {
         match read {
             Read::Some => {
                 self.look_for_preamble()?;
+                self.shake_hands()?;
                 self.take_frames(reports)?;
                 if self.up.as_mut().is_some_and(Inflow::lives) {
                     self.heartbeat.hear();
@@ -144,7 +151,7 @@ impl Agent {
             }
             Read::Nothing => {}
             Read::End => {
-                if self.state == State::Starting {
+                if matches!(self.state, State::Starting | State::Greeting) {
                     self.printed.extend(up.take_rest());
                 }
                 if let Some(up) = self.up.take() {
@@ -166,19 +173,38 @@ impl Agent {
         match up.find_preamble(&mut self.printed) {
             Preamble::NotYet => Ok(()),
             Preamble::Noise => Err(format!("printed more than {MOST_NOISE} bytes and started no agent")),
-            Preamble::Here(theirs) => {
-                let release = env!("CARGO_PKG_VERSION");
-                if (theirs.version, theirs.release.as_str()) != (VERSION, release) {
-                    return Err(format!(
-                        "started the agent of canele {} with messages of version {}, and this is canele \
-                         {release} with version {VERSION}: install the same on all hosts",
-                        theirs.release, theirs.version
-                    ));
-                }
-                self.state = State::Ready;
+            Preamble::Here(theirs) if theirs == Version::own() => {
+                self.state = State::Greeting;
                 Ok(())
             }
+            Preamble::Here(theirs) => {
+                let own = Version::own();
+                Err(format!(
+                    "started the agent of canele {} with messages of version {}, and this is canele {} with version {}: install the same on \
+                     all hosts",
+                    theirs.release, theirs.version, own.release, own.version
+                ))
+            }
         }
+    }
+
+    /// Answers the first flight: both ends have a channel then.
+    fn shake_hands(&mut self) -> Result<(), String> {
+        let (State::Greeting, Some(up)) = (self.state, &mut self.up) else { return Ok(()) };
+        let Some(flight) = up.take_flight() else { return Ok(()) };
+        let prologue = Connection::Shell.prologue();
+        let (channel, answer) = respond_to(&flight, &self.secret, &prologue).map_err(|_| {
+            let path = hosts_key::path().unwrap_or_default();
+            let path = path.display();
+            format!("started an agent that does not have this host's key of hosts: put the same file {path} on all hosts, or on none")
+        })?;
+        up.open_with(channel.opener);
+        if let Some(down) = &mut self.down {
+            down.begin(&answer);
+            down.seal_with(channel.sealer);
+        }
+        self.state = State::Ready;
+        Ok(())
     }
 
     fn take_frames(&mut self, reports: &mut Vec<Report>) -> Result<(), String> {
@@ -272,7 +298,8 @@ impl Agent {
 
     /// Whether it has still to say who it is, or what interfaces its host has.
     pub fn has_not_answered(&self) -> bool {
-        self.state == State::Starting || self.state == State::Ready && self.found.is_none()
+        matches!(self.state, State::Starting | State::Greeting)
+            || self.state == State::Ready && self.found.is_none()
     }
 
     /// When [`look`](Self::look) has something to do.
@@ -359,4 +386,4 @@ impl Agent {
 
 #[cfg(test)]
 #[path = "agent_tests.rs"]
-mod tests;
+pub(crate) mod tests;

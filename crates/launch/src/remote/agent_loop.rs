@@ -8,15 +8,16 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use canele_control::VERSION;
 use canele_rail::tcp::interfaces::interfaces;
+use canele_secure::{Initiator, SecureChannel};
 use canele_sys::{signals, topology};
 use rustix::system::uname;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-use super::frames::{Inflow, Outflow, Read, preamble};
+use super::frames::{Inflow, Outflow, Read};
+use super::greeting::{Connection, Version};
 use super::heartbeat::{Beat, Heartbeat};
-use super::{FromAgent, Task, ToAgent};
+use super::{FromAgent, Task, ToAgent, hosts_key};
 use crate::binding::Binding;
 use crate::events::{Events, Ready, Source};
 use crate::host_ranks::{HostRanks, Order, Own, Report};
@@ -45,9 +46,14 @@ pub fn serve_host() -> io::Result<()> {
 ///
 /// # Errors
 /// Whatever the system refuses.
-pub fn serve_joined(launcher: TcpStream, arrivals: Arrivals, events: Events) -> io::Result<()> {
+pub fn serve_joined(
+    (launcher, channel): (TcpStream, SecureChannel),
+    arrivals: Arrivals,
+    events: Events,
+) -> io::Result<()> {
     let output = launcher.try_clone()?;
     let mut agent = AgentLoop::over(launcher.into(), output.into(), events)?;
+    agent.speak_through(channel);
     agent.tell(&FromAgent::Joining { name: uname().nodename().to_string_lossy().into_owned() });
     // The launcher waits in silence for ranks of all hosts.
     let silence = TASK_SILENCE + Duration::from_millis(arrivals.begin.patience_ms);
@@ -61,6 +67,8 @@ struct AgentLoop {
     events: Events,
     /// From and to the launcher; `None` once it is gone.
     streams: Option<(Inflow, Outflow)>,
+    /// Until the launcher has answered the first flight.
+    initiator: Option<Initiator>,
     heartbeat: Option<Heartbeat>,
     /// When last words must have left.
     until: Option<Instant>,
@@ -84,19 +92,27 @@ impl AgentLoop {
             tcsetattr(&output, OptionalActions::Now, &modes)?;
         }
         let streams = (input.as_fd().try_clone_to_owned()?, output.as_fd().try_clone_to_owned()?);
-        AgentLoop::over(streams.0, streams.1, Events::new()?)
+        let secret = hosts_key::secret().map_err(io::Error::other)?;
+        let begun = Initiator::begin(&secret, &Connection::Shell.prologue());
+        let (initiator, flight) = begun.map_err(io::Error::other)?;
+        let mut agent = AgentLoop::over(streams.0, streams.1, Events::new()?)?;
+        agent.initiator = Some(initiator);
+        if let Some((_, out)) = &mut agent.streams {
+            out.begin(&[Version::own().preamble(), flight.to_vec()].concat());
+        }
+        Ok(agent)
     }
 
     /// An agent that these two lead to and from.
     fn over(input: OwnedFd, output: OwnedFd, events: Events) -> io::Result<AgentLoop> {
         let up = Inflow::new(input, Source::Incoming(0), &events)?;
         let mut down = Outflow::new(output, Source::Outgoing(0));
-        down.begin(&preamble(VERSION, env!("CARGO_PKG_VERSION")));
         // Without any the job may still run, if its ranks never speak across hosts.
         down.push(&FromAgent::Interfaces(interfaces().unwrap_or_default()));
         Ok(AgentLoop {
             events,
             streams: Some((up, down)),
+            initiator: None,
             heartbeat: Some(Heartbeat::new(TASK_SILENCE, Instant::now())),
             until: None,
             host_ranks: None,
@@ -159,6 +175,9 @@ impl AgentLoop {
             }
             Read::Some => {}
         }
+        if let Err(_refused) = self.shake_hands() {
+            return self.launcher_gone();
+        }
         while let Some((input, _)) = &mut self.streams {
             match input.next() {
                 Ok(Some(message)) => {
@@ -166,9 +185,31 @@ impl AgentLoop {
                     self.obey(message);
                 }
                 Ok(None) => return self.launcher_lives(),
-                // The launcher is of the same release: what cannot be understood is not from it.
-                Err(_) => return self.launcher_gone(),
+                // The launcher is of the same release: a message that cannot be opened or understood is not from it.
+                Err(text) => {
+                    let why = format!(
+                        "what the launcher of its job said was changed on its way: its agent got {text}"
+                    );
+                    self.arrivals.take().into_iter().for_each(|arrivals| arrivals.refuse(&why));
+                    return self.launcher_gone();
+                }
             }
+        }
+    }
+
+    /// Takes the launcher's answer to the first flight, once it has come.
+    fn shake_hands(&mut self) -> Result<(), canele_secure::Refused> {
+        let (Some((input, _)), Some(_)) = (&mut self.streams, &self.initiator) else { return Ok(()) };
+        let Some(answer) = input.take_flight() else { return Ok(()) };
+        let Some(initiator) = self.initiator.take() else { return Ok(()) };
+        self.speak_through(initiator.handle_answer(&answer)?);
+        Ok(())
+    }
+
+    fn speak_through(&mut self, channel: SecureChannel) {
+        if let Some((input, out)) = &mut self.streams {
+            input.open_with(channel.opener);
+            out.seal_with(channel.sealer);
         }
     }
 
@@ -239,7 +280,9 @@ impl AgentLoop {
         };
         let host_ranks = host_ranks.map_err(|error| error.to_string())?;
         if let (Some((_, out)), Some(heartbeat)) = (&self.streams, &self.heartbeat) {
-            host_ranks.start_beats(out.fd(), heartbeat.every());
+            out.beat_key()
+                .into_iter()
+                .for_each(|key| host_ranks.start_beats(out.fd(), key, heartbeat.every()));
         }
         self.host_ranks = Some(host_ranks);
         Ok(())

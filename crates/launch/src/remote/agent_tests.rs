@@ -1,14 +1,14 @@
 //! What an agent may say, said through a pipe as its shell would.
 
-use std::io::Write;
-
+use std::io::{Read as _, Write};
 use std::net::SocketAddr;
 
-use canele_control::{Host, JobInfo, ToLauncher};
+use canele_control::{Host, JobInfo, RailAddresses, ToLauncher, VERSION};
 use canele_sim::world::Random;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::super::frames::preamble;
+use canele_secure::{FLIGHT, Initiator, Sealer, SecureChannel};
+
 use super::*;
 use crate::events::{Source, Stream};
 use crate::host_ranks::Counts;
@@ -16,8 +16,8 @@ use crate::job::Job;
 use crate::plan::{Plan, Program};
 use crate::remote::{chunks, rails};
 
-/// The agent of the second of two hosts with two ranks each, and where its shell writes.
-fn agent(events: &Events) -> (Agent, std::fs::File) {
+/// The task of the second of two hosts with two ranks each.
+pub(crate) fn task() -> Task {
     let plan = Plan {
         programs: vec![Program { ranks: 4, command: vec!["true".into()] }],
         here: RankSet::from(2..4),
@@ -30,29 +30,50 @@ fn agent(events: &Events) -> (Agent, std::fs::File) {
     };
     let hosts = ["h0", "h1"].map(|name| Host { name: name.into(), ranks: 2 });
     let info = JobInfo::new(hosts.into());
-    let task = Task { host: 1, plan, info, bind: Default::default(), silence_ms: 8000 };
-    let mut agent = Agent::new(task, "rsh h1 canele agent".into(), Instant::now());
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-    agent.up = Some(Inflow::new(reader, Source::Incoming(1), events).unwrap());
-    (agent, writer.into())
+    Task { host: 1, plan, info, bind: Default::default(), silence_ms: 8000 }
 }
 
-fn frame(message: &FromAgent) -> Vec<u8> {
+/// The agent of the second of two hosts with two ranks each, and the ends of its shell: where that writes, and where it reads.
+fn agent(events: &Events) -> (Agent, std::fs::File, std::fs::File) {
+    let mut agent = Agent::new(task(), "rsh h1 canele agent".into(), Secret::none(), Instant::now());
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    agent.up = Some(Inflow::new(reader, Source::Incoming(1), events).unwrap());
+    let (its_input, down) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    agent.down = Some(Outflow::new(down, Source::Outgoing(1)));
+    (agent, writer.into(), its_input.into())
+}
+
+fn frame(message: &FromAgent, sealer: &mut Sealer) -> Vec<u8> {
     let mut bytes = Vec::new();
-    chunks::push(&postcard::to_stdvec(message).unwrap(), &mut bytes);
+    chunks::push(&postcard::to_stdvec(message).unwrap(), sealer, &mut bytes);
     bytes
+}
+
+/// Says what an agent says first, and takes the answer.
+fn greet(
+    secret: &Secret,
+    (agent, shell, its_input): (&mut Agent, &mut std::fs::File, &mut std::fs::File),
+    events: &Events,
+) -> Result<SecureChannel, String> {
+    let (initiator, flight) = Initiator::begin(secret, &Connection::Shell.prologue()).unwrap();
+    shell.write_all(&Version::own().preamble()).unwrap();
+    shell.write_all(&flight).unwrap();
+    agent.read(&mut Vec::new(), events)?;
+    agent.flush(events);
+    let mut answer = [0; FLIGHT];
+    its_input.read_exact(&mut answer).unwrap();
+    Ok(initiator.handle_answer(&answer).unwrap())
 }
 
 /// What is heard of an agent that has its task and says `report`.
 fn said(report: Report) -> Result<Vec<Report>, String> {
     let events = Events::new().unwrap();
-    let (mut agent, mut shell) = agent(&events);
+    let (mut agent, mut shell, mut its_input) = agent(&events);
     let mut heard = Vec::new();
-    shell.write_all(&preamble(VERSION, env!("CARGO_PKG_VERSION"))).unwrap();
-    agent.read(&mut heard, &events)?;
+    let mut channel = greet(&Secret::none(), (&mut agent, &mut shell, &mut its_input), &events)?;
     assert_eq!(agent.state, State::Ready);
     agent.begin(&[]);
-    shell.write_all(&frame(&FromAgent::Report(report))).unwrap();
+    shell.write_all(&frame(&FromAgent::Report(report), &mut channel.sealer)).unwrap();
     agent.read(&mut heard, &events)?;
     Ok(heard)
 }
@@ -88,15 +109,14 @@ fn an_agent_speaks_for_its_own_ranks_only() {
 #[test]
 fn its_last_word_is_the_last() {
     let events = Events::new().unwrap();
-    let (mut agent, mut shell) = agent(&events);
+    let (mut agent, mut shell, mut its_input) = agent(&events);
+    let mut channel = greet(&Secret::none(), (&mut agent, &mut shell, &mut its_input), &events).unwrap();
     let empty = Report::Empty { left: vec![7] };
-    let bytes = [
-        preamble(VERSION, env!("CARGO_PKG_VERSION")),
-        chunks::BEAT.to_vec(),
-        frame(&FromAgent::Report(empty.clone())),
-        frame(&FromAgent::Report(Report::Full)),
-    ];
-    shell.write_all(&bytes.concat()).unwrap();
+    let mut bytes = Vec::new();
+    chunks::push_beat(&mut channel.sealer, &mut bytes);
+    bytes.extend(frame(&FromAgent::Report(empty.clone()), &mut channel.sealer));
+    bytes.extend(frame(&FromAgent::Report(Report::Full), &mut channel.sealer));
+    shell.write_all(&bytes).unwrap();
     let mut heard = Vec::new();
     agent.read(&mut heard, &events).unwrap();
     assert_eq!((agent.state, heard), (State::Over, vec![empty]));
@@ -106,8 +126,8 @@ fn its_last_word_is_the_last() {
 fn another_version_is_refused_naming_both() {
     for (version, release) in [(VERSION + 1, env!("CARGO_PKG_VERSION")), (VERSION, "9.9.9")] {
         let events = Events::new().unwrap();
-        let (mut agent, mut shell) = agent(&events);
-        shell.write_all(&preamble(version, release)).unwrap();
+        let (mut agent, mut shell, _) = agent(&events);
+        shell.write_all(&Version { version, release: release.into() }.preamble()).unwrap();
         let text = agent.read(&mut Vec::new(), &events).unwrap_err();
         for word in [&format!("version {version},"), release, &format!("version {VERSION}:")] {
             assert!(text.contains(word), "{text}");
@@ -116,13 +136,26 @@ fn another_version_is_refused_naming_both() {
     }
 }
 
+#[test]
+fn an_agent_without_the_key_of_hosts_is_refused_in_words() {
+    let key = Secret::derive("canele: a test", &[7; 32]);
+    for (own, its) in [(key.clone(), Secret::none()), (Secret::none(), key)] {
+        let events = Events::new().unwrap();
+        let (mut agent, mut shell, mut its_input) = agent(&events);
+        agent.secret = own;
+        let text = greet(&its, (&mut agent, &mut shell, &mut its_input), &events).unwrap_err();
+        assert!(text.contains("hosts.key"), "{text}");
+        assert_eq!(agent.state, State::Greeting);
+    }
+}
+
 /// One of each kind that an agent says.
-fn corpus() -> Vec<FromAgent> {
+pub(crate) fn samples() -> Vec<FromAgent> {
     let address: SocketAddr = "10.0.0.1:7".parse().unwrap();
     let said = [
         ToLauncher::Hello { version: VERSION },
         ToLauncher::Inbox { settings: vec![("CANELE_RING_CELLS".into(), "64".into())] },
-        ToLauncher::Addresses { rails: vec![vec![address]; 2] },
+        ToLauncher::Addresses { rails: RailAddresses::here(vec![vec![address]; 2]) },
         ToLauncher::Connect { peers: vec![1] },
         ToLauncher::Region { id: 1 },
         ToLauncher::FindRegion { owner: 1, id: 1, is_kept: true },
@@ -161,12 +194,14 @@ fn corpus() -> Vec<FromAgent> {
     first.into_iter().chain(said.chain(reports).map(FromAgent::Report)).collect()
 }
 
-/// Says these frames, in pieces, and does with what is heard what the launcher does. How many reports were taken.
-fn hear(bytes: &[u8], random: &mut Random) -> usize {
+/// Says these frames after the greeting, in pieces, and does with what is heard what the launcher does. How many reports were taken.
+fn hear(make: impl FnOnce(&mut Sealer, &mut Random) -> Vec<u8>, random: &mut Random) -> usize {
     let events = Events::new().unwrap();
-    let (mut agent, mut shell) = agent(&events);
+    let (mut agent, mut shell, mut its_input) = agent(&events);
+    let mut channel = greet(&Secret::none(), (&mut agent, &mut shell, &mut its_input), &events).unwrap();
+    let bytes = make(&mut channel.sealer, random);
     let mut job = Job::new(agent.task.info.clone());
-    let (mut heard, mut rest) = (Vec::new(), bytes);
+    let (mut heard, mut rest) = (Vec::new(), &bytes[..]);
     while !rest.is_empty() {
         let (now, later) = rest.split_at((1 + random.below(500)).min(rest.len()));
         shell.write_all(now).unwrap();
@@ -193,37 +228,46 @@ fn hear(bytes: &[u8], random: &mut Random) -> usize {
     taken
 }
 
-fn change(frame: &mut Vec<u8>, random: &mut Random) {
-    let place = random.below(frame.len());
-    // Behind its length, which is right then, what it says is not.
-    let behind = 4 + random.below(frame.len().saturating_sub(4));
+/// Changes a message before it is sealed: an agent that has gone wrong says that.
+fn change(message: &mut Vec<u8>, random: &mut Random) {
+    let place = random.below(message.len());
     let (noise, odd) = (random.next_u64() as u8, random.pick(&[0, 1, 2, 3, 0x7f, 0x80, 0xff]));
     match random.below(5) {
-        0 => frame.truncate(place),
-        1 => frame.extend((0..random.below(20)).map(|_| 0xff)),
-        2 => frame.iter_mut().skip(place).take(1).for_each(|byte| *byte = noise),
-        3 => frame.iter_mut().skip(place).take(1).for_each(|byte| *byte ^= 1 << (noise % 8)),
-        _ => frame.iter_mut().skip(behind).take(1).for_each(|byte| *byte = odd),
+        0 => message.truncate(place),
+        1 => message.extend((0..random.below(20)).map(|_| 0xff)),
+        2 => message.iter_mut().skip(place).take(1).for_each(|byte| *byte = noise),
+        3 => message.iter_mut().skip(place).take(1).for_each(|byte| *byte ^= 1 << (noise % 8)),
+        _ => message.iter_mut().skip(place).take(1).for_each(|byte| *byte = odd),
     }
+}
+
+fn seal(messages: &[Vec<u8>], sealer: &mut Sealer) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    messages.iter().for_each(|message| chunks::push(message, sealer, &mut bytes));
+    bytes
 }
 
 #[test]
 fn what_agents_say_may_be_changed_in_any_way_and_does_no_harm() {
-    let start = preamble(VERSION, env!("CARGO_PKG_VERSION"));
-    let frames: Vec<Vec<u8>> = corpus().iter().map(frame).collect();
-    let whole = [&start[..], &frames.concat()].concat();
-    assert_eq!(hear(&whole, &mut Random(0)), frames.len() - 1, "all but the interfaces are reports");
+    let messages: Vec<Vec<u8>> =
+        samples().iter().map(|message| postcard::to_stdvec(message).unwrap()).collect();
+    let taken = hear(|sealer, _| seal(&messages, sealer), &mut Random(0));
+    assert_eq!(taken, messages.len() - 1, "all but the interfaces are reports");
     let mut taken = 0;
     for seed in 0..5000 {
-        let mut random = Random(seed);
-        let mut chosen: Vec<_> =
-            (0..1 + random.below(12)).map(|_| frames[random.below(frames.len())].clone()).collect();
-        chosen.insert(0, frames[0].clone());
-        for _ in 0..1 + random.below(3) {
-            let at = random.below(chosen.len());
-            change(&mut chosen[at], &mut random);
-        }
-        taken += hear(&[&start[..], &chosen.concat()].concat(), &mut random);
+        let make = |sealer: &mut Sealer, random: &mut Random| {
+            let mut chosen: Vec<_> =
+                (0..1 + random.below(12)).map(|_| messages[random.below(messages.len())].clone()).collect();
+            chosen.insert(0, messages[0].clone());
+            for _ in 0..1 + random.below(3) {
+                let at = random.below(chosen.len());
+                if !chosen[at].is_empty() {
+                    change(&mut chosen[at], random);
+                }
+            }
+            seal(&chosen, sealer)
+        };
+        taken += hear(make, &mut Random(seed));
     }
     assert!(taken > 5000, "{taken} reports: the corpus is not of much use");
 }

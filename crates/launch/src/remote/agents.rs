@@ -19,7 +19,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::agent::{Agent, State};
 use super::frames::{Inflow, Outflow, Read};
-use super::{RemoteShell, Task, rails, shell};
+use super::{RemoteShell, Task, hosts_key, rails, shell};
 use crate::events::{Events, Source, Stream};
 use crate::failure::Exit;
 use crate::host_ranks::{Order, Pipes, Report};
@@ -76,7 +76,10 @@ impl Agents {
         let names: Vec<String> = info.hosts.into_iter().map(|host| host.name).collect();
         let commands: Vec<_> = names.iter().map(|name| shell.command(name, "agent")).collect();
         let now = Instant::now();
-        let agent = |(task, command): (Task, &Vec<_>)| Agent::new(task, shell::as_typed(command), now);
+        let secret = hosts_key::secret().map_err(io::Error::other)?;
+        let agent = |(task, command): (Task, &Vec<_>)| {
+            Agent::new(task, shell::as_typed(command), secret.clone(), now)
+        };
         let agents: Vec<Agent> = tasks.into_iter().zip(&commands).map(agent).collect();
         let plan = Plan {
             programs: commands.into_iter().map(|command| Program { ranks: 1, command }).collect(),
@@ -130,9 +133,6 @@ impl Agents {
         let its_error = self.pipes.open(number, Stream::Error, events)?;
         let agent = &mut self.agents[host];
         agent.has_shell = true;
-        let every_ms = agent.beats_every().as_millis() as u32;
-        // As long as it is open, the agent is told that a launcher that is stopped lives.
-        self.supervisor.send(&ToSupervisor::StartBeats { number, every_ms }, &[down.as_fd()]);
         agent.up = Some(Inflow::new(up, Source::Incoming(number), events)?);
         agent.down = Some(Outflow::new(down, Source::Outgoing(number)));
         agent.until = Some(Instant::now() + self.start_patience);
@@ -162,7 +162,12 @@ impl Agents {
     fn read(&mut self, host: usize, events: &Events) -> bool {
         let Some(agent) = self.agents.get_mut(host) else { return false };
         let mut heard = Vec::new();
+        let was_ready = agent.state == State::Ready;
         let read = agent.read(&mut heard, events);
+        if let (false, State::Ready, Some(down)) = (was_ready, agent.state, &agent.down) {
+            // As long as it is open, the agent is told that a launcher that is stopped lives.
+            start_beats(&self.supervisor, host as u32, agent.beats_every(), down);
+        }
         if heard.iter().any(|report| matches!(report, Report::Recorded { .. })) {
             // All has ended there, and it tells what was recorded: that may take as long as it takes.
             let until = Instant::now() + supervisor_handle::PATIENCE + TRAVEL;
@@ -247,8 +252,10 @@ impl Agents {
     fn conclude(&mut self, host: usize, events: &Events) {
         let agent = &self.agents[host];
         match (agent.state, agent.exit) {
-            (State::Starting | State::Ready, Some(exit)) => self.give_up(host, &shell::ended(exit), events),
-            (State::Starting | State::Ready, None) => {
+            (State::Starting | State::Greeting | State::Ready, Some(exit)) => {
+                self.give_up(host, &shell::ended(exit), events)
+            }
+            (State::Starting | State::Greeting | State::Ready, None) => {
                 self.give_up(host, "closed its output and started no agent", events);
             }
             (State::Running, _) => {
@@ -262,7 +269,7 @@ impl Agents {
     /// An agent that did `what` is of no use.
     fn give_up(&mut self, host: usize, what: &str, events: &Events) {
         match self.agents[host].state {
-            State::Starting | State::Ready => {
+            State::Starting | State::Greeting | State::Ready => {
                 self.pipes.drain(host as u32);
                 self.hear_remarks();
                 let text = self.agents[host].failed(&self.names[host], what);
@@ -323,11 +330,13 @@ impl Agents {
             self.ending_until = Some(Instant::now() + grace + supervisor_handle::PATIENCE + TRAVEL);
         }
         match self.agents[host].state {
-            State::Starting | State::Ready if matches!(order, Order::End { .. }) => {
+            State::Starting | State::Greeting | State::Ready if matches!(order, Order::End { .. }) => {
                 self.close(host, [Report::Empty { left: Vec::new() }], events);
             }
-            State::Starting | State::Ready if !self.agents[host].is_later => {}
-            State::Starting | State::Ready | State::Running => self.agents[host].tell(order),
+            State::Starting | State::Greeting | State::Ready if !self.agents[host].is_later => {}
+            State::Starting | State::Greeting | State::Ready | State::Running => {
+                self.agents[host].tell(order)
+            }
             State::Absent | State::Over => self.refuse(host, order, "its host was lost"),
         }
     }
@@ -364,5 +373,13 @@ impl Agents {
     pub fn flush(&mut self, events: &Events) {
         self.agents.iter_mut().for_each(|agent| agent.flush(events));
         self.pipes.watch(events);
+    }
+}
+
+/// Beats go to the agent on a host while this process is stopped.
+fn start_beats(supervisor: &SupervisorHandle, number: u32, every: Duration, down: &Outflow) {
+    let every_ms = every.as_millis() as u32;
+    if let Some(key) = down.beat_key() {
+        supervisor.send(&ToSupervisor::StartBeats { number, every_ms, key }, &[down.fd()]);
     }
 }

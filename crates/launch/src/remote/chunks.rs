@@ -1,49 +1,101 @@
-//! Chunks: what messages are cut into on their way through a stream.
+//! Chunks: what messages are cut into on their way through a stream, each sealed for itself.
 //!
 //! ```text
-//!   length u16 │ last u8 │ check u8 │ up to 4092 bytes of a message          the last of it has `last` = 1
-//!   0          │ 1       │ check    │                                        a beat: the sender lives
+//!   length u16 │ kind u8 │ check u8 │ sealed: role u8, up to 4075 bytes of a message        kind 0; role: part, last part, or a beat
+//!                                   │ count u64, 16 bytes that prove it                     kind 1: a beat of the one that stands in
 //! ```
 //! A chunk is written at once and fits in what a pipe takes whole (PIPE_BUF), so that a second process can put its beats between
-//! those of a process that is stopped. A header of which one byte is changed is known as such.
+//! those of a process that is stopped. A header of which one byte is changed is known as such, so nobody waits for a length that was made up.
+
+use canele_secure::{BEAT, Sealer, TAG};
 
 /// The longest chunk in bytes, its header included.
 pub const MAX_CHUNK: usize = 4096;
 /// Bytes of a header.
 pub const HEADER: usize = 4;
+/// The longest part of a message in a chunk.
+pub const MAX_PART: usize = MAX_CHUNK - HEADER - TAG - 1;
 
-/// What says that the sender, or one in its place, lives.
-pub const BEAT: [u8; HEADER] = header(0, true);
+/// What a chunk holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChunkKind {
+    /// Sealed by the channel.
+    Sealed = 0,
+    /// A beat of the process that stands in for the sender.
+    StandInBeat = 1,
+}
+
+/// What a sealed chunk is, in its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChunkRole {
+    /// More of the message follows.
+    Part = 0,
+    /// The message is whole.
+    Last = 1,
+    /// The sender lives.
+    Beat = 2,
+}
+
+impl ChunkRole {
+    /// That with this number.
+    pub fn from_byte(byte: u8) -> Option<ChunkRole> {
+        [ChunkRole::Part, ChunkRole::Last, ChunkRole::Beat].into_iter().find(|role| *role as u8 == byte)
+    }
+}
 
 /// The header of a chunk of `length` bytes.
-pub const fn header(length: u16, last: bool) -> [u8; HEADER] {
+pub const fn header(length: u16, kind: ChunkKind) -> [u8; HEADER] {
     let [low, high] = length.to_le_bytes();
-    [low, high, last as u8, check(low, high, last as u8)]
+    [low, high, kind as u8, check(low, high, kind as u8)]
 }
 
-const fn check(low: u8, high: u8, last: u8) -> u8 {
-    !(low ^ high ^ last)
+const fn check(low: u8, high: u8, kind: u8) -> u8 {
+    !(low ^ high ^ kind)
 }
 
-/// How many bytes follow a header, and whether they are the last of their message.
+/// How many bytes follow a header, and what they are.
 ///
 /// # Errors
 /// It is no header.
-pub fn parse([low, high, last, sum]: [u8; HEADER]) -> Result<(usize, bool), String> {
+pub fn parse([low, high, kind, sum]: [u8; HEADER]) -> Result<(usize, ChunkKind), String> {
     let length = usize::from(u16::from_le_bytes([low, high]));
-    if sum != check(low, high, last) || last > 1 || length > MAX_CHUNK - HEADER || length == 0 && last == 0 {
-        return Err(format!("what is no part of a message ({low:#x}, {high:#x}, {last:#x}, {sum:#x})"));
+    let is_right = match kind {
+        0 => (TAG + 1..=MAX_CHUNK - HEADER).contains(&length),
+        1 => length == BEAT,
+        _ => false,
+    };
+    if sum != check(low, high, kind) || !is_right {
+        return Err(format!("what is no part of a message ({low:#x}, {high:#x}, {kind:#x}, {sum:#x})"));
     }
-    Ok((length, last == 1))
+    Ok((length, if kind == 0 { ChunkKind::Sealed } else { ChunkKind::StandInBeat }))
 }
 
-/// Appends a message, cut into chunks.
-pub fn push(message: &[u8], to: &mut Vec<u8>) {
-    let mut parts = message.chunks(MAX_CHUNK - HEADER).peekable();
+/// Appends a message, cut into sealed chunks.
+pub fn push(message: &[u8], sealer: &mut Sealer, to: &mut Vec<u8>) {
+    let mut parts = message.chunks(MAX_PART).peekable();
     while let Some(part) = parts.next() {
-        to.extend_from_slice(&header(part.len() as u16, parts.peek().is_none()));
-        to.extend_from_slice(part);
+        let role = if parts.peek().is_some() { ChunkRole::Part } else { ChunkRole::Last };
+        push_chunk(role, part, sealer, to);
     }
+}
+
+/// Appends what says that the sender lives.
+pub fn push_beat(sealer: &mut Sealer, to: &mut Vec<u8>) {
+    push_chunk(ChunkRole::Beat, &[], sealer, to);
+}
+
+fn push_chunk(role: ChunkRole, part: &[u8], sealer: &mut Sealer, to: &mut Vec<u8>) {
+    let plain = [&[role as u8], part].concat();
+    to.extend_from_slice(&header((plain.len() + TAG) as u16, ChunkKind::Sealed));
+    sealer.seal(&plain, to).expect("a chunk is short, and there are fewer than its counter counts");
+}
+
+/// A beat of the one that stands in, as a chunk.
+pub fn stand_in_beat(beat: &[u8; BEAT]) -> [u8; HEADER + BEAT] {
+    let mut chunk = [0; HEADER + BEAT];
+    chunk[..HEADER].copy_from_slice(&header(BEAT as u16, ChunkKind::StandInBeat));
+    chunk[HEADER..].copy_from_slice(beat);
+    chunk
 }
 
 #[cfg(test)]
@@ -52,15 +104,20 @@ mod tests {
 
     #[test]
     fn a_header_survives_and_none_is_another_with_one_byte_changed() {
-        for (length, last) in [(0, true), (1, false), (300, true), (4092, false), (4092, true)] {
-            let right = header(length, last);
-            assert_eq!(parse(right), Ok((length.into(), last)));
+        let sealed = [TAG + 1, 300, 4092].map(|length| (length as u16, ChunkKind::Sealed));
+        for (length, kind) in sealed.into_iter().chain([(BEAT as u16, ChunkKind::StandInBeat)]) {
+            let right = header(length, kind);
+            assert_eq!(parse(right), Ok((length.into(), kind)));
             for (at, flip) in (0..HEADER).flat_map(|at| (1..=255).map(move |flip| (at, flip))) {
                 let mut wrong = right;
                 wrong[at] ^= flip;
                 assert!(parse(wrong).is_err(), "{wrong:?}");
             }
         }
-        assert!(parse(header(0, false)).is_err() && parse(header(4093, true)).is_err());
+        for (length, kind) in
+            [(TAG, ChunkKind::Sealed), (4093, ChunkKind::Sealed), (BEAT + 1, ChunkKind::StandInBeat)]
+        {
+            assert!(parse(header(length as u16, kind)).is_err());
+        }
     }
 }

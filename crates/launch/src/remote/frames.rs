@@ -1,18 +1,20 @@
 //! Messages over a pair of byte streams, and what may come before the first of them.
 //!
 //! ```text
-//!   noise …  │ preamble: magic 16, version u32, release 12 │ messages and beats in chunks …
+//!   noise …  │ preamble │ flight of the handshake │ messages and beats in sealed chunks …
 //! ```
-//! Owns the buffers and the descriptors. Never waits, and never leaves a descriptor in another mode than it was: the far end
-//! may share it.
+//! Owns the buffers and the descriptors. No message is read or written before the channel is there. Never waits, and never leaves a
+//! descriptor in another mode than it was: the far end may share it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use canele_secure::{BeatKey, FLIGHT, Flight, Opener, Sealer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::chunks;
+use super::chunks::{self, ChunkKind, ChunkRole};
+use super::greeting::{MAGIC, PREAMBLE, Version};
 use crate::events::{Events, Ready, Source};
 
 /// The longest message in bytes; the longest are a task with its command lines, which the system limits to less, and the counters
@@ -22,27 +24,6 @@ const MAX_FRAME: usize = 16 << 20;
 const MUCH: usize = 1024;
 /// Bytes that may come before the preamble.
 pub const MOST_NOISE: usize = 64 * 1024;
-
-const MAGIC: [u8; 16] = *b"\0canele-agent:\r\n";
-const RELEASE: usize = 12;
-const PREAMBLE: usize = MAGIC.len() + 4 + RELEASE;
-
-/// What an agent sends first.
-pub fn preamble(version: u32, release: &str) -> Vec<u8> {
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend_from_slice(&version.to_le_bytes());
-    bytes.extend(release.bytes().chain(std::iter::repeat(0)).take(RELEASE));
-    bytes
-}
-
-/// A version of the messages and the release it is of, as a preamble says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Version {
-    /// Of the messages.
-    pub version: u32,
-    /// Of the command.
-    pub release: String,
-}
 
 /// Where a preamble may be.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,8 +45,11 @@ pub struct Inflow {
     bytes: Vec<u8>,
     /// Bytes of it that have been taken.
     taken: usize,
-    /// What has come of a message.
+    /// What opens the chunks, once there is a channel.
+    opener: Option<Opener>,
+    /// What has come of a message, and the chunk opened last.
     message: Vec<u8>,
+    plain: Vec<u8>,
     /// A chunk was taken, and so many bytes came, since somebody asked whether the far end lives.
     any: bool,
     came: usize,
@@ -95,7 +79,9 @@ impl Inflow {
             watched: true,
             bytes: Vec::new(),
             taken: 0,
+            opener: None,
             message: Vec::new(),
+            plain: Vec::new(),
             any: false,
             came: 0,
         })
@@ -136,14 +122,21 @@ impl Inflow {
         if noise.len() > MOST_NOISE {
             return Preamble::Noise;
         }
-        if at.is_none() || rest.len() < PREAMBLE {
-            return Preamble::NotYet;
-        }
-        let (version, release) = rest[MAGIC.len()..PREAMBLE].split_at(4);
-        let version = u32::from_le_bytes(version.try_into().expect("four bytes"));
-        let release = String::from_utf8_lossy(release).trim_end_matches('\0').to_owned();
+        let (Some(_), Some(preamble)) = (at, rest.first_chunk()) else { return Preamble::NotYet };
         self.taken += PREAMBLE;
-        Preamble::Here(Version { version, release })
+        Preamble::Here(Version::parse(preamble))
+    }
+
+    /// Takes a flight of the handshake that has come as a whole.
+    pub fn take_flight(&mut self) -> Option<Flight> {
+        let flight = *self.bytes[self.taken..].first_chunk::<FLIGHT>()?;
+        self.taken += FLIGHT;
+        Some(flight)
+    }
+
+    /// Messages can be read from now on.
+    pub fn open_with(&mut self, opener: Opener) {
+        self.opener = Some(opener);
     }
 
     /// Takes what was read and is no message, for whoever wants to show it.
@@ -174,17 +167,34 @@ impl Inflow {
 
     /// Takes a chunk that has come as a whole; says whether it was the last of its message.
     fn take_chunk(&mut self) -> Result<Option<bool>, String> {
+        let Some(opener) = &mut self.opener else { return Ok(None) };
         let rest = &self.bytes[self.taken..];
         let Some((header, rest)) = rest.split_first_chunk() else { return Ok(None) };
-        let (length, last) = chunks::parse(*header)?;
-        let Some(part) = rest.get(..length) else { return Ok(None) };
-        if self.message.len() + length > MAX_FRAME {
-            return Err(format!("a message of more than {MAX_FRAME} bytes"));
-        }
-        self.message.extend_from_slice(part);
+        let (length, kind) = chunks::parse(*header)?;
+        let Some(chunk) = rest.get(..length) else { return Ok(None) };
+        let role = match kind {
+            ChunkKind::StandInBeat => {
+                let beat = chunk.try_into().map_err(|_| "a beat of another length")?;
+                opener.open_beat(beat).map_err(|refused| refused.to_string())?;
+                ChunkRole::Beat
+            }
+            ChunkKind::Sealed => {
+                self.plain.clear();
+                opener.open(chunk, &mut self.plain).map_err(|refused| refused.to_string())?;
+                let (role, part) = self.plain.split_first().ok_or("an empty frame")?;
+                if self.message.len() + part.len() > MAX_FRAME {
+                    return Err(format!("a message of more than {MAX_FRAME} bytes"));
+                }
+                let role = ChunkRole::from_byte(*role).ok_or("a frame of no kind")?;
+                if role != ChunkRole::Beat {
+                    self.message.extend_from_slice(part);
+                }
+                role
+            }
+        };
         self.taken += chunks::HEADER + length;
         self.any = true;
-        Ok(Some(last && length > 0))
+        Ok(Some(role == ChunkRole::Last))
     }
 
     /// Whether chunks have come since this was asked last, or so much that one is under way. Beats that are taken for part of
@@ -226,6 +236,9 @@ impl Inflow {
 pub struct Outflow {
     fd: OwnedFd,
     source: Source,
+    /// What seals messages, once there is a channel, and those that were there before it.
+    sealer: Option<Sealer>,
+    early: Vec<Vec<u8>>,
     waiting: Vec<u8>,
     /// Bytes at its beginning that are the rest of a chunk, or are none.
     begun: usize,
@@ -235,7 +248,7 @@ pub struct Outflow {
 impl Outflow {
     /// Writes to `fd`, known as `source`.
     pub fn new(fd: OwnedFd, source: Source) -> Outflow {
-        Outflow { fd, source, waiting: Vec::new(), begun: 0, watched: false }
+        Outflow { fd, source, sealer: None, early: Vec::new(), waiting: Vec::new(), begun: 0, watched: false }
     }
 
     /// Is known as another source from now on; before anything waits.
@@ -243,26 +256,41 @@ impl Outflow {
         self.source = source;
     }
 
-    /// Begins with bytes that are no message.
+    /// Begins with bytes that are no message: those of the greeting.
     pub fn begin(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
         self.begun = self.waiting.len();
+    }
+
+    /// Messages are sealed with this from now on, first those that wait for it.
+    pub fn seal_with(&mut self, mut sealer: Sealer) {
+        for message in self.early.drain(..) {
+            chunks::push(&message, &mut sealer, &mut self.waiting);
+        }
+        self.sealer = Some(sealer);
+    }
+
+    /// For the process that says in the place of this one that it lives; none before there is a channel.
+    pub fn beat_key(&self) -> Option<BeatKey> {
+        self.sealer.as_ref().map(Sealer::beat_key)
     }
 
     /// Appends a message. Says whether it was short enough.
     pub fn push<T: Serialize>(&mut self, message: &T) -> bool {
         let bytes = postcard::to_stdvec(message).expect("messages have no unencodable part");
         let fits = bytes.len() <= MAX_FRAME;
-        if fits {
-            chunks::push(&bytes, &mut self.waiting);
+        match &mut self.sealer {
+            _ if !fits => {}
+            Some(sealer) => chunks::push(&bytes, sealer, &mut self.waiting),
+            None => self.early.push(bytes),
         }
         fits
     }
 
     /// Appends a beat, unless something waits: that says as well that this process lives.
     pub fn push_beat(&mut self) {
-        if self.waiting.is_empty() {
-            self.waiting.extend_from_slice(&chunks::BEAT);
+        if let (Some(sealer), true) = (&mut self.sealer, self.waiting.is_empty()) {
+            chunks::push_beat(sealer, &mut self.waiting);
         }
     }
 
@@ -273,7 +301,7 @@ impl Outflow {
 
     /// Bytes that wait.
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.early.iter().map(Vec::len).sum::<usize>()
     }
 
     /// The end of what is written next behind `from`: the rest of a chunk, or one whole.

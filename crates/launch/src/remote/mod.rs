@@ -6,7 +6,7 @@
 //!   supervisor of the shells ──────────▶└──────────────┘ standard output  └──────────────┘
 //! ```
 //! Nothing else connects the two: whatever lets the remote shell through is enough, and only who may use the shell can
-//! start an agent. The job and its key travel there too, never on a command line or in an environment.
+//! start an agent. The job and its key travel there too, sealed, never on a command line or in an environment.
 //!
 //! Either side that hears nothing of the other for a while, or whose stream ends, gives the other up; an agent then ends its
 //! ranks. A process that is only stopped is not given up: its supervisor sends beats in its place.
@@ -16,14 +16,19 @@ mod agent_loop;
 mod agents;
 mod chunks;
 mod frames;
+mod greeting;
 mod heartbeat;
+mod hosts_key;
 mod rails;
 mod shell;
 
+#[cfg(test)]
+pub(crate) use agent::tests::task as sample_task;
 pub use agent_loop::{serve_host, serve_joined};
 pub use agents::Agents;
-pub use chunks::BEAT;
-pub use frames::{Inflow, Outflow, Preamble, Read};
+pub use chunks::stand_in_beat;
+pub use frames::{Inflow, Outflow, Read};
+pub use greeting::{Connection, MAGIC, PREAMBLE, Version};
 pub use rails::{Part, agree};
 pub use shell::{RemoteShell, as_typed, ended, last_lines};
 

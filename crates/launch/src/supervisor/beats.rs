@@ -9,29 +9,30 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use canele_secure::{BeatKey, BeatSealer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid, kill_process};
 
-use crate::remote::BEAT;
+use crate::remote::stand_in_beat;
 
 /// The streams of the process that started this one.
 #[derive(Default)]
 pub struct StarterBeats {
     starter: Option<(Pid, File)>,
-    streams: HashMap<u32, OwnedFd>,
+    streams: HashMap<u32, (OwnedFd, BeatSealer)>,
     every: Duration,
     next: Option<Instant>,
 }
 
 impl StarterBeats {
     /// Keeps a stream alive from now on, a beat at a time.
-    pub fn add(&mut self, number: u32, stream: OwnedFd, every: Duration) {
+    pub fn add(&mut self, number: u32, stream: OwnedFd, key: BeatKey, every: Duration) {
         if self.starter.is_none() {
             let stat = |pid: Pid| File::open(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok();
             self.starter = getppid().and_then(|pid| Some((pid, stat(pid)?)));
         }
-        self.streams.insert(number, stream);
+        self.streams.insert(number, (stream, BeatSealer::new(key)));
         self.every = every;
         self.next.get_or_insert(Instant::now() + every);
     }
@@ -60,7 +61,7 @@ impl StarterBeats {
         if !is_stopped(stat) {
             return;
         }
-        self.streams.retain(|_, stream| send_beat(stream));
+        self.streams.retain(|_, (stream, sealer)| send_beat(stream, sealer));
         if self.streams.is_empty() {
             let _ = kill_process(*starter, Signal::CONT);
             self.next = None;
@@ -69,12 +70,13 @@ impl StarterBeats {
 }
 
 /// Says whether the stream still leads somewhere. What waits in a full one says as well that the starter lives.
-fn send_beat(stream: &OwnedFd) -> bool {
+fn send_beat(stream: &OwnedFd, sealer: &mut BeatSealer) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ready = [PollFd::new(stream, PollFlags::OUT)];
     match poll(&mut ready, Some(&now)) {
         Ok(count) if count > 0 => {
-            matches!(rustix::io::write(stream, &BEAT), Ok(_) | Err(Errno::AGAIN | Errno::INTR))
+            let beat = stand_in_beat(&sealer.seal_beat());
+            matches!(rustix::io::write(stream, &beat), Ok(_) | Err(Errno::AGAIN | Errno::INTR))
         }
         _ => true,
     }

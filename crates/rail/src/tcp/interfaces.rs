@@ -79,6 +79,14 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
     Ok(all)
 }
 
+/// Returns all addresses that this machine has, usable for rails or not.
+///
+/// # Errors
+/// The system does not tell.
+pub fn all_addresses() -> io::Result<Vec<IpAddr>> {
+    Ok(if_addrs::get_if_addrs()?.into_iter().map(|found| found.ip()).collect())
+}
+
 /// Returns an address with its prefix length.
 fn net_of(address: &IfAddr) -> Option<IpNet> {
     let bits = match address {

@@ -13,7 +13,6 @@ use crate::events::{Events, Source};
 use crate::host_ranks::Pipes;
 use crate::join::GatheredAgent;
 use crate::plan::Plan;
-use crate::supervisor::ToSupervisor;
 use crate::supervisor_handle::SupervisorHandle;
 
 impl Agents {
@@ -38,9 +37,8 @@ impl Agents {
             gathered.up.rename(Source::Incoming(number), events);
             gathered.down.rename(Source::Outgoing(number));
             let agent = Agent::joined(task, gathered, now);
-            let every_ms = agent.beats_every().as_millis() as u32;
             if let Some(down) = &agent.down {
-                supervisor.send(&ToSupervisor::StartBeats { number, every_ms }, &[down.fd()]);
+                super::start_beats(&supervisor, number, agent.beats_every(), down);
             }
             agents.push(agent);
         }

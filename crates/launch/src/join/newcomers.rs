@@ -1,0 +1,239 @@
+//! Connections whose other ends have not shown the job's key yet, at the launcher of a job that another launcher has started.
+//!
+//! Owns their places. Waits for none of them and starts no thread: each has so many bytes, one deadline, and a place that a newcomer takes
+//! from the one that has been here longest. Nobody is kept out for longer than its own first flight takes to arrive.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use canele_secure::{FLIGHT, Flight, Secret, SecureChannel, respond_to};
+
+use crate::events::{Events, Ready, Source};
+use crate::remote::{Connection, MAGIC, PREAMBLE, Version};
+
+/// Connections that have shown nothing, at most.
+pub const MOST_NEWCOMERS: usize = 256;
+/// How long the first flight may take.
+pub const PROOF_TIME: Duration = Duration::from_secs(5);
+/// How long the first message may take after it: whoever is that far has the key, or has heard somebody who has.
+const FIRST_MESSAGE_TIME: Duration = Duration::from_secs(60);
+/// Bytes that are looked at.
+const GREETING: usize = PREAMBLE + FLIGHT;
+
+/// A connection that has shown nothing.
+#[derive(Debug)]
+struct Newcomer {
+    stream: TcpStream,
+    /// This end's address, to which the proof is bound.
+    address: SocketAddr,
+    greeting: [u8; GREETING],
+    came: usize,
+    until: Instant,
+}
+
+/// A connection whose first flight was made, once, by a process that has the key.
+#[derive(Debug)]
+pub struct Greeted {
+    /// The connection.
+    pub stream: TcpStream,
+    /// What opens and seals its frames.
+    pub channel: SecureChannel,
+    /// What is to be sent first.
+    pub answer: Flight,
+    /// When its first message must have come.
+    pub until: Instant,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub struct Newcomers {
+    secret: Secret,
+    places: Vec<Option<Newcomer>>,
+    /// Places, the one taken first in front. It has each place that is taken once.
+    order: VecDeque<usize>,
+    /// What another version of the command said of itself; it may be a stranger.
+    pub other_version: Option<Version>,
+}
+
+/// What a reading came to.
+enum Progress {
+    NotYet,
+    Greeted(Box<Greeted>),
+    Refused,
+}
+
+impl Newcomers {
+    /// Believes those that have this secret.
+    pub fn new(secret: Secret) -> Newcomers {
+        Newcomers { secret, places: Vec::new(), order: VecDeque::new(), other_version: None }
+    }
+
+    /// One has connected; mostly its first flight is here already.
+    pub fn add(&mut self, stream: TcpStream, now: Instant, events: &Events) -> Option<Greeted> {
+        if self.order.len() >= MOST_NEWCOMERS {
+            self.evict_oldest(events);
+        }
+        let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
+        let address = prepared.and_then(|()| stream.local_addr()).ok()?;
+        let place = self.places.iter().position(Option::is_none).unwrap_or(self.places.len());
+        events.add(&stream, source(place), Ready::IN).ok()?;
+        if place == self.places.len() {
+            self.places.push(None);
+        }
+        self.places[place] =
+            Some(Newcomer { stream, address, greeting: [0; GREETING], came: 0, until: now + PROOF_TIME });
+        self.order.push_back(place);
+        self.read(place, events)
+    }
+
+    /// Something came at this place.
+    pub fn read(&mut self, place: usize, events: &Events) -> Option<Greeted> {
+        let newcomer = self.places.get_mut(place)?.as_mut()?;
+        match newcomer.read(&self.secret, &mut self.other_version) {
+            Progress::NotYet => None,
+            Progress::Greeted(greeted) => {
+                self.leave(place, events);
+                Some(*greeted)
+            }
+            Progress::Refused => {
+                self.leave(place, events);
+                None
+            }
+        }
+    }
+
+    /// Makes room for another one.
+    pub fn evict_oldest(&mut self, events: &Events) {
+        if let Some(place) = self.order.front().copied() {
+            self.leave(place, events);
+        }
+    }
+
+    fn leave(&mut self, place: usize, events: &Events) {
+        if let Some(newcomer) = self.places[place].take() {
+            events.remove(&newcomer.stream);
+        }
+        self.order.retain(|other| *other != place);
+    }
+
+    /// When the next one has taken too long.
+    pub fn deadline(&self) -> Option<Instant> {
+        let oldest = self.order.front().and_then(|place| self.places[*place].as_ref());
+        oldest.map(|newcomer| newcomer.until)
+    }
+
+    /// Closes those that have taken too long.
+    pub fn check(&mut self, now: Instant, events: &Events) {
+        while self.deadline().is_some_and(|at| now >= at) {
+            self.evict_oldest(events);
+        }
+    }
+
+    /// Closes all.
+    pub fn close(&mut self, events: &Events) {
+        while !self.order.is_empty() {
+            self.evict_oldest(events);
+        }
+    }
+}
+
+impl Newcomer {
+    fn read(&mut self, secret: &Secret, other_version: &mut Option<Version>) -> Progress {
+        while self.came < GREETING {
+            match self.stream.read(&mut self.greeting[self.came..]) {
+                Ok(0) => return Progress::Refused,
+                Ok(count) => self.came += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Progress::Refused,
+            }
+        }
+        let seen = self.came.min(MAGIC.len());
+        if self.greeting[..seen] != MAGIC[..seen] {
+            return Progress::Refused;
+        }
+        let (preamble, flight) =
+            self.greeting.split_first_chunk().expect("a greeting begins with a preamble");
+        let theirs = Version::parse(preamble);
+        if self.came >= PREAMBLE && theirs != Version::own() {
+            // So that the other end can name both versions.
+            let _ = self.stream.write(&Version::own().preamble());
+            *other_version = Some(theirs);
+            return Progress::Refused;
+        }
+        if self.came < GREETING {
+            return Progress::NotYet;
+        }
+        let flight = flight.first_chunk().expect("a flight follows");
+        match respond_to(flight, secret, &Connection::Address(self.address).prologue()) {
+            Ok((channel, answer)) => match self.stream.try_clone() {
+                Ok(stream) => {
+                    let until = self.until + FIRST_MESSAGE_TIME;
+                    Progress::Greeted(Box::new(Greeted { stream, channel, answer, until }))
+                }
+                Err(_) => Progress::Refused,
+            },
+            Err(_) => Progress::Refused,
+        }
+    }
+}
+
+/// What the connection at a place is known as; the first two are others.
+fn source(place: usize) -> Source {
+    Source::Joining(place as u32 + FIRST_PLACE)
+}
+
+/// The number of [`Source::Joining`] that the first place has.
+pub const FIRST_PLACE: u32 = 1;
+
+/// Speaks first, over a connection to a launcher that listens at `address`, and waits for its answer until `deadline`.
+///
+/// # Errors
+/// `PermissionDenied`: the other end is no launcher of the job; `Unsupported`: it is of another release; else as read(2) and write(2).
+pub fn greet(
+    stream: &mut TcpStream,
+    address: SocketAddr,
+    secret: &Secret,
+    deadline: Instant,
+) -> io::Result<SecureChannel> {
+    let prologue = Connection::Address(address).prologue();
+    let (initiator, flight) = canele_secure::Initiator::begin(secret, &prologue).map_err(io::Error::other)?;
+    stream.write_all(&[Version::own().preamble(), flight.to_vec()].concat())?;
+    let mut answer: Flight = [0; FLIGHT];
+    let mut came = 0;
+    while came < FLIGHT {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut answer[came..]) {
+            Ok(0) => break,
+            Ok(count) => came += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(preamble) = answer[..came].first_chunk::<PREAMBLE>()
+        && preamble.starts_with(&MAGIC)
+    {
+        let (theirs, own) = (Version::parse(preamble), Version::own());
+        let text = format!(
+            "the launcher is canele {} with messages of version {}, and this is canele {} with version {}: install the same on all hosts",
+            theirs.release, theirs.version, own.release, own.version
+        );
+        return Err(io::Error::new(ErrorKind::Unsupported, text));
+    }
+    if came < FLIGHT {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    let refused = |_| io::Error::new(ErrorKind::PermissionDenied, "the other end is not of this job");
+    initiator.handle_answer(&answer).map_err(refused)
+}
+
+#[cfg(test)]
+#[path = "newcomers_tests.rs"]
+mod tests;
