@@ -113,13 +113,13 @@ fn act(role: &str, mut rank: Rank) -> i32 {
         ("deaf", 0) => {
             rank.hello();
             loop {
-                rank.say(&ToLauncher::FindRegion { owner: 1, id: 1 });
+                rank.say(&ToLauncher::FindRegion { owner: 1, id: 1, is_kept: false });
             }
         }
         ("deaf", _) => {
             rank.hello();
             for round in 0..2000_u64 {
-                rank.say(&ToLauncher::FindRegion { owner: 1, id: round });
+                rank.say(&ToLauncher::FindRegion { owner: 1, id: round, is_kept: false });
                 assert_eq!(rank.hear(), FromLauncher::Region { owner: 1, id: round, found: false });
             }
             println!("served");

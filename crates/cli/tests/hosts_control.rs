@@ -171,7 +171,7 @@ fn reach(rank: &mut Rank, me: u32, size: u32) {
     if me.is_multiple_of(2) {
         rank.listen(size);
     }
-    rank.say(&ToLauncher::FindRegion { owner: (me + 2) % size, id: 7 });
+    rank.say(&ToLauncher::FindRegion { owner: (me + 2) % size, id: 7, is_kept: false });
     let mut met = Vec::new();
     while met.len() < 4 {
         match rank.hear() {

@@ -86,10 +86,13 @@ fn a_first_flight_that_is_said_again_gives_keys_that_nobody_has() {
     assert_eq!(open(&mut again, &sealed), Err(Refused::Frame));
 }
 
+/// Makes frames of a channel of which the last is not what the other end may open next.
+type WrongFrames = fn(&mut SecureChannel) -> Vec<Vec<u8>>;
+
 #[test]
 fn a_frame_that_is_changed_shortened_repeated_moved_or_sent_back_is_refused_and_all_after_it() {
     let order = b"start this program";
-    let wrong: [fn(&mut SecureChannel) -> Vec<Vec<u8>>; 6] = [
+    let wrong: [WrongFrames; 6] = [
         |a| {
             let first = seal(a, b"order");
             vec![first.clone(), first]

@@ -89,6 +89,9 @@ impl Pool {
                 self.engine.create_region(most.next_multiple_of(LEAST.max(most.next_power_of_two() / 8)))?
             }
         };
+        // It is in use before a message can name it: a retriever may give it back before the poster is told that the message left.
+        // Relaxed: that message comes later, and publishes it.
+        region.far().word(0).into_iter().for_each(|word| word.store(1, Ordering::Relaxed));
         Ok(Lease { pool: self.clone(), region: Some(region) })
     }
 
@@ -120,8 +123,6 @@ impl Lease {
     /// It goes to `to`, which gives it back.
     pub fn post(mut self, to: Rank) {
         if let Some(region) = self.region.take() {
-            // Relaxed: the message that tells the retriever of the region comes later, and publishes it.
-            region.far().word(0).into_iter().for_each(|word| word.store(1, Ordering::Relaxed));
             locked(&self.pool.away).push((region, to));
         }
     }
@@ -164,5 +165,15 @@ mod tests {
         give_back(&second.1);
         assert_ne!(pool.take(2 << 20).unwrap().region().id(), second.0, "too short");
         assert_eq!(pool.take(1).unwrap().region().id(), second.0, "any that is long enough");
+    }
+
+    #[test]
+    fn a_region_that_comes_back_before_its_poster_goes_on_is_used_again() {
+        let pool = Pool::new(Arc::new(Engine::start().unwrap())).unwrap();
+        let lease = pool.take(1 << 20).unwrap();
+        let (id, far) = (lease.region().id(), lease.region().far());
+        give_back(&far);
+        lease.post(Rank(0));
+        assert_eq!(pool.take(1 << 20).unwrap().region().id(), id);
     }
 }

@@ -106,7 +106,7 @@ mod tests {
         for at in 0..1024.min(whole.len()) {
             changed[at] ^= 0xff;
             let _ = read(&changed[..]);
-            changed[at] = whole[at];
+            changed[at] ^= 0xff;
         }
     }
 }

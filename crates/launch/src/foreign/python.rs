@@ -91,7 +91,8 @@ fn module_folders(python: &Path, variable: &impl Fn(&str) -> Option<OsString>) -
     let mut folders = Vec::new();
     if let Some(environment) = virtual_environment(python) {
         folders.extend(versions(&environment.join("lib")).into_iter().map(|lib| lib.join("site-packages")));
-        let settings = bounded_read::read_text(environment.join("pyvenv.cfg"), MOST_SETTINGS).unwrap_or_default();
+        let settings =
+            bounded_read::read_text(environment.join("pyvenv.cfg"), MOST_SETTINGS).unwrap_or_default();
         let sees_system = settings.lines().any(|line| {
             let line = line.replace(' ', "").to_ascii_lowercase();
             line == "include-system-site-packages=true"

@@ -82,7 +82,7 @@ pub fn converse(reached: Vec<Reached>, own: u32) -> Vec<Answered> {
                 true => one.read(&mut piece, &mut bytes),
                 false => None,
             };
-            let late = || (now >= deadline).then(|| Err(QueryError::Late(one.number)));
+            let late = || (now >= deadline).then_some(Err(QueryError::Late(one.number)));
             match result.or_else(late) {
                 Some(result) => answered.push((one.with, result)),
                 None => going_on.push(one),

@@ -131,7 +131,9 @@ mod tests {
         let mut ranges = Ranges::default();
         ranges.add(0, 16 * UNIT);
         let pieces: Vec<usize> = [4, 1, 2, 1, 8].map(|n| ranges.take(n * UNIT, 1, ()).unwrap()).into();
-        [0, 2, 4].into_iter().for_each(|piece| drop(ranges.give(pieces[piece])));
+        for piece in [0, 2, 4] {
+            ranges.give(pieces[piece]);
+        }
         assert_eq!(ranges.take(2 * UNIT, 1, ()), Some(pieces[2]));
         assert_eq!(ranges.take(3 * UNIT, 1, ()), Some(pieces[0]));
         assert_eq!(ranges.take(usize::MAX, 1, ()), None);
@@ -158,7 +160,9 @@ mod tests {
                     taken.push((start, bytes));
                 }
             }
-            taken.into_iter().for_each(|(start, _)| drop(ranges.give(start)));
+            for (start, _) in taken {
+                ranges.give(start);
+            }
             let mut free: Vec<_> = ranges.free(1).collect();
             free.sort_unstable();
             prop_assert_eq!(free, stretches);
