@@ -11,6 +11,7 @@ mod tests;
 mod unit;
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use canele_control::RankSet;
 use canele_sys::topology::{self, Topology};
@@ -22,6 +23,9 @@ use mapping::Mapping;
 pub use mapping::{BindTo, MapBy};
 pub use slots::Slots;
 pub use unit::Unit;
+
+/// How long a start waits, for all cores together, to learn who holds names at which no process listens.
+const HOLDERS_TIME: Duration = Duration::from_millis(50);
 
 /// How ranks are to be bound to processors.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,7 +174,9 @@ fn shared(topology: &Topology, ranks: u32) -> ChosenBinding {
     let mut remark = None;
     if free.len() < ranks as usize {
         let missing = ranks as usize - free.len();
-        let by = held.iter().map(|(core, _)| holder(*core, own));
+        // One moment for all: names at which no process listens must not delay every start.
+        let until = Instant::now() + HOLDERS_TIME;
+        let by = held.iter().map(|(core, _)| holder(*core, own, until));
         let others = held.iter().zip(by).filter_map(|((core, ids), by)| match by {
             None => Some((*core, ids.clone(), claim(*core), None)),
             Some(Holder::ThisUser) => None,

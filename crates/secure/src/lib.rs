@@ -12,6 +12,8 @@
 //! A responder that has answered knows no more than that somebody sent such a first flight once: the first frame that opens proves the
 //! initiator.
 
+#![forbid(unsafe_code)]
+
 mod beats;
 mod handshake;
 mod sealing;

@@ -15,7 +15,10 @@ const BUILD: &str = "MPICC=mpicc pip install --force-reinstall --no-cache-dir --
 const MOST_NAMED: usize = 6;
 
 /// Prints of each file of Canelé's wheel that is not as it was installed, or that another package has, too, what has become of it.
+/// Nothing is imported from the working directory, which may be a stranger's.
 const COMPARE: &str = r#"
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
 import base64, hashlib, importlib.metadata as metadata, json, os
 def files(one):
     has_hash = lambda file: file.hash is not None and file.hash.mode == "sha256"

@@ -34,7 +34,7 @@ pub fn main(pid: u32, show: &Show) -> ExitCode {
     };
     if let Some(rank) = show.rank {
         if rank >= report.size {
-            return fail(&format!("--rank {rank}: the job has ranks 0 to {}", report.size - 1));
+            return fail(&format!("--rank {rank}: the job has ranks 0 to {}", report.size.saturating_sub(1)));
         }
         report.ranks.retain(|other| other.rank == rank);
     }

@@ -97,7 +97,11 @@ pub(super) fn listen(name: &SocketName) -> Result<Option<OwnedFd>, Errno> {
         match try_connect(name)? {
             Attempt::Connected(_) => return Ok(None),
             Attempt::Foreign => break,
-            Attempt::Full | Attempt::Absent => std::thread::sleep(AGAIN[0]),
+            Attempt::Full => match queue_for(name, AGAIN[1])? {
+                Attempt::Connected(_) => return Ok(None),
+                _ => continue,
+            },
+            Attempt::Absent => std::thread::sleep(AGAIN[0]),
         }
     }
     match find_alternative(name)? {
@@ -136,6 +140,8 @@ fn try_connect(name: &SocketName) -> Result<Attempt, Errno> {
             Err(Errno::INTR) => continue,
             Err(Errno::AGAIN) => Ok(Attempt::Full),
             Err(Errno::CONNREFUSED) => Ok(Attempt::Absent),
+            // A security module may forbid it because of what the other process is.
+            Err(Errno::ACCESS | Errno::PERM) => Ok(Attempt::Foreign),
             Err(errno) => Err(errno),
         };
     }
@@ -154,13 +160,18 @@ fn queue_for(name: &SocketName, at_most: Duration) -> Result<Attempt, Errno> {
         Ok(()) => Ok(Attempt::Foreign),
         Err(Errno::AGAIN | Errno::INTR) => Ok(Attempt::Full),
         Err(Errno::CONNREFUSED) => Ok(Attempt::Absent),
+        Err(Errno::ACCESS | Errno::PERM) => Ok(Attempt::Foreign),
         Err(errno) => Err(errno),
     }
 }
 
 fn find_alternative(name: &SocketName) -> Result<Option<Socket>, Errno> {
     for alternative in name.alternatives() {
-        if let Attempt::Connected(socket) = try_connect(&alternative)? {
+        let attempt = match try_connect(&alternative)? {
+            Attempt::Full => queue_for(&alternative, AGAIN[1])?,
+            attempt => attempt,
+        };
+        if let Attempt::Connected(socket) = attempt {
             return Ok(Some(socket));
         }
     }

@@ -68,6 +68,7 @@ impl Engine {
         if !core.membership.launcher.is_lost {
             core.progress.rails.finish();
         }
+        core.drop_memory_of_program();
         core.publish_counters();
         let sent = core.membership.launcher.send(&ToLauncher::Finished);
         core.progress.is_finished = true;

@@ -181,6 +181,16 @@ impl Core {
         launcher.send(&ToLauncher::FindRegion { owner, id, is_kept: false })
     }
 
+    /// Gives up the regions in which the program's memory lies: no message lies in them any more, and the launcher would keep them as long
+    /// as a peer of this rank lives. The program keeps its mapping.
+    pub(crate) fn drop_memory_of_program(&mut self) {
+        let own = self.progress.rails.shm.regions.all_own();
+        let ids: Vec<RegionId> =
+            own.filter(|region| region.is_on_touch()).map(|region| region.id()).collect();
+        // Without a launcher none is kept.
+        ids.into_iter().for_each(|id| drop(self.drop_region(id)));
+    }
+
     /// As [`Engine::drop_region`].
     pub(crate) fn drop_region(&mut self, id: RegionId) -> Result<(), Error> {
         self.progress.rails.shm.regions.drop_own(id);

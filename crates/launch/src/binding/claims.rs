@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use canele_sys::peer_credentials::{PeerCredentials, peer_credentials};
 use rustix::io::Errno;
@@ -16,8 +16,6 @@ use rustix::net::{
 
 /// Connections that wait to be closed, at most; the system may allow fewer.
 const BACKLOG: i32 = 4096;
-/// How often a holder is asked that does not listen yet.
-const TRIES: u32 = 20;
 /// Between two tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 
@@ -67,9 +65,11 @@ pub fn claim(core: u32) -> Option<OwnedFd> {
 }
 
 /// Who holds a core for the user `own`; nothing if nobody does any more.
-pub fn holder(core: u32, own: u32) -> Option<Holder> {
+///
+/// A name that is bound and at which no process listens is looked at again until `until`.
+pub fn holder(core: u32, own: u32, until: Instant) -> Option<Holder> {
     let address = address(core).ok()?;
-    for _ in 0..TRIES {
+    loop {
         let socket = socket().ok()?;
         match connect(&socket, &address) {
             Ok(()) => {
@@ -80,7 +80,8 @@ pub fn holder(core: u32, own: u32) -> Option<Holder> {
             // A job of this user listens at once after it has taken the name.
             Err(Errno::CONNREFUSED) => match claim(core) {
                 Some(_) => return None,
-                None => std::thread::sleep(BETWEEN_TRIES),
+                None if Instant::now() < until => std::thread::sleep(BETWEEN_TRIES),
+                None => break,
             },
             Err(_) => break,
         }

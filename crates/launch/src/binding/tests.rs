@@ -196,15 +196,15 @@ fn cores_of_strangers_are_taken_only_where_free_ones_are_missing() {
 fn a_name_that_nobody_listens_at_is_not_one_of_this_user() {
     without_claims(|| {
         let _silent = claims::socket_at(3);
-        assert_eq!(holder(3, rustix::process::getuid().as_raw()), Some(Holder::Another(None)));
+        let own = rustix::process::getuid().as_raw();
+        assert_eq!(holder(3, own, Instant::now()), Some(Holder::Another(None)));
         let mut events = crate::events::Events::new().unwrap();
         let claim = claim(4).unwrap();
         events.close_arrivals(vec![claim]);
         // More often than a queue has places.
         for _ in 0..80 {
-            let own = rustix::process::getuid().as_raw();
-            assert!((0..64).all(|_| holder(4, own) == Some(Holder::ThisUser)));
-            assert_eq!(events.wait(Some(std::time::Instant::now())), []);
+            assert!((0..64).all(|_| holder(4, own, Instant::now()) == Some(Holder::ThisUser)));
+            assert_eq!(events.wait(Some(Instant::now())), []);
         }
     });
 }

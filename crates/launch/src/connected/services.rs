@@ -262,7 +262,8 @@ mod tests {
         assert_eq!(look(&name, &mut jobs), None);
         jobs[0].0.announce(&name, &[1], &first).unwrap();
         jobs[1].0.announce(&name, &[2], &second).unwrap();
-        assert_eq!(look(&name, &mut jobs), Some(vec![1]));
+        // Either of them: their names are drawn.
+        assert!([Some(vec![1]), Some(vec![2])].contains(&look(&name, &mut jobs)));
         jobs[0].0.withdraw(&name, &first);
         assert_eq!(look(&name, &mut jobs), Some(vec![2]));
         jobs[1].0.withdraw(&name, &second);

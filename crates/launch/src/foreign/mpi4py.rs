@@ -10,8 +10,10 @@ use super::python::Modules;
 use crate::installation;
 use crate::plan::Plan;
 
-/// Prints the folder of the mpi4py.
+/// Prints the folder of the mpi4py. Nothing is imported from the working directory, which may be a stranger's.
 const FIND: &str = "
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
 import importlib.util, pathlib
 print(pathlib.Path(importlib.util.find_spec('mpi4py').origin).parent)
 ";

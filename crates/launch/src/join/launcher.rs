@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 
 use canele_control::join::{JoinAnswer, JoinTask};
-use canele_control::{Host, JobInfo, Network, RankMap, RankSet, Socket};
+use canele_control::{Host, JobInfo, Network, RankMap, RankSet, Socket, draw_job_id};
 use canele_sys::tunables::Tunables;
 
 use super::gathering::{GatheredAgent, Gathering};
@@ -73,7 +73,8 @@ fn launch(
         agent.ranks().iter().for_each(|rank| of_ranks[rank as usize] = host);
     }
     let info = JobInfo {
-        id: begin.job,
+        // Not that of the ticket: strangers see it before this process has its name of the job's number.
+        id: draw_job_id()?,
         launcher: std::process::id(),
         // Agents have the key, which is never sent.
         network: (hosts.len() > 1).then(|| Network {

@@ -3,12 +3,11 @@
 //! Owns the bounds on a line and on the whole, which no number of the answer changes. Never reads: it is given bytes. Texts lose what
 //! a terminal would obey.
 
-use canele_sys::ids::LinkId;
 use canele_sys::printable;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::query::JobReport;
+use crate::query::{JobReport, RankReport};
 
 /// How much is taken of an answer.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +16,13 @@ pub struct AnswerLimits {
     pub line: usize,
     /// Bytes in all.
     pub bytes: usize,
+    /// Ranks of the job.
+    pub ranks: u32,
 }
+
+/// Rails of a job, and bytes of the name of a host, at most: tables are as wide as the longest.
+const MOST_RAILS: usize = 255;
+const MOST_NAME: usize = 255;
 
 /// Why an answer is not read further.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,12 +79,20 @@ impl Answer {
 
     fn add_line(&mut self, line: &[u8]) -> Result<(), AnswerError> {
         match &mut self.report {
-            Some(report) => report.ranks.push(parse(line)?),
+            Some(report) => {
+                let rank: RankReport = parse(line)?;
+                let in_order = report.ranks.last().is_none_or(|last| last.rank < rank.rank);
+                if !in_order || rank.host.len() > MOST_NAME {
+                    return Err(AnswerError::Unreadable(format!("with rank {}", rank.rank)));
+                }
+                report.ranks.push(rank);
+            }
             None => {
                 let mut report: JobReport = parse(line)?;
                 report.ranks.clear();
-                if report.size > LinkId::MOST_RANKS {
-                    return Err(AnswerError::Unreadable(format!("with {} ranks", report.size)));
+                if report.size > self.limits.ranks || report.rails.len() > MOST_RAILS {
+                    let (ranks, rails) = (report.size, report.rails.len());
+                    return Err(AnswerError::Unreadable(format!("with {ranks} ranks and {rails} rails")));
                 }
                 self.report = Some(report);
             }
@@ -123,9 +136,11 @@ fn printable_value(value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use canele_sys::ids::LinkId;
+
     use super::*;
 
-    const LIMITS: AnswerLimits = AnswerLimits { line: 1 << 20, bytes: 2 << 20 };
+    const LIMITS: AnswerLimits = AnswerLimits { line: 1 << 20, bytes: 2 << 20, ranks: LinkId::MOST_RANKS };
 
     fn answer(size: u32, command: &str) -> Vec<u8> {
         let (rails, ranks) = (Vec::new(), Vec::new());

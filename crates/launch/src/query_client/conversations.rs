@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use canele_sys::ids::LinkId;
 use canele_sys::peer_credentials::PeerCredentials;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
@@ -21,9 +22,9 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// The same where root asks a process of another user.
 const STRANGERS_TIME: Duration = Duration::from_secs(2);
 /// What is taken of an answer of this user's launchers, or of root's.
-const OWN: AnswerLimits = AnswerLimits { line: 64 << 20, bytes: 1 << 30 };
+const OWN: AnswerLimits = AnswerLimits { line: 64 << 20, bytes: 1 << 30, ranks: LinkId::MOST_RANKS };
 /// What root takes of an answer of another user's process, and of all that user's processes together.
-const STRANGERS: AnswerLimits = AnswerLimits { line: 1 << 20, bytes: 16 << 20 };
+const STRANGERS: AnswerLimits = AnswerLimits { line: 1 << 20, bytes: 16 << 20, ranks: 4096 };
 /// What root takes of all processes of other users.
 const ALL_STRANGERS_BYTES: usize = 64 << 20;
 /// Bytes read at once.
@@ -123,6 +124,10 @@ impl Conversation {
             Ok(None) => None,
             Ok(Some(mut report)) => {
                 report.job = self.number;
+                if !self.is_own {
+                    // No file is opened that a stranger names.
+                    report.ranks.iter_mut().for_each(|rank| rank.calls.clear());
+                }
                 Some(Ok(report))
             }
             Err(error) => Some(Err(self.error(error))),

@@ -107,9 +107,10 @@ impl Code {
 
     fn module(&mut self, place: &CodePlace) -> Option<&Loader> {
         let load = || {
-            let length = std::fs::metadata(&place.module).ok()?.len();
-            // Another file of the same name would tell wrong lines.
-            (length == place.module_bytes && length <= MOST_FILE).then(|| Loader::new(&place.module).ok())?
+            let about = std::fs::metadata(&place.module).ok()?;
+            // Another file of the same name would tell wrong lines; a device or a pipe would never end.
+            let is_it = about.is_file() && about.len() == place.module_bytes && about.len() <= MOST_FILE;
+            is_it.then(|| Loader::new(&place.module).ok())?
         };
         self.modules.entry(place.module.clone()).or_insert_with(load).as_ref()
     }

@@ -231,7 +231,11 @@ impl Comm {
         self.engine.collective(self.collectives(), shape, None, input, output)?;
         let (from, _) = edge_blocks(&to_send)?;
         let (into, bytes) = edge_blocks(&coming)?;
-        let mut received = vec![Edge::default(); bytes / size_of::<Edge>()];
+        let mut received = Vec::new();
+        if received.try_reserve_exact(bytes / size_of::<Edge>()).is_err() {
+            fail!(NoMemory, "{bytes} bytes for the edges of this rank cannot be allocated");
+        }
+        received.resize(bytes / size_of::<Edge>(), Edge::default());
         let spec = Uneven::Alltoall { from: Some(&from), into: &into };
         let (input, output) = (bytemuck::cast_slice(edges), bytemuck::cast_slice_mut(&mut received));
         self.engine.collective(self.collectives(), spec, None, input, output)?;

@@ -21,6 +21,8 @@ use crate::{Result, fail};
 
 /// Bytes of the first chunk.
 const FIRST_CHUNK: usize = 4 << 20;
+/// The longest chunk that no single piece asks for: every peer that reaches a piece maps the whole.
+const LAST_CHUNK: usize = 1 << 30;
 /// Pages of free ranges may stay real up to so many bytes.
 const KEPT: usize = 64 << 20;
 /// Free ranges that are shorter keep their pages.
@@ -157,7 +159,7 @@ impl Arena {
         let Some(least) = least else {
             fail!(NoMemory, "size is {bytes}: it exceeds the address space");
         };
-        let wanted = self.kept().last_chunk.saturating_mul(2).max(FIRST_CHUNK).max(least);
+        let wanted = self.kept().last_chunk.saturating_mul(2).clamp(FIRST_CHUNK, LAST_CHUNK).max(least);
         let region = match engine.create_region_on_touch(wanted) {
             Err(canele_engine::Error::Memory(_)) if wanted > least => engine.create_region_on_touch(least)?,
             region => region?,

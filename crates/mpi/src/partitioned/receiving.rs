@@ -297,7 +297,11 @@ impl Receiving {
     /// Posts the receives that follow from groups that were split, if there are any.
     fn post_split(&self) -> Result<()> {
         if self.inbound.any_split() {
-            self.comm.engine().submit_with(|submit| self.inbound.post_split(submit))?;
+            let engine = self.comm.engine();
+            engine.submit_with(|submit| self.inbound.post_split(submit))?;
+            // A thread that waits for the group looks at the receives that took its place.
+            self.inbound.stepped();
+            engine.notify_waiters()?;
         }
         Ok(())
     }

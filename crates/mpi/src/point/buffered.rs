@@ -72,8 +72,8 @@ impl Attachment {
     pub fn flush(&self, engine: &Engine) -> Result<()> {
         while !self.is_flushed(engine)? {
             if let Some(first) = self.first_under_way() {
-                let ended = engine.wait(first, None)?;
-                self.give_back(first, ended.buffer);
+                // Another thread may take the end: `is_flushed` takes what is left.
+                engine.await_end(first)?;
             }
         }
         Ok(())

@@ -97,6 +97,8 @@ impl Win {
             result = result.and(self.flush_target(*target));
         }
         self.sync();
+        // Accesses by stores tell nothing of a target that has died; what the launcher has said of it is read here.
+        self.comm.engine.poll()?;
         for target in &targets {
             result = result.and(self.tell(*target, tag::COMPLETE));
         }

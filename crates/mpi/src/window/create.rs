@@ -76,8 +76,9 @@ struct Made {
 }
 
 impl Made {
-    /// Gives up what was made for a window that does not come about.
-    fn discard(self, comm: &Comm) {
+    /// Gives up what was made for a window that does not come about for this reason. Where a member died others may have got the window:
+    /// what they may access is not used again.
+    fn discard(self, comm: &Comm, why: &Error) {
         if let Some(key) = self.key {
             // The error of the creation counts.
             let _ = comm.engine.unexpose(key);
@@ -85,7 +86,9 @@ impl Made {
         for region in self.regions {
             let _ = comm.engine.drop_region(region.id());
         }
-        self.pieces.iter().for_each(|piece| comm.allocated().give(piece));
+        if !matches!(why.class, Class::ProcFailed | Class::Revoked) {
+            self.pieces.iter().for_each(|piece| comm.allocated().give(piece));
+        }
     }
 
     fn record(&self) -> [i64; RECORD] {
@@ -133,19 +136,19 @@ impl Win {
         let records = match comm.numbers_of_all(&record) {
             Ok(records) => records,
             Err(error) => {
-                made.into_iter().for_each(|made| made.discard(comm));
+                made.into_iter().for_each(|made| made.discard(comm, &error));
                 return Err(error);
             }
         };
         let made = made?;
         if let Err(error) = check_all(&records, RECORD) {
-            made.discard(comm);
+            made.discard(comm, &error);
             return Err(error);
         }
         match ready(comm, &made, &records) {
             Ok(ready) => Ok(Arc::new(Self::of_records(ready, flavor, made, &records, info))),
             Err(error) => {
-                made.discard(comm);
+                made.discard(comm, &error);
                 Err(error)
             }
         }
@@ -190,7 +193,7 @@ impl Win {
         let place = match comm.numbers_of_all(&place) {
             Ok(places) => places,
             Err(error) => {
-                allocated.into_iter().for_each(|made| made.discard(comm));
+                allocated.into_iter().for_each(|made| made.discard(comm, &error));
                 return Err(error);
             }
         };
@@ -201,16 +204,20 @@ impl Win {
         if bytes == 0 {
             fail!(NoMemory, "rank 0 cannot allocate {total} bytes for the window");
         }
-        let (id, bytes, offset) =
-            (RegionId::from_word(id.cast_unsigned()), bytes as usize, start as usize + offsets[rank]);
+        let (id, bytes, offset) = (
+            RegionId::from_word(id.cast_unsigned()),
+            bytes as usize,
+            (start as usize).saturating_add(offsets[rank]),
+        );
         let size = mine[1] as usize;
         // A member that cannot map it says so in its record.
         let reached = reach(&comm.engine, comm.group().member(0), id, bytes, own == 1);
         let memory = match reached {
             Ok(memory) => memory,
             Err(error) => {
-                allocated.discard(comm);
-                return Ok(Err(error.into()));
+                let error: Box<Error> = error.into();
+                allocated.discard(comm, &error);
+                return Ok(Err(error));
             }
         };
         // A part without bytes has an address, too, from which those of its neighbours follow.
@@ -383,7 +390,7 @@ fn completed(comm: &Comm, flavor: Flavor, mut made: Made) -> Result<Made> {
     match with_control(comm, &mut made).and_then(|()| expose(comm, flavor, &mut made)) {
         Ok(()) => Ok(made),
         Err(error) => {
-            made.discard(comm);
+            made.discard(comm, &error);
             Err(error)
         }
     }

@@ -18,6 +18,7 @@ pub struct Region {
     id: RegionId,
     len: usize,
     memory: Arc<Far>,
+    is_on_touch: bool,
 }
 
 /// The memory of a region, of this process or mapped from a peer; of a rank of another host there is nothing to be seen.
@@ -117,8 +118,13 @@ impl Far {
 }
 
 impl Region {
-    pub(super) fn new(id: RegionId, segment: Segment, len: usize) -> Self {
-        Self { id, len, memory: Arc::new(Far::new(segment, len)) }
+    pub(super) fn new(id: RegionId, segment: Segment, len: usize, is_on_touch: bool) -> Self {
+        Self { id, len, memory: Arc::new(Far::new(segment, len)), is_on_touch }
+    }
+
+    /// True for memory of the program, whose pages become real when they are touched.
+    pub fn is_on_touch(&self) -> bool {
+        self.is_on_touch
     }
 
     /// Its id, valid in this process's name only.

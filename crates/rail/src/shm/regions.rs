@@ -71,16 +71,16 @@ impl Regions {
     /// Allocates a region; its memory is real from the start.
     pub fn create(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
         let segment = Segment::create_reserved("canele-region", bytes.max(1))?;
-        Ok(self.add_own(segment, bytes))
+        Ok(self.add_own(segment, bytes, false))
     }
 
     /// Allocates a region of the program's, the pages of which become real when they are touched.
     pub fn create_on_touch(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
         let segment = Segment::create("canele-region", bytes.max(1))?;
-        Ok(self.add_own(segment, bytes))
+        Ok(self.add_own(segment, bytes, true))
     }
 
-    fn add_own(&mut self, segment: Segment, bytes: usize) -> Arc<Region> {
+    fn add_own(&mut self, segment: Segment, bytes: usize, is_on_touch: bool) -> Arc<Region> {
         let index = match self.own.iter().position(|(_, region)| region.is_none()) {
             Some(index) => index,
             None => {
@@ -91,7 +91,7 @@ impl Regions {
         let (generation, place) = &mut self.own[index];
         *generation += 1;
         let id = RegionId { index: index as u32, generation: *generation };
-        let region = Arc::new(Region::new(id, segment, bytes));
+        let region = Arc::new(Region::new(id, segment, bytes, is_on_touch));
         *place = Some(region.clone());
         region
     }
