@@ -42,6 +42,11 @@ fn handles_of_another_kind_are_refused_by_their_heads() {
 }
 
 #[test]
+fn nothing_is_left_of_handles_that_are_closed() {
+    passes("leaks", 2);
+}
+
+#[test]
 fn a_death_is_told_by_its_rank() {
     let program = compiled(&folder("tests/programs/death.c"));
     let output = run(&["-n", "3", "--on-failure", "continue"], &program, &[]);
@@ -62,5 +67,5 @@ fn a_program_without_a_launcher_is_a_job_of_one_rank() {
 #[test]
 fn every_program_in_the_folder_is_run() {
     let programs: Vec<_> = sources("tests/programs").iter().map(|path| name(path)).collect();
-    assert_eq!(programs, ["death", "errors", "finished", "kinds", "limits", "requests", "threads"]);
+    assert_eq!(programs, ["death", "errors", "finished", "kinds", "leaks", "limits", "requests", "threads"]);
 }

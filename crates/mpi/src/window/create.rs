@@ -67,6 +67,8 @@ struct Made {
     region: Option<(RegionId, usize, usize, bool)>,
     /// Its part in memory that is of the program alone.
     memory: Option<Arc<Far>>,
+    /// The mapping in which its part of a shared window lies, and where in it: the program has its address as long as the window is there.
+    mapped: Option<(Arc<Far>, usize)>,
     regions: Vec<Arc<canele_engine::Region>>,
     pieces: Vec<Piece>,
     /// The control memory, made by the first member of each host: region, its bytes, offset.
@@ -225,7 +227,8 @@ impl Win {
             0 => 0,
             _ => memory.address().wrapping_add(offset).expose_provenance(),
         };
-        Ok(Ok(Made { size, unit, address, region: Some((id, bytes, offset, own == 1)), ..allocated }))
+        let region = Some((id, bytes, offset, own == 1));
+        Ok(Ok(Made { size, unit, address, region, mapped: Some((memory, offset)), ..allocated }))
     }
 
     fn of_records(ready: Ready, flavor: Flavor, made: Made, records: &[i64], info: Info) -> Self {
@@ -258,8 +261,8 @@ impl Win {
             }
         };
         let targets: Box<[Target]> = records.chunks_exact(RECORD).enumerate().map(target).collect();
-        if let Some(memory) = made.memory {
-            targets[me].memory.get_or_init(|| Reached::Here(memory, 0));
+        if let Some((memory, offset)) = made.memory.map(|memory| (memory, 0)).or(made.mapped) {
+            targets[me].memory.get_or_init(|| Reached::Here(memory, offset));
         }
         Self {
             control,
