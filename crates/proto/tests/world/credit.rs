@@ -38,12 +38,16 @@ impl Few {
             let mut any = false;
             for (proto, rail) in &mut self.ranks {
                 rail.accept();
-                any |= proto.pass(rail);
+                let mut has_moved = proto.pass(rail);
                 while let Some(peer) = proto.take_wanted() {
                     let link = rail.open_link(0, peer);
                     proto.link_opened(rail, peer, link);
-                    any = true;
+                    has_moved = true;
                 }
+                if !has_moved {
+                    continue;
+                }
+                any = true;
                 assert!(proto.take_fault().is_none(), "nobody sends more than it may");
                 assert!(proto.credit_given() <= bound, "{} of {bound} bytes are given", proto.credit_given());
                 assert!(proto.holding().unexpected_bytes <= bound, "{:?}", proto.holding());
