@@ -11,7 +11,7 @@ use std::time::Duration;
 use programs::{compiled, conformance, conforming, folder, library};
 use support::hosts::Cluster;
 use support::ranks::setting;
-use support::{Ended, kill, wait_until};
+use support::{Ended, wait_until};
 
 /// A job of such a program.
 fn job(cluster: &Cluster, hosts: &str, program: &Path, words: &[&str]) -> Ended {
