@@ -8,7 +8,6 @@
 pub mod affinity;
 pub mod atomic;
 pub mod biased_lock;
-#[cfg(not(loom))]
 pub mod bounded_read;
 #[cfg(not(loom))]
 pub mod call_stack;
