@@ -203,12 +203,12 @@ mod tests {
 
     fn program(words: &[&str]) -> Option<PythonProgram> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        PythonProgram::of_words("python3".into(), &words, Path::new("/work"))
+        PythonProgram::of_words("python3".into(), &words, Path::new("/here"))
     }
 
     #[test]
     fn programs_are_read_off_the_command_line() {
-        let script = Some(Code::Script("/work/a.py".into()));
+        let script = Some(Code::Script("/here/a.py".into()));
         let code = |words: &[&str]| program(words).map(|program| program.code);
         assert_eq!(code(&["a.py", "-c", "x"]), script);
         assert_eq!(code(&["-u", "-W", "ignore", "-OO", "a.py"]), script);
