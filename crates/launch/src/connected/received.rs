@@ -175,6 +175,8 @@ impl Launcher {
         if self.info().is_behind_sockets(theirs) {
             return None;
         }
-        act(self.hosts.here_mut()?, theirs, own)
+        // The number is another launcher's: it may be that of a rank of another host.
+        let here = self.hosts.here_mut()?;
+        if here.has(own) { act(here, theirs, own) } else { None }
     }
 }

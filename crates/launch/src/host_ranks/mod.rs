@@ -193,6 +193,11 @@ impl HostRanks {
         self.supervisor.send(&ToSupervisor::StartBeats { number: 0, every_ms, key }, &[stream]);
     }
 
+    /// True for a rank of this host.
+    pub fn has(&self, rank: u32) -> bool {
+        self.local_ranks.has(rank)
+    }
+
     /// Whether it has said its last word.
     pub fn is_over(&self) -> bool {
         self.over
