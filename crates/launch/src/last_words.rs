@@ -1,4 +1,4 @@
-//! What a process of the launcher says when whoever it works for is gone. Owns the way to standard error; never waits for its reader.
+//! The last line of a process of the launcher whose own launcher or agent is gone. Owns the way to standard error; never waits for its reader.
 
 use std::io;
 

@@ -1,8 +1,8 @@
 //! The abstract names at which launchers are asked about their jobs: `canele-PID-NONCE`.
 //!
 //! Owns how a name is made and how names are found. An abstract name is a name that any process of the network namespace can take, and
-//! process numbers are those of a pid namespace. The nonce lets launchers with one number stand side by side, and nobody can take a
-//! name before its launcher. Whether a listener is a launcher at all is for the asker to check.
+//! process numbers are those of a pid namespace. The nonce lets launchers with one number stand side by side, and no
+//! process can take a name before its launcher. Whether a listener is a launcher at all is for the asker to check.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;

@@ -28,7 +28,7 @@ impl Secret {
         Secret(Zeroizing::new(blake3::derive_key(purpose, material)))
     }
 
-    /// None: frames are of whoever was at the other end of the handshake, and that may be anybody.
+    /// None: frames come from the process at the other end of the handshake, which may be any.
     pub fn none() -> Secret {
         Secret(Zeroizing::new([0; 32]))
     }

@@ -9,7 +9,7 @@
 //! This is Noise's pattern NNpsk0 (the crate `snow`). Owns transcript, keys and counters. Sans-IO: it reads no socket and no clock, and draws
 //! its ephemeral keys from the system. A frame that was changed, repeated, left out, or moved is refused, and all after it.
 //!
-//! A responder that has answered knows no more than that somebody sent such a first flight once: the first frame that opens proves the
+//! A responder that has answered knows no more than that a process with the secret sent this first flight once: the first frame that opens proves the
 //! initiator.
 
 #![forbid(unsafe_code)]

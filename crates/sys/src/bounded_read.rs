@@ -1,4 +1,4 @@
-//! Reads whole files of which nobody knows how long they are: a device or a pipe has no end.
+//! Reads whole files of unknown length: a device or a pipe has no end.
 //!
 //! Owns the bound. Never reads more than one byte beyond it.
 

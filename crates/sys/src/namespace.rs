@@ -5,7 +5,7 @@
 use std::os::linux::fs::MetadataExt;
 
 /// The number of this process's network namespace, made of the kernel's boot and the namespace's inode, neither of which another process can
-/// choose. `None` if `/proc` does not tell: then it is in common with nobody.
+/// choose. `None` if `/proc` does not tell: then this process has it in common with no other.
 pub fn network_namespace() -> Option<u64> {
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = std::fs::metadata("/proc/self/ns/net").ok()?;

@@ -1,6 +1,6 @@
 //! Which addresses of another host lead there. Owns what this host's own are.
 //!
-//! A bridge has one address on every host, and each has its 127.0.0.1. Whoever connects to such an address reaches its own host, where
+//! A bridge has one address on every host, and each has its 127.0.0.1. A rank that connects to such an address reaches its own host, where
 //! anybody may listen and pass on what the two ends say.
 
 use std::collections::HashSet;

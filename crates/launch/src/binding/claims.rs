@@ -64,7 +64,7 @@ pub fn claim(core: u32) -> Option<OwnedFd> {
     Some(socket)
 }
 
-/// Who holds a core for the user `own`; nothing if nobody does any more.
+/// Returns who holds a core, as the user `own` sees it; nothing if no process holds it any more.
 ///
 /// A name that is bound and at which no process listens is looked at again until `until`.
 pub fn holder(core: u32, own: u32, until: Instant) -> Option<Holder> {

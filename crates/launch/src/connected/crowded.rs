@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// How long a job is tried.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Between two tries.
 const AGAIN: Duration = Duration::from_millis(10);
 
@@ -17,7 +17,7 @@ pub struct CrowdedJobs(HashMap<u64, (Instant, Option<Instant>)>);
 impl CrowdedJobs {
     /// A job had no room. Says whether it is tried again.
     pub fn try_again(&mut self, job: u64, now: Instant) -> bool {
-        let (until, next) = self.0.entry(job).or_insert((now + PATIENCE, None));
+        let (until, next) = self.0.entry(job).or_insert((now + TIMEOUT, None));
         *next = Some(now + AGAIN);
         now < *until
     }
@@ -54,9 +54,9 @@ mod tests {
         assert_eq!((jobs.deadline(), jobs.take_due(start).len()), (Some(start + AGAIN), 0));
         assert_eq!(jobs.take_due(start + AGAIN), [7]);
         assert_eq!(jobs.deadline(), None, "it is being tried");
-        assert!(jobs.try_again(7, start + PATIENCE / 2));
-        assert!(!jobs.try_again(7, start + PATIENCE));
+        assert!(jobs.try_again(7, start + TIMEOUT / 2));
+        assert!(!jobs.try_again(7, start + TIMEOUT));
         jobs.forget(7);
-        assert!(jobs.try_again(7, start + PATIENCE), "anew");
+        assert!(jobs.try_again(7, start + TIMEOUT), "anew");
     }
 }

@@ -14,7 +14,7 @@ const FIRST: Duration = Duration::from_millis(125);
 /// The longest time between two looks.
 const SELDOM: Duration = Duration::from_secs(64);
 /// A rank that has not joined after this time uses what it has mapped.
-const PATIENCE: Duration = Duration::from_secs(1);
+const JOINING_TIME: Duration = Duration::from_secs(1);
 
 /// A rank that has not joined.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Watch {
         for one in &mut self.unjoined {
             one.seen = self.known.foreign_process(one.pid);
         }
-        let is_late = |one: &&Unjoined| now >= one.started + PATIENCE;
+        let is_late = |one: &&Unjoined| now >= one.started + JOINING_TIME;
         self.unjoined.iter().filter(is_late).find_map(|one| one.why(ranks))
     }
 

@@ -1,6 +1,6 @@
 //! What is given back of spawned ranks that have ended: a job may spawn any number of them, one after the other.
 //!
-//! Owns the decision when nobody can ask for anything of such a rank. Its inbox goes at once: its peers have it, or are told of its end. Its
+//! Owns the decision when no living rank can ask for anything of such a rank. Its inbox goes at once: its peers have it, or are told of its end. Its
 //! regions stay as long as a rank lives that had a link with it, for messages that it has sent may lie in them. Ranks of the job's start
 //! keep everything, so that their last counters can be shown.
 

@@ -14,22 +14,20 @@ pub struct SharedRegions(HashMap<(u32, u64), SharedRegion>);
 struct SharedRegion {
     memory: Rc<OwnedFd>,
     /// Each once, so there are no more than ranks.
-    keepers: Vec<u32>,
+    keeping_ranks: Vec<u32>,
 }
 
 impl SharedRegions {
     /// Adds a region; false if its owner has one of that id already.
     pub fn add(&mut self, region: (u32, u64), memory: OwnedFd) -> bool {
-        let shared = SharedRegion { memory: Rc::new(memory), keepers: Vec::new() };
+        let shared = SharedRegion { memory: Rc::new(memory), keeping_ranks: Vec::new() };
         self.0.insert(region, shared).is_none()
     }
 
     /// Returns the descriptor of a region for a rank that asks, and notes if that rank keeps it.
-    pub fn find(&mut self, region: (u32, u64), keeper: Option<u32>) -> Option<Rc<OwnedFd>> {
+    pub fn find(&mut self, region: (u32, u64), keeping: Option<u32>) -> Option<Rc<OwnedFd>> {
         let shared = self.0.get_mut(&region)?;
-        if let Some(keeper) = keeper.filter(|keeper| !shared.keepers.contains(keeper)) {
-            shared.keepers.push(keeper);
-        }
+        shared.keeping_ranks.extend(keeping.filter(|rank| !shared.keeping_ranks.contains(rank)));
         Some(shared.memory.clone())
     }
 
@@ -38,13 +36,13 @@ impl SharedRegions {
         self.0.keys().any(|(of, _)| *of == owner)
     }
 
-    /// Removes all regions of a rank, which nobody can ask for any more.
+    /// Removes all regions of a rank for which no living rank can ask any more.
     pub fn remove_all_of(&mut self, owner: u32) {
         self.0.retain(|(of, _), _| *of != owner);
     }
 
-    /// Removes a region, if there is one; returns who kept it.
+    /// Removes a region, if there is one; returns the ranks that kept it.
     pub fn remove(&mut self, region: (u32, u64)) -> Option<Vec<u32>> {
-        self.0.remove(&region).map(|shared| shared.keepers)
+        self.0.remove(&region).map(|shared| shared.keeping_ranks)
     }
 }

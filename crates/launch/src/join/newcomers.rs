@@ -1,7 +1,7 @@
 //! Connections whose other ends have not shown the job's key yet, at the launcher of a job that another launcher has started.
 //!
 //! Owns their places. Waits for none of them and starts no thread: each has so many bytes, one deadline, and a place that a newcomer takes
-//! from the one that has been here longest. Nobody is kept out for longer than its own first flight takes to arrive.
+//! from the one that has been here longest. An agent is kept out for no longer than its own first flight takes to arrive.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,7 +17,7 @@ use crate::remote::{Connection, MAGIC, PREAMBLE, Version};
 pub const MOST_NEWCOMERS: usize = 256;
 /// How long the first flight may take.
 pub const PROOF_TIME: Duration = Duration::from_secs(5);
-/// How long the first message may take after it: whoever is that far has the key, or has heard somebody who has.
+/// How long the first message may take after it: an end that is so far has the key, or repeats a flight of an end that has it.
 const FIRST_MESSAGE_TIME: Duration = Duration::from_secs(60);
 /// Bytes that are looked at.
 const GREETING: usize = PREAMBLE + FLIGHT;

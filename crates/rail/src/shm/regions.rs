@@ -7,7 +7,7 @@
 //! - By transfers ([`Regions::reach`], [`Regions::map_kept`]), which name it anew with each message. It is kept until the launcher says that
 //!   its owner dropped it, or the link to the owner is closed.
 //!
-//! Never asks the launcher itself: whoever drives the rail takes the questions and brings the answers.
+//! Never asks the launcher itself: the code that drives the rail takes the questions and brings the answers.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,9 +27,9 @@ pub struct Regions {
     own: Vec<(u32, Option<Arc<Region>>)>,
     /// Regions of peers that transfers named.
     kept: HashMap<(Rank, RegionId), Kept>,
-    /// Regions of peers that somebody holds, or held.
+    /// Regions of peers that callers hold, or held.
     handles: HashMap<(Rank, RegionId), Handle>,
-    /// So many handles are there when those that nobody holds any more are removed.
+    /// So many handles are there when those without a holder are removed.
     sweep_at: usize,
     wanted: Vec<WantedRegion>,
 }
@@ -64,7 +64,7 @@ enum Handle {
 /// The memory of a peer's region, nothing if there is no such region, or why this process cannot map one that exists.
 pub type Mapped = Result<Option<Arc<Far>>, SegmentError>;
 
-/// Fewer handles are not worth a look for those that nobody holds.
+/// Fewer handles are not worth a look for those without a holder.
 const FEWEST_SWEPT: usize = 16;
 
 impl Regions {
@@ -183,14 +183,14 @@ impl Regions {
         None
     }
 
-    /// Whoever asked for a region by [`Regions::map`] waits no more for it.
+    /// The caller that asked for a region by [`Regions::map`] waits no more for it.
     pub fn give_up(&mut self, owner: Rank, id: RegionId) {
         if !matches!(self.handles.get(&(owner, id)), Some(Handle::Held(_))) {
             self.handles.remove(&(owner, id));
         }
     }
 
-    /// Adds what is known of a region, and removes what nobody holds any more once that may be half of all.
+    /// Adds what is known of a region, and removes what has no holder any more once that may be half of all.
     fn add_handle(&mut self, region: (Rank, RegionId), handle: Handle) {
         if self.handles.len() >= self.sweep_at.max(FEWEST_SWEPT) {
             self.handles.retain(|_, handle| match handle {
@@ -220,7 +220,7 @@ impl Regions {
         let is_kept_asked = matches!(self.kept.get(&region), Some(Kept::Asked));
         let is_handle_asked = matches!(self.handles.get(&region), Some(Handle::Asked));
         if memory.is_none() && !is_kept_asked {
-            // Its owner dropped it between two questions, after the first of which nobody tells of that.
+            // Its owner dropped it between two questions, after the first of which the launcher does not tell of that.
             self.kept.remove(&region);
         }
         if !is_kept_asked && !is_handle_asked {
@@ -378,7 +378,7 @@ mod tests {
         pair.peer.adopt(OWNER, id, fd());
         assert!(pair.peer.map_kept(OWNER, id).unwrap().unwrap().is_some());
         pair.peer.adopt(OWNER, id, None);
-        assert!(pair.peer.kept.is_empty(), "nobody would tell of its end");
+        assert!(pair.peer.kept.is_empty(), "the launcher would not tell of its end");
         let held = pair.peer.map(OWNER, id).expect("answered before").unwrap();
         drop(held);
         // A holder that has given up leaves nothing, whenever the answer comes.

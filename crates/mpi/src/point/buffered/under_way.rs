@@ -1,6 +1,6 @@
 //! The buffered messages that have not left, as far as is known.
 //!
-//! Owns them in a queue, and what each of them holds. Nobody tells that a message has left: its end has to be asked for. So that a send does not
+//! Owns them in a queue, and what each of them holds. The engine does not tell that a message has left: its end has to be asked for. So that a send does not
 //! cost more the more messages are under way, it asks for a few of them in turn.
 
 use std::collections::VecDeque;

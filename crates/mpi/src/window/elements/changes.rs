@@ -1,6 +1,6 @@
 //! How the elements of a stretch are changed: one after the other by the processor's atomic operations, or plainly while others are excluded.
 //!
-//! Owns the loops. Whoever calls them has chosen the way and holds or announces what it needs.
+//! Owns the loops. Their caller has chosen the way and holds or announces what it needs.
 
 use canele_engine::Window;
 use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
@@ -33,7 +33,7 @@ fn numbers_of(rule: Rule, bytes: usize) -> Option<LaneType> {
     }
 }
 
-/// Changes a run of elements that nobody else changes meanwhile.
+/// Changes a run of elements that no other rank changes meanwhile.
 pub(super) fn change_plainly(
     window: Window<'_>,
     (rule, bytes): (Rule, usize),
@@ -97,7 +97,7 @@ pub(super) fn change_run(
     }
 }
 
-/// Changes a short stretch of elements that nobody else changes meanwhile. Loads and stores do not wait for each other, so that the
+/// Changes a short stretch of elements that no other rank changes meanwhile. Loads and stores do not wait for each other, so that the
 /// processor fetches many elements of a scattered target at once; its atomic operations do.
 pub(super) fn change_scattered(
     window: Window<'_>,
@@ -130,7 +130,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Replaces the value of each by another one, while nobody else changes them.
+    /// Replaces the value of each by another one, while no other rank changes them.
     #[inline(always)]
     fn each_value(&self, old: Option<&mut [u8]>, change: impl Fn(u64, u64) -> u64) {
         self.each(old, |element, operand| {
