@@ -112,16 +112,15 @@ fn a_flood_for_root_ends_at_a_fixed_bound() {
     let stranger = QueryName::draw().unwrap();
     let (tell, told) = mpsc::channel();
     let flood = move |mut to: UnixStream| {
-        let mut sent = 0;
-        let _ = writeln!(to, "{}", HEADER.replace("SIZE", "1000000"));
-        let rank = format!(
-            "{{\"rank\":0,\"host\":\"h\",\"pid\":7,\"state\":\"running\",\"doing\":\"{}\",\"current\":true,\"counters\":{{}}}}\n",
-            "y".repeat(15_000)
-        );
-        while to.write_all(rank.as_bytes()).is_ok() {
-            sent += rank.len();
-        }
-        tell.send(sent).unwrap();
+        let _ = writeln!(to, "{}", HEADER.replace("SIZE", "4000"));
+        let doing = "y".repeat(15_000);
+        let ranks = (0..4000).map(|rank| {
+            format!(
+                "{{\"rank\":{rank},\"host\":\"h\",\"pid\":7,\"state\":\"running\",\"doing\":\"{doing}\",\"current\":true,\"counters\":{{}}}}\n"
+            )
+        });
+        let sent = ranks.take_while(|rank| to.write_all(rank.as_bytes()).is_ok()).map(|rank| rank.len());
+        tell.send(sent.sum::<usize>()).unwrap();
         true
     };
     let Some(_) = listen_as(STRANGER, stranger, flood) else { return };
