@@ -11,12 +11,16 @@
 //! ```
 
 use std::borrow::Borrow;
+use std::ops::Range;
 
 use super::Layout;
+use super::builder::LayoutBuilder;
 use super::node::Node;
 
 /// Encoded layouts are shorter.
 pub const MOST_BYTES: usize = 4096;
+/// Bytes before a list of fewer than a million parts: place, extent, number of parts.
+const LIST_HEAD: usize = 5;
 /// Nodes lie so deep in each other at most.
 const DEPTH: usize = 24;
 
@@ -44,24 +48,45 @@ impl Layout {
         reader.0.is_empty().then_some(layout)
     }
 
-    /// What a range of the packed bytes of `count` elements is, alone: one element, packed in the same order; nothing if it consists of
-    /// more than `most` stretches.
+    /// Appends a layout of one element that is the beginning of a range of the packed bytes of `count` elements, whole pieces of `unit`
+    /// bytes, as long as its bytes are at most `most`; says how many packed bytes it has. 0 is said where not one piece fits, and what
+    /// was appended is of no use then.
     ///
     /// # Panics
     /// The elements have fewer bytes.
-    pub fn part(&self, count: usize, skip: usize, len: usize, most: usize) -> Option<Self> {
-        assert!(skip.checked_add(len).is_some_and(|end| self.total(count).is_some_and(|all| end <= all)));
-        let mut blocks = Vec::new();
-        self.stretches(count, skip, len, |at, _, len| {
-            if blocks.len() <= most {
-                blocks.push((at, len));
+    pub fn encode_part(
+        &self,
+        count: usize,
+        range: Range<usize>,
+        unit: usize,
+        most: usize,
+        to: &mut Vec<u8>,
+    ) -> usize {
+        let most = most.min(MOST_BYTES).saturating_sub(LIST_HEAD);
+        let (mut list, mut end, mut is_full) = (Vec::with_capacity(most), 0, false);
+        // Stretches in the list, and how far it goes that ends between pieces: stretches, bytes of the list, packed bytes.
+        let (mut stretches, mut whole) = (0u64, (0u64, 0, 0));
+        self.each_stretch(count, range.start, range.len(), |at, done, len| {
+            if is_full {
+                return;
+            }
+            put_signed(&mut list, at.wrapping_sub(end));
+            put(&mut list, (len as u64) << 2 | BLOCK);
+            is_full = list.len() > most;
+            if is_full {
+                return;
+            }
+            (end, stretches) = (at, stretches + 1);
+            if (done + len).is_multiple_of(unit) {
+                whole = (stretches, list.len(), done + len);
             }
         });
-        if blocks.len() > most {
-            return None;
-        }
-        let blocks = blocks.into_iter().map(|(at, len)| Layout::block(len).shifted(at));
-        Self::sequence(blocks.collect::<Option<Vec<_>>>()?)
+        let (stretches, bytes, packed) = whole;
+        put_signed(to, 0);
+        put_signed(to, 0);
+        put(to, stretches << 2 | SEQUENCE);
+        to.extend_from_slice(&list[..bytes]);
+        packed
     }
 
     /// As [`Layout::stretches`], checked.
@@ -170,13 +195,13 @@ impl Reader<'_> {
             }
             SEQUENCE => {
                 let mut at = 0isize;
-                let mut parts = Vec::new();
-                // Each part has bytes of its own to be read, so there are not more than bytes.
+                // Each part has two bytes or more of its own to be read.
+                let mut all = LayoutBuilder::new(count.min(self.0.len() / 2));
                 for _ in 0..count {
                     at = at.checked_add(self.signed()?)?;
-                    parts.push(self.node(depth)?.shifted(at)?);
+                    all.push(&self.node(depth)?, at, 1)?;
                 }
-                Layout::sequence(parts)
+                all.build().map(|(layout, _)| layout)
             }
             _ => None,
         }
@@ -236,13 +261,26 @@ mod tests {
         assert!(Layout::decode(&huge).is_none());
     }
 
+    /// The stretches of the part of four blocks of 8 bytes, 16 apart, that is encoded in at most `most` bytes.
+    fn part(range: Range<usize>, unit: usize, most: usize) -> (usize, Vec<(isize, usize)>) {
+        let layout = Layout::block(8).repeated(4, 16).unwrap();
+        let (mut bytes, mut stretches) = (Vec::new(), Vec::new());
+        let packed = layout.encode_part(1, range, unit, most, &mut bytes);
+        assert!(bytes.len() <= most || packed == 0);
+        let part = Layout::decode(&bytes).unwrap();
+        assert_eq!(part.size(), packed);
+        part.stretches(1, 0, packed, |at, _, len| stretches.push((at, len)));
+        (packed, stretches)
+    }
+
     #[test]
     fn a_part_is_what_a_range_of_the_packed_bytes_is() {
-        let layout = Layout::block(8).repeated(4, 16).unwrap();
-        let part = layout.part(1, 4, 16, 10).unwrap();
-        let mut stretches = Vec::new();
-        part.stretches(1, 0, 16, |at, _, len| stretches.push((at, len)));
-        assert_eq!(stretches, [(4, 4), (16, 8), (32, 4)]);
-        assert!(layout.part(1, 4, 16, 2).is_none());
+        assert_eq!(part(4..20, 1, MOST_BYTES), (16, vec![(4, 4), (16, 8), (32, 4)]));
+        assert_eq!(part(0..32, 8, MOST_BYTES).0, 32);
+        // Two stretches have room; cuts lie between pieces.
+        assert_eq!(part(4..20, 1, LIST_HEAD + 4), (12, vec![(4, 4), (16, 8)]));
+        assert_eq!(part(0..32, 8, LIST_HEAD + 6), (24, vec![(0, 8), (16, 8), (32, 8)]));
+        assert_eq!(part(0..32, 16, LIST_HEAD + 6), (16, vec![(0, 8), (16, 8)]));
+        assert_eq!(part(0..32, 16, LIST_HEAD + 2).0, 0);
     }
 }

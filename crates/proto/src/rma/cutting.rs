@@ -10,10 +10,6 @@ use super::{ANSWER, ElementAccess, ElementAction, EncodedElements, LEAST_PIECE, 
 
 /// A longer layout is not sent with each request.
 const SHORT_LAYOUT: usize = 256;
-/// Stretches that a request lists at most.
-const MOST_STRETCHES: usize = 1024;
-/// Bytes that the list of a request of more than one element takes at most.
-const LISTED: usize = 2048;
 
 /// What is still to be submitted of an access.
 pub(super) struct Cutting {
@@ -25,7 +21,7 @@ pub(super) struct Cutting {
     /// Packed bytes that were submitted, and all.
     done: usize,
     total: usize,
-    /// Stretches are listed for so many bytes at once.
+    /// Stretches are looked at for so many bytes at once: twice as many as could be listed before.
     listed_len: usize,
 }
 
@@ -55,7 +51,8 @@ impl Cutting {
     /// The next request of `access`, where messages up to `eager_bytes` go without a handshake; nothing if one element has more
     /// stretches than can be listed.
     pub fn next(&mut self, access: &ElementAccess, eager_bytes: usize) -> Option<Piece> {
-        let beside = MOST_HEAD.max(ANSWER) + self.encoded.as_ref().map_or(0, Vec::len);
+        let listed = if self.elements.is_some() { MOST_LAYOUT } else { 0 };
+        let beside = MOST_HEAD.max(ANSWER) + self.encoded.as_ref().map_or(listed, Vec::len);
         let most = eager_bytes.saturating_sub(beside).max(LEAST_PIECE);
         let left = self.total - self.done;
         let room = match access.action {
@@ -90,21 +87,20 @@ impl Cutting {
             let elements = EncodedElements { layout_len, count: *count as u64, skip: at as u64 };
             return Some(piece(place, encoded.clone(), Some(elements), len));
         }
-        let mut len = self.whole(self.listed_len).min(len);
-        loop {
-            let most_bytes = if len <= self.unit { MOST_LAYOUT } else { LISTED };
-            let mut bytes = Vec::new();
-            let part = layout.part(*count, at, len, MOST_STRETCHES);
-            if part.is_some_and(|part| part.encode(most_bytes, &mut bytes)) {
+        let mut bytes = Vec::new();
+        // One element at least, also where blocks end within elements.
+        for looked_at in [self.whole(self.listed_len).min(len), self.unit.min(len)] {
+            bytes.clear();
+            let range = at..at + looked_at;
+            let unit = self.unit.min(looked_at);
+            let len = layout.encode_part(*count, range, unit, MOST_LAYOUT, &mut bytes);
+            if len > 0 {
                 self.listed_len = len.saturating_mul(2);
                 let elements = EncodedElements { layout_len: bytes.len() as u16, count: 1, skip: 0 };
                 return Some(piece(place, bytes, Some(elements), len));
             }
-            if len <= self.unit {
-                return None;
-            }
-            len = self.whole(len / 2);
         }
+        None
     }
 }
 
