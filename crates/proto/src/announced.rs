@@ -13,7 +13,7 @@ use canele_sys::ids::{FlowId, Rank, RegionId, RequestId, Tag};
 
 use crate::choice::{self, Answer, Ends, Protocol};
 use crate::peer::Reply;
-use crate::request::{Failure, Receive, State, received, sent};
+use crate::request::{Failure, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
 use crate::wire::{Cts, Ending, How, Rts};
 use crate::{MessageEvent, Proto, ProtoEvent};
@@ -43,7 +43,7 @@ impl Proto {
     /// An announced message meets its receive: says how it is to travel.
     pub(crate) fn accept(&mut self, id: RequestId, from: Rank, tag: Tag, rts: Rts, buffer: InBuffer) {
         let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
-        let receive = Receive { from, tag, buffer, len };
+        let receive = Receive::new(from, tag, buffer, len);
         if let Some(failure) = self.why_gone(from) {
             return self.end(id, received(receive, Err(failure))); // It announced the message and died.
         }
@@ -105,26 +105,39 @@ impl Proto {
     /// An announced message may come, and how.
     pub(crate) fn on_cts(&mut self, from: Rank, cts: Cts) {
         // A stale or foreign request means that the peer is behind: it gave up, or we did (invariant I11).
-        let ours =
-            matches!(self.requests.get(cts.request.into()), Some(State::ExpectCts(send)) if send.to == from);
+        // A receiver that cannot reach memory that both were to copy asks for the message a second time.
+        let ours = match self.requests.get(cts.request.into()) {
+            Some(State::ExpectCts(send)) => send.to == from,
+            Some(State::SharingOut(send, ..) | State::ExpectFin(send)) => {
+                send.to == from && cts.how == How::Stream
+            }
+            _ => false,
+        };
         if !ours {
             return;
         }
-        let Some(State::ExpectCts(send)) = self.leave(cts.request) else { return };
+        let send = match self.leave(cts.request) {
+            Some(State::ExpectCts(send) | State::SharingOut(send, ..) | State::ExpectFin(send)) => send,
+            _ => return,
+        };
         if send.buffer.is_empty() {
             return self.end(cts.request, sent(send, Ok(()))); // There is nothing to be invited.
         }
         match cts.how {
-            How::Stream => {
-                self.peers[from.0 as usize].backlog().stream(cts.request, send.level, send.buffer.len());
-                self.enter(cts.request, State::Streaming(send, Some(cts.receiver), 0));
-                self.list(from);
-            }
+            How::Stream => self.stream(cts.request, send, cts.receiver),
             How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
             How::Share(place, chunk_counter, generation) => {
                 self.share_as_sender(cts.request, send, cts.receiver, (place, chunk_counter, generation));
             }
         }
+    }
+
+    /// Sends an announced message in pieces.
+    pub(crate) fn stream(&mut self, id: RequestId, send: Send, receiver: RequestId) {
+        let to = send.to;
+        self.peers[to.0 as usize].backlog().stream(id, send.level, send.buffer.len());
+        self.enter(id, State::Streaming(send, Some(receiver), 0));
+        self.list(to);
     }
 
     /// Part of an announced message.
@@ -177,7 +190,6 @@ impl Proto {
         let Some(state) = self.leave(id) else { return };
         let result = match ending {
             Ending::Done => Ok(()),
-            Ending::Lost => Err(Failure::RegionLost(from)),
             Ending::Withdrawn => Err(Failure::Cancelled),
         };
         match state {
@@ -194,11 +206,11 @@ impl Proto {
                 }
                 self.end(id, sent(send, result));
             }
-            State::ExpectPieces(receive, _) => {
+            State::ExpectPieces(receive, _) if !receive.was_shared => {
                 self.traffic.received(Protocol::Direct, receive.len);
                 self.end(id, received(receive, result));
             }
-            // Of a receive copied by both ends it says that the sender has copied its part: see `copied`.
+            // Of a receive copied by both ends it says that the sender has copied its part: see `copied`. That word may come late.
             other => self.enter(id, other),
         }
     }

@@ -11,7 +11,7 @@ use canele_sys::ids::{LinkId, Rank, RegionId, RequestId};
 use crate::Proto;
 use crate::choice::Protocol;
 use crate::peer::Reply;
-use crate::request::{Failure, Receive, Send, Share, State, received, sent};
+use crate::request::{Receive, Send, Share, State, sent};
 use crate::wire::{Cts, Ending, How};
 
 /// Bytes copied by one end alone before others have their turn.
@@ -28,10 +28,8 @@ enum Step {
     Waits,
     /// This end has nothing more to copy.
     Over,
-    /// The peer's region cannot be reached.
+    /// The peer's memory cannot be reached.
     Lost,
-    /// The peer's memory cannot be read: it is to send the message.
-    Unreadable,
 }
 
 impl Proto {
@@ -75,8 +73,7 @@ impl Proto {
             match step {
                 Step::Copied | Step::Waits => self.work.push_back(id),
                 Step::Over => self.copied(id),
-                Step::Lost => self.lost(id),
-                Step::Unreadable => self.ask_for_pieces(id),
+                Step::Lost => self.send_in_pieces(id),
             }
         }
         any
@@ -142,11 +139,11 @@ impl Proto {
             Some(State::SharingIn(receive, share, request)) => {
                 let from = receive.from;
                 self.free_chunk_counter(from, share.chunk_counter);
-                let ending = if share.lost { Ending::Lost } else { Ending::Done };
-                self.answer(from, Reply::Fin(request, ending));
                 if share.lost {
-                    return self.end(id, received(receive, Err(Failure::RegionLost(from))));
+                    let receive = Receive { was_shared: true, ..receive };
+                    return self.invite(id, from, request, How::Stream, receive);
                 }
+                self.answer(from, Reply::Fin(request, Ending::Done));
                 self.enter(id, State::SharingIn(receive, share, request));
                 self.finish_receive(id, Protocol::Direct);
             }
@@ -155,27 +152,15 @@ impl Proto {
         }
     }
 
-    /// What was to be read from memory is to be sent instead.
-    fn ask_for_pieces(&mut self, id: RequestId) {
-        if let Some(State::Reading(receive, _, request, _)) = self.leave(id) {
-            self.invite(id, receive.from, request, How::Stream, receive);
-        }
-    }
-
-    /// The peer's region is not there: both ends fail.
-    fn lost(&mut self, id: RequestId) {
-        let failure = |peer| Err(Failure::RegionLost(peer));
+    /// The peer's memory cannot be reached, as by a process that has no descriptor left for its region: the message is sent in pieces,
+    /// from its first byte.
+    fn send_in_pieces(&mut self, id: RequestId) {
         match self.leave(id) {
-            Some(State::Writing(send, _, receiver, _)) => {
-                let to = send.to;
-                self.answer(to, Reply::Fin(receiver, Ending::Lost));
-                self.end(id, sent(send, failure(to)));
-            }
             Some(State::Reading(receive, _, request, _)) => {
-                let from = receive.from;
-                self.answer(from, Reply::Fin(request, Ending::Lost));
-                self.end(id, received(receive, failure(from)));
+                self.invite(id, receive.from, request, How::Stream, receive);
             }
+            Some(State::Writing(send, _, receiver, _)) => self.stream(id, send, receiver),
+            // The receiver can copy it alone, or asks for pieces.
             Some(State::SharingOut(send, ..)) => self.enter(id, State::ExpectFin(send)),
             Some(other) => self.enter(id, other),
             None => {}
@@ -198,7 +183,7 @@ fn step<R: OneSided>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
             let address = far.offset.wrapping_add(at as u64);
             match rail.fetch(link, address, *len, buffer.share(at, n)) {
                 true => alone(Step::Copied, done, n, *len, copies),
-                false => Step::Unreadable,
+                false => Step::Lost,
             }
         }
         State::Reading(Receive { from, buffer, len, .. }, far, _, done) => {
@@ -220,7 +205,7 @@ fn step<R: OneSided>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
             match step {
                 Step::Copied => return Step::Copied,
                 Step::Lost => give_up(rail, from, share, len),
-                Step::Over | Step::Waits | Step::Unreadable => {}
+                Step::Over | Step::Waits => {}
             }
             let chunk_counter =
                 rail.link(from).and_then(|link| rail.chunk_counter(link, true, share.chunk_counter as usize));
@@ -275,8 +260,8 @@ fn alone(result: Step, done: &mut usize, n: usize, len: usize, copies: &mut u64)
     result
 }
 
-/// The sender's memory is out of reach: takes what pieces are left, so that nobody copies them. The transfer fails once
-/// the sender has finished what it took, for until then it writes into the receiver's memory and counts in the chunk counter.
+/// The sender's memory is out of reach: takes what pieces are left, so that nobody copies them. The message is sent in pieces
+/// once the sender has finished what it took, for until then it writes into the receiver's memory and counts in the chunk counter.
 fn give_up<R: OneSided>(rail: &mut R, peer: Rank, share: &mut Share, len: usize) {
     share.lost = true;
     let chunk_counter =

@@ -166,7 +166,7 @@ impl Proto {
         buffer: InBuffer,
         (got, len): (usize, usize),
     ) -> Target {
-        let receive = Receive { from, tag, buffer, len };
+        let receive = Receive::new(from, tag, buffer, len);
         if let Some(failure) = self.why_gone(from) {
             self.end(id, received(receive, Err(failure))); // The rest will never come.
             return Target::Nothing;

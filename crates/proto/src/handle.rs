@@ -261,7 +261,7 @@ impl Proto {
         }
         self.traffic.received(protocol, len);
         self.return_credit(from, len);
-        let receive = Receive { from, tag, buffer, len };
+        let receive = Receive::new(from, tag, buffer, len);
         let result = if fits { Ok(()) } else { Err(receive.truncated()) };
         self.end(id, received(receive, result));
         Ok(())

@@ -222,7 +222,7 @@ impl Proto {
         let Some(message) = self.unexpected.get_mut(key) else { return };
         let Body::Pulled(rts) = message.body else { return };
         let (from, tag, len) = (message.from, message.tag, rts.len as usize);
-        let receive = Receive { from, tag, buffer, len };
+        let receive = Receive::new(from, tag, buffer, len);
         let fits = len <= receive.buffer.len();
         message.body = Body::Claimed(rts, fits.then_some(id));
         if let Some(failure) = self.why_gone(from) {

@@ -134,7 +134,7 @@ pub enum Failure {
     #[error("the job was finished by this rank: no more calls")]
     Finished,
     /// A region is not there any more.
-    #[error("a region of {0} that the message was to be copied from or to is gone")]
+    #[error("a region of {0} is gone")]
     RegionLost(Rank),
 }
 
@@ -191,6 +191,14 @@ pub(crate) struct Receive {
     pub(crate) buffer: InBuffer,
     /// Length of the message.
     pub(crate) len: usize,
+    /// Both ends began to copy it, and it is sent in pieces now: the sender may still say that it has copied its part.
+    pub(crate) was_shared: bool,
+}
+
+impl Receive {
+    pub(crate) fn new(from: Rank, tag: Tag, buffer: InBuffer, len: usize) -> Self {
+        Self { from, tag, buffer, len, was_shared: false }
+    }
 }
 
 /// A transfer copied by both ends.
@@ -201,7 +209,7 @@ pub(crate) struct Share {
     pub(crate) chunk_counter: u8,
     pub(crate) generation: Generation,
     pub(crate) piece: usize,
-    /// The sender's memory turned out to be gone: the transfer fails as soon as nobody copies any more.
+    /// The sender's memory cannot be reached: the message is sent in pieces as soon as nobody copies any more.
     pub(crate) lost: bool,
 }
 

@@ -161,7 +161,7 @@ impl Proto {
             buffer.copy_from_buffer(&send_state.buffer, len);
         }
         self.traffic.own(len);
-        let state = Receive { from: self.me, tag: send_state.tag, buffer, len };
+        let state = Receive::new(self.me, send_state.tag, buffer, len);
         let result = if fits { Ok(()) } else { Err(state.truncated()) };
         self.end(send, sent(send_state, Ok(())));
         self.end(receive, received(state, result));

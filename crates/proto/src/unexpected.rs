@@ -291,7 +291,7 @@ impl Proto {
                     self.discharge(from, len);
                 }
                 let failure = self.why_gone(from).unwrap_or(Failure::PeerFailed(from));
-                let receive = Receive { from, tag, buffer, len };
+                let receive = Receive::new(from, tag, buffer, len);
                 return self.end(id, received(receive, Err(failure)));
             }
             Body::Announced(rts) => return self.accept(id, from, tag, rts, buffer),
@@ -315,7 +315,7 @@ impl Proto {
                 self.spare.give(data);
             }
         }
-        let receive = Receive { from, tag, buffer, len };
+        let receive = Receive::new(from, tag, buffer, len);
         let result = if fits { Ok(()) } else { Err(receive.truncated()) };
         self.end(id, received(receive, result));
     }

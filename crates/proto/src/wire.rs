@@ -122,10 +122,8 @@ pub struct Cts {
 pub enum Ending {
     /// It was delivered, or the receiver wants no more of it.
     Done = 0,
-    /// A region it was to be copied from or to is not there.
-    Lost = 1,
     /// Its sender has it back: no receive had it.
-    Withdrawn = 2,
+    Withdrawn = 1,
 }
 
 /// A link that was closed at one end.
@@ -225,8 +223,7 @@ pub fn read_fin(packet: &Packet<'_>) -> Option<(RequestId, Ending)> {
     let [id, ending] = words(packet)?;
     let ending = match ending {
         0 => Ending::Done,
-        1 => Ending::Lost,
-        2 => Ending::Withdrawn,
+        1 => Ending::Withdrawn,
         _ => return None,
     };
     Some((request(id), ending))

@@ -27,7 +27,7 @@ pub use memfd::Memfd;
 pub(crate) use memfd::create_memfd;
 
 /// Why a segment could not be had or used.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum SegmentError {
     /// The machine, or a control group, has not enough memory left. The user's to solve.
     #[error(

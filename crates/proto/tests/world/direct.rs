@@ -3,11 +3,11 @@
 use canele_mem::chunk_counter::Generation;
 use std::sync::Arc;
 
-use canele_mem::buffer::RegionAddress;
+use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress};
 use canele_proto::matching::Want;
 use canele_proto::peer::Gone;
-use canele_proto::request::{Buffer, Failure};
-use canele_proto::wire::{Cts, Ending, How, Kind, Rts, read_fin};
+use canele_proto::request::Buffer;
+use canele_proto::wire::{Cts, Ending, How, Kind, Rts, fin_words, piece_words, read_fin, read_piece};
 use canele_proto::{Envelope, Holding, Proto, Settings};
 use canele_rail::shm::Region;
 use canele_rail::{Class, Header, OneSided, Rail};
@@ -76,14 +76,31 @@ impl Ends {
         None
     }
 
+    fn send_piece(&mut self, receiver: RequestId, offset: u64, bytes: &[u8]) {
+        let slot = self.by_hand.claim(self.link, bytes.len(), Class::Stream).expect("room");
+        slot.inline.write_words(0, &piece_words(receiver, offset));
+        slot.bulk.write(0, bytes);
+        self.by_hand.commit(self.link, Kind::Piece.header(2));
+    }
+
+    /// The length of the next piece from rank 0.
+    fn next_piece(&mut self) -> Option<usize> {
+        self.next(Kind::Piece, |packet| read_piece(packet).map(|_| packet.bulk.len()))
+    }
+
     fn far_place(&self) -> RegionAddress {
         RegionAddress { region: self.far.id(), offset: 0 }
     }
 
     /// Rank 0 has a receive in its region, and the end played by hand announces a message in its own.
     fn announce(&mut self) -> RequestId {
-        let want = Want { source: Some(Rank(1)), tag: Some(TAG) };
         let buffer = self.region.in_buffer(0, LEN).expect("all of it");
+        self.announce_for(buffer)
+    }
+
+    /// The same for a receive in any memory.
+    fn announce_for(&mut self, buffer: InBuffer) -> RequestId {
+        let want = Want { source: Some(Rank(1)), tag: Some(TAG) };
         let id = self.proto.submit_recv(FLOW, want, buffer);
         let rts =
             Rts { len: LEN as u64, request: THEIRS, place: Some(self.far_place()), lacks_credit: false };
@@ -116,8 +133,21 @@ fn the_sender_of_a_shared_message_says_when_it_has_copied_its_part() {
     assert!(!ends.proto.is_done(id), "only the receiver ends it");
 }
 
+/// Plays the sender that is asked for pieces: the receive ends with what they hold.
+fn send_in_pieces(ends: &mut Ends, id: RequestId, sent: &[u8]) -> Buffer {
+    let cts = ends.next(Kind::Cts, Cts::read).expect("it asks for the message");
+    assert_eq!(cts, Cts { request: THEIRS, receiver: id, how: How::Stream });
+    for (number, piece) in sent.chunks(4096).enumerate() {
+        ends.send_piece(id, 4096 * number as u64, piece);
+        ends.pass();
+    }
+    let outcome = ends.proto.take(id).expect("it ends");
+    assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+    outcome.buffer
+}
+
 #[test]
-fn a_shared_message_whose_memory_is_gone_fails_when_the_sender_has_stopped() {
+fn a_shared_message_whose_memory_cannot_be_reached_is_sent_when_the_sender_has_stopped() {
     let mut ends = Ends::new();
     let id = ends.announce();
     ends.proto.pass(&mut ends.rail);
@@ -129,14 +159,96 @@ fn a_shared_message_whose_memory_is_gone_fails_when_the_sender_has_stopped() {
     );
     ends.by_hand.drop_region(ends.far.id());
     ends.pass();
-    assert!(!ends.proto.is_done(id), "the sender still copies");
+    assert!(ends.next(Kind::Cts, Cts::read).is_some_and(|cts| matches!(cts.how, How::Share(..))));
+    assert_eq!(ends.next(Kind::Cts, Cts::read), None, "the sender still copies");
     ends.by_hand.chunk_counter(ends.link, false, 0).expect("a chunk counter").finish_piece();
     ends.pass();
-    let outcome = ends.proto.take(id).expect("it ends");
-    assert_eq!(outcome.result, Err(Failure::RegionLost(Rank(1))));
-    assert!(matches!(outcome.buffer, Buffer::In(_)));
-    assert_eq!(ends.next(Kind::Fin, read_fin), Some((THEIRS, Ending::Lost)));
+    // The sender's word that it has copied its part comes late.
+    ends.send(Kind::Fin.header(2), &fin_words(id, Ending::Done));
+    ends.pass();
+    assert!(!ends.proto.is_done(id), "nothing but pieces ends it");
+    let sent = vec![7; LEN];
+    assert!(matches!(send_in_pieces(&mut ends, id, &sent), Buffer::In(_)));
+    let mut received = vec![0; LEN];
+    ends.region.window(0, LEN).expect("all of it").read(0, &mut received);
+    assert!(received == sent);
     assert_eq!(ends.proto.holding(), Holding::default());
+}
+
+#[test]
+fn a_message_in_memory_that_the_receiver_cannot_reach_is_sent_in_pieces() {
+    let mut ends = Ends::new();
+    ends.by_hand.drop_region(ends.far.id());
+    let mut owned = Owned::new(vec![0_u8; LEN]);
+    let id = ends.announce_for(owned.lend_in());
+    ends.pass();
+    let sent = vec![7; LEN];
+    let Buffer::In(buffer) = send_in_pieces(&mut ends, id, &sent) else { panic!("the buffer comes back") };
+    owned.take_back_in(buffer);
+    assert!(owned.bytes() == sent);
+    assert_eq!(ends.proto.holding(), Holding::default());
+}
+
+/// Rank 0 announces a message.
+fn announced(ends: &mut Ends, buffer: OutBuffer) -> RequestId {
+    let id = ends.proto.submit_send(&mut ends.rail, Envelope::new(Rank(1), FLOW, TAG), buffer);
+    ends.pass();
+    assert_eq!(ends.next(Kind::Rts, Rts::read).map(|rts| rts.request), Some(id));
+    id
+}
+
+/// Rank 0 is told how its message is to travel.
+fn tell(ends: &mut Ends, request: RequestId, how: How) {
+    ends.send(Kind::Cts.header(5), &Cts { request, receiver: THEIRS, how }.to_words());
+    ends.pass();
+}
+
+/// The message of rank 0 comes in pieces.
+fn receive_pieces(ends: &mut Ends, id: RequestId) -> Buffer {
+    let mut bytes = 0;
+    for _ in 0..LEN {
+        bytes += ends.next_piece().unwrap_or_default();
+        if bytes >= LEN {
+            break;
+        }
+        ends.pass();
+    }
+    assert_eq!(bytes, LEN);
+    let outcome = ends.proto.take(id).expect("it ends");
+    assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+    outcome.buffer
+}
+
+#[test]
+fn a_sender_that_cannot_reach_the_receivers_memory_sends_pieces() {
+    let mut ends = Ends::new();
+    let mut owned = Owned::new(vec![3_u8; LEN]);
+    ends.by_hand.drop_region(ends.far.id());
+    let place = ends.far_place();
+    let id = announced(&mut ends, owned.lend_out());
+    tell(&mut ends, id, How::Write(place));
+    let Buffer::Out(buffer) = receive_pieces(&mut ends, id) else { panic!("the buffer comes back") };
+    owned.take_back_out(buffer);
+    assert_eq!(ends.proto.holding(), Holding::default());
+}
+
+#[test]
+fn a_sender_sends_pieces_when_its_receiver_asks_for_them_late() {
+    for reaches in [false, true] {
+        let mut ends = Ends::new();
+        let buffer = ends.region.out_buffer(0, LEN).expect("all of it");
+        if !reaches {
+            ends.by_hand.drop_region(ends.far.id());
+        }
+        let id = announced(&mut ends, buffer);
+        ends.by_hand.chunk_counter(ends.link, true, 2).expect("a chunk counter").start(Generation(9));
+        let how = How::Share(ends.far_place(), 2, Generation(9));
+        tell(&mut ends, id, how);
+        assert!(!ends.proto.is_done(id), "the receiver could copy it alone");
+        tell(&mut ends, id, How::Stream);
+        receive_pieces(&mut ends, id);
+        assert_eq!(ends.proto.holding(), Holding::default());
+    }
 }
 
 #[test]

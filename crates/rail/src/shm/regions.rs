@@ -235,22 +235,16 @@ impl Regions {
             // Its owner sent a file that is no segment.
             Some(Err(_)) | None => Ok(None),
         };
-        match mapped {
-            Ok(far) => {
-                if is_kept_asked {
-                    self.kept.insert(region, far.clone().map_or(Kept::Missing(None), Kept::Mapped));
-                }
-                if is_handle_asked {
-                    self.handles.insert(region, Handle::Answered(Ok(far)));
-                }
-            }
-            Err(error) if is_handle_asked => {
-                if is_kept_asked {
-                    self.kept.insert(region, Kept::Missing(None));
-                }
-                self.handles.insert(region, Handle::Answered(Err(error)));
-            }
-            Err(error) => drop(self.kept.insert(region, Kept::Missing(Some(error)))),
+        if is_kept_asked {
+            let kept = match &mapped {
+                Ok(Some(far)) => Kept::Mapped(far.clone()),
+                Ok(None) => Kept::Missing(None),
+                Err(error) => Kept::Missing(Some(error.clone())),
+            };
+            self.kept.insert(region, kept);
+        }
+        if is_handle_asked {
+            self.handles.insert(region, Handle::Answered(mapped));
         }
     }
 
@@ -397,6 +391,18 @@ mod tests {
         pair.peer.adopt(OWNER, id, fd());
         assert!(matches!(pair.peer.reach(OWNER, at(id), 1), Reach::Here(_)));
         pair.peer.forget(OWNER, None);
+        assert_eq!(pair.peer.known_len(), 0);
+    }
+
+    #[test]
+    fn whoever_asked_for_what_cannot_be_mapped_is_told_why() {
+        let mut pair = Pair::new();
+        let id = pair.owner.create(100).unwrap().id();
+        let error = || SegmentError::Kernel { doing: "map", error: rustix::io::Errno::MFILE };
+        assert!(pair.peer.map(OWNER, id).is_none() && pair.peer.map_kept(OWNER, id).is_none());
+        pair.peer.adopt(OWNER, id, Some(Err(error())));
+        assert_eq!(pair.peer.map_kept(OWNER, id).map(Result::err), Some(Some(error())));
+        assert_eq!(pair.peer.map(OWNER, id).map(Result::err), Some(Some(error())));
         assert_eq!(pair.peer.known_len(), 0);
     }
 }
