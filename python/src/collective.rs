@@ -59,7 +59,7 @@ impl Flow {
         let pending =
             self.context.engine.start_collective(self.flow.of_collectives(), shape, reduction, buffers);
         let pending = pending.map_err(|error| raise(py, error))?;
-        let lent = Lent { buffers: input.into_iter().chain(output).collect(), frame: None };
+        let lent = Lent::new(&self.flow, input.into_iter().chain(output));
         Ok(Request::under_way(&self.context, Kind::Collective, pending, lent))
     }
 

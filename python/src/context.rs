@@ -10,19 +10,24 @@ use canele_engine::{Engine, Pending};
 use crate::buffer::Buffer;
 use crate::object::Frame;
 
-/// What an operation under way reads or writes.
-#[derive(Default)]
+/// What an operation under way is on, reads or writes.
 #[expect(dead_code, reason = "they are kept, not used, until the operation has ended")]
 pub struct Lent {
+    /// Not given back before.
+    flow: canele::Flow,
     /// Memory of Python's objects.
-    pub buffers: Vec<Buffer>,
+    buffers: Vec<Buffer>,
     /// An object that is sent, in parts.
-    pub frame: Option<Box<Frame>>,
+    frame: Option<Box<Frame>>,
 }
 
-impl From<Buffer> for Lent {
-    fn from(buffer: Buffer) -> Self {
-        Self { buffers: vec![buffer], frame: None }
+impl Lent {
+    pub fn new(flow: &canele::Flow, buffers: impl IntoIterator<Item = Buffer>) -> Self {
+        Self { flow: flow.clone(), buffers: buffers.into_iter().collect(), frame: None }
+    }
+
+    pub fn of_frame(flow: &canele::Flow, frame: Box<Frame>) -> Self {
+        Self { flow: flow.clone(), buffers: Vec::new(), frame: Some(frame) }
     }
 }
 

@@ -44,7 +44,11 @@ impl Flow {
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let (envelope, deadline) = (self.envelope(to, tag, mode, false)?, deadline(timeout)?);
-        sending::begin(py, &self.context, envelope, Buffer::of(data)?)?.finish(py, &self.context, deadline)
+        sending::begin(py, &self.context, &self.flow, envelope, Buffer::of(data)?)?.finish(
+            py,
+            &self.context,
+            deadline,
+        )
     }
 
     fn isend_in_mode(
@@ -54,7 +58,7 @@ impl Flow {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let envelope = self.envelope(to, tag, mode, true)?;
-        let begun = sending::begin(py, &self.context, envelope, Buffer::of(data)?)?;
+        let begun = sending::begin(py, &self.context, &self.flow, envelope, Buffer::of(data)?)?;
         Ok(begun.into_request(&self.context))
     }
 }
@@ -121,7 +125,7 @@ impl Flow {
         timeout: Option<f64>,
     ) -> PyResult<Status> {
         let (want, buffer) = (want(source, tag)?, Buffer::to_fill(data)?);
-        wait::recv(py, &self.context, self.flow.id(), want, buffer, deadline(timeout)?).map(Status::from)
+        wait::recv(py, &self.context, &self.flow, want, buffer, deadline(timeout)?).map(Status::from)
     }
 
     /// Receives the next message of `source` with `tag` as a new bytearray of its length.
@@ -133,9 +137,8 @@ impl Flow {
         tag: i64,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let matched =
-            wait::mprobe(py, &self.context, self.flow.id(), want(source, tag)?, deadline(timeout)?)?;
-        object::recv_matched(py, &self.context, matched)
+        let matched = wait::mprobe(py, &self.context, &self.flow, want(source, tag)?, deadline(timeout)?)?;
+        object::recv_matched(py, &self.context, &self.flow, matched)
     }
 
     /// Starts to send `data`, which must not be changed until the request has ended.
@@ -155,7 +158,7 @@ impl Flow {
         let pending = self.context.engine.irecv(self.flow.id(), want, buffer.raw_mut().lend_mut(0, len));
         let pending = pending.map_err(|refused| raise(py, refused.0))?;
         let kind = if want.source.is_none() { Kind::ReceiveFromAny } else { Kind::Receive };
-        Ok(Request::under_way(&self.context, kind, pending, Lent::from(buffer)))
+        Ok(Request::under_way(&self.context, kind, pending, Lent::new(&self.flow, [buffer])))
     }
 
     /// Waits for a message of `source` with `tag` and returns its Status; the message stays.
@@ -178,9 +181,8 @@ impl Flow {
     /// Waits for a message and takes it, so that no other thread's receive can get it.
     #[pyo3(signature = (source=ANY, tag=ANY, timeout=None))]
     fn mprobe(&self, py: Python<'_>, source: i64, tag: i64, timeout: Option<f64>) -> PyResult<Matched> {
-        let matched =
-            wait::mprobe(py, &self.context, self.flow.id(), want(source, tag)?, deadline(timeout)?)?;
-        Ok(Matched::new(self.context.clone(), matched))
+        let matched = wait::mprobe(py, &self.context, &self.flow, want(source, tag)?, deadline(timeout)?)?;
+        Ok(Matched::new(self.context.clone(), self.flow.clone(), matched))
     }
 
     /// Takes a message that a receive would get now, or returns None.
@@ -188,7 +190,7 @@ impl Flow {
     fn improbe(&self, py: Python<'_>, source: i64, tag: i64) -> PyResult<Option<Matched>> {
         let found = self.context.engine.improbe(self.flow.id(), want(source, tag)?);
         let found = found.map_err(|error| raise(py, error))?;
-        Ok(found.map(|matched| Matched::new(self.context.clone(), matched)))
+        Ok(found.map(|matched| Matched::new(self.context.clone(), self.flow.clone(), matched)))
     }
 
     /// Sends any picklable object. Its arrays are sent where they lie (pickle protocol 5, out of band).
@@ -204,13 +206,13 @@ impl Flow {
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let (envelope, deadline) = (self.envelope(to, tag, Mode::Standard, false)?, deadline(timeout)?);
-        object::begin(py, &self.context, envelope, obj)?.finish(py, &self.context, deadline)
+        object::begin(py, &self.context, &self.flow, envelope, obj)?.finish(py, &self.context, deadline)
     }
 
     /// Starts to send any picklable object. Its arrays must not be changed until the request has ended.
     fn isend_object(&self, py: Python<'_>, to: i64, tag: i64, obj: &Bound<'_, PyAny>) -> PyResult<Request> {
         let envelope = self.envelope(to, tag, Mode::Standard, false)?;
-        Ok(object::begin(py, &self.context, envelope, obj)?.into_request(&self.context))
+        Ok(object::begin(py, &self.context, &self.flow, envelope, obj)?.into_request(&self.context))
     }
 
     /// Receives the next object of `source` with `tag`. Its arrays are writable, and lie in one piece of memory that was allocated once.
@@ -225,7 +227,7 @@ impl Flow {
         tag: i64,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        object::recv(py, &self.context, self.flow.id(), want(source, tag)?, deadline(timeout)?)
+        object::recv(py, &self.context, &self.flow, want(source, tag)?, deadline(timeout)?)
     }
 
     /// How urgent this rank's messages on this flow are from now on, from 0 to 7, where messages wait and the strategy heeds it.

@@ -9,7 +9,7 @@
 
 use std::time::Instant;
 
-use canele_engine::{Envelope, FlowId, Matched, Want};
+use canele_engine::{Envelope, Matched, Want};
 use canele_mem::buffer::{OutBuffer, Raw};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -97,24 +97,25 @@ impl Frame {
     }
 }
 
-/// Begins to send an object.
+/// Begins to send an object on a flow, which is that of the envelope.
 pub fn begin(
     py: Python<'_>,
     context: &Context,
+    flow: &canele::Flow,
     envelope: Envelope,
     object: &Bound<'_, PyAny>,
 ) -> PyResult<Begun> {
     let frame = Box::new(Frame::of(object)?);
     let engine = &*context.engine;
     if frame.len() <= SMALL
-        && let Some(begun) = sending::post(py, engine, envelope, &frame.to_bytes())?
+        && let Some(begun) = sending::post(py, engine, flow, envelope, &frame.to_bytes())?
     {
         return Ok(begun);
     }
     let (buffer, frame) = frame.lend();
-    let Envelope { to, flow, tag, mode, .. } = envelope;
-    let pending = engine.isend(to, flow, tag, mode, buffer).map_err(|refused| raise(py, refused.0))?;
-    Ok(Begun::UnderWay(pending, Lent { frame: Some(frame), ..Lent::default() }))
+    let Envelope { to, tag, mode, .. } = envelope;
+    let pending = engine.isend(to, flow.id(), tag, mode, buffer).map_err(|refused| raise(py, refused.0))?;
+    Ok(Begun::UnderWay(pending, Lent::of_frame(flow, frame)))
 }
 
 /// Room for a short message of any length.
@@ -133,18 +134,18 @@ impl canele_engine::Room for Short {
 pub fn recv<'py>(
     py: Python<'py>,
     context: &Context,
-    flow: FlowId,
+    flow: &canele::Flow,
     want: Want,
     deadline: Option<Instant>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut short = Short(Vec::new());
-    let seen = context.engine.try_recv(flow, want, &mut short).map_err(|error| raise(py, error))?;
+    let seen = context.engine.try_recv(flow.id(), want, &mut short).map_err(|error| raise(py, error))?;
     if let Some(status) = seen {
         return load(PyByteArray::new(py, &short.0).as_any(), status);
     }
     let matched = wait::mprobe(py, context, flow, want, deadline)?;
     let status = matched.status;
-    let frame = recv_matched(py, context, matched)?;
+    let frame = recv_matched(py, context, flow, matched)?;
     load(&frame, status)
 }
 
@@ -152,10 +153,11 @@ pub fn recv<'py>(
 pub fn recv_matched<'py>(
     py: Python<'py>,
     context: &Context,
+    flow: &canele::Flow,
     matched: Matched,
 ) -> PyResult<Bound<'py, PyAny>> {
     let bytes = new_bytearray(py, matched.status.bytes)?;
-    wait::recv_matched(py, context, matched, Buffer::to_fill(&bytes)?)?;
+    wait::recv_matched(py, context, flow, matched, Buffer::to_fill(&bytes)?)?;
     Ok(bytes)
 }
 

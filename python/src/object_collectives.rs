@@ -1,7 +1,7 @@
 //! Collectives of objects, by messages on a flow of their own.
 
 use canele_collective::Operation;
-use canele_engine::{Envelope, FlowId, Tag, Want};
+use canele_engine::{Envelope, Tag, Want};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -17,16 +17,16 @@ const TAG: Tag = Tag(0);
 
 impl Flow {
     /// The flow of such messages, which all ranks create at their first such call.
-    fn of_objects(&self, py: Python<'_>) -> PyResult<FlowId> {
+    fn of_objects(&self, py: Python<'_>) -> PyResult<&canele::Flow> {
         if let Some(flow) = self.objects.get() {
-            return Ok(flow.id());
+            return Ok(flow);
         }
         let flow = py.detach(|| self.flow.duplicate()).map_err(|error| raise(py, error))?;
         // All calls of collectives on a flow have an order: no other thread has created it meanwhile.
-        Ok(self.objects.get_or_init(|| flow).id())
+        Ok(self.objects.get_or_init(|| flow))
     }
 
-    fn object_of<'py>(&self, py: Python<'py>, flow: FlowId, from: u32) -> PyResult<Bound<'py, PyAny>> {
+    fn object_of<'py>(&self, py: Python<'py>, flow: &canele::Flow, from: u32) -> PyResult<Bound<'py, PyAny>> {
         let want = Want { source: Some(canele::Rank(from)), tag: Some(TAG) };
         object::recv(py, &self.context, flow, want, None)
     }
@@ -34,12 +34,12 @@ impl Flow {
     fn start_object(
         &self,
         py: Python<'_>,
-        flow: FlowId,
+        flow: &canele::Flow,
         to: u32,
         obj: &Bound<'_, PyAny>,
     ) -> PyResult<Request> {
-        let envelope = Envelope::new(canele::Rank(to), flow, TAG);
-        Ok(object::begin(py, &self.context, envelope, obj)?.into_request(&self.context))
+        let envelope = Envelope::new(canele::Rank(to), flow.id(), TAG);
+        Ok(object::begin(py, &self.context, flow, envelope, obj)?.into_request(&self.context))
     }
 
     /// One object for each rank, as a list of Python that a rank gave.

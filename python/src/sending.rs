@@ -42,25 +42,37 @@ impl Begun {
 }
 
 /// Sends bytes that need not stay, if the message can leave at once or with the next packet.
-pub fn post(py: Python<'_>, engine: &Engine, envelope: Envelope, bytes: &[u8]) -> PyResult<Option<Begun>> {
+pub fn post(
+    py: Python<'_>,
+    engine: &Engine,
+    flow: &canele::Flow,
+    envelope: Envelope,
+    bytes: &[u8],
+) -> PyResult<Option<Begun>> {
     let Envelope { to, tag, .. } = envelope;
     Ok(match engine.post(envelope, bytes).map_err(|error| raise(py, *error))? {
         Started::Done => Some(Begun::Ended(Status { source: to, tag, bytes: bytes.len() })),
-        Started::Posted(pending) => Some(Begun::UnderWay(pending, Lent::default())),
+        Started::Posted(pending) => Some(Begun::UnderWay(pending, Lent::new(flow, []))),
         Started::Busy => None,
     })
 }
 
-/// Begins to send memory.
-pub fn begin(py: Python<'_>, context: &Context, envelope: Envelope, buffer: Buffer) -> PyResult<Begun> {
-    let Envelope { to, flow, tag, mode, .. } = envelope;
+/// Begins to send memory on a flow, which is that of the envelope.
+pub fn begin(
+    py: Python<'_>,
+    context: &Context,
+    flow: &canele::Flow,
+    envelope: Envelope,
+    buffer: Buffer,
+) -> PyResult<Begun> {
+    let Envelope { to, tag, mode, .. } = envelope;
     let engine = &*context.engine;
     if mode == Mode::Standard
-        && let Some(begun) = post(py, engine, envelope, buffer.bytes())?
+        && let Some(begun) = post(py, engine, flow, envelope, buffer.bytes())?
     {
         return Ok(begun);
     }
-    let pending = engine.isend(to, flow, tag, mode, buffer.raw().lend(0, buffer.len()));
+    let pending = engine.isend(to, flow.id(), tag, mode, buffer.raw().lend(0, buffer.len()));
     let pending = pending.map_err(|refused| raise(py, refused.0))?;
-    Ok(Begun::UnderWay(pending, Lent::from(buffer)))
+    Ok(Begun::UnderWay(pending, Lent::new(flow, [buffer])))
 }

@@ -73,17 +73,18 @@ impl From<canele::Notice> for Notice {
     }
 }
 
-/// A message taken by a matched probe: only who holds this can receive it, once.
+/// A message taken by a matched probe: only who holds this can receive it, once. One that is not received is lost with this object.
 #[pyclass(frozen, module = "canele")]
 pub struct Matched {
     context: Arc<Context>,
+    flow: canele::Flow,
     status: Status,
     matched: Mutex<Option<canele_engine::Matched>>,
 }
 
 impl Matched {
-    pub fn new(context: Arc<Context>, matched: canele_engine::Matched) -> Self {
-        Self { context, status: matched.status.into(), matched: Mutex::new(Some(matched)) }
+    pub fn new(context: Arc<Context>, flow: canele::Flow, matched: canele_engine::Matched) -> Self {
+        Self { context, flow, status: matched.status.into(), matched: Mutex::new(Some(matched)) }
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<canele_engine::Matched> {
@@ -112,13 +113,13 @@ impl Matched {
     fn recv(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Status> {
         let buffer = Buffer::to_fill(data)?;
         let matched = self.take(py)?;
-        wait::recv_matched(py, &self.context, matched, buffer).map(Status::from)
+        wait::recv_matched(py, &self.context, &self.flow, matched, buffer).map(Status::from)
     }
 
     /// Receives it as a new bytearray of its length.
     fn recv_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let matched = self.take(py)?;
-        object::recv_matched(py, &self.context, matched)
+        object::recv_matched(py, &self.context, &self.flow, matched)
     }
 
     /// Receives the object that it holds.
@@ -127,8 +128,17 @@ impl Matched {
     fn recv_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let matched = self.take(py)?;
         let status = matched.status;
-        let frame = object::recv_matched(py, &self.context, matched)?;
+        let frame = object::recv_matched(py, &self.context, &self.flow, matched)?;
         object::load(&frame, status)
+    }
+}
+
+impl Drop for Matched {
+    fn drop(&mut self) {
+        if let Some(matched) = self.matched.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            // A forked child has no messages.
+            let _ = self.context.engine.discard_matched(matched);
+        }
     }
 }
 

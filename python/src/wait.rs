@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use canele::{Error, Failure, Status};
-use canele_engine::{Completion, FlowId, Matched, Pending, Want};
+use canele_engine::{Completion, Matched, Pending, Want};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -110,20 +110,20 @@ pub fn finish(
 pub fn recv(
     py: Python<'_>,
     context: &Context,
-    flow: FlowId,
+    flow: &canele::Flow,
     want: Want,
     mut buffer: Buffer,
     deadline: Option<Instant>,
 ) -> PyResult<Status> {
     let engine = &*context.engine;
-    let seen = engine.try_recv(flow, want, buffer.bytes_mut()).map_err(|error| raise(py, error))?;
+    let seen = engine.try_recv(flow.id(), want, buffer.bytes_mut()).map_err(|error| raise(py, error))?;
     if let Some(status) = seen {
         return Ok(status);
     }
     let len = buffer.len();
-    let pending = engine.irecv(flow, want, buffer.raw_mut().lend_mut(0, len));
+    let pending = engine.irecv(flow.id(), want, buffer.raw_mut().lend_mut(0, len));
     let pending = pending.map_err(|refused| raise(py, refused.0))?;
-    let lent = Lent::from(buffer);
+    let lent = Lent::new(flow, [buffer]);
     finish(py, context, pending, lent, want.source.is_none(), deadline)
 }
 
@@ -131,15 +131,15 @@ pub fn recv(
 pub fn mprobe(
     py: Python<'_>,
     context: &Context,
-    flow: FlowId,
+    flow: &canele::Flow,
     want: Want,
     deadline: Option<Instant>,
 ) -> PyResult<Matched> {
     let (engine, from_any) = (&*context.engine, want.source.is_none());
-    if let Some(matched) = engine.improbe(flow, want).map_err(|error| raise(py, error))? {
+    if let Some(matched) = engine.improbe(flow.id(), want).map_err(|error| raise(py, error))? {
         return Ok(matched);
     }
-    let attempt = |end| engine.mprobe(flow, want, Some(end));
+    let attempt = |end| engine.mprobe(flow.id(), want, Some(end));
     in_portions(py, deadline, attempt, |py| fail_if_in_vain(py, context, from_any))
 }
 
@@ -147,13 +147,14 @@ pub fn mprobe(
 pub fn recv_matched(
     py: Python<'_>,
     context: &Context,
+    flow: &canele::Flow,
     matched: Matched,
     mut buffer: Buffer,
 ) -> PyResult<Status> {
     let len = buffer.len();
     let pending = context.engine.irecv_matched(matched, buffer.raw_mut().lend_mut(0, len));
     let pending = pending.map_err(|refused| raise(py, refused.0))?;
-    let lent = Lent::from(buffer);
+    let lent = Lent::new(flow, [buffer]);
     if let Some(ended) = context.engine.test(pending).map_err(|error| raise(py, error))? {
         return ended.result.map_err(|error| raise(py, error));
     }

@@ -175,7 +175,8 @@ impl Flow {
         self.collective(Operation::Alltoall, part, None, items, result)
     }
 
-    /// A new flow of the same ranks, whose messages match no receive on any other. All ranks call it.
+    /// A new flow of the same ranks, whose messages match no receive on any other. All ranks call it. Once all of them have dropped
+    /// it, another one may have its number.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -184,10 +185,10 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::barrier`]; [`Error::Lengths`] after some 32,000 flows, which are not given back.
+    /// As [`Flow::barrier`]; [`Error::Lengths`] while some 32,000 flows are in use.
     pub fn duplicate(&self) -> Result<Flow, Error> {
         let id = self.engine.create_flow(self.of_collectives())?;
-        Ok(Flow::new(self.engine.clone(), id))
+        Ok(Flow::agreed(self.engine.clone(), id))
     }
 
     /// The flow of this flow's collectives, for interfaces of other languages.

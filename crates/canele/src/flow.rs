@@ -12,11 +12,28 @@ use crate::{Error, Plain, Rank, Status, Tag};
 
 /// An ordered stream of messages among all ranks of the job; messages of one flow never match receives of another.
 ///
-/// Between two ranks messages of a flow are matched in the order in which they were sent.
+/// Between two ranks messages of a flow are matched in the order in which they were sent. A flow of [`Flow::duplicate`] is given back
+/// when this rank has dropped it with all its clones and operations: messages that were not received there are lost.
 #[derive(Clone)]
 pub struct Flow {
     pub(crate) engine: Arc<Engine>,
     pub(crate) id: FlowId,
+    /// Of a duplicate: gives the flow's numbers back with the last holder.
+    #[expect(dead_code, reason = "it is kept, not used, until the flow is dropped")]
+    numbers: Option<Arc<FlowNumbers>>,
+}
+
+/// The numbers of a flow that was made by agreement: of its messages and of its collectives.
+struct FlowNumbers {
+    engine: Arc<Engine>,
+    id: FlowId,
+}
+
+impl Drop for FlowNumbers {
+    fn drop(&mut self) {
+        // After the end of the job nothing is left to be given back.
+        let _ = self.engine.free_flow(self.id);
+    }
 }
 
 /// From whom a receive takes messages.
@@ -94,8 +111,15 @@ impl Flow {
         self.id
     }
 
+    /// A flow that exists from the start.
     pub(crate) fn new(engine: Arc<Engine>, id: FlowId) -> Self {
-        Self { engine, id }
+        Self { engine, id, numbers: None }
+    }
+
+    /// A flow that the ranks have agreed on.
+    pub(crate) fn agreed(engine: Arc<Engine>, id: FlowId) -> Self {
+        let numbers = Some(Arc::new(FlowNumbers { engine: engine.clone(), id }));
+        Self { engine, id, numbers }
     }
 
     /// This process's number.
@@ -260,7 +284,7 @@ impl Flow {
     /// As [`Flow::probe`].
     pub fn mprobe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Matched, Error> {
         let matched = self.engine.mprobe(self.id, want(from.into(), tag.into()), None)?;
-        Ok(Matched { engine: self.engine.clone(), matched })
+        Ok(Matched::new(self, matched))
     }
 
     /// Takes a matching message if there is one now.
@@ -273,39 +297,51 @@ impl Flow {
         tag: impl Into<TagMatch>,
     ) -> Result<Option<Matched>, Error> {
         let matched = self.engine.improbe(self.id, want(from.into(), tag.into()))?;
-        Ok(matched.map(|matched| Matched { engine: self.engine.clone(), matched }))
+        Ok(matched.map(|matched| Matched::new(self, matched)))
     }
 }
 
-/// A message taken by [`Flow::mprobe`], to be received by whoever holds this.
+/// A message taken by [`Flow::mprobe`], which no other receive can get. Dropping it drops the message: its sender goes on as if it was
+/// received.
 pub struct Matched {
-    engine: Arc<Engine>,
-    matched: canele_engine::Matched,
+    flow: Flow,
+    status: Status,
+    /// Taken when it is received.
+    matched: Option<canele_engine::Matched>,
 }
 
 impl Matched {
+    fn new(flow: &Flow, matched: canele_engine::Matched) -> Self {
+        Self { flow: flow.clone(), status: matched.status, matched: Some(matched) }
+    }
+
+    fn recv_bytes(&mut self, bytes: &mut [u8]) -> Result<Status, Error> {
+        let matched = self.matched.take().expect("a message is received once");
+        self.flow.engine.recv_matched(matched, bytes)
+    }
+
     /// Who sent it, its tag and its length.
     pub fn status(&self) -> Status {
-        self.matched.status
+        self.status
     }
 
     /// Receives it.
     ///
     /// # Errors
     /// It is longer than `items`; the sender died.
-    pub fn recv<T: Plain>(self, items: &mut [T]) -> Result<Status, Error> {
-        self.engine.recv_matched(self.matched, bytemuck::cast_slice_mut(items))
+    pub fn recv<T: Plain>(mut self, items: &mut [T]) -> Result<Status, Error> {
+        self.recv_bytes(bytemuck::cast_slice_mut(items))
     }
 
     /// Receives it into a vector of the right length.
     ///
     /// # Errors
     /// The sender died; the length is no multiple of the item's ([`Error::Lengths`]; the message is lost).
-    pub fn recv_vec<T: Plain>(self) -> Result<(Status, Vec<T>), Error> {
-        let bytes = self.matched.status.bytes;
+    pub fn recv_vec<T: Plain>(mut self) -> Result<(Status, Vec<T>), Error> {
+        let bytes = self.status.bytes;
         let size = size_of::<T>().max(1);
         if !bytes.is_multiple_of(size) {
-            self.engine.recv_matched(self.matched, &mut vec![0u8; bytes])?;
+            self.recv_bytes(&mut vec![0u8; bytes])?;
             return Err(Error::Lengths {
                 what: "bytes of a message of whole items",
                 given: bytes,
@@ -313,7 +349,16 @@ impl Matched {
             });
         }
         let mut items = vec![T::zeroed(); bytes / size];
-        let status = self.engine.recv_matched(self.matched, bytemuck::cast_slice_mut(&mut items))?;
+        let status = self.recv_bytes(bytemuck::cast_slice_mut(&mut items))?;
         Ok((status, items))
+    }
+}
+
+impl Drop for Matched {
+    fn drop(&mut self) {
+        if let Some(matched) = self.matched.take() {
+            // A forked child has no messages.
+            let _ = self.flow.engine.discard_matched(matched);
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! A non-blocking operation, whoever lends its memory.
 
-use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-use canele_engine::{Buffer, Completion, Engine, Envelope, Mode, Pending, Started};
+use canele_engine::{Buffer, Completion, Envelope, Mode, Pending, Started};
 use canele_mem::buffer::Owned;
 
 use crate::{Error, Flow, Plain, Rank, Status, Tag};
@@ -36,7 +35,8 @@ pub(crate) enum Progress {
 ///
 /// Dropping it while it is under way withdraws it if no other rank knows of it and else waits for its end.
 pub(crate) struct Operation<L: Lender> {
-    engine: Arc<Engine>,
+    /// Not given back before the operation has ended.
+    flow: Flow,
     pub lender: L,
     state: Progress,
 }
@@ -68,7 +68,7 @@ impl Flow {
 
 impl<L: Lender> Operation<L> {
     pub fn new(flow: &Flow, lender: L, state: Progress) -> Self {
-        Self { engine: flow.engine.clone(), lender, state }
+        Self { flow: flow.clone(), lender, state }
     }
 
     fn end(&mut self, ended: Completion) {
@@ -79,7 +79,7 @@ impl<L: Lender> Operation<L> {
     /// Whether it has ended; makes progress if not.
     pub fn test(&mut self) -> Result<bool, Error> {
         if let Progress::UnderWay(pending) = self.state {
-            match self.engine.test(pending)? {
+            match self.flow.engine.test(pending)? {
                 Some(ended) => self.end(ended),
                 None => return Ok(false),
             }
@@ -90,8 +90,8 @@ impl<L: Lender> Operation<L> {
     /// Whether it has ended; else `waker` is woken once it may have. A thread makes progress meanwhile.
     pub fn test_or_notify(&mut self, waker: &Waker) -> Result<bool, Error> {
         if let Progress::UnderWay(pending) = self.state {
-            self.engine.start_serving();
-            match self.engine.test_or_notify(pending, waker)? {
+            self.flow.engine.start_serving();
+            match self.flow.engine.test_or_notify(pending, waker)? {
                 Some(ended) => self.end(ended),
                 None => return Ok(false),
             }
@@ -102,7 +102,7 @@ impl<L: Lender> Operation<L> {
     /// Withdraws it, if it is not too late; says whether it was.
     pub fn cancel(&mut self) -> Result<bool, Error> {
         match self.state {
-            Progress::UnderWay(pending) => self.engine.cancel(pending),
+            Progress::UnderWay(pending) => self.flow.engine.cancel(pending),
             _ => Ok(false),
         }
     }
@@ -110,7 +110,7 @@ impl<L: Lender> Operation<L> {
     /// Waits for its end.
     pub fn block(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if let Progress::UnderWay(pending) = self.state {
-            let ended = self.engine.wait(pending, deadline)?;
+            let ended = self.flow.engine.wait(pending, deadline)?;
             self.end(ended);
         }
         Ok(())
@@ -148,7 +148,7 @@ impl<L: Lender> Operation<L> {
         let Some(first) = numbers.first() else {
             return Err(Error::Lengths { what: "requests under way", given: 0, needed: 1 });
         };
-        let (which, ended) = operations[*first].engine.wait_any(&pending, deadline)?;
+        let (which, ended) = operations[*first].flow.engine.wait_any(&pending, deadline)?;
         operations[numbers[which]].end(ended);
         Ok(numbers[which])
     }
@@ -160,7 +160,7 @@ impl<L: Lender> Drop for Operation<L> {
             && !pending.is_free()
         {
             // Where even that fails (a forked child) the lender keeps the memory, which is never freed under a transfer.
-            let _ = self.engine.cancel_here(pending);
+            let _ = self.flow.engine.cancel_here(pending);
             let _ = self.block(None);
         }
     }

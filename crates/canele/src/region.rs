@@ -167,7 +167,7 @@ impl Region {
     /// Copies items out, from `offset` bytes on.
     ///
     /// # Errors
-    /// The range lies outside.
+    /// The range lies outside; the job is over.
     pub fn read<T: Plain>(&self, offset: usize, items: &mut [T]) -> Result<(), Error> {
         self.remote().get(offset, items)
     }
@@ -175,8 +175,9 @@ impl Region {
     /// Copies items in, from `offset` bytes on.
     ///
     /// # Errors
-    /// The range lies outside.
+    /// The range lies outside; the job is over.
     pub fn write<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
+        self.engine.check_unfinished()?;
         let (bytes, region): (&[u8], _) = (bytemuck::cast_slice(items), self.len());
         let window = self.region.window(offset, bytes.len());
         window.ok_or(Error::Range { offset, len: bytes.len(), region })?.write(0, bytes);

@@ -74,7 +74,7 @@ pub extern "C" fn canele_flow_size(flow: Option<&canele_flow>) -> u32 {
 /// Makes a new flow of the same ranks and stores a handle of it in `copy`: its messages match no receive on any other, as a library
 /// needs it. A collective: all ranks call it.
 ///
-/// Errors: as canele_flow_barrier; CANELE_ERROR_LENGTHS after some 32,000 flows, which are not given back.
+/// Errors: as canele_flow_barrier; CANELE_ERROR_LENGTHS while some 32,000 flows are in use.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_duplicate(
     flow: Option<&canele_flow>,
@@ -83,7 +83,8 @@ pub extern "C" fn canele_flow_duplicate(
     call(|| put(copy, || Ok(OpenFlow::new(get(flow)?.flow.duplicate()?, false))))
 }
 
-/// Closes this rank's handle of a flow, which becomes NULL. The flow of canele_job_world cannot be closed.
+/// Closes this rank's handle of a flow, which becomes NULL. The flow is given back once its requests have ended, too: messages that were not
+/// received there are lost. The flow of canele_job_world cannot be closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_close(flow: Option<&mut *mut canele_flow>) -> canele_error {
     call(|| {

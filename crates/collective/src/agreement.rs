@@ -146,6 +146,12 @@ impl Agreement {
         free.get(n).map(|n| begin + n)
     }
 
+    /// The flows that this rank has taken and that are not agreed on yet.
+    pub fn taken_flows(&self) -> impl Iterator<Item = FlowId> {
+        let pair = self.taken.and_then(|(pair, taken)| taken.then_some(pair));
+        pair.into_iter().flat_map(|pair| [FlowId(2 * pair), FlowId(2 * pair + 1)])
+    }
+
     /// Gives back what was taken.
     pub fn give_up(&mut self, pairs: &mut Pairs) {
         if let Some((pair, true)) = self.taken.take() {

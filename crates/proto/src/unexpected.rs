@@ -268,6 +268,13 @@ impl Proto {
         }
     }
 
+    /// Does the same if a message of the flow was not received.
+    pub fn drop_unexpected(&mut self, flow: FlowId) {
+        if self.has_unexpected(flow) {
+            self.drop_flow(flow);
+        }
+    }
+
     /// Gives a waiting message to the receive `id`.
     pub(crate) fn deliver_unexpected(&mut self, id: RequestId, key: RequestId, mut buffer: InBuffer) {
         if matches!(self.unexpected.get(key.into()), Some(Unexpected { body: Body::Pulled(_), .. })) {

@@ -66,6 +66,8 @@ uses = {
     "object": lambda: duplicate.send_object(job.rank, 1, {}),
     "duplicate": world.duplicate,
     "region": lambda: job.region(64),
+    "region read": lambda: region.read(0, bytearray(1)),
+    "region write": lambda: region.write(0, b"x"),
     "publish": lambda: region.publish("late"),
     "put": lambda: remote.put(0, b"x"),
     "get": lambda: remote.get(0, bytearray(1)),

@@ -265,6 +265,17 @@ impl Engine {
     #[inline(always)]
     pub(super) fn give_back(&self, core: &mut Locked<'_>, flow: FlowId, state: Box<State>) {
         core.collectives.put(flow, state);
+        self.wake_those_that_wait_for_turn(core);
+    }
+
+    /// Ends the use of a flow whose state was taken: the next call begins with a new one.
+    pub(super) fn forget(&self, core: &mut Locked<'_>, flow: FlowId) {
+        core.collectives.forget(flow);
+        self.wake_those_that_wait_for_turn(core);
+    }
+
+    #[inline(always)]
+    fn wake_those_that_wait_for_turn(&self, core: &mut Locked<'_>) {
         if core.collectives.waiting > 0 {
             self.wake_progress_owner(core);
             core.progress.waiters.wake_all();

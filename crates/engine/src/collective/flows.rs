@@ -92,8 +92,8 @@ impl Engine {
     /// # Errors
     /// `Forked`; the job is over.
     pub fn drop_team(&self, flow: FlowId) -> Result<(), Error> {
-        let (mut core, _) = self.begin(flow)?;
-        self.give_back(&mut core, flow, Box::new(State::new(flow, None, Tag(0))));
+        let (mut core, _state) = self.begin(flow)?;
+        self.forget(&mut core, flow);
         core.progress.proto.drop_flow(flow);
         Ok(())
     }
@@ -109,9 +109,7 @@ impl Engine {
         }
         let mut core = self.lock()?;
         for flow in [flow, FlowId(flow.0 | 1)] {
-            if core.progress.proto.has_unexpected(flow) {
-                core.progress.proto.drop_flow(flow);
-            }
+            core.progress.proto.drop_unexpected(flow);
         }
         Ok(())
     }

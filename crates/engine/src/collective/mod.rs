@@ -108,4 +108,9 @@ impl Collectives {
     fn put(&mut self, flow: FlowId, state: Box<State>) {
         self.flows[flow.0 as usize] = Slot::Idle(state);
     }
+
+    /// Forgets a flow whose state was taken.
+    fn forget(&mut self, flow: FlowId) {
+        self.flows[flow.0 as usize] = Slot::Unused;
+    }
 }

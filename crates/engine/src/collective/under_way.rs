@@ -121,7 +121,13 @@ impl Running {
             }
             let Some(agreement) = &mut self.agreement else { break Ok(None) };
             match agreement.next(pairs, self.request.output()) {
-                Ok(Next::Request(request)) => self.request = *request,
+                Ok(Next::Request(request)) => {
+                    self.request = *request;
+                    // As `Engine::drop_stale`: no member sends on the new flow before all have taken it.
+                    for flow in agreement.taken_flows() {
+                        progress.proto.drop_unexpected(flow);
+                    }
+                }
                 Ok(Next::Agreed(flow)) => break Ok(Some(flow)),
                 Err(error) => break Err(Error::from(error)),
             }

@@ -214,6 +214,15 @@ impl Engine {
         })
     }
 
+    /// Drops a message that a matched probe took: its sender goes on as if it was received.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn discard_matched(&self, matched: canele_proto::Matched) -> Result<(), Error> {
+        self.lock_to_submit()?.progress.proto.discard(matched);
+        Ok(())
+    }
+
     /// The general path of a blocking receive. The buffer comes back whatever happens.
     #[cold]
     #[inline(never)]

@@ -155,9 +155,7 @@ impl Core {
     pub fn drop_messages_of_kept_flows(&mut self) {
         let Self { survivors, progress, .. } = self;
         for flow in survivors.kept.iter().flat_map(|flow| [*flow, FlowId(flow.0 + 1)]) {
-            if progress.proto.has_unexpected(flow) {
-                progress.proto.drop_flow(flow);
-            }
+            progress.proto.drop_unexpected(flow);
         }
     }
 

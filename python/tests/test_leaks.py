@@ -1,0 +1,137 @@
+"""Objects that are made and closed, or forgotten, leave no descriptor, mapping or memory behind. LEAK_ROUNDS says how many rounds each kind makes."""
+
+import array
+import asyncio
+import gc
+import os
+import time
+
+from support import RankTest, job, world
+
+ROUNDS = int(os.environ.get("LEAK_ROUNDS", "100"))
+FIRST_ROUNDS = 100
+BIG = bytes(100_000)
+# Kilobytes by which memory may differ: what allocators keep for themselves.
+SLACK = 1024
+# Looks, a hundredth of a second apart, until what was given back is gone: the launcher tells of it when it comes by.
+LOOKS = 3000
+
+
+def held():
+    gc.collect()
+    with open("/proc/self/maps", encoding="utf-8") as maps, open("/proc/self/statm", encoding="utf-8") as statm:
+        pages = statm.read().split()
+        return len(os.listdir("/proc/self/fd")), sum(1 for _ in maps), (int(pages[1]) - int(pages[2])) * 4
+
+
+class Leaks(RankTest):
+    def regions(self, n):
+        region = job.region(100_000)
+        region.publish(f"leak {n} of {self.rank}")
+        remote = job.find_region(f"leak {n} of {self.next}")
+        remote.put(0, BIG)
+        remote.fence()
+        world.barrier()
+        self.assertEqual(memoryview(region)[:10], BIG[:10])
+        del remote
+        region.close()
+        world.barrier()
+
+    def forgotten_regions(self, n):
+        region = job.region(100_000)
+        request = world.isend(self.next, 5, memoryview(region))
+        self.assertEqual(world.recv(self.previous, 5, job.region(100_000)).bytes, 100_000)
+        request.wait()
+
+    def mailboxes(self, n):
+        mailbox = job.create_mailbox(f"leak {n} of {self.rank}", 4)
+        postbox = job.find_mailbox(f"leak {n} of {self.next}")
+        postbox.post(BIG)
+        self.assertEqual(len(mailbox.retrieve().data), len(BIG))
+        world.barrier()
+
+    def channels(self, n):
+        to, back = job.channel(self.next, n), job.channel(self.previous, n)
+        to.send(b"x")
+        back.recv(bytearray(1))
+
+    def notices(self, n):
+        region = job.region(4096)
+        region.publish(f"notice {n} of {self.rank}")
+        job.find_region(f"notice {n} of {self.next}").put_notify(0, b"x", n)
+        self.assertEqual(job.wait_notice().id, n)
+        world.barrier()
+
+    def objects(self, n):
+        request = world.isend_object(self.next, 1, [BIG, array.array("d", [n] * 20_000)])
+        self.assertEqual(world.recv_object(self.previous, 1)[1][0], n)
+        request.wait()
+
+    def requests(self, n):
+        request = world.isend(self.next, 2, BIG)
+        world.recv_bytes(self.previous, 2)
+        request.wait()
+        # Nobody waits for these.
+        world.irecv(self.previous, 3, bytearray(100_000))
+        world.isend(self.next, 4, BIG)
+        world.recv_bytes(self.previous, 4)
+
+    def awaited(self, n):
+        async def both():
+            receive = world.irecv(self.previous, 6, bytearray(100_000))
+            await asyncio.gather(receive, world.isend(self.next, 6, BIG))
+
+        asyncio.run(both())
+
+    def taken_messages(self, n):
+        request = world.isend(self.next, 7, BIG)
+        world.mprobe(self.previous, 7)
+        request.wait()
+
+    def flows(self, n):
+        flow = world.duplicate()
+        if n == 0:
+            self.first = repr(flow)
+        self.assertEqual(repr(flow), self.first, "the flow of the round before is given back")
+        flow.allreduce(array.array("d", [1.0]), array.array("d", [0.0]))
+        flow.barrier()
+
+    def flows_of_objects(self, n):
+        flow = world.duplicate()
+        self.assertEqual(flow.allgather_objects(n), [n] * self.size)
+        # Nobody waits for what is under way on it.
+        flow.irecv(self.previous, 3, bytearray(100_000))
+        world.barrier()
+
+    def test_nothing_is_left(self):
+        kinds = (
+            self.regions,
+            self.forgotten_regions,
+            self.mailboxes,
+            self.channels,
+            self.notices,
+            self.objects,
+            self.requests,
+            self.awaited,
+            self.taken_messages,
+            self.flows,
+            self.flows_of_objects,
+        )
+        for kind in kinds:
+            with self.subTest(kind.__name__):
+                for n in range(FIRST_ROUNDS):
+                    kind(n)
+                world.barrier()
+                before = held()
+                limits = before[0], before[1] + 2, before[2] + SLACK
+                for n in range(FIRST_ROUNDS, FIRST_ROUNDS + ROUNDS):
+                    kind(n)
+                for _ in range(LOOKS):
+                    now = held()
+                    if all(is_now <= limit for is_now, limit in zip(now, limits)):
+                        break
+                    # The launcher's news is read by a thread that makes progress.
+                    world.iprobe(self.next, 99)
+                    time.sleep(0.01)
+                self.assertTrue(all(is_now <= limit for is_now, limit in zip(now, limits)), f"{before} has become {now}")
+                world.barrier()
