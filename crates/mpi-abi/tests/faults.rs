@@ -113,6 +113,7 @@ fn an_exception_from_a_function_of_the_program_reaches_the_caller_of_mpi() {
         "file",
         "local",
         "copy",
+        "idup",
         "delete",
         "query",
         "cancel",

@@ -1,6 +1,7 @@
 //! Error handlers as C programs make and use them (MPI 5.0, §9.3).
 
 use core::ffi::c_int;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_mpi::{Class, Comm, Errhandler, Error};
@@ -36,36 +37,43 @@ fn create<T: Copy + 'static>(
     Ok(errhandler.set(made, "errhandler")?)
 }
 
-/// Handles of handlers of the program's, with how many the program has of each: who asks for a handler gets the handle that it has.
-static HANDLES_IN_USE: Mutex<Vec<(MPI_Errhandler, usize)>> = Mutex::new(Vec::new());
+/// By the address of a handler of the program's, which its handle keeps: the handle, and how many times the program has it. A program
+/// that asks for a handler gets the handle that it has.
+type HandlesInUse = BTreeMap<usize, (MPI_Errhandler, usize)>;
 
-fn handles_in_use() -> MutexGuard<'static, Vec<(MPI_Errhandler, usize)>> {
+static HANDLES_IN_USE: Mutex<HandlesInUse> = Mutex::new(BTreeMap::new());
+
+fn handles_in_use() -> MutexGuard<'static, HandlesInUse> {
     HANDLES_IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn address_of(handler: &Errhandler) -> usize {
+    core::ptr::from_ref(handler).addr()
 }
 
 /// The handle of a handler of the program's, once more.
 pub(crate) fn handle_of(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
     let mut all = handles_in_use();
-    let is_of = |handle: MPI_Errhandler| handle.get().is_ok_and(|of| core::ptr::eq(of, &*handler));
-    if let Some((handle, uses)) = all.iter_mut().find(|(handle, _)| is_of(*handle)) {
+    let address = address_of(&handler);
+    if let Some((handle, uses)) = all.get_mut(&address) {
         *uses += 1;
         return Ok(*handle);
     }
     let handle = MPI_Errhandler::new(handler)?;
-    all.push((handle, 1));
+    all.insert(address, (handle, 1));
     Ok(handle)
 }
 
 /// The program gives up one of the handles that it has; the handler lives on in what uses it.
 fn give_up(handle: MPI_Errhandler) -> canele_mpi::Result<()> {
     let mut all = handles_in_use();
-    let at = all.iter().position(|(other, _)| *other == handle);
-    if let Some((_, uses)) = at.map(|at| &mut all[at]).filter(|(_, uses)| *uses > 1) {
+    let address = address_of(handle.get()?);
+    if let Some((_, uses)) = all.get_mut(&address).filter(|(_, uses)| *uses > 1) {
         *uses -= 1;
         return Ok(());
     }
     handle.free()?;
-    at.map(|at| all.swap_remove(at));
+    all.remove(&address);
     Ok(())
 }
 

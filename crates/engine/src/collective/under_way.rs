@@ -158,7 +158,28 @@ impl Running {
     }
 }
 
+/// Notes how a collective has ended. A flow that an agreement ended with is given back if the agreement was abandoned.
+fn note_end(all: &mut Slab<Option<Completion>>, pairs: &mut Pairs, key: Key, completion: Completion) {
+    match all.get_mut(key) {
+        Some(place) => *place = Some(completion),
+        None => free_agreed(pairs, &completion),
+    }
+}
+
+fn free_agreed(pairs: &mut Pairs, completion: &Completion) {
+    if let Some(flow) = completion.flow() {
+        pairs.free(flow.0 / 2);
+    }
+}
+
 impl Collectives {
+    /// Lets an agreement end without a waiter: its flow is given back.
+    pub fn abandon_agreement(&mut self, key: Key) {
+        if let Some(Some(completion)) = self.under_way.all.remove(key) {
+            free_agreed(&mut self.pairs, &completion);
+        }
+    }
+
     /// True if there is a collective for [`Collectives::advance`].
     #[inline(always)]
     pub fn has_any_under_way(&self) -> bool {
@@ -208,9 +229,7 @@ impl Collectives {
         running.retain_mut(|(key, one)| {
             let Some(completion) = one.advance(progress, pairs, splits) else { return true };
             any_ended = true;
-            if let Some(place) = all.get_mut(*key) {
-                *place = Some(completion);
-            }
+            note_end(all, pairs, *key, completion);
             let parent = one.agreement.is_some().then_some(one.request.name().0);
             let next = parent.and_then(|parent| queued.begin_next(parent, all, progress, pairs, splits));
             let Some(next) = next else { return false };

@@ -97,6 +97,32 @@ static void between(void)
     OK(MPI_Comm_free(&half));
 }
 
+static int refuse(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)key, (void)state, (void)value, (void)copy, (void)flag;
+    return MPI_ERR_OTHER;
+}
+
+/* A duplicate fails whose attribute cannot be copied, and the communicator goes on. */
+static void refused(void)
+{
+    MPI_Comm comm, copy;
+    MPI_Request request;
+    int key;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_create_keyval(refuse, MPI_COMM_NULL_DELETE_FN, &key, NULL));
+    OK(MPI_Comm_set_attr(comm, key, &key));
+    for (int n = 0; n < 100; n++) {
+        OK(MPI_Comm_idup(comm, &copy, &request));
+        FAILS(MPI_ERR_OTHER, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK(copy == MPI_COMM_NULL);
+    }
+    OK(MPI_Comm_delete_attr(comm, key));
+    OK(MPI_Comm_free_keyval(&key));
+    works(comm, size);
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
@@ -104,6 +130,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     within();
     beside();
+    refused();
     if (size > 1) {
         overlapping();
         between();

@@ -22,13 +22,17 @@ pub(super) struct Copied {
     attributes: Attributes,
 }
 
-/// A flow that was agreed on and has no communicator yet: it is given back if an exception comes first.
-struct UnusedFlow<'a> {
+/// A flow that was agreed on and has no communicator yet: it is given back if an error or an exception comes first.
+pub(super) struct UnusedFlow<'a> {
     comm: &'a Comm,
     flow: FlowId,
 }
 
-impl UnusedFlow<'_> {
+impl<'a> UnusedFlow<'a> {
+    pub(super) fn new(comm: &'a Comm, flow: FlowId) -> Self {
+        Self { comm, flow }
+    }
+
     fn take(self) -> FlowId {
         std::mem::ManuallyDrop::new(self).flow
     }
@@ -48,10 +52,10 @@ impl Comm {
     /// A member died; a function of the program that copies an attribute failed.
     pub fn dup(&self, info: &Info) -> Result<Arc<Comm>> {
         self.check_call("MPI_Comm_dup")?;
-        let unused = UnusedFlow { comm: self, flow: self.new_flow()? };
+        let unused = UnusedFlow::new(self, self.new_flow()?);
         // A function of the program that copies an attribute may throw an exception.
         let copied = self.copied(info);
-        self.dup_on(unused.take(), copied)
+        self.dup_on(unused, copied)
     }
 
     /// One with the same group for an object that is made of this one, all of whose members call this. It has nothing that the program
@@ -77,15 +81,10 @@ impl Comm {
     }
 
     /// A duplicate on a flow that was agreed on; the flow is given back if copying has failed.
-    pub(super) fn dup_on(&self, flow: FlowId, copied: Result<Copied>) -> Result<Arc<Comm>> {
-        let Copied { info, errhandler, attributes } = match copied {
-            Ok(copied) => copied,
-            Err(error) => {
-                self.engine.free_flow(flow)?;
-                return Err(error);
-            }
-        };
-        let parts = Parts { topology: self.topology().cloned(), ..self.parts(flow, self.group().clone()) };
+    pub(super) fn dup_on(&self, flow: UnusedFlow<'_>, copied: Result<Copied>) -> Result<Arc<Comm>> {
+        let Copied { info, errhandler, attributes } = copied?;
+        let topology = self.topology().cloned();
+        let parts = Parts { topology, ..self.parts(flow.take(), self.group().clone()) };
         let new = Arc::new(Comm::new(Parts { remote: self.remote_if().cloned(), errhandler, ..parts })?);
         new.set_info(&info);
         attributes.move_into(new.attributes());

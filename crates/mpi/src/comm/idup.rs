@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use canele_engine::Completion;
+use canele_engine::{Completion, Pending};
 
 use super::Comm;
-use super::create::Copied;
+use super::create::{Copied, UnusedFlow};
 use crate::collective::check::{self, Form};
 use crate::info::Info;
 use crate::request::{Request, Step, Steps};
@@ -19,6 +19,8 @@ pub type Done = Box<dyn FnOnce(Arc<Comm>) -> Result<()> + Send>;
 /// A duplicate that is being made.
 struct Duplicate {
     comm: Arc<Comm>,
+    /// Until it has ended.
+    agreement: Option<Pending>,
     /// Taken when it ends.
     copied: Option<Result<Copied>>,
     done: Option<Done>,
@@ -33,16 +35,18 @@ impl Comm {
         let call = self.describe("MPI_Comm_dup", |call| call);
         let exchange = self.start_check(Form::Immediate, call.as_deref())?;
         let pending = self.engine.start_agreement(self.collectives())?;
-        // An error is told by the request: the other members have begun.
-        let copied = Some(self.copied(info));
-        let duplicate = Duplicate { comm: self.clone(), copied, done: Some(done) };
+        let agreement = Some(pending);
+        let mut duplicate = Duplicate { comm: self.clone(), agreement, copied: None, done: Some(done) };
+        // An error is told by the request: the other members have begun. A function of the program may throw an exception instead.
+        duplicate.copied = Some(self.copied(info));
         Ok(check::request(self, exchange, pending, Box::new(duplicate)))
     }
 }
 
 impl Duplicate {
     fn finish(&mut self, ended: Completion) -> Result<Status> {
-        let flow = ended.flow();
+        self.agreement = None;
+        let flow = ended.flow().map(|flow| UnusedFlow::new(&self.comm, flow));
         ended.result?;
         let (Some(flow), Some(copied)) = (flow, self.copied.take()) else {
             return Err(Error::new(Class::Internal, "an agreement has no result"));
@@ -50,6 +54,15 @@ impl Duplicate {
         let made = self.comm.dup_on(flow, copied)?;
         self.done.take().map_or(Ok(()), |done| done(made))?;
         Ok(Status::EMPTY)
+    }
+}
+
+impl Drop for Duplicate {
+    fn drop(&mut self) {
+        if let Some(agreement) = self.agreement {
+            // A forked child has no flows.
+            let _ = self.comm.engine.abandon_agreement(agreement);
+        }
     }
 }
 

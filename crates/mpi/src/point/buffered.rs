@@ -61,8 +61,17 @@ impl Attachment {
     /// # Errors
     /// The job is over.
     pub fn detach(&self, engine: &Engine) -> Result<Option<Option<(*mut u8, usize)>>> {
-        self.flush(engine)?;
-        Ok(self.get().take().map(|attached| attached.pool.memory()))
+        loop {
+            self.flush(engine)?;
+            let mut attached = self.get();
+            // A send of another thread since the flush is under way: its piece lies in the memory.
+            if let Some(attached) = attached.take_if(|attached| attached.pool.is_unused()) {
+                return Ok(Some(attached.pool.memory()));
+            }
+            if attached.is_none() {
+                return Ok(None);
+            }
+        }
     }
 
     /// Waits until all messages have left.

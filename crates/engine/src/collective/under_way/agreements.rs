@@ -13,12 +13,12 @@ use canele_proto::request::Buffer;
 use canele_proto::slab::{Key, Slab};
 use canele_sys::ids::{FlowId, Tag};
 
-use super::{Running, UnderWay};
+use super::{Running, UnderWay, note_end};
 use crate::collective::Collectives;
 use crate::collective::call::CallMode;
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::p2p::pending::{Completion, Pending};
+use crate::p2p::pending::{Completion, Pending, PendingKind};
 use crate::progress::Progress;
 use crate::{Error, Failure};
 
@@ -68,6 +68,17 @@ impl Engine {
         let Core { progress, membership, collectives, .. } = &mut *core;
         Ok(Pending::collective(collectives.start_agreement(progress, &membership.splits, parent, queued)))
     }
+
+    /// Gives up an agreement whose end was not taken. It goes on, because the other members take part, and its flow is given back.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn abandon_agreement(&self, agreement: Pending) -> Result<(), Error> {
+        if let PendingKind::Collective(key) = agreement.0 {
+            self.lock()?.collectives.abandon_agreement(key);
+        }
+        Ok(())
+    }
 }
 
 impl Collectives {
@@ -111,9 +122,7 @@ impl QueuedAgreements {
                 },
                 Err(error) => Completion { result: Err(error), buffer: Buffer::None, output: None },
             };
-            if let Some(place) = all.get_mut(key) {
-                *place = Some(completion);
-            }
+            note_end(all, pairs, key, completion);
         }
         self.0.remove(&parent);
         None
@@ -137,6 +146,17 @@ mod tests {
     }
 
     impl Member {
+        fn two() -> [Self; 2] {
+            let mut me = 0;
+            two_on_one_host().map(|progress| {
+                let seat = Seat { me, ranks: 2, local: 2, oversubscribed: false, shared_buffers: false };
+                me += 1;
+                let schedule = Schedule::make(seat, None, &CollectiveSpec::Even(Agreement::shape()));
+                let schedule = Arc::new(schedule.expect("a schedule of two ranks"));
+                Self { progress, collectives: Collectives::new(false), schedule }
+            })
+        }
+
         fn start(&mut self, call: u32) -> Key {
             let (name, schedule) = ((PARENT, Tag(call)), self.schedule.clone());
             let queued =
@@ -154,13 +174,7 @@ mod tests {
     #[test]
     fn agreements_of_one_flow_follow_each_other_and_each_ends_with_a_flow_of_its_own() {
         const ALL: u32 = 600;
-        let mut members = [0, 1].into_iter().zip(two_on_one_host()).map(|(me, progress)| {
-            let seat = Seat { me, ranks: 2, local: 2, oversubscribed: false, shared_buffers: false };
-            let schedule = Schedule::make(seat, None, &CollectiveSpec::Even(Agreement::shape()));
-            let schedule = Arc::new(schedule.expect("a schedule of two ranks"));
-            Member { progress, collectives: Collectives::new(false), schedule }
-        });
-        let (mut a, mut b) = (members.next().expect("two"), members.next().expect("two"));
+        let [mut a, mut b] = Member::two();
         let keys: Vec<[Key; 2]> = (0..ALL).map(|call| [a.start(call), b.start(call)]).collect();
         while a.collectives.has_any_under_way() || b.collectives.has_any_under_way() {
             a.pass();
@@ -179,5 +193,27 @@ mod tests {
         flows.dedup();
         assert_eq!(flows.len(), ALL as usize);
         assert!(a.collectives.under_way.queued.0.is_empty());
+    }
+
+    #[test]
+    fn the_flow_of_an_abandoned_agreement_is_given_back() {
+        let [mut a, mut b] = Member::two();
+        let free = a.collectives.pairs.window(0).expect("a window");
+        let keys: Vec<[Key; 2]> = (0..4).map(|call| [a.start(call), b.start(call)]).collect();
+        // One that is running, one that is queued.
+        a.collectives.abandon_agreement(keys[0][0]);
+        a.collectives.abandon_agreement(keys[2][0]);
+        while a.collectives.has_any_under_way() || b.collectives.has_any_under_way() {
+            a.pass();
+            b.pass();
+        }
+        // One that has ended, and one whose end was taken, of which nothing is left to be given up.
+        a.collectives.abandon_agreement(keys[1][0]);
+        let flow =
+            a.collectives.take_ended(keys[3][0]).and_then(|ended| ended.flow()).expect("it was agreed on");
+        a.collectives.abandon_agreement(keys[3][0]);
+        assert_ne!(a.collectives.pairs.window(0).expect("a window"), free);
+        a.collectives.pairs.free(flow.0 / 2);
+        assert_eq!(a.collectives.pairs.window(0).expect("a window"), free);
     }
 }

@@ -93,16 +93,20 @@ static void call_operation(bool local) {
         MPI_Allreduce(MPI_IN_PLACE, numbers, 2, MPI_INT, op, MPI_COMM_WORLD);
 }
 
-static void call_attribute(bool copies) {
+static void call_attribute(bool copies, bool starts) {
     int key;
-    MPI_Comm comm, made;
+    static MPI_Comm made;
+    MPI_Comm comm;
+    MPI_Request request;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     if (copies)
         MPI_Comm_create_keyval(copy, MPI_COMM_NULL_DELETE_FN, &key, nullptr);
     else
         MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, nullptr);
     MPI_Comm_set_attr(comm, key, numbers);
-    if (copies)
+    if (starts)
+        MPI_Comm_idup(comm, &made, &request);
+    else if (copies)
         MPI_Comm_dup(comm, &made);
     else
         MPI_Comm_delete_attr(comm, key);
@@ -126,8 +130,8 @@ static void call(const char *what) {
         call_file();
     else if (!std::strcmp(what, "operation") || !std::strcmp(what, "local"))
         call_operation(!std::strcmp(what, "local"));
-    else if (!std::strcmp(what, "copy") || !std::strcmp(what, "delete"))
-        call_attribute(!std::strcmp(what, "copy"));
+    else if (!std::strcmp(what, "copy") || !std::strcmp(what, "idup") || !std::strcmp(what, "delete"))
+        call_attribute(std::strcmp(what, "delete") != 0, !std::strcmp(what, "idup"));
     else if (!std::strcmp(what, "query") || !std::strcmp(what, "cancel"))
         call_generalized(!std::strcmp(what, "cancel"));
     else
