@@ -3,7 +3,11 @@
 //! An info owns its pairs and keeps the limits of the standard. It never interprets a key: whoever is given an info looks
 //! for the keys it knows.
 
+mod pairs;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pairs::Pairs;
 
 use crate::{Result, fail};
 
@@ -17,13 +21,7 @@ pub(crate) const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 /// Pairs of a key and a value, in the order in which the keys came.
 #[derive(Default, Debug)]
 pub struct Info {
-    pairs: Mutex<Vec<Pair>>,
-}
-
-#[derive(Clone, Debug)]
-struct Pair {
-    key: Box<[u8]>,
-    value: Box<[u8]>,
+    pairs: Mutex<Pairs>,
 }
 
 impl Info {
@@ -42,11 +40,7 @@ impl Info {
             let (key, most) = (key.escape_ascii(), MAX_VALUE - 1);
             fail!(InfoValue, "the value of key {key} has {} bytes; at most {most} are allowed", value.len());
         }
-        let mut pairs = self.pairs();
-        match pairs.iter_mut().find(|pair| *pair.key == *key) {
-            Some(pair) => pair.value = value.into(),
-            None => pairs.push(Pair { key: key.into(), value: value.into() }),
-        }
+        self.pairs().set(key, value);
         Ok(())
     }
 
@@ -56,7 +50,7 @@ impl Info {
     /// The key is empty or too long.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Box<[u8]>>> {
         let key = checked(key.as_ref())?;
-        Ok(self.pairs().iter().find(|pair| *pair.key == *key).map(|pair| pair.value.clone()))
+        Ok(self.pairs().get(key).map(Box::from))
     }
 
     /// Removes a key.
@@ -65,11 +59,9 @@ impl Info {
     /// It is not there, or is empty or too long.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = checked(key.as_ref())?;
-        let mut pairs = self.pairs();
-        let Some(index) = pairs.iter().position(|pair| *pair.key == *key) else {
+        if !self.pairs().remove(key) {
             fail!(InfoNoKey, "key {} is not in the info", key.escape_ascii());
-        };
-        pairs.remove(index);
+        }
         Ok(())
     }
 
@@ -88,22 +80,20 @@ impl Info {
     /// # Errors
     /// There are not that many.
     pub fn nth_key(&self, n: i32) -> Result<Box<[u8]>> {
-        let pairs = self.pairs();
-        match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
-            Some(pair) => Ok(pair.key.clone()),
-            None => fail!(Argument, "n is {n}, but the info has {} keys, counted from 0", pairs.len()),
-        }
+        let mut pairs = self.pairs();
+        let key = usize::try_from(n).ok().and_then(|n| pairs.nth_key(n).map(Box::from));
+        let Some(key) = key else {
+            fail!(Argument, "n is {n}, but the info has {} keys, counted from 0", pairs.len());
+        };
+        Ok(key)
     }
 
     /// Sets all pairs of another info; keys that it does not name keep their values.
     pub fn update(&self, other: &Info) {
         let new = other.pairs().clone();
         let mut pairs = self.pairs();
-        for pair in new {
-            match pairs.iter_mut().find(|old| old.key == pair.key) {
-                Some(old) => *old = pair,
-                None => pairs.push(pair),
-            }
+        for (key, value) in new.iter() {
+            pairs.set(key, value);
         }
     }
 
@@ -119,7 +109,7 @@ impl Info {
         number.filter(|number: &usize| number.is_power_of_two()).unwrap_or(0)
     }
 
-    fn pairs(&self) -> MutexGuard<'_, Vec<Pair>> {
+    fn pairs(&self) -> MutexGuard<'_, Pairs> {
         self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
