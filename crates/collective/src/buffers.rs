@@ -20,7 +20,7 @@ pub enum CollectiveBuffer {
     At(Raw),
     /// An output where the program gave it, or memory of the library's own.
     Own(Box<Divided>),
-    /// The program's memory, in which each block is elements of a layout: a schedule may only send, receive and copy whole blocks.
+    /// The program's memory, in which each block is elements of a layout: a schedule may only send, receive, copy and publish ranges of blocks.
     Parts(Arc<PartedMemory>),
 }
 
@@ -39,7 +39,7 @@ impl CollectiveBuffer {
         match self {
             Self::At(raw) => raw.bytes(span.at as isize, span.len),
             Self::Own(own) => own.part(span.range()),
-            Self::Parts(_) => unreachable!("blocks of a layout are lent"),
+            Self::Parts(_) => unreachable!("elements of a layout are lent"),
             Self::Nowhere => within(&[], nothing(span)),
         }
     }
@@ -49,7 +49,7 @@ impl CollectiveBuffer {
         match self {
             Self::Own(own) => own.part_mut(span.range()),
             Self::At(_) => unreachable!("schedules never write to the input"),
-            Self::Parts(_) => unreachable!("blocks of a layout are lent"),
+            Self::Parts(_) => unreachable!("elements of a layout are lent"),
             Self::Nowhere => within_mut(&mut [], nothing(span)),
         }
     }
@@ -104,6 +104,15 @@ impl User for &mut Buffers {
         [&self.input, &self.output].into_iter().any(|buffer| matches!(buffer, CollectiveBuffer::Parts(_)))
     }
 
+    fn has_parts_in(&self, area: Area) -> bool {
+        let buffer = match area {
+            Area::Input => &self.input,
+            Area::Output => &self.output,
+            Area::Scratch | Area::Shared => return false,
+        };
+        matches!(buffer, CollectiveBuffer::Parts(_))
+    }
+
     #[inline(always)]
     fn input(&self, span: Span) -> &[u8] {
         self.input.bytes(span)
@@ -129,7 +138,7 @@ impl User for &mut Buffers {
         match &mut self.output {
             CollectiveBuffer::Own(own) => own.apart(from.range(), into.range()),
             CollectiveBuffer::At(_) => unreachable!("schedules never write to the input"),
-            CollectiveBuffer::Parts(_) => unreachable!("blocks of a layout are lent"),
+            CollectiveBuffer::Parts(_) => unreachable!("elements of a layout are lent"),
             CollectiveBuffer::Nowhere => (within(&[], nothing(from)), within_mut(&mut [], nothing(into))),
         }
     }

@@ -22,6 +22,10 @@ pub trait User {
     fn has_parts(&self) -> bool {
         false
     }
+    /// Whether the buffer that an area is has such blocks.
+    fn has_parts_in(&self, _: Area) -> bool {
+        false
+    }
     /// A range of the input.
     fn input(&self, span: Span) -> &[u8];
     /// A range of the output.
@@ -78,7 +82,7 @@ impl<U: User> Memory<'_, U> {
     pub(crate) fn work(&mut self, local: Local, reduction: Option<&Reduction>) {
         match local {
             Local::Copy { from, into: Span { area: Area::Shared, at, .. } } => self.publish(from, at),
-            Local::Copy { from, into } if self.user.has_parts() => self.copy_lent(from, into),
+            Local::Copy { from, into } if self.has_parts(from, into) => self.copy_lent(from, into),
             Local::Copy { from, into } => {
                 let (from, into) = self.pair(from, into);
                 copy_slice(into, from);
@@ -92,7 +96,13 @@ impl<U: User> Memory<'_, U> {
         }
     }
 
-    /// Copies a block that one of the buffers may hold as elements of a layout.
+    /// Whether one of two places is in a buffer whose blocks need not be one stretch each.
+    #[inline(always)]
+    fn has_parts(&self, one: Span, other: Span) -> bool {
+        self.user.has_parts() && [one, other].iter().any(|span| self.user.has_parts_in(span.area))
+    }
+
+    /// Copies what one of the buffers holds as elements of a layout.
     #[cold]
     #[inline(never)]
     fn copy_lent(&mut self, from: Span, into: Span) {
@@ -109,12 +119,24 @@ impl<U: User> Memory<'_, U> {
     #[inline(never)]
     fn publish(&mut self, from: Span, at: usize) {
         let shared_buffer = self.shared_buffer.expect("a schedule says that it needs a shared buffer");
-        shared_buffer.write(at, self.read(from));
+        if !self.has_parts(from, from) {
+            return shared_buffer.write(at, self.read(from));
+        }
+        let room = shared_buffer.part(at, from.len).expect("a shared buffer has room for what is published");
+        self.lending(&[Transfer { peer: Rank(0), span: from }], &[], |sends, _, back| {
+            for source in sends {
+                source.copy_to(0, room);
+                back(from.area, Buffer::Out(source));
+            }
+        });
     }
 
     /// Takes what another rank publishes.
     pub(crate) fn take(&mut self, published: Window<'_>, into: Span, reduced: Option<(Reduced, &Reduction)>) {
         let Some((Reduced { through, from_first }, reduction)) = reduced else {
+            if self.has_parts(into, into) {
+                return self.take_lent(published, into);
+            }
             return published.backwards().read(0, self.write(into));
         };
         for at in (0..into.len).step_by(through.len) {
@@ -124,6 +146,18 @@ impl<U: User> Memory<'_, U> {
             let (from, into) = self.pair(through, into.part(at, len));
             reduction.combine(into, from, from_first);
         }
+    }
+
+    /// Takes what another rank publishes to elements of a layout.
+    #[cold]
+    #[inline(never)]
+    fn take_lent(&mut self, published: Window<'_>, into: Span) {
+        self.lending(&[], &[Transfer { peer: Rank(0), span: into }], |_, receives, back| {
+            for mut target in receives {
+                target.copy_from(0, published);
+                back(into.area, Buffer::In(target));
+            }
+        });
     }
 
     fn scatter(&mut self, blocks: Blocks) {

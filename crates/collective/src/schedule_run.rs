@@ -121,8 +121,7 @@ impl<'s> ScheduleRun<'s> {
     ) -> Result<Stop, Error> {
         let mut moved = false;
         while let Some(round) = self.current() {
-            let has_transfers = self.place.sent < round.sends.len() || !self.missing.is_empty();
-            if memory.user.has_parts() && has_transfers {
+            if memory.user.has_parts() && self.transfers_parts(round, memory) {
                 return Ok(Stop::Long);
             }
             while let Some(send) = round.sends.get(self.place.sent) {
@@ -168,6 +167,14 @@ impl<'s> ScheduleRun<'s> {
             self.begin_round();
         }
         Ok(Stop::Done)
+    }
+
+    /// Whether a transfer that is left of the round is one of elements of a layout, which is only lent.
+    #[cold]
+    fn transfers_parts<U: User>(&self, round: &Round, memory: &Memory<'_, U>) -> bool {
+        let sends = round.sends[self.place.sent..].iter();
+        let receives = self.missing.iter().map(|number| &round.receives[*number as usize]);
+        sends.chain(receives).any(|transfer| memory.user.has_parts_in(transfer.span.area))
     }
 
     /// All transfers of the round have ended.

@@ -129,6 +129,7 @@ programs! {
     resources [1 2 3];
     sessions [1 3];
     spawn [1 2 3];
+    strided [1 2 3 5];
     tool_events [2];
     tool_threads [1 2];
     tools [1 2 3];

@@ -1,6 +1,6 @@
 //! Memory of the program in which each of many parts lies as a layout says: what a collective gives to each rank, or gets from it.
 //!
-//! Owns the promise of the memory, and no bytes. Parts are lent as a whole, named by their place in the packed bytes of all. Parts
+//! Owns the promise of the memory, and no bytes. Ranges of parts are lent, named by their place in the packed bytes of all. Parts
 //! that are written and overlap are the program's fault, as two receives into one buffer are.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub struct MemoryPart {
     pub place: isize,
 }
 
-/// Memory of which each part is lent to a transfer of its own, where it lies.
+/// Memory of which ranges of the parts are lent to transfers of their own, where they lie.
 pub struct PartedMemory {
     bounds: Bounds,
     is_written: bool,
@@ -57,15 +57,15 @@ impl PartedMemory {
         Self { bounds, is_written, parts: parts.collect() }
     }
 
-    /// Lends the part that is this range of the packed bytes, to be sent; an empty range is nothing.
+    /// Lends this range of the packed bytes, to be sent; an empty range is nothing.
     ///
     /// # Panics
-    /// The range is no part, or the part lies outside of the memory.
+    /// The range is not within one part, or the part lies outside of the memory.
     pub fn lend(&self, range: Range<usize>) -> OutBuffer {
         OutBuffer(self.lent(range))
     }
 
-    /// Lends a part to be filled.
+    /// Lends a range to be filled.
     ///
     /// # Panics
     /// As of [`PartedMemory::lend`]; the memory is only read.
@@ -80,10 +80,15 @@ impl PartedMemory {
         }
         let at = self.parts.partition_point(|(_, packed)| packed.end <= range.start);
         match self.parts.get(at) {
-            Some((part, packed)) if *packed == range => {
-                part.layout.lent(self.bounds.moved(part.place), part.count)
+            Some((part, packed)) if packed.start <= range.start && range.end <= packed.end => {
+                let bounds = self.bounds.moved(part.place);
+                part.layout.lent_range(
+                    bounds,
+                    part.count,
+                    range.start - packed.start..range.end - packed.start,
+                )
             }
-            _ => panic!("{range:?} is no part of the memory"),
+            _ => panic!("{range:?} is not within one part of the memory"),
         }
     }
 }
@@ -116,7 +121,26 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "1..3 is no part of the memory")]
+    fn ranges_of_a_part_are_lent_from_any_byte_on() {
+        let mut bytes: Vec<u8> = (0..24).collect();
+        // Elements of two blocks of two bytes, side by side: from one to the next are eight bytes.
+        let element = Arc::new(Layout::block(2).repeated(2, 4).unwrap().with_extent(8));
+        let part = MemoryPart { layout: element, count: 3, place: 0 };
+        // SAFETY: as above.
+        let raw = unsafe { RawMut::new(bytes.as_mut_ptr(), 0, 24) };
+        let memory = PartedMemory::of_mut(raw, [part]);
+        let packed = [0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21];
+        for (start, end) in (0..12).flat_map(|start| (start + 1..=12).map(move |end| (start, end))) {
+            let mut read = vec![0; end - start];
+            memory.lend(start..end).copy_to_slice(0, &mut read);
+            assert_eq!(read, packed[start..end], "{start}..{end}");
+        }
+        memory.lend_mut(3..6).copy_from_slice(0, &[50, 80, 90]);
+        assert_eq!(bytes[4..14], [4, 50, 6, 7, 80, 90, 10, 11, 12, 13]);
+    }
+
+    #[test]
+    #[should_panic(expected = "1..3 is not within one part of the memory")]
     fn no_range_across_parts_is_lent() {
         columns(&mut [0; 8]).lend(1..3);
     }

@@ -60,7 +60,7 @@ impl Bounds {
         self.start
     }
 
-    pub(super) fn moved(self, by: isize) -> Self {
+    pub(crate) fn moved(self, by: isize) -> Self {
         Self { start: self.start.wrapping_offset(by), low: self.low - by, high: self.high - by }
     }
 

@@ -4,6 +4,7 @@
 //! [`RawMut`](super::RawMut) it was lent from; that a range lies in it was checked when the buffer was lent.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Bounds, Form, InBuffer, Lent, More, OutBuffer};
@@ -13,11 +14,13 @@ use crate::window::Window;
 /// Packed bytes on their way between a layout and another one, or shared memory.
 const STAGE: usize = 4096;
 
-/// Elements of a layout in memory.
+/// A range of the packed bytes of elements of a layout in memory.
 pub(super) struct Scattered {
     layout: Arc<Layout>,
     bounds: Bounds,
     count: usize,
+    /// Where the range begins in the packed bytes of all elements.
+    first: usize,
     total: usize,
 }
 
@@ -25,8 +28,9 @@ impl Scattered {
     /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
     pub fn stretches(&self, offset: usize, len: usize, mut each: impl FnMut(*mut u8, usize, usize)) {
         let start = self.bounds.start();
-        self.layout
-            .stretches(self.count, offset, len, |at, done, n| each(start.wrapping_offset(at), done, n));
+        self.layout.stretches(self.count, self.first + offset, len, |at, done, n| {
+            each(start.wrapping_offset(at), done, n)
+        });
     }
 
     /// Fills a window, which others may access meanwhile: short blocks are packed into memory of this thread first.
@@ -76,7 +80,7 @@ impl Scattered {
     pub unsafe fn gather(&self, offset: usize, to: *mut u8, len: usize) {
         self.check(offset, len);
         // SAFETY: `Lent::scattered` has checked all elements; the range lies in them; `to` by the caller's word.
-        unsafe { self.layout.gather(self.bounds, self.count, offset, to, len) }
+        unsafe { self.layout.gather(self.bounds, self.count, self.first + offset, to, len) }
     }
 
     /// # Safety
@@ -84,7 +88,7 @@ impl Scattered {
     pub unsafe fn scatter(&self, offset: usize, from: *const u8, len: usize) {
         self.check(offset, len);
         // SAFETY: as in `gather`.
-        unsafe { self.layout.scatter(self.bounds, self.count, offset, from, len) }
+        unsafe { self.layout.scatter(self.bounds, self.count, self.first + offset, from, len) }
     }
 
     fn check(&self, offset: usize, len: usize) {
@@ -105,8 +109,19 @@ impl Scattered {
 impl Lent {
     pub(crate) fn scattered(layout: &Arc<Layout>, bounds: Bounds, count: usize) -> Self {
         let total = layout.total(count).expect("the elements fit the address space");
-        layout.check(bounds, count, 0, total);
-        let scattered = Scattered { layout: layout.clone(), bounds, count, total };
+        Self::scattered_range(layout, bounds, count, 0..total)
+    }
+
+    /// Lends a range of the packed bytes of `count` elements.
+    pub(crate) fn scattered_range(
+        layout: &Arc<Layout>,
+        bounds: Bounds,
+        count: usize,
+        range: Range<usize>,
+    ) -> Self {
+        let (first, total) = (range.start, range.len());
+        layout.check(bounds, count, first, total);
+        let scattered = Scattered { layout: layout.clone(), bounds, count, first, total };
         let more = More { form: Form::Scattered(scattered), ..More::default() };
         Self {
             len: total,

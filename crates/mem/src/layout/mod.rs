@@ -184,6 +184,22 @@ impl Layout {
         }
     }
 
+    /// Lends a range of the packed bytes of `count` elements, as few elements of them as hold it.
+    pub(crate) fn lent_range(self: &Arc<Self>, bounds: Bounds, count: usize, range: Range<usize>) -> Lent {
+        self.check(bounds, count, range.start, range.len());
+        if range.is_empty() {
+            return bounds.lent(0, 0);
+        }
+        let (first, last) = (range.start / self.size(), (range.end - 1) / self.size());
+        // The span of the elements is within the bounds, so no place between is beyond an address space.
+        let bounds = bounds.moved(self.extent.wrapping_mul(first as isize));
+        let (before, count) = (first * self.size(), last - first + 1);
+        match self.stretch(count) {
+            Some((at, _)) => bounds.lent(at.wrapping_add_unsigned(range.start - before), range.len()),
+            None => Lent::scattered_range(self, bounds, count, range.start - before..range.end - before),
+        }
+    }
+
     /// Where and how long `count` elements are, if they are one stretch.
     fn stretch(&self, count: usize) -> Option<(isize, usize)> {
         match self.root {

@@ -63,7 +63,7 @@ impl Comm {
             return self.nothing_call("MPI_Bcast");
         }
         let description = self.describe("MPI_Bcast", |call| call.elements(&elements).root(root, self.rank()));
-        let (side, bytes) = Side::of(elements)?;
+        let (side, bytes) = Side::of_moved(elements, 1)?;
         let spec = OwnedSpec::Even(Shape::new(Operation::Broadcast(root), bytes));
         let call = Call::new(spec, Side::NOTHING, side).described(description);
         Ok(if role == Role::Root { call.only_read() } else { call })
@@ -86,7 +86,7 @@ impl Comm {
         match (role, mine, all) {
             (Role::Nobody, _, _) => Ok(Call::nothing()),
             (Role::Other, Some(mine), _) => {
-                let (input, bytes) = Side::of(mine)?;
+                let (input, bytes) = Side::of_moved(mine, 1)?;
                 Ok(Call::new(even(Operation::Gather(root), bytes), input, Side::NOTHING))
             }
             (Role::Other, None, _) => fail!(Buffer, "sendbuf is MPI_IN_PLACE, which only the root may give"),
@@ -103,7 +103,7 @@ impl Comm {
                         Shape { in_place: !self.is_inter(), ..Shape::new(Operation::Gather(root), bytes) };
                     return Ok(Call::new(OwnedSpec::Even(shape), Side::NOTHING, output).loaded(true));
                 };
-                let (input, given) = Side::of(mine)?;
+                let (input, given) = Side::of_moved(mine, 1)?;
                 check_own(given, bytes)?;
                 Ok(Call::new(even(Operation::Gather(root), bytes), input, output))
             }
@@ -128,7 +128,7 @@ impl Comm {
         match (role, all, mine) {
             (Role::Nobody, _, _) => Ok(Call::nothing()),
             (Role::Other, _, Some(mine)) => {
-                let (output, bytes) = Side::of(mine)?;
+                let (output, bytes) = Side::of_moved(mine, 1)?;
                 Ok(Call::new(even(Operation::Scatter(root), bytes), Side::NOTHING, output))
             }
             (Role::Other, _, None) => fail!(Buffer, "recvbuf is MPI_IN_PLACE, which only the root may give"),
@@ -145,7 +145,7 @@ impl Comm {
                         Shape { in_place: !self.is_inter(), ..Shape::new(Operation::Scatter(root), bytes) };
                     return Ok(Call::new(OwnedSpec::Even(shape), input, Side::NOTHING));
                 };
-                let (output, taken) = Side::of(mine)?;
+                let (output, taken) = Side::of_moved(mine, 1)?;
                 check_own(bytes, taken)?;
                 Ok(Call::new(even(Operation::Scatter(root), bytes), input, output))
             }
@@ -177,7 +177,7 @@ impl Comm {
             let shape = Shape { in_place: true, ..Shape::new(Operation::Allgather, bytes) };
             return Ok(Call::new(OwnedSpec::Even(shape), Side::NOTHING, output).loaded(true));
         };
-        let (input, given) = Side::of(mine)?;
+        let (input, given) = Side::of_moved(mine, 1)?;
         if self.is_inter() {
             let spec =
                 OwnedSpec::Allgather { mine: Some(Block { at: 0, len: given }), all: self.blocks(bytes) };
@@ -227,8 +227,9 @@ impl Comm {
 
     /// The elements of all ranks, one behind the other, where those of one were given.
     fn many<M: Place>(&self, one: Elements<M>) -> Result<Side<M>> {
-        let count = one.count.saturating_mul(self.peers().size());
-        Ok(Side::of(Elements { count, ..one })?.0)
+        let ranks = self.peers().size();
+        let count = one.count.saturating_mul(ranks);
+        Ok(Side::of_moved(Elements { count, ..one }, ranks)?.0)
     }
 
     /// A block for each rank, one behind the other.

@@ -63,7 +63,7 @@ impl Comm {
         if !sources.is_empty() && !destinations.is_empty() {
             check_apart(Location::of(&mine), Location::of(&all))?;
         }
-        let (input, len) = Side::of(mine)?;
+        let (input, len) = Side::of_moved(mine, 1)?;
         let sends = vec![Block { at: 0, len }; destinations.len()];
         self.exchange_call("MPI_Neighbor_allgather", (input, sends), row(all, sources.len())?)
     }
@@ -74,9 +74,13 @@ impl Comm {
     /// As [`Comm::neighbor_allgather`].
     pub fn neighbor_allgatherv(&self, mine: Elements, all: ScatteredMut) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
-        let (input, len) = Side::of(mine)?;
+        let (input, len) = Side::of_moved(mine, 1)?;
         let sends = vec![Block { at: 0, len }; destinations.len()];
-        self.exchange_call("MPI_Neighbor_allgatherv", (input, sends), Side::of_parts(present(all, &sources))?)
+        self.exchange_call(
+            "MPI_Neighbor_allgatherv",
+            (input, sends),
+            Side::of_moved_parts(present(all, &sources))?,
+        )
     }
 
     /// `MPI_Neighbor_alltoall`; both count the elements of one neighbour.
@@ -103,7 +107,7 @@ impl Comm {
     ) -> Result<Call> {
         let (sources, _) = self.neighbours()?;
         check_parts_apart(&from, &into)?;
-        self.exchange_call(name, Side::of_parts(from)?, Side::of_parts(present(into, &sources))?)
+        self.exchange_call(name, Side::of_moved_parts(from)?, Side::of_moved_parts(present(into, &sources))?)
     }
 }
 
@@ -118,6 +122,6 @@ fn present<M>(mut all: Scattered<M>, neighbours: &List) -> Scattered<M> {
 fn row<M: Place>(one: Elements<M>, many: usize) -> Result<(Side<M>, Vec<Block>)> {
     let len = one.of.total_bytes(one.count)?;
     let count = one.count.saturating_mul(many);
-    let (side, _) = Side::of(Elements { count, ..one })?;
+    let (side, _) = Side::of_moved(Elements { count, ..one }, many)?;
     Ok((side, (0..many).map(|n| Block { at: n * len, len }).collect()))
 }

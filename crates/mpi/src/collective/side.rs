@@ -120,6 +120,13 @@ impl<M: Place> Side<M> {
         Self { buffer: raw.place(), packed: None }
     }
 
+    /// Of elements that are read or written where they lie, range by range.
+    fn parted(raw: M, parts: impl IntoIterator<Item = Part>) -> Self {
+        let part = |(count, place, of): Part| MemoryPart { layout: of.layout().clone(), count, place };
+        let parted = raw.parted(parts.into_iter().map(part).collect());
+        Self { buffer: CollectiveBuffer::Parts(Arc::new(parted)), packed: None }
+    }
+
     fn packed(raw: M, pieces: Vec<Piece>, len: usize) -> Self {
         Self { buffer: CollectiveBuffer::Nowhere, packed: Some(Packed { raw, pieces, len }) }
     }
@@ -134,11 +141,25 @@ impl<M: Place> Side<M> {
         Ok((Self::packed(raw, vec![Piece { count, of, place: 0, at: 0, len }], len), len))
     }
 
-    /// Of parts anywhere that a schedule only moves as a whole, and where the bytes of each are: where they are long they are not packed.
+    /// Of elements for or from `ranks` ranks, one behind the other, that a schedule only moves, and the bytes of data: where those of a rank
+    /// are long they are not packed.
+    ///
+    /// # Errors
+    /// Too many elements.
+    pub fn of_moved(elements: Elements<M>, ranks: usize) -> Result<(Self, usize)> {
+        let len = elements.of.total_bytes(elements.count)?;
+        if elements.of.is_contiguous() || len / ranks.max(1) < LONG_PART {
+            return Self::of(elements);
+        }
+        let Elements { raw, count, of } = elements;
+        Ok((Self::parted(raw, [(count, 0, of)]), len))
+    }
+
+    /// Of parts anywhere that a schedule only moves, and where the bytes of each are: where they are long they are not packed.
     ///
     /// # Errors
     /// As of [`Side::of_parts`].
-    pub fn of_whole_parts(scattered: Scattered<M>) -> Result<(Self, Vec<Block>)> {
+    pub fn of_moved_parts(scattered: Scattered<M>) -> Result<(Self, Vec<Block>)> {
         let is_irregular = scattered.parts.iter().any(|(_, _, of)| !of.is_contiguous());
         let lens = scattered.parts.iter().map(|(count, _, of)| of.total_bytes(*count));
         let longest = lens.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0);
@@ -152,9 +173,7 @@ impl<M: Place> Side<M> {
             blocks.push(Block { at: next, len });
             next = next.checked_add(len).ok_or_else(|| too_much(parts.len()))?;
         }
-        let part = |(count, place, of): Part| MemoryPart { layout: of.layout().clone(), count, place };
-        let parted = raw.parted(parts.into_iter().map(part).collect());
-        Ok((Self { buffer: CollectiveBuffer::Parts(Arc::new(parted)), packed: None }, blocks))
+        Ok((Self::parted(raw, parts), blocks))
     }
 
     /// Of parts anywhere, and where the bytes of each are.

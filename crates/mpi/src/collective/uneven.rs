@@ -32,7 +32,7 @@ impl Comm {
                 let Some(mine) = mine else {
                     fail!(Buffer, "sendbuf is MPI_IN_PLACE, which only the root may give");
                 };
-                let (input, len) = Side::of(mine)?;
+                let (input, len) = Side::of_moved(mine, 1)?;
                 let spec = OwnedSpec::Gather { root, mine: Some(Block { at: 0, len }), all: Vec::new() };
                 Ok(Call::new(spec, input, Side::NOTHING))
             }
@@ -40,7 +40,7 @@ impl Comm {
                 if let Some(mine) = mine.as_ref().filter(|_| !self.is_inter()) {
                     check_apart(Location::of(mine), Location::of_part(&all, self.rank()))?;
                 }
-                let (output, blocks) = Side::of_parts(all)?;
+                let (output, blocks) = Side::of_moved_parts(all)?;
                 let (input, mine) = self.own_part(mine, &blocks)?;
                 let load = mine.is_none();
                 let spec = OwnedSpec::Gather { root, mine, all: blocks };
@@ -58,7 +58,7 @@ impl Comm {
     ) -> Result<(Side<M>, Option<Block>)> {
         match mine {
             Some(mine) if !self.is_inter() => {
-                let (side, len) = Side::of(mine)?;
+                let (side, len) = Side::of_moved(mine, 1)?;
                 check_own(len, blocks[self.rank()].len)?;
                 Ok((side, Some(Block { at: 0, len })))
             }
@@ -86,7 +86,7 @@ impl Comm {
                 let Some(mine) = mine else {
                     fail!(Buffer, "recvbuf is MPI_IN_PLACE, which only the root may give");
                 };
-                let (output, len) = Side::of(mine)?;
+                let (output, len) = Side::of_moved(mine, 1)?;
                 let spec = OwnedSpec::Scatter { root, all: Vec::new(), mine: Some(Block { at: 0, len }) };
                 Ok(Call::new(spec, Side::NOTHING, output))
             }
@@ -94,7 +94,7 @@ impl Comm {
                 if let Some(mine) = mine.as_ref().filter(|_| !self.is_inter()) {
                     check_apart(Location::of_part(&all, self.rank()), Location::of(mine))?;
                 }
-                let (input, blocks) = Side::of_parts(all)?;
+                let (input, blocks) = Side::of_moved_parts(all)?;
                 let (output, mine) = self.own_part(mine, &blocks)?;
                 Ok(Call::new(OwnedSpec::Scatter { root, all: blocks, mine }, input, output))
             }
@@ -118,12 +118,12 @@ impl Comm {
         if let Some(mine) = mine.as_ref().filter(|_| !self.is_inter()) {
             check_apart(Location::of(mine), Location::of_part(&all, self.rank()))?;
         }
-        let (output, blocks) = Side::of_parts(all)?;
+        let (output, blocks) = Side::of_moved_parts(all)?;
         let Some(mine) = mine else {
             let spec = OwnedSpec::Allgather { mine: None, all: blocks };
             return Ok(Call::new(spec, Side::NOTHING, output).loaded(true));
         };
-        let (input, len) = Side::of(mine)?;
+        let (input, len) = Side::of_moved(mine, 1)?;
         if !self.is_inter() {
             check_own(len, blocks[self.rank()].len)?;
         }
@@ -144,12 +144,12 @@ impl Comm {
         if let Some(from) = &from {
             check_parts_apart(from, &into)?;
         }
-        let (output, into) = Side::of_whole_parts(into)?;
+        let (output, into) = Side::of_moved_parts(into)?;
         let Some(from) = from else {
             let spec = OwnedSpec::Alltoall { from: None, into };
             return Ok(Call::new(spec, Side::NOTHING, output).loaded(true));
         };
-        let (input, from) = Side::of_whole_parts(from)?;
+        let (input, from) = Side::of_moved_parts(from)?;
         if !self.is_inter() {
             check_own(from[self.rank()].len, into[self.rank()].len)?;
         }
