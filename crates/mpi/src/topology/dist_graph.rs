@@ -58,13 +58,13 @@ impl DistGraph {
     ///
     /// # Errors
     /// A source or a destination does not exist, a degree or a weight is negative.
-    pub fn edges(
+    pub fn edges<'a>(
         ranks: usize,
-        sources: &[i32],
-        degrees: &[i32],
-        destinations: &[i32],
-        weights: Option<&[i32]>,
-    ) -> Result<Vec<Edge>> {
+        sources: &'a [i32],
+        degrees: &'a [i32],
+        destinations: &'a [i32],
+        weights: Option<&'a [i32]>,
+    ) -> Result<impl Iterator<Item = Edge> + Clone + use<'a>> {
         let count = Self::edge_count(degrees)?;
         assert_eq!(
             (sources.len(), count),
@@ -75,27 +75,25 @@ impl DistGraph {
             assert_eq!(weights.len(), count, "each edge has a weight");
             check_weights("weights", weights)?;
         }
-        let mut edges = Vec::with_capacity(count);
-        for (at, (&source, &degree)) in sources.iter().zip(degrees).enumerate() {
-            checked_rank("sources", at, source, ranks)?;
-            for _ in 0..degree {
-                let at = edges.len();
-                checked_rank("destinations", at, destinations[at], ranks)?;
-                edges.push([source, destinations[at], weights.map_or(0, |weights| weights[at])]);
-            }
+        for (name, list) in [("sources", sources), ("destinations", destinations)] {
+            list.iter()
+                .enumerate()
+                .try_for_each(|(at, &rank)| checked_rank(name, at, rank, ranks).map(drop))?;
         }
-        Ok(edges)
+        let mut behind = 0;
+        Ok(sources.iter().zip(degrees).flat_map(move |(&source, &degree)| {
+            let first = behind;
+            behind += degree as usize;
+            (first..behind)
+                .map(move |at| [source, destinations[at], weights.map_or(0, |weights| weights[at])])
+        }))
     }
 
     /// Edges that this rank names, copied for their ends: those for rank 0, those for rank 1 and so on, each in the order in which they were
     /// named, and how many for each.
-    pub fn for_ends(ranks: usize, edges: &[Edge]) -> (Vec<Edge>, Vec<usize>) {
-        let ends = |&[source, destination, _]: &Edge| {
-            let other = (destination != source).then_some(destination as usize);
-            std::iter::once(source as usize).chain(other)
-        };
+    pub fn for_ends(ranks: usize, edges: impl Iterator<Item = Edge> + Clone) -> (Vec<Edge>, Vec<usize>) {
         let mut counts = vec![0; ranks];
-        edges.iter().flat_map(ends).for_each(|end| counts[end] += 1);
+        edges.clone().for_each(|edge| for_each_end(edge, |end| counts[end] += 1));
         let mut next: Vec<usize> = counts
             .iter()
             .scan(0, |before, count| {
@@ -104,12 +102,12 @@ impl DistGraph {
             })
             .collect();
         let mut sorted = vec![Edge::default(); counts.iter().sum()];
-        for edge in edges {
-            for end in ends(edge) {
-                sorted[next[end]] = *edge;
+        edges.for_each(|edge| {
+            for_each_end(edge, |end| {
+                sorted[next[end]] = edge;
                 next[end] += 1;
-            }
-        }
+            });
+        });
         (sorted, counts)
     }
 
@@ -133,21 +131,35 @@ impl DistGraph {
     /// # Errors
     /// An end of such an edge does not exist.
     pub fn of(rank: usize, ranks: usize, edges: &[Edge], weighted: bool) -> Result<Self> {
-        let mut graph = Self::default();
-        let (mut from, mut to) = (Vec::new(), Vec::new());
+        let here = |end: i32| usize::try_from(end) == Ok(rank);
+        let (coming, going) = edges.iter().fold((0, 0), |(coming, going), &[source, destination, _]| {
+            (coming + usize::from(here(destination)), going + usize::from(here(source)))
+        });
+        let list = |len, wanted: bool| Vec::with_capacity(if wanted { len } else { 0 });
+        let (mut from, mut to) = (list(coming, weighted), list(going, weighted));
+        let (sources, destinations) = (Vec::with_capacity(coming), Vec::with_capacity(going));
+        let mut graph = Self { sources, destinations, weights: None };
         for (at, &[source, destination, weight]) in edges.iter().enumerate() {
-            let here = |end: i32| usize::try_from(end) == Ok(rank);
             if here(destination) {
                 graph.sources.push(checked_rank("sources", at, source, ranks)?);
-                from.push(weight);
+                from.extend(weighted.then_some(weight));
             }
             if here(source) {
                 graph.destinations.push(checked_rank("destinations", at, destination, ranks)?);
-                to.push(weight);
+                to.extend(weighted.then_some(weight));
             }
         }
         graph.weights = weighted.then_some((from, to));
         Ok(graph)
+    }
+}
+
+/// Calls `each` for the ends of an edge, once if they are one rank.
+#[inline(always)]
+fn for_each_end([source, destination, _]: Edge, mut each: impl FnMut(usize)) {
+    each(source as usize);
+    if destination != source {
+        each(destination as usize);
     }
 }
 
