@@ -33,7 +33,7 @@ use canele_engine::Tag;
 
 pub(crate) use pairs::Pairs;
 pub use receiving::Receiving;
-pub use sending::Sending;
+pub use sending::{ReadyPartitions, Sending};
 
 /// Tags of partitions, apart from those of collectives and of what makes communicators; and the bits that count in them.
 const DATA: u32 = 1 << 31;
@@ -50,12 +50,11 @@ const MOST_EMPTY_PARTS: usize = 1 << 20;
 const NOTE: Tag = Tag(0xd000_0000);
 
 /// A partitioned operation, as the calls that only such have reach it.
-#[derive(Clone)]
-pub enum Partitioned {
+pub enum Partitioned<'a> {
     /// A send.
-    Send(Arc<Sending>),
+    Send(&'a Arc<Sending>),
     /// A receive.
-    Receive(Arc<Receiving>),
+    Receive(&'a Arc<Receiving>),
 }
 
 /// How a sender divides its message.

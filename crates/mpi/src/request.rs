@@ -122,7 +122,7 @@ impl Request {
     }
 
     /// The partitioned operation that it starts.
-    pub fn partitioned(&self) -> Option<Partitioned> {
+    pub fn partitioned(&self) -> Option<Partitioned<'_>> {
         match &self.state {
             State::Persistent(persistent) => persistent.again.partitioned(),
             _ => None,

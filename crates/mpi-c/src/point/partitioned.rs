@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::partitioned::Partitioned;
+use canele_mpi::partitioned::{Partitioned, ReadyPartitions};
 use canele_mpi::{Class, Error, Result, fail};
 
 use super::{from, start, target, wait};
@@ -80,15 +80,37 @@ fn ready(
     partitions: impl Iterator<Item = c_int>,
     function: &str,
 ) -> Result<(), Failed> {
-    // No lock is held: what is ready is sent at once.
-    let found = requests()?.get(request)?.partitioned();
-    let all = || match found {
-        Some(Partitioned::Send(send)) => partitions.into_iter().try_for_each(|partition| {
-            send.ready(usize::try_from(partition).map_err(|_| negative(partition))?)
-        }),
-        _ => fail!(Request, "the request is no partitioned send"),
+    // Of no partitions the request is checked all the same.
+    if partitions.size_hint().1 == Some(0) {
+        return match requests()?.get(request)?.partitioned() {
+            Some(Partitioned::Send(_)) => Ok(()),
+            _ => Err(wait::raise_of(request, function, no_send())),
+        };
+    }
+    for partition in partitions {
+        match mark_ready(request, partition)? {
+            Ok(None) => {}
+            // No lock is held: what is ready is sent at once.
+            Ok(Some(ready)) => ready.send().map_err(|error| wait::raise_of(request, function, error))?,
+            Err(error) => return Err(wait::raise_of(request, function, error)),
+        }
+    }
+    Ok(())
+}
+
+/// Makes a partition ready, under the lock of the table, which keeps the operation there. What is raised on the operation is the inner error.
+#[inline]
+fn mark_ready(request: MPI_Request, partition: c_int) -> Result<Result<Option<ReadyPartitions>>> {
+    let mut requests = requests()?;
+    let Some(Partitioned::Send(send)) = requests.get(request)?.partitioned() else {
+        return Ok(Err(no_send()));
     };
-    all().map_err(|error| wait::raise_of(request, function, error))
+    Ok(usize::try_from(partition).map_err(|_| negative(partition)).and_then(|part| send.mark_ready(part)))
+}
+
+#[cold]
+fn no_send() -> Box<Error> {
+    Error::new(Class::Request, "the request is no partitioned send")
 }
 
 fn negative(partition: c_int) -> Box<Error> {
@@ -119,11 +141,12 @@ pub fn parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) -> Cal
     if request == MPI_REQUEST_NULL {
         return Ok(flag.set(1, "flag")?);
     }
-    let found = requests()?.get(request)?.partitioned();
+    let found = match requests()?.get(request)?.partitioned() {
+        Some(Partitioned::Receive(receive)) => Some(receive.clone()),
+        _ => None,
+    };
     let look = || match found {
-        Some(Partitioned::Receive(receive)) => {
-            receive.has_arrived(usize::try_from(partition).map_err(|_| negative(partition))?)
-        }
+        Some(receive) => receive.has_arrived(usize::try_from(partition).map_err(|_| negative(partition))?),
         _ => fail!(Request, "the request is no partitioned receive"),
     };
     let arrived = look().map_err(|error| wait::raise_of(request, "MPI_Parrived", error))?;

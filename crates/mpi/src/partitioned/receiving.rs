@@ -374,7 +374,7 @@ impl Again for Start {
         "partitioned receive"
     }
 
-    fn partitioned(&self) -> Option<Partitioned> {
-        Some(Partitioned::Receive(self.0.clone()))
+    fn partitioned(&self) -> Option<Partitioned<'_>> {
+        Some(Partitioned::Receive(&self.0))
     }
 }

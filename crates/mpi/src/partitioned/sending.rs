@@ -25,6 +25,8 @@ struct Outbound {
     /// To whom and on which flow; none to no process.
     to: Option<(Rank, FlowId)>,
     division: Division,
+    /// Partitions of a group: each call that makes one ready would divide to know it.
+    group_len: usize,
     /// Elements of each partition.
     each: usize,
     elements: Elements,
@@ -68,8 +70,12 @@ enum Marked {
     Sends(usize),
     /// It waits for the others of its group, until the next pass.
     SplitsInNextPass,
-    /// It waits, as others do.
-    Waits,
+}
+
+/// Partitions that are to be sent because of one that was made ready.
+pub struct ReadyPartitions {
+    sending: Arc<Sending>,
+    marked: Marked,
 }
 
 impl Comm {
@@ -96,6 +102,7 @@ impl Comm {
         let outbound = Arc::new(Outbound {
             to: to.map(|to| (to.rank, flow)),
             division,
+            group_len: division.group_len(),
             each,
             elements,
             state: Mutex::new(State::new(division)),
@@ -140,7 +147,8 @@ impl Outbound {
         self.steps.fetch_add(1, Ordering::Release);
     }
 
-    fn mark_ready(&self, part: usize) -> Result<Marked> {
+    #[inline]
+    fn mark_ready(&self, part: usize) -> Result<Option<Marked>> {
         let mut state = self.state();
         if !state.is_active {
             fail!(
@@ -156,14 +164,15 @@ impl Outbound {
                 fail!(Argument, "partition is {part}: it must be from 0 to {last}")
             }
         }
-        let n = part / self.division.group_len();
+        let n = if state.groups.len() == 1 { 0 } else { part / self.group_len };
         let group = &mut state.groups[n];
         group.left -= 1;
         if group.left == 0 || group.is_split {
-            return Ok(Marked::Sends(n));
+            return Ok(Some(Marked::Sends(n)));
         }
+        // One that waits as others do is sent with them.
         let is_planned = std::mem::replace(&mut state.splits_in_next_pass, true);
-        Ok(if is_planned { Marked::Waits } else { Marked::SplitsInNextPass })
+        Ok((!is_planned).then_some(Marked::SplitsInNextPass))
     }
 
     /// Sends a group whose partitions are all ready, or what is ready of one that was split. Another thread may have done it.
@@ -234,21 +243,33 @@ fn lend_small(data: Data<'_>) -> OutBuffer {
 }
 
 impl Sending {
-    /// A partition may be sent, and is, at the latest in the next pass.
+    /// A partition may be sent. Returns what is to be sent now or in the next pass, if anything is: most of many small partitions wait for
+    /// the last of their group, so that each costs a few writes.
     ///
     /// # Errors
     /// There is no such partition, it was ready already, or the operation is not started.
-    pub fn ready(&self, part: usize) -> Result<()> {
-        let (engine, outbound) = (self.comm.engine(), &self.outbound);
-        match outbound.mark_ready(part)? {
-            Marked::Waits => Ok(()),
+    #[inline]
+    pub fn mark_ready(self: &Arc<Self>, part: usize) -> Result<Option<ReadyPartitions>> {
+        let marked = self.outbound.mark_ready(part)?;
+        Ok(marked.map(|marked| ReadyPartitions { sending: self.clone(), marked }))
+    }
+}
+
+impl ReadyPartitions {
+    /// Sends them, at the latest in the next pass. The caller holds no lock.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn send(self) -> Result<()> {
+        let Sending { comm, outbound } = &*self.sending;
+        let engine = comm.engine();
+        match self.marked {
             Marked::SplitsInNextPass => {
                 let outbound = outbound.clone();
                 Ok(engine.do_in_next_pass(Box::new(move |submit| outbound.split(submit)))?)
             }
             Marked::Sends(group) => {
-                engine
-                    .submit_with(|submit| outbound.send_group(group, submit, |data| self.comm.lend(data)))?;
+                engine.submit_with(|submit| outbound.send_group(group, submit, |data| comm.lend(data)))?;
                 outbound.stepped();
                 Ok(engine.notify_waiters()?)
             }
@@ -310,7 +331,7 @@ impl Again for Start {
         "partitioned send"
     }
 
-    fn partitioned(&self) -> Option<Partitioned> {
-        Some(Partitioned::Send(self.0.clone()))
+    fn partitioned(&self) -> Option<Partitioned<'_>> {
+        Some(Partitioned::Send(&self.0))
     }
 }

@@ -19,7 +19,7 @@ pub trait Again: Send {
     /// A short name of the operation for texts.
     fn name(&self) -> &'static str;
     /// The partitioned operation that it starts.
-    fn partitioned(&self) -> Option<Partitioned> {
+    fn partitioned(&self) -> Option<Partitioned<'_>> {
         None
     }
 }
