@@ -15,7 +15,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 18;
+pub const VERSION: u32 = 19;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -144,6 +144,14 @@ pub enum ToLauncher {
         programs: Vec<SpawnProgram>,
         /// The ranks that spawn together, in the order of their communicator.
         parents: Vec<u32>,
+    },
+    /// This rank has a communicator with ranks of another world of its job, or has disconnected from all of them: a failure in one of two
+    /// worlds that are connected ends both (MPI 5.0, §11.10.4). Those that spawn are connected with what they spawn without this.
+    SetConnected {
+        /// The first rank of the other world.
+        world: u32,
+        /// False: it has disconnected.
+        is_connected: bool,
     },
     /// Opens a port of this rank, at which others may connect.
     OpenPort {

@@ -3,6 +3,7 @@
 //! Owns these reactions of the launcher. Never ends a process itself: the supervisors do.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::mem;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,30 @@ use super::wording::rank_list;
 
 /// Exit status after `--timeout`.
 pub(super) const TIMED_OUT: u8 = 124;
+
+/// What a failure ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All ranks.
+    Job,
+    /// These, which ascend, and no others.
+    Connected(Vec<u32>),
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Extent::Job => write!(f, "ending the job"),
+            Extent::Connected(ranks) if ranks.is_empty() => {
+                write!(f, "the others are not connected with it and go on")
+            }
+            Extent::Connected(ranks) => {
+                let (are, list) = (if ranks.len() == 1 { "is" } else { "are" }, rank_list(ranks));
+                write!(f, "ending {list}, which {are} connected with it; the others go on")
+            }
+        }
+    }
+}
 
 impl Launcher {
     pub(super) fn handle_signals(&mut self) {
@@ -117,6 +142,32 @@ impl Launcher {
         self.end(TIMED_OUT, GRACE);
     }
 
+    /// What a failure of these ranks ends, where failures do: the ranks that are connected with them (MPI 5.0, §11.10.4), or the whole job
+    /// if no other rank runs.
+    pub(super) fn extent_of_failure(&self, failed: &[u32]) -> Extent {
+        let connected = self.job.running_connected_with(failed);
+        let is_left = |rank: &u32| !self.job.member(*rank).unwanted && connected.binary_search(rank).is_err();
+        match self.job.running().iter().any(is_left) {
+            true => Extent::Connected(connected),
+            false => Extent::Job,
+        }
+    }
+
+    /// Ends what a failure ends. The first status that was set stays.
+    pub(super) fn end_extent(&mut self, extent: Extent, status: u8) {
+        self.status.get_or_insert(status);
+        match extent {
+            Extent::Job => self.end(status, GRACE),
+            Extent::Connected(ranks) => ranks.into_iter().for_each(|rank| self.end_rank(rank)),
+        }
+    }
+
+    /// Ends a rank because of another one, whose failure that is.
+    pub(super) fn end_rank(&mut self, rank: u32) {
+        self.job.member_mut(rank).unwanted = true;
+        self.tell_host_of(rank, Order::Kill { rank });
+    }
+
     /// A rank is about to end, and others with it; the job, if no rank is left then that may have something to do.
     ///
     /// # Errors
@@ -132,7 +183,12 @@ impl Launcher {
         }
         let mut left: BTreeSet<u32> = self.job.running().into_iter().collect();
         left.retain(|rank| !self.job.member(*rank).finished);
-        let aborted = series.iter().flat_map(|&(first, last)| first..=last).filter(|rank| left.remove(rank));
+        // An error that ends all ends those that are connected.
+        let connected = self.job.running_connected_with(&[by]);
+        let aborted = series
+            .iter()
+            .flat_map(|&(first, last)| first..=last)
+            .filter(|rank| connected.binary_search(rank).is_ok() && left.remove(rank));
         let aborted: Vec<u32> = aborted.filter(|rank| *rank != by).collect();
         let by_name = self.name(by);
         if left.is_empty() || self.info().on_failure == OnFailure::Stop {
@@ -144,10 +200,7 @@ impl Launcher {
             self.output.say(&format!("{by_name} has aborted {} too; the others go on", rank_list(&aborted)));
             self.job.member_mut(by).unwanted = true;
         }
-        for rank in aborted {
-            self.job.member_mut(rank).unwanted = true;
-            self.tell_host_of(rank, Order::Kill { rank });
-        }
+        aborted.into_iter().for_each(|rank| self.end_rank(rank));
         Ok(())
     }
 

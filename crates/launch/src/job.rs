@@ -16,6 +16,7 @@ use super::given_up::GivenUp;
 use super::job_elsewhere::ElsewhereLinks;
 use super::member::Member;
 use super::settings::Settings;
+use super::world_graph::WorldGraph;
 
 /// A rank found that another one broke the rules of rail or protocol, and accepts nothing more from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct Job {
     pub given_up: GivenUp,
     /// Of ranks of other jobs.
     pub(super) elsewhere: ElsewhereLinks,
+    /// Which worlds of this job are connected.
+    worlds: WorldGraph,
 }
 
 impl Job {
@@ -79,6 +82,7 @@ impl Job {
             told_over: false,
             given_up: GivenUp::default(),
             elsewhere: ElsewhereLinks::default(),
+            worlds: WorldGraph::default(),
         }
     }
 
@@ -86,7 +90,27 @@ impl Job {
     pub fn grow(&mut self, world: SpawnedWorld) {
         let is_elsewhere = world.origin.is_some();
         self.members.extend(world.hosts.iter().map(|_| Member { is_elsewhere, ..Member::default() }));
-        self.info.spawned.push(world);
+        self.info.spawned.push(world.clone());
+        if !is_elsewhere {
+            self.worlds.add_spawned(&self.info, &world);
+        }
+    }
+
+    /// Forgets that a world was connected with others: none of its ranks runs.
+    pub fn disconnect_world(&mut self, first: u32) {
+        self.worlds.remove_world(first);
+    }
+
+    /// The ranks whose processes have not ended, of the worlds of these ranks and of those that are connected with them.
+    pub fn running_connected_with(&self, ranks: &[u32]) -> Vec<u32> {
+        let worlds = self.worlds.connected_worlds(&self.info, ranks);
+        let ranks = worlds.into_iter().flat_map(|first| self.info.world_of(first));
+        ranks.filter(|rank| self.runs(*rank)).collect()
+    }
+
+    fn runs(&self, rank: u32) -> bool {
+        let member = self.member(rank);
+        member.exit.is_none() && !member.is_elsewhere
     }
 
     /// The job's description.
@@ -116,8 +140,7 @@ impl Job {
 
     /// The ranks of this job whose processes have not ended.
     pub fn running(&self) -> Vec<u32> {
-        let runs = |member: &Member| member.exit.is_none() && !member.is_elsewhere;
-        (0..self.info.ranks()).filter(|&rank| runs(self.member(rank))).collect()
+        (0..self.info.ranks()).filter(|&rank| self.runs(rank)).collect()
     }
 
     /// Takes the messages that wait to be sent, each with the rank it is for, in order.
@@ -228,6 +251,9 @@ impl Job {
                 return self.handle_cut(from, peer, what);
             }
             ToLauncher::GivenUp { operations, what } => self.given_up.add(from, operations, what),
+            ToLauncher::SetConnected { world, is_connected } => {
+                return self.worlds.set_connected(&self.info, from, world, is_connected);
+            }
             // The launcher's to do.
             ToLauncher::Spawn { .. }
             | ToLauncher::Abort { .. }

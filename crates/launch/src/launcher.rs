@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use canele_control::{JobInfo, OnFailure, ToLauncher};
 
 use super::connected::ConnectedJobs;
+use super::ending::Extent;
 use super::events::{Events, Ready, Source};
 use super::failure::{Exit, RankFailure, SignalName, exit_list};
 use super::host_ranks::Order;
@@ -74,6 +75,11 @@ pub struct Launcher {
     pub(super) trace: Option<Trace>,
     /// A host has said why its ranks do not join.
     pub(super) has_told_unjoined: bool,
+}
+
+/// What happens after a failure, in words; nothing ends where jobs go on.
+pub(super) fn then(extent: Option<&Extent>) -> String {
+    extent.map_or_else(|| "the others go on".to_owned(), Extent::to_string)
 }
 
 impl Launcher {
@@ -294,36 +300,37 @@ impl Launcher {
     /// A rank's memory is corrupted, or its program: a failure of the job, though nobody has died.
     fn handle_cut(&mut self, cut: &Cut) {
         let stop = self.info().on_failure == OnFailure::Stop;
-        let then = if stop { "ending the job" } else { "the others go on" };
         let Cut { by, of, what } = cut;
+        let extent = stop.then(|| self.extent_of_failure(&[*by, *of]));
         let (by, of) = (self.name(*by), self.name(*of));
-        self.output.say(&format!("{by} accepts nothing more from {of}: {what}; {then}"));
+        self.output.say(&format!("{by} accepts nothing more from {of}: {what}; {}", then(extent.as_ref())));
         self.status.get_or_insert(1);
-        if stop {
-            self.end(1, GRACE);
+        if let Some(extent) = extent {
+            self.end_extent(extent, 1);
         }
     }
 
     fn handle_failure(&mut self, rank: u32, failure: &RankFailure) {
         let stop = self.info().on_failure == OnFailure::Stop;
-        let expected = match failure {
+        let (extent, text) = match failure {
             // Every rank got it; one message will do.
             RankFailure::Killed(signal) if self.passed_on == Some(*signal) => {
-                stop.then(|| format!("ended by {}", SignalName(*signal)))
+                (stop.then_some(Extent::Job), stop.then(|| format!("ended by {}", SignalName(*signal))))
             }
             // As any program in a pipe whose reader has gone.
-            RankFailure::Killed(13) if self.output.is_broken() => None,
+            RankFailure::Killed(13) if self.output.is_broken() => (stop.then_some(Extent::Job), None),
             _ => {
-                let then = if stop { "ending the job" } else { "the others go on" };
-                Some(format!("{} {failure}; {then}", self.name(rank)))
+                let extent = stop.then(|| self.extent_of_failure(&[rank]));
+                let text = format!("{} {failure}; {}", self.name(rank), then(extent.as_ref()));
+                (extent, Some(text))
             }
         };
-        if let Some(text) = expected {
+        if let Some(text) = text {
             self.output.say(&text);
         }
         self.status.get_or_insert(failure.status());
-        if stop {
-            self.end(failure.status(), GRACE);
+        if let Some(extent) = extent {
+            self.end_extent(extent, failure.status());
         }
     }
 

@@ -72,6 +72,7 @@ mod time_of_day;
 mod trace;
 pub mod why;
 mod wording;
+mod world_graph;
 
 pub use allocation::{Allocation, allocation};
 pub use binding::{BindPolicy, BindTo, MapBy, Unit, count_units};

@@ -5,9 +5,10 @@
 use canele_control::{OnFailure, ToLauncher};
 use rustix::process::Signal;
 
+use super::ending::Extent;
 use super::failure::Exit;
-use super::host_ranks::{Order, Report};
-use super::launcher::{GRACE, Launcher};
+use super::host_ranks::Report;
+use super::launcher::{GRACE, Launcher, then};
 use super::wording::rank_list;
 
 impl Launcher {
@@ -105,7 +106,7 @@ impl Launcher {
             self.status = Some(1);
         }
         let with = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
-        self.go_on_without(&format!("host {name} was lost{with}: {why}"));
+        self.go_on_without(&lost, &format!("host {name} was lost{with}: {why}"));
     }
 
     /// The ranks of its host are being killed.
@@ -113,7 +114,7 @@ impl Launcher {
         let lost = self.end_ranks_of(host, Exit::Signal(Signal::KILL.as_raw() as u8));
         let on_host = self.on_host(host);
         let with = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
-        self.go_on_without(&format!("the job's supervisor (process {pid}{on_host}) was killed{with}"));
+        self.go_on_without(&lost, &format!("the job's supervisor (process {pid}{on_host}) was killed{with}"));
     }
 
     /// Two ranks do not reach each other, though each has an agent that is heard. Where a job goes on after failures one of the two hosts has to
@@ -150,8 +151,7 @@ impl Launcher {
         self.open[host] = false;
         self.status.get_or_insert(1);
         for &rank in ranks {
-            self.job.member_mut(rank).unwanted = true;
-            self.tell_host_of(rank, Order::Kill { rank });
+            self.end_rank(rank);
         }
         Ok(())
     }
@@ -171,15 +171,23 @@ impl Launcher {
         lost
     }
 
-    /// Says what has happened to a host, and ends the job unless ranks of other hosts are to go on.
-    fn go_on_without(&mut self, what: &str) {
-        let stop = self.info().on_failure == OnFailure::Stop || self.job.running().is_empty();
+    /// Says what has happened to a host that had these ranks, and ends the job or a part of it unless ranks of other hosts are to go on.
+    fn go_on_without(&mut self, lost: &[u32], what: &str) {
+        let extent = match self.info().on_failure {
+            _ if self.job.running().is_empty()
+                || lost.is_empty() && self.info().on_failure == OnFailure::Stop =>
+            {
+                Some(Extent::Job)
+            }
+            OnFailure::Stop => Some(self.extent_of_failure(lost)),
+            OnFailure::Continue => None,
+        };
         if !self.ending {
-            self.output.say(&format!("{what}; {}", if stop { "ending the job" } else { "the others go on" }));
+            self.output.say(&format!("{what}; {}", then(extent.as_ref())));
         }
         self.status.get_or_insert(1);
-        if !self.ending && stop {
-            self.end(1, GRACE);
+        if let Some(extent) = extent.filter(|_| !self.ending) {
+            self.end_extent(extent, 1);
         }
     }
 }

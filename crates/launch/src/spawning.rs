@@ -81,6 +81,7 @@ impl Launcher {
         let known: Vec<String> = known.into_iter().flatten().collect();
         let result = if known.iter().all(String::is_empty) { Ok(first) } else { Err(known) };
         if let Err(known) = &result {
+            self.job.disconnect_world(first);
             for (rank, _) in (first..).zip(known).filter(|(_, why)| why.is_empty()) {
                 self.job.member_mut(rank).unwanted = true;
                 self.tell_host_of(rank, Order::Kill { rank });

@@ -45,6 +45,31 @@ fn a_rank_that_is_killed_ends_the_others_in_whatever_they_wait_with_one_message(
     }
 }
 
+/// MPI 5.0, §11.10.4. The status tells of the failure all the same.
+#[test]
+fn a_failure_ends_the_processes_that_are_connected_with_it_and_no_others() {
+    let program = program("partings");
+    let ways = [("abort", 7, "exited with status 7"), ("kill", 137, "was killed by signal 9 (Killed)")];
+    for (how, status, said) in ways.into_iter().chain([("exit", 3, "exited with status 3")]) {
+        let output = run(Some(&["-n", "1"]), &program, &["apart", how]);
+        assert_eq!(
+            (output.status.code(), &output.stdout[..]),
+            (Some(status), &b"passed\n"[..]),
+            "{}",
+            text(&output)
+        );
+        let text =
+            format!("canele: rank 1 {said}; ending rank 2, which is connected with it; the others go on");
+        assert!(errors(&output).contains(&text), "{output:?}");
+    }
+    for parting in ["connected", "freed", "again"] {
+        let output = run(Some(&["-n", "1"]), &program, &[parting, "kill"]);
+        ended(&output, 137, &[]);
+        let expected = "canele: rank 1 was killed by signal 9 (Killed); ending the job";
+        assert_eq!(errors(&output), [expected], "{parting}");
+    }
+}
+
 #[test]
 fn where_the_job_goes_on_the_survivors_say_what_they_wanted_of_the_dead() {
     let output = job(&["-n", "3", "--on-failure", "continue"], "receive");

@@ -6,6 +6,7 @@ mod names;
 mod notifications;
 mod ports;
 mod spawn;
+mod worlds;
 
 use canele_control::JobInfo;
 use canele_proto::request::Failure;
@@ -16,6 +17,7 @@ use names::Names;
 pub use ports::Connection;
 use ports::Ports;
 use spawn::Spawns;
+use worlds::ConnectedWorlds;
 
 /// A flow that no group has.
 const NO_GROUP: FlowId = FlowId(u32::MAX);
@@ -27,6 +29,7 @@ pub(crate) struct Membership {
     pub names: Names,
     pub spawns: Spawns,
     pub ports: Ports,
+    pub worlds: ConnectedWorlds,
     /// Pairs of other ranks that communicate no more, and groups that are revoked: collectives of both fail. It only grows, as each group knows
     /// up to where none is its own.
     pub splits: Vec<Failure>,
@@ -35,7 +38,8 @@ pub(crate) struct Membership {
 impl Membership {
     pub fn new(launcher: Launcher, job: JobInfo) -> Self {
         let (names, spawns, ports) = (Names::default(), Spawns::default(), Ports::default());
-        Self { launcher, job, names, spawns, ports, splits: Vec::new() }
+        let worlds = ConnectedWorlds::default();
+        Self { launcher, job, names, spawns, ports, worlds, splits: Vec::new() }
     }
 
     /// A flow may be another group's from now on; says whether a group with it was revoked.

@@ -150,6 +150,11 @@ pub fn comm_split_type(
 
 /// `MPI_Comm_free`.
 pub fn comm_free(comm: Out<MPI_Comm>) -> CallResult {
+    comm.get("comm")?.get()?.stay_connected();
+    free(comm)
+}
+
+fn free(comm: Out<MPI_Comm>) -> CallResult {
     let handle = comm.get("comm")?;
     let freed = handle.get()?;
     if handle.is_constant() {
@@ -165,6 +170,6 @@ pub fn comm_disconnect(comm: Out<MPI_Comm>) -> CallResult {
     match comm.get("comm")?.get()?.await_parting() {
         // What is left of it is given up all the same.
         Err(error) if !matches!(error.class, Class::ProcFailed | Class::Revoked) => Err(error.into()),
-        _ => comm_free(comm),
+        _ => free(comm),
     }
 }

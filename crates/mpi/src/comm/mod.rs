@@ -4,6 +4,7 @@
 //! What hangs on it (name, handler, attributes …) is here too; messages are in `point`.
 
 pub(crate) mod agree;
+mod connection;
 mod create;
 pub(crate) mod hints;
 mod idup;
@@ -33,6 +34,7 @@ use crate::topology::Topology;
 use crate::window::ServedWindows;
 use crate::world::WORLD;
 use crate::{Class, Error, Result};
+use connection::Connection;
 
 pub(crate) use create::from_group;
 
@@ -48,6 +50,7 @@ pub struct Comm {
     number: AtomicUsize,
     kept: Mutex<Kept>,
     attributes: Attributes,
+    connection: Connection,
     attachment: Attachment,
     topology: Option<Topology>,
     pub(crate) partitioned: Pairs,
@@ -111,7 +114,9 @@ pub(crate) struct Parts {
 impl Comm {
     /// A communicator on a flow of its own, which it gives back at its end.
     pub(crate) fn new(parts: Parts) -> Result<Self> {
-        let comm = Self::on(parts);
+        let mut comm = Self::on(parts);
+        let remote = comm.remote.iter().flat_map(|remote| remote.members());
+        comm.connection = Connection::new(&comm.engine, comm.group.members().iter().chain(remote).copied())?;
         comm.found()?;
         Ok(comm)
     }
@@ -162,6 +167,7 @@ impl Comm {
             number: AtomicUsize::new(0),
             kept: Mutex::new(Kept { name: String::new(), errhandler, info: Arc::new(Info::new()) }),
             attributes: Attributes::new(),
+            connection: Connection::default(),
             attachment: Attachment::default(),
             topology,
             partitioned: Pairs::default(),
@@ -288,13 +294,24 @@ impl Comm {
         Ok(self.engine.collective(self.collectives(), shape, None, &[], &mut [])?)
     }
 
-    /// Waits for the members before they part: for what this one has sent, also by requests that were freed, and then for the others.
+    /// Waits for the members before they part: for what this one has sent, also by requests that were freed, and then for the others. The
+    /// launcher knows of all of them that they have parted before any of them goes on.
     ///
     /// # Errors
     /// A member died.
     pub fn await_parting(&self) -> Result<()> {
         self.engine.wait_for_sends(self.flow)?;
-        self.barrier("MPI_Comm_disconnect")
+        self.connection.end(&self.engine)?;
+        let parted = self.barrier("MPI_Comm_disconnect");
+        if parted.as_ref().is_err_and(|error| !matches!(error.class, Class::ProcFailed | Class::Revoked)) {
+            self.connection.renew(&self.engine)?;
+        }
+        parted
+    }
+
+    /// Its members stay connected after its end: it is freed, which disconnects nobody (MPI 5.0, §11.10.4).
+    pub fn stay_connected(&self) {
+        self.connection.keep();
     }
 
     /// The engine its messages go through.
@@ -354,6 +371,7 @@ const GIVEN_OUT: u32 = 2 * FIRST_PAIR;
 
 impl Drop for Comm {
     fn drop(&mut self) {
+        self.connection.drop_now(&self.engine);
         if self.flow.0 >= GIVEN_OUT {
             for flow in [self.flow, self.collectives()] {
                 let _ = self.engine.name_flow(flow, "");
