@@ -90,10 +90,16 @@ impl<L: Lender> Operation<L> {
     /// Whether it has ended; else `waker` is woken once it may have. A thread makes progress meanwhile.
     pub fn test_or_notify(&mut self, waker: &Waker) -> Result<bool, Error> {
         if let Progress::UnderWay(pending) = self.state {
-            self.flow.engine.start_serving();
+            let is_served = self.flow.engine.start_serving();
             match self.flow.engine.test_or_notify(pending, waker)? {
                 Some(ended) => self.end(ended),
-                None => return Ok(false),
+                None => {
+                    // No thread makes progress: whoever polls does.
+                    if !is_served {
+                        waker.wake_by_ref();
+                    }
+                    return Ok(false);
+                }
             }
         }
         Ok(true)

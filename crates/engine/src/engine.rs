@@ -87,15 +87,21 @@ impl Engine {
         })
     }
 
-    /// Starts a thread that makes progress while the program computes, unless there is one.
-    pub fn start_serving(self: &Arc<Self>) {
+    /// Starts a thread that makes progress while the program computes, unless there is one; says whether there is. Without, as where the
+    /// system refuses a further thread, calls alone make progress.
+    pub fn start_serving(self: &Arc<Self>) -> bool {
         if self.is_served.swap(true, Relaxed) {
-            return;
+            return true;
         }
         // Counted before another thread can count threads.
         self.own_threads.fetch_add(1, Relaxed);
         let engine = self.clone();
-        std::thread::spawn(move || engine.serve());
+        let started = std::thread::Builder::new().spawn(move || engine.serve());
+        if started.is_err() {
+            self.own_threads.fetch_sub(1, Relaxed);
+            self.is_served.store(false, Relaxed);
+        }
+        started.is_ok()
     }
 
     /// Counts a thread of the library that begins, before it is started: the program sends nothing from it.

@@ -70,7 +70,7 @@ fn run(task: &Task, place: &Place, bar: &ProgressBar) -> Result<Report, Failure>
     let order = Order { task: task.clone(), largest_bytes, limits_fd };
     let arguments = [OsString::from("bench-rank"), serde_json::to_string(&order)?.into()];
     let bar = bar.clone();
-    let notes = std::thread::spawn(move || read_notes(reader, &bar));
+    let notes = std::thread::Builder::new().spawn(move || read_notes(reader, &bar))?;
     // The launcher's is the only writer: the reader sees the end even if no rank reported.
     let ended = launch::launch(task, place, &arguments, writer.into());
     let report = notes.join().map_err(|_| "the reader of the ranks' notes panicked")??;

@@ -14,9 +14,10 @@ use rustix::io::Errno;
 use super::launcher::{ControlRead, end_without_launcher};
 use crate::core::Core;
 
-/// This process had no descriptor left for a region of a peer.
+/// This process, or its launcher for a region of another job, had no descriptor left.
 const NO_DESCRIPTOR: SegmentError = SegmentError::Kernel {
-    doing: "take over memory of another rank: this process may open no more files (raise the limit, `ulimit -n`)",
+    doing: "take over memory of another rank: this process, or the launcher of its job, may open no more files (raise the limit where the \
+            job is started, `ulimit -n`)",
     error: Errno::MFILE,
 };
 

@@ -113,7 +113,10 @@ impl Launcher {
         if was_open {
             let of_job = |rank: &u32| self.info().process(*rank).job == job;
             for rank in (0..self.info().ranks()).filter(of_job).collect::<Vec<_>>() {
-                self.job.handle_gone_elsewhere(rank, RankEnd::JobLost);
+                self.handle_gone_elsewhere(rank, RankEnd::JobLost);
+            }
+            if let Some(here) = self.hosts.here_mut() {
+                here.end_questions_to(job);
             }
             self.connected.ports.forget(|caller| caller.job == Some(job));
             return self.refuse_wanted(job, "the job of that port has ended");

@@ -101,12 +101,12 @@ impl JobLink {
         self.queue.push_back((message, descriptors));
     }
 
-    /// The next message, if there is one.
+    /// The next message, if there is one, with as many of its descriptors as this process has room for.
     ///
     /// # Errors
-    /// As [`Socket::try_receive_many`].
+    /// As [`Socket::try_receive_any`].
     pub fn receive(&mut self) -> Result<Option<(ToJob, Vec<OwnedFd>)>, ReceiveError> {
-        self.socket.try_receive_many()
+        self.socket.try_receive_any()
     }
 
     /// Sends what the socket takes.

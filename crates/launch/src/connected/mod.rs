@@ -192,8 +192,9 @@ impl Launcher {
     pub(crate) fn deliver_to_jobs(&mut self) {
         let introductions = self.hosts.here_mut().map(|here| here.take_introductions());
         for (job, message, descriptors) in introductions.into_iter().flatten() {
-            if let Some(link) = self.connected.link(job) {
-                link.push(message, descriptors);
+            match self.connected.link(job) {
+                Some(link) => link.push(message, descriptors),
+                None => drop(self.hosts.here_mut().map(|here| here.end_questions_to(job))),
             }
         }
         for Reachable { own, peer, rails } in self.job.take_reachable() {

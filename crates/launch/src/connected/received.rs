@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use canele_control::{FromLauncher, JobRank, Meeting, PortName, ReceiveError, SpawnedWorld};
+use canele_control::{FromLauncher, JobRank, Meeting, PortName, RankEnd, ReceiveError, SpawnedWorld};
 use canele_sys::ids::LinkId;
 
 use super::messages::{RankSeries, ToJob};
@@ -48,7 +48,7 @@ impl Launcher {
             ToJob::Grown { ranks } => self.add_ranks(job?, &ranks),
             ToJob::Gone { rank, how } => {
                 let rank = self.rank_of(job?, rank)?;
-                self.job.handle_gone_elsewhere(rank, how);
+                self.handle_gone_elsewhere(rank, how);
                 Some(())
             }
             ToJob::CutOff { by, of, what } => {
@@ -96,13 +96,13 @@ impl Launcher {
                     self.info().is_behind_sockets(peer) && rails.rails.len() <= usize::from(u8::MAX);
                 is_sound.then(|| self.job.handle_reachable(Reachable { own, peer, rails }))
             }
+            // Descriptors may be missing, for which this process had no room.
             ToJob::Inbox { from, to, has_event } => self.between(job?, from, to, |here, from, to| {
-                (descriptors.len() == 1 + usize::from(has_event))
-                    .then(|| here.take_inbox(from, to, descriptors))
-                    .flatten()
+                let inbox = (descriptors.len() == 1 + usize::from(has_event)).then_some(descriptors);
+                here.take_inbox(from, to, inbox.unwrap_or_default())
             }),
             ToJob::Ring { from, to } => {
-                let ring = descriptors.into_iter().next()?;
+                let ring = descriptors.into_iter().next();
                 self.between(job?, from, to, |here, from, to| here.take_ring(from, to, ring))
             }
             ToJob::FindRegion { from, owner, id } => {
@@ -151,6 +151,14 @@ impl Launcher {
         self.job.grow(world.clone());
         self.tell_all(&Order::Spawn { world, plans: Vec::new() });
         Some(())
+    }
+
+    /// A rank of another job will neither send nor answer any more.
+    pub(super) fn handle_gone_elsewhere(&mut self, rank: u32, how: RankEnd) {
+        self.job.handle_gone_elsewhere(rank, how);
+        if let Some(here) = self.hosts.here_mut() {
+            here.forget_keeper(rank);
+        }
     }
 
     /// The number here of a rank of another job.

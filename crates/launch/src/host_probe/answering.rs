@@ -96,12 +96,13 @@ fn attempt(addresses: &[SocketAddr]) -> Vec<Result<(u64, u64), String>> {
     let addresses = &addresses[..addresses.len().min(LinkId::MOST_RANKS as usize)];
     let try_one = |address: &SocketAddr| {
         let address = *address;
-        std::thread::spawn(move || connect(address).map_err(|error| in_words(&error)))
+        std::thread::Builder::new().spawn(move || connect(address).map_err(|error| in_words(&error)))
     };
     let of_chunk = |chunk: &[SocketAddr]| -> Vec<_> {
         let threads: Vec<_> = chunk.iter().map(try_one).collect();
-        let ended = |thread: std::thread::JoinHandle<_>| {
-            thread.join().unwrap_or_else(|_| Err("the attempt was not made".into()))
+        let ended = |thread: io::Result<std::thread::JoinHandle<_>>| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|_| Err("the attempt was not made".into())),
+            Err(error) => Err(format!("the attempt was not made: no thread can be started ({error})")),
         };
         threads.into_iter().map(ended).collect()
     };

@@ -81,9 +81,15 @@ impl Shells {
         shell.input = child.stdin.take();
         shell.child = Some(child);
         let (lines, remarks) = (self.sender.clone(), self.sender.clone());
-        std::thread::spawn(move || read_lines(out, |came| lines.send((host, came)).is_ok()));
-        std::thread::spawn(move || read_all(error, |came| remarks.send((host, came)).is_ok()));
-        Ok(())
+        let thread = std::thread::Builder::new;
+        let started = thread()
+            .spawn(move || read_lines(out, |came| lines.send((host, came)).is_ok()))
+            .and_then(|_| thread().spawn(move || read_all(error, |came| remarks.send((host, came)).is_ok())));
+        started.map(drop).map_err(|error| {
+            shell.input = None;
+            let _ = shell.child.as_mut().map(|child| child.kill());
+            format!("no thread can be started that reads what {} prints: {error}", command[0].display())
+        })
     }
 
     /// Writes a line to a host's shell; one that has ended is found out by its output.

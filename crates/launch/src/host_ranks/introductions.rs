@@ -12,6 +12,9 @@ use super::HostRanks;
 use super::local_ranks::LocalRanks;
 use crate::connected::ToJob;
 
+/// Why two ranks do not reach each other.
+const NO_DESCRIPTOR: &str = "the launcher between them could open no more files: raise the limit where the job is started, `ulimit -n`";
+
 /// For the launcher of which job, what, and the descriptors that go with it.
 pub type Introduction = (u64, ToJob, Vec<Rc<OwnedFd>>);
 
@@ -71,6 +74,9 @@ impl LocalRanks {
     }
 
     fn hand_over(&mut self, from: u32, to: u32, inbox: Vec<OwnedFd>) {
+        if inbox.is_empty() {
+            return self.part(to, from);
+        }
         let peers = vec![PeerInbox { rank: from, has_event: inbox.len() > 1 }];
         let inbox = inbox.into_iter().map(Rc::new).collect();
         self.send(to, FromLauncher::Peers { peers }, inbox);
@@ -94,6 +100,22 @@ impl LocalRanks {
         }
     }
 
+    /// This process had no descriptor for what a rank sent to another one, which may be of another job: both learn that nothing goes between
+    /// them, and communicate with all others.
+    pub(super) fn part(&mut self, own: u32, peer: u32) {
+        let cut = |by, of| FromLauncher::CutOff { by, of, what: NO_DESCRIPTOR.into() };
+        if self.of(own).is_inside() {
+            self.send(own, cut(peer, own), Vec::new());
+        }
+        if self.is_elsewhere(peer) {
+            let what = NO_DESCRIPTOR.into();
+            self.tell_job_of(peer, |of| ToJob::CutOff { by: own, of, what }, Vec::new());
+        } else if self.of(peer).is_inside() {
+            self.send(peer, cut(own, peer), Vec::new());
+        }
+    }
+
+    /// The inbox is empty if there was no descriptor for all of it.
     fn take_inbox(&mut self, from: u32, to: u32, inbox: Vec<OwnedFd>) -> Option<()> {
         if self.is_released(to) {
             return Some(());
@@ -110,15 +132,19 @@ impl LocalRanks {
         Some(())
     }
 
-    fn take_ring(&mut self, from: u32, to: u32, ring: OwnedFd) -> Option<()> {
+    fn take_ring(&mut self, from: u32, to: u32, ring: Option<OwnedFd>) -> Option<()> {
         if self.is_released(to) {
             return Some(());
         }
         if !self.introductions.taken.contains(&(to, from)) {
             return None;
         }
-        if self.of(to).is_inside() {
-            self.send(to, FromLauncher::Ring { from }, vec![Rc::new(ring)]);
+        match ring {
+            None => self.part(to, from),
+            Some(ring) if self.of(to).is_inside() => {
+                self.send(to, FromLauncher::Ring { from }, vec![Rc::new(ring)]);
+            }
+            Some(_) => {}
         }
         Some(())
     }
@@ -145,11 +171,26 @@ impl LocalRanks {
         if self.is_released(to) {
             return Some(());
         }
-        if !self.introductions.asked.remove(&(to, owner, id)) || found != region.is_some() {
+        // One that was found may come without its descriptor, as one that this process had no room for: the rank is told why.
+        if !self.introductions.asked.remove(&(to, owner, id)) || region.is_some() && !found {
             return None;
         }
         self.send(to, FromLauncher::Region { owner, id, found }, region.map(Rc::new).into_iter().collect());
         Some(())
+    }
+}
+
+impl LocalRanks {
+    /// Another job answers no more: nobody waits for a region of one of its ranks any longer.
+    fn end_questions_to(&mut self, job: u64) {
+        let asked = std::mem::take(&mut self.introductions.asked);
+        let (ended, others) =
+            asked.into_iter().partition(|(_, owner, _)| self.info.process(*owner).job == job);
+        self.introductions.asked = others;
+        let ended: HashSet<_> = ended;
+        for (from, owner, id) in ended {
+            self.send(from, FromLauncher::Region { owner, id, found: false }, Vec::new());
+        }
     }
 }
 
@@ -192,13 +233,13 @@ impl HostRanks {
         })
     }
 
-    /// The inbox of a rank of another job has come, and its event if it has one.
+    /// The inbox of a rank of another job has come, and its event if it has one; empty if this process had no descriptor for all of it.
     pub fn take_inbox(&mut self, from: u32, to: u32, inbox: Vec<OwnedFd>) -> Option<()> {
         self.with_local(|local| local.take_inbox(from, to, inbox))
     }
 
-    /// A ring of a rank of another job has come.
-    pub fn take_ring(&mut self, from: u32, to: u32, ring: OwnedFd) -> Option<()> {
+    /// A ring of a rank of another job has come; none if this process had no descriptor for it.
+    pub fn take_ring(&mut self, from: u32, to: u32, ring: Option<OwnedFd>) -> Option<()> {
         self.with_local(|local| local.take_ring(from, to, ring))
     }
 
@@ -218,6 +259,17 @@ impl HostRanks {
         })
     }
 
+    /// Another job answers no more questions for regions.
+    pub fn end_questions_to(&mut self, job: u64) {
+        self.local_ranks.end_questions_to(job);
+        self.post();
+    }
+
+    /// A rank of another job keeps no region any more.
+    pub fn forget_keeper(&mut self, rank: u32) {
+        self.local_ranks.regions.forget_keeper(rank);
+    }
+
     /// Another job answers a question for a region.
     pub fn take_region(
         &mut self,
@@ -227,5 +279,98 @@ impl HostRanks {
         memory: Option<OwnedFd>,
     ) -> Option<()> {
         self.with_local(|local| local.take_region(region, to, found, memory))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_control::{Handed, Host, JobInfo, JobRank, RankSet, SpawnedWorld, ToLauncher, VERSION};
+    use canele_rail::shm::Shm;
+    use canele_sys::ids::Rank;
+
+    use super::*;
+
+    const JOB: u64 = 7;
+
+    /// Rank 0 of this job, which has begun, and rank 1, which is rank 5 of another job; they have a link.
+    fn linked() -> LocalRanks {
+        let mut all = LocalRanks::new(JobInfo::new(vec![Host::this(1)]), RankSet::from(0..1)).unwrap();
+        all.handle(0, ToLauncher::Hello { version: VERSION }, None).unwrap();
+        let origin = Some(JobRank { job: JOB, rank: 5 });
+        let world = SpawnedWorld { first: 1, hosts: vec![0], origin, ..SpawnedWorld::default() };
+        all.grow(world, std::iter::empty()).unwrap();
+        all.handle(0, ToLauncher::Connect { peers: vec![1] }, None).unwrap();
+        all.introductions.out.clear();
+        all
+    }
+
+    fn send_own_inbox(all: &mut LocalRanks) {
+        let rail = Shm::open(Rank(0), 0..1, 64, 0, 0).unwrap();
+        let inbox: Handed = rail.inbox_fd().try_clone_to_owned().unwrap().into();
+        all.handle(0, ToLauncher::Inbox { settings: Vec::new() }, Some(inbox)).unwrap();
+        all.take_messages();
+    }
+
+    /// Both have been told that nothing goes between them, and nobody else anything.
+    fn assert_parted(all: &mut LocalRanks) {
+        let what = String::from(NO_DESCRIPTOR);
+        let told: Vec<_> = all.take_messages().into_iter().map(|told| (told.to, told.message)).collect();
+        assert_eq!(told, [(0, FromLauncher::CutOff { by: 1, of: 0, what })]);
+        let out = std::mem::take(&mut all.introductions.out);
+        let cut = |introduction: &Introduction| matches!(introduction, (JOB, ToJob::CutOff { by: 0, of: 5, what }, _) if what == NO_DESCRIPTOR);
+        assert_eq!(out.iter().filter(|introduction| cut(introduction)).count(), 1, "{out:?}");
+    }
+
+    #[test]
+    fn an_inbox_of_another_job_without_its_descriptor_parts_two_ranks() {
+        let mut all = linked();
+        send_own_inbox(&mut all);
+        assert_eq!(all.take_inbox(1, 0, Vec::new()), Some(()));
+        assert_parted(&mut all);
+        let mut early = linked();
+        early.take_messages();
+        assert_eq!(early.take_inbox(1, 0, Vec::new()), Some(()));
+        assert!(early.take_messages().is_empty(), "the rank has not begun");
+        let rail = Shm::open(Rank(0), 0..1, 64, 0, 0).unwrap();
+        let inbox: Handed = rail.inbox_fd().try_clone_to_owned().unwrap().into();
+        early.handle(0, ToLauncher::Inbox { settings: Vec::new() }, Some(inbox)).unwrap();
+        assert_parted(&mut early);
+    }
+
+    #[test]
+    fn a_ring_between_jobs_without_its_descriptor_parts_two_ranks() {
+        let mut all = linked();
+        send_own_inbox(&mut all);
+        assert_eq!(all.take_ring(1, 0, None), None, "its inbox comes first");
+        let rail = Shm::open(Rank(0), 0..1, 64, 0, 0).unwrap();
+        let inbox = rail.inbox_fd().try_clone_to_owned().unwrap();
+        assert_eq!(all.take_inbox(1, 0, vec![inbox]), Some(()));
+        all.take_messages();
+        assert_eq!(all.take_ring(1, 0, None), Some(()));
+        assert_parted(&mut all);
+        assert_eq!(all.handle_truncated(0, ToLauncher::Ring { to: 1 }), Ok(None));
+        assert_parted(&mut all);
+        assert!(all.handle_truncated(0, ToLauncher::Ring { to: 9 }).is_err());
+    }
+
+    #[test]
+    fn who_asks_for_a_region_of_another_job_is_answered_whatever_becomes_of_it() {
+        let mut all = linked();
+        let find = |id| ToLauncher::FindRegion { owner: 1, id, is_kept: true };
+        let answers = |all: &mut LocalRanks| {
+            let told = all.take_messages().into_iter();
+            told.map(|told| (told.to, told.message, told.descriptors.len())).collect::<Vec<_>>()
+        };
+        answers(&mut all);
+        all.handle(0, find(3), None).unwrap();
+        // The launcher had no descriptor for it: the rank is told that there is one.
+        assert_eq!(all.take_region((1, 3), 0, true, None), Some(()));
+        assert_eq!(answers(&mut all), [(0, FromLauncher::Region { owner: 1, id: 3, found: true }, 0)]);
+        all.handle(0, find(4), None).unwrap();
+        all.end_questions_to(JOB + 1);
+        assert!(answers(&mut all).is_empty());
+        all.end_questions_to(JOB);
+        assert_eq!(answers(&mut all), [(0, FromLauncher::Region { owner: 1, id: 4, found: false }, 0)]);
+        assert_eq!(all.take_region((1, 4), 0, false, None), None, "once");
     }
 }

@@ -211,13 +211,20 @@ impl LocalRanks {
     }
 
     /// Handles a message of rank `from` that came without one of its descriptors, for which this process has no room. A region that is
-    /// not taken over is not found by its owner, who then gives it up; without a log a rank is not traced.
+    /// not taken over is not found by its owner, who then gives it up; without a log a rank is not traced; ranks between which a ring is missing
+    /// do not reach each other.
     ///
     /// # Errors
     /// As [`Self::handle`], for what the rank cannot do without.
     pub fn handle_truncated(&mut self, from: u32, message: ToLauncher) -> Result<Option<ToLauncher>, String> {
         match message {
             ToLauncher::Region { .. } | ToLauncher::Trace if self.of(from).initialised => Ok(None),
+            ToLauncher::Ring { to } if self.takes_ring(from, to) => {
+                if !self.is_released(to) {
+                    self.part(from, to);
+                }
+                Ok(None)
+            }
             _ => Err(format!(
                 "sent {message:?} when its launcher could open no more files: raise the limit where the job is started, `ulimit -n`"
             )),
@@ -279,19 +286,12 @@ impl LocalRanks {
                 return Ok(None);
             }
             (&ToLauncher::Ring { to }, Some(ring)) => {
-                let pair = (from.min(to), from.max(to));
-                if self.is_elsewhere(to) && self.links.contains(&pair) {
-                    self.send_ring(from, to, ring.memory);
-                    return Ok(None);
-                }
-                if self.is_released(to) {
-                    return Ok(None); // It ended while the ring was under way.
-                }
-                let spawned = from.max(to) >= self.info.size;
-                if !spawned || !self.links.contains(&pair) || !self.has(to) || from == to {
+                if !self.takes_ring(from, to) {
                     return Err(format!("sent a ring for rank {to}, which takes none from it"));
                 }
-                if self.of(to).is_inside() {
+                if self.is_elsewhere(to) {
+                    self.send_ring(from, to, ring.memory);
+                } else if self.of(to).is_inside() {
                     self.send(to, FromLauncher::Ring { from }, vec![Rc::new(ring.memory)]);
                 }
                 return Ok(None);
@@ -325,6 +325,15 @@ impl LocalRanks {
             _ => {}
         }
         Ok(Some(message))
+    }
+
+    /// True if a rank may send another one a ring: one of the two was spawned or is of another job, and they have a link.
+    fn takes_ring(&self, from: u32, to: u32) -> bool {
+        if self.is_released(to) {
+            return true; // It ended while the ring was under way.
+        }
+        let is_linked = self.links.contains(&(from.min(to), from.max(to)));
+        is_linked && (self.is_elsewhere(to) || self.has(to) && from != to && from.max(to) >= self.info.size)
     }
 
     /// Tells a rank that keeps a region that its owner has dropped it.

@@ -15,6 +15,7 @@ impl LocalRanks {
     /// The process of a rank has ended.
     pub fn handle_ended(&mut self, rank: u32) {
         self.of_mut(rank).ended = true;
+        self.regions.forget_keeper(rank);
         if self.is_released(rank) {
             self.of_mut(rank).inbox = None;
             self.introductions.release(rank);
@@ -105,6 +106,34 @@ mod tests {
         }
         assert!(all.links.is_empty() && all.left_behind.is_empty());
         assert!(all.of(0).notifier().is_some(), "ranks of the start keep their counters");
+    }
+
+    #[test]
+    fn spawned_ranks_that_have_ended_keep_no_region_of_others() {
+        let mut all = job();
+        add_region(&mut all, 0, 7);
+        for _ in 0..20 {
+            let child = spawn(&mut all);
+            all.handle(child, ToLauncher::FindRegion { owner: 0, id: 7, is_kept: true }, None).unwrap();
+            all.handle(child, ToLauncher::Finished, None).unwrap();
+            all.handle_ended(child);
+        }
+        assert_eq!(all.regions.remove((0, 7)), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_ring_that_there_is_no_descriptor_for_parts_two_ranks_and_ends_neither() {
+        let mut all = job();
+        let child = spawn(&mut all);
+        all.take_messages();
+        assert_eq!(all.handle_truncated(child, ToLauncher::Ring { to: 0 }), Ok(None));
+        let told = all.take_messages();
+        let cut = |told: &super::super::local_ranks::ControlMessage| match &told.message {
+            FromLauncher::CutOff { by, of, what } if what.contains("ulimit -n") => (told.to, *by, *of),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(told.iter().map(cut).collect::<Vec<_>>(), [(child, 0, child), (0, child, 0)]);
+        assert!(all.handle_truncated(0, ToLauncher::Ring { to: 0 }).is_err());
     }
 
     #[test]

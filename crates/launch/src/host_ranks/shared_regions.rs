@@ -31,6 +31,11 @@ impl SharedRegions {
         Some(shared.memory.clone())
     }
 
+    /// A rank has ended: it keeps no region any more.
+    pub fn forget_keeper(&mut self, rank: u32) {
+        self.0.values_mut().for_each(|shared| shared.keeping_ranks.retain(|keeping| *keeping != rank));
+    }
+
     /// True if a rank has any.
     pub fn has_any_of(&self, owner: u32) -> bool {
         self.0.keys().any(|(of, _)| *of == owner)
@@ -44,5 +49,21 @@ impl SharedRegions {
     /// Removes a region, if there is one; returns the ranks that kept it.
     pub fn remove(&mut self, region: (u32, u64)) -> Option<Vec<u32>> {
         self.0.remove(&region).map(|shared| shared.keeping_ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_have_ended_keep_no_region() {
+        let mut regions = SharedRegions::default();
+        assert!(regions.add((0, 1), std::fs::File::open("/dev/null").unwrap().into()));
+        for rank in 1..1000 {
+            regions.find((0, 1), Some(rank));
+            regions.forget_keeper(rank - 1);
+        }
+        assert_eq!(regions.remove((0, 1)), Some(vec![999]));
     }
 }

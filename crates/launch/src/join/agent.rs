@@ -58,11 +58,14 @@ fn connect(begin: &JoinTask, patience: Duration) -> Result<(TcpStream, SecureCha
     let (sender, results) = mpsc::channel();
     let deadline = Instant::now() + patience;
     for address in addresses {
-        let (sender, key) = (sender.clone(), begin.key.clone());
-        std::thread::spawn(move || {
+        let (told, key) = (sender.clone(), begin.key.clone());
+        let started = std::thread::Builder::new().spawn(move || {
             // Nobody listens any more once another one was faster.
-            let _ = sender.send((address, connect_until(address, &secret_of_agents(&key), deadline)));
+            let _ = told.send((address, connect_until(address, &secret_of_agents(&key), deadline)));
         });
+        if let Err(error) = started {
+            let _ = sender.send((address, Err(error)));
+        }
     }
     drop(sender);
     let mut failed = Vec::new();

@@ -54,21 +54,34 @@ impl Workers {
         if state.idle < state.jobs.len() && state.threads < self.limit {
             state.threads += 1;
             engine.count_own_thread();
-            let (workers, engine) = (self.clone(), engine.clone());
-            std::thread::spawn(move || workers.work(&engine));
+            let (workers, served) = (self.clone(), engine.clone());
+            let started = std::thread::Builder::new().spawn(move || workers.work(&served));
+            if started.is_err() {
+                engine.discount_own_thread();
+                state.threads -= 1;
+                // Of several threads one comes to it; without any the caller carries it out.
+                let left = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
+                drop(state);
+                left.into_iter().for_each(|job| self.carry_out(engine, job));
+                return self.wake.notify_one();
+            }
         }
         drop(state);
         self.wake.notify_one();
     }
 
+    fn carry_out(&self, engine: &Engine, job: Job) {
+        // A job that fails by a panic has told its operation, and the thread goes on.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+        // Release: pairs with `is_idle`; what the job did is seen by whoever waited for it.
+        self.unfinished.fetch_sub(1, Ordering::Release);
+        // After the end of the job nobody waits.
+        let _ = engine.notify_waiters();
+    }
+
     fn work(&self, engine: &Engine) {
         while let Some(job) = self.next() {
-            // A job that fails by a panic has told its operation, and the thread goes on.
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-            // Release: pairs with `is_idle`; what the job did is seen by whoever waited for it.
-            self.unfinished.fetch_sub(1, Ordering::Release);
-            // After the end of the job nobody waits.
-            let _ = engine.notify_waiters();
+            self.carry_out(engine, job);
         }
         engine.discount_own_thread();
     }

@@ -257,7 +257,14 @@ impl Regions {
                     self.kept.remove(&(owner, id));
                 }
             }
-            None => self.kept.retain(|(of, _), _| *of != owner),
+            // An answer that comes later is dropped; whoever waits for it is told now.
+            None => self.kept.retain(|(of, _), kept| {
+                let is_asked = matches!(kept, Kept::Asked);
+                if *of == owner && is_asked {
+                    *kept = Kept::Missing(None);
+                }
+                *of != owner || is_asked
+            }),
         }
     }
 
@@ -391,6 +398,12 @@ mod tests {
         pair.peer.adopt(OWNER, id, fd());
         assert!(matches!(pair.peer.reach(OWNER, at(id), 1), Reach::Here(_)));
         pair.peer.forget(OWNER, None);
+        assert_eq!(pair.peer.known_len(), 0);
+        // The owner is gone before the answer.
+        assert!(pair.peer.map_kept(OWNER, id).is_none());
+        pair.peer.forget(OWNER, None);
+        pair.peer.adopt(OWNER, id, fd());
+        assert!(matches!(pair.peer.map_kept(OWNER, id), Some(Ok(None))), "whoever waits is told");
         assert_eq!(pair.peer.known_len(), 0);
     }
 
