@@ -485,7 +485,7 @@ uint32_t canele_flow_size(const struct canele_flow *flow);
  * Makes a new flow of the same ranks and stores a handle of it in `copy`: its messages match no receive on any other, as a library
  * needs it. A collective: all ranks call it.
  *
- * Errors: as canele_flow_barrier; CANELE_ERROR_LENGTHS after some 32,000 flows, which are not given back.
+ * Errors: as canele_flow_barrier; CANELE_ERROR_LENGTHS while some 32,000 flows are in use.
  */
 canele_error canele_flow_duplicate(const struct canele_flow *flow,
                                    struct canele_flow **copy);
