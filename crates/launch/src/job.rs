@@ -383,6 +383,11 @@ impl Job {
             !waiting.is_empty()
         });
         self.tell_over();
+        // A failure ends those that are connected with it, and is looked at after this.
+        let world = self.info.world_of(rank);
+        if failure.is_none() && !world.clone().any(|rank| self.runs(rank)) {
+            self.worlds.remove_world(world.start);
+        }
         // A job may spawn any number of ranks; of those of the start something is kept all the same.
         if rank >= self.info.size {
             self.member_mut(rank).addresses = None;

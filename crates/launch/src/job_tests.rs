@@ -185,6 +185,18 @@ fn ranks_that_another_launcher_has_started_end_after_those_that_they_have_spawne
 }
 
 #[test]
+fn a_world_that_has_ended_connects_no_others() {
+    let mut job = Job::new(info(1, OnFailure::Stop));
+    for (first, parent) in [(1, 0), (2, 1)] {
+        job.grow(SpawnedWorld { first, hosts: vec![0], parents: vec![parent], ..SpawnedWorld::default() });
+    }
+    assert_eq!(job.running_connected_with(&[0]), [0, 1, 2]);
+    assert!(job.handle_exit(1, Exit::Status(0)).is_none());
+    assert_eq!(job.running_connected_with(&[0]), [0]);
+    assert!(job.handle_exit(2, Exit::Status(3)).is_some());
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_and_harms_nobody() {
     let mut job = job(2);
     for message in [
