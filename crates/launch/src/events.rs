@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use canele_sys::exhausted::pause_if_exhausted;
 use canele_sys::poller::Poller;
 pub use canele_sys::poller::Ready;
 use rustix::event::{Timespec, epoll, poll};
@@ -201,7 +202,8 @@ impl Events {
     fn close_some(&self, listener: u32) {
         let Some(listener) = self.closing.get(listener as usize) else { return };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        (0..ARRIVALS_AT_A_TIME).take_while(|_| accept_with(listener, flags).is_ok()).for_each(drop);
+        let accept = |_: &usize| accept_with(listener, flags).map_err(pause_if_exhausted).is_ok();
+        (0..ARRIVALS_AT_A_TIME).take_while(accept).for_each(drop);
     }
 
     /// Waits until something is ready or `deadline` has come; an interrupted wait answers nothing.

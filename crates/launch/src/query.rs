@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use canele_control::{JobInfo, Links, Waits};
+use canele_sys::exhausted::pause_if_exhausted;
 use canele_sys::peer_credentials::peer_credentials;
 use rustix::io::Errno;
 use rustix::net::{
@@ -258,7 +259,8 @@ impl Queries {
     /// The next connection of this user or of root. Those of others are closed, a bounded number at a time.
     fn next_asker(&self) -> Option<OwnedFd> {
         for _ in 0..STRANGERS_AT_A_TIME {
-            let to = accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).ok()?;
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let to = accept_with(&self.listener, flags).map_err(pause_if_exhausted).ok()?;
             let own = rustix::process::getuid().as_raw();
             if peer_credentials(&to).is_ok_and(|asker| asker.uid == own || asker.uid == 0) {
                 return Some(to);

@@ -5,7 +5,10 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 /// The longest file of settings: hosts, places of ranks, commands, keys.
 pub const MOST_SETTINGS: u64 = 16 << 20;
@@ -13,6 +16,18 @@ pub const MOST_SETTINGS: u64 = 16 << 20;
 const MOST_KERNEL: u64 = 64 << 20;
 /// The longest file that describes something large: a network, results that were saved, a matrix.
 pub const MOST_DATA: u64 = 1 << 30;
+
+/// Opens a file that is neither a device nor a pipe: those may have no end, and a pipe is not open before it has a writer.
+///
+/// # Errors
+/// As open(2); of kind `InvalidInput` for another kind of file.
+pub fn open_plain(path: impl AsRef<Path>) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")),
+    }
+}
 
 /// Reads a file of at most `most` bytes.
 ///
@@ -27,7 +42,15 @@ pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`]; of kind `InvalidData` if it is not UTF-8.
 pub fn read_text(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
-    String::from_utf8(read(path, most)?)
+    text(read(path, most)?)
+}
+
+/// What was read, as text.
+///
+/// # Errors
+/// Of kind `InvalidData` if it is not UTF-8.
+pub fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
@@ -109,6 +132,17 @@ mod tests {
         let error = read_text("/dev/zero", 1 << 20).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(error.to_string(), "it is longer than the limit of 1 MiB");
+    }
+
+    #[test]
+    fn a_pipe_without_a_writer_is_not_waited_for() {
+        let path = std::env::temp_dir().join(format!("canele-pipe-{}", std::process::id()));
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let kind = |path: &Path| open_plain(path).map(drop).map_err(|error| error.kind());
+        assert_eq!(kind(&path), Err(io::ErrorKind::InvalidInput));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(kind(Path::new("/dev/zero")), Err(io::ErrorKind::InvalidInput));
+        assert_eq!(kind(Path::new("/proc/self/exe")), Ok(()));
     }
 
     #[test]

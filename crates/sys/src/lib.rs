@@ -17,6 +17,7 @@ pub mod clock;
 pub mod copies;
 pub mod counters;
 #[cfg(target_arch = "x86_64")]
+pub mod exhausted;
 pub mod extended;
 #[cfg(not(loom))]
 pub mod file_io;

@@ -9,6 +9,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use canele_sys::exhausted::pause_if_exhausted;
 use canele_sys::peer_credentials::peer_credentials;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -191,7 +192,7 @@ pub fn accept_from_this_user(listener: impl AsFd) -> Result<(Socket, Pid), Errno
     for _ in 0..MOST_STRANGERS {
         let socket = match accept_with(&listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Err(Errno::INTR | Errno::CONNABORTED) => continue,
-            accepted => accepted?,
+            accepted => accepted.map_err(pause_if_exhausted)?,
         };
         let Ok(peer) = peer_credentials(&socket) else { continue };
         let pid = peer.pid.and_then(|pid| Pid::from_raw(pid as i32));

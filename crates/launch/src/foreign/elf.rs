@@ -3,10 +3,10 @@
 //! Owns reading it out of the file's headers: whatever else a large program has is not read.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use canele_sys::bounded_read::open_plain;
 use object::Endianness;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
@@ -34,8 +34,7 @@ pub struct Linked {
 impl Linked {
     /// Reads a file; nothing if it is none of those.
     pub fn read(file: &Path) -> Option<Linked> {
-        let file = File::open(file).ok().filter(|file| file.metadata().is_ok_and(|about| about.is_file()))?;
-        read(&ReadCache::new(file))
+        read(&ReadCache::new(open_plain(file).ok()?))
     }
 }
 

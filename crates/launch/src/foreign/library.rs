@@ -2,9 +2,11 @@
 //!
 //! Owns their names, and the word by which every library of Canelé is known wherever it is installed.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::Path;
+
+use canele_sys::bounded_read::open_plain;
 
 use crate::installation;
 
@@ -35,8 +37,7 @@ pub fn is_of_installation(library: &Path) -> bool {
 
 /// Whether a file has the word in it; nothing if it cannot be read.
 pub fn has_mark(library: &Path) -> Option<bool> {
-    let mut file =
-        File::open(library).ok().filter(|file| file.metadata().is_ok_and(|about| about.is_file()))?;
+    let mut file = open_plain(library).ok()?;
     let mut bytes = Vec::with_capacity(PART + OWN_MARK.len());
     loop {
         let read = file.by_ref().take(PART as u64).read_to_end(&mut bytes).ok()?;

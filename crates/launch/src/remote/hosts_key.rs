@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use canele_secure::Secret;
+use canele_sys::bounded_read::open_plain;
 
 /// Bytes of the file, at least and at most.
 const LENGTHS: std::ops::RangeInclusive<usize> = 32..=4096;
@@ -28,14 +29,14 @@ pub fn secret() -> Result<Secret, String> {
 }
 
 fn read(path: &Path) -> io::Result<Secret> {
-    let file = match std::fs::File::open(path) {
+    let file = match open_plain(path) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Secret::none());
         }
         file => file?,
     };
     let found = file.metadata()?;
-    if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 || !found.is_file() {
+    if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
         return Err(io::Error::other(
             "the key of hosts has to be a file of this user that others cannot read (chmod 600)",
         ));

@@ -85,7 +85,8 @@ fn keys_of_file(name: &[u8]) -> Result<Vec<(String, String)>> {
         return Ok(Vec::new());
     }
     let path = Path::new(OsStr::from_bytes(name));
-    let text = match bounded_read::read_text(path, MOST_SETTINGS) {
+    let read = |file| bounded_read::read_all(file, MOST_SETTINGS);
+    let text = match bounded_read::open_plain(path).and_then(read).and_then(bounded_read::text) {
         Ok(text) => text,
         Err(error) => fail!(InfoValue, "file is {}, which cannot be read: {error}", path.display()),
     };
