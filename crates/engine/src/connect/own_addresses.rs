@@ -14,13 +14,14 @@ use canele_sys::namespace::network_namespace;
 #[derive(Debug)]
 pub struct OwnAddresses {
     namespace: Option<u64>,
-    addresses: HashSet<IpAddr>,
+    /// Nothing if they cannot be read: then any address may be one.
+    addresses: Option<HashSet<IpAddr>>,
 }
 
 impl OwnAddresses {
     /// Those that there are now; loopback is one in any case.
     pub fn find() -> OwnAddresses {
-        let addresses = all_addresses().unwrap_or_default().into_iter().collect();
+        let addresses = all_addresses().ok().map(|all| all.into_iter().collect());
         OwnAddresses { namespace: network_namespace(), addresses }
     }
 
@@ -31,7 +32,8 @@ impl OwnAddresses {
         if peer.namespace.is_none() || peer.namespace != self.namespace {
             let is_foreign = |address: &SocketAddr| {
                 let ip = address.ip().to_canonical();
-                !(ip.is_loopback() || ip.is_unspecified() || self.addresses.contains(&ip))
+                let is_own = self.addresses.as_ref().is_none_or(|own| own.contains(&ip));
+                !(ip.is_loopback() || ip.is_unspecified() || is_own)
             };
             rails.iter_mut().for_each(|addresses| addresses.retain(is_foreign));
         }
@@ -46,7 +48,8 @@ mod tests {
     #[test]
     fn an_address_that_this_host_has_too_leads_to_another_host_never() {
         let address = |text: &str| -> SocketAddr { text.parse().unwrap() };
-        let own = OwnAddresses { namespace: Some(1), addresses: HashSet::from([[172, 17, 0, 1].into()]) };
+        let own =
+            OwnAddresses { namespace: Some(1), addresses: Some(HashSet::from([[172, 17, 0, 1].into()])) };
         let rails = vec![
             ["172.17.0.1:7", "[::ffff:172.17.0.1]:7", "127.0.0.1:7", "[::1]:7"].map(address).to_vec(),
             ["10.0.0.2:7", "172.17.0.1:8"].map(address).to_vec(),
@@ -56,12 +59,15 @@ mod tests {
         for elsewhere in [None, Some(2)] {
             assert_eq!(foreign(elsewhere), [vec![], vec![address("10.0.0.2:7")]]);
         }
+        let unknown = OwnAddresses { addresses: None, ..own };
+        let foreign = unknown.take_foreign(RailAddresses { namespace: Some(2), rails });
+        assert_eq!(foreign, [vec![], vec![]]);
     }
 
     #[test]
     fn loopback_is_a_hosts_own() {
         let own = OwnAddresses::find();
-        assert!(own.addresses.contains(&IpAddr::from([127, 0, 0, 1])));
+        assert!(own.addresses.as_ref().unwrap().contains(&IpAddr::from([127, 0, 0, 1])));
         let rails = vec![vec!["127.0.0.1:7".parse().unwrap()]];
         assert_eq!(own.take_foreign(RailAddresses::here(rails.clone())), rails);
     }

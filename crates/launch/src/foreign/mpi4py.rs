@@ -4,6 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use canele_sys::bounded_read::{self, MOST_SETTINGS};
 
 use super::linker::Search;
 use super::python::Modules;
@@ -17,6 +22,9 @@ sys.path[:] = [folder for folder in sys.path if folder]
 import importlib.util, pathlib
 print(pathlib.Path(importlib.util.find_spec('mpi4py').origin).parent)
 ";
+
+/// How long a Python may take to say it.
+const ASKING: Duration = Duration::from_secs(10);
 
 /// What was found of an mpi4py.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +40,13 @@ pub enum Mpi4py {
 /// The mpi4py that a Python imports; nothing if this is no Python that runs.
 pub fn mpi4py_of(python: &Path) -> Option<Mpi4py> {
     let asked = |code: &str| {
-        let output =
-            Command::new(python).args(["-c", code]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-        output.ok().filter(|output| output.status.success())
+        let mut command = Command::new(python);
+        output_of(command.args(["-c", code]).stdin(Stdio::null()).stderr(Stdio::null()), ASKING)
     };
     let Some(output) = asked(FIND) else {
         return asked("pass").map(|_| Mpi4py::Missing);
     };
-    let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    let folder = PathBuf::from(String::from_utf8_lossy(&output).trim());
     let modules = Modules::of(&folder);
     if modules.are_of_others() {
         return Some(Mpi4py::OfOthers(folder, None));
@@ -78,6 +85,31 @@ pub fn text(plan: &Plan, has_failed: bool) -> Option<String> {
     Some(why.replace("would be", "was").replace("{ranks}", &ranks.to_string()))
 }
 
+/// What a command prints, if it succeeds in time; it is killed otherwise.
+fn output_of(command: &mut Command, time: Duration) -> Option<Vec<u8>> {
+    let until = Instant::now() + time;
+    let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
+    let (tell, told) = mpsc::channel();
+    let reading = child.stdout.take().map(|stdout| {
+        // Nobody listens any more where it took too long.
+        let read = move || drop(tell.send(bounded_read::read_all(stdout, MOST_SETTINGS)));
+        thread::Builder::new().spawn(read)
+    });
+    let bytes = match reading {
+        Some(Ok(_)) => told.recv_timeout(time).ok().and_then(Result::ok),
+        _ => None,
+    };
+    while bytes.is_some() && Instant::now() < until {
+        if let Some(status) = child.try_wait().ok()? {
+            return bytes.filter(|_| status.success());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    None
+}
+
 impl Plan {
     /// What a command prints that is run as the ranks are, if it succeeds.
     fn ask(&self, command: &mut Command) -> Option<String> {
@@ -85,7 +117,21 @@ impl Plan {
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
-        let output = command.output().ok().filter(|output| output.status.success())?;
-        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        output_of(command, ASKING).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_does_not_end_is_killed() {
+        let asked = |script: &str, time| output_of(Command::new("sh").args(["-c", script]), time);
+        assert_eq!(asked("echo here", ASKING).as_deref(), Some(&b"here\n"[..]));
+        assert_eq!(asked("echo here; exit 1", ASKING), None);
+        let soon = Duration::from_millis(50);
+        assert_eq!(asked("echo here; exec sleep 600", soon), None);
+        assert_eq!(asked("exec sleep 600 >&-", soon), None);
     }
 }

@@ -51,7 +51,9 @@ pub fn serve(begin: JoinTask, listener: OwnedFd) -> io::Result<()> {
 
 /// A connection to the launcher, over whichever of its addresses answers first.
 fn connect(begin: &JoinTask, patience: Duration) -> Result<(TcpStream, SecureChannel), String> {
-    let addresses = reachable(begin, &all_addresses().unwrap_or_default());
+    let own = all_addresses()
+        .map_err(|error| unreachable(&format!("this host's addresses cannot be read ({error})")))?;
+    let addresses = reachable(begin, &own);
     if addresses.is_empty() {
         return Err(unreachable("it has no address that is not this host's own, too"));
     }
