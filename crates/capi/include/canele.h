@@ -491,7 +491,8 @@ canele_error canele_flow_duplicate(const struct canele_flow *flow,
                                    struct canele_flow **copy);
 
 /**
- * Closes this rank's handle of a flow, which becomes NULL. The flow of canele_job_world cannot be closed.
+ * Closes this rank's handle of a flow, which becomes NULL. The flow is given back once its requests have ended, too: messages that were not
+ * received there are lost. The flow of canele_job_world cannot be closed.
  */
 canele_error canele_flow_close(struct canele_flow **flow);
 
