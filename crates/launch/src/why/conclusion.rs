@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canele_control::{UnexpectedMessage, WaitCollective, WaitMessage, WaitOperation};
+use canele_control::{ThreadWait, UnexpectedMessage, WaitCollective, WaitMessage, WaitOperation};
 use serde::Serialize;
 
 use super::needs::{Needs, RankFacts, Ranks, collective, key};
@@ -168,11 +168,11 @@ impl Ranks<'_> {
                 _ => false,
             })
         };
-        let next_of = |rank: u32, wait| match self.needs(rank, wait)? {
+        let next_of = |wait: &ThreadWait| match self.needs(wait)? {
             Needs::All(ranks) => ranks.into_iter().find(|peer| stuck.contains(peer)),
-            Needs::OneOf(_) => None,
+            Needs::OneOf(_) | Needs::AnyOther => None,
         };
-        let next = |rank: u32| self.waits_of(rank).iter().find_map(|wait| next_of(rank, wait));
+        let next = |rank: u32| self.waits_of(rank).iter().find_map(|wait| next_of(wait));
         let mut seen = BTreeSet::new();
         for start in stuck {
             let (mut path, mut at) = (Vec::new(), *start);
@@ -210,9 +210,9 @@ impl Ranks<'_> {
     }
 
     fn gone(&self) -> Vec<WaitFinding> {
-        let waits = self.waits().filter_map(|(rank, wait)| match self.needs(rank, wait)? {
+        let waits = self.waits().filter_map(|(rank, wait)| match self.needs(wait)? {
             Needs::All(ranks) => Some((rank, ranks.into_iter().find(|peer| self.is_gone(*peer))?)),
-            Needs::OneOf(_) => None,
+            Needs::OneOf(_) | Needs::AnyOther => None,
         });
         // Several threads may wait for the same one.
         let waits: BTreeSet<_> = waits.collect();
@@ -263,7 +263,7 @@ impl Ranks<'_> {
                     by.entry(at).or_default().insert(rank);
                 }
                 for wait in self.waits_of(at) {
-                    let Some(Needs::All(peers)) = self.needs(at, wait) else { continue };
+                    let Some(Needs::All(peers)) = self.needs(wait) else { continue };
                     open.extend(peers.into_iter().filter(|peer| seen.insert(*peer)));
                 }
             }

@@ -36,6 +36,8 @@ pub enum Needs {
     All(Vec<u32>),
     /// On one of them.
     OneOf(Vec<u32>),
+    /// On any other rank.
+    AnyOther,
 }
 
 /// By what two members know that they are in the same call.
@@ -91,7 +93,7 @@ impl Ranks<'_> {
     }
 
     /// What one operation needs; nothing if that is not known, or if it is already moving.
-    fn needs_of_operation(&self, rank: u32, operation: &WaitOperation) -> Option<Needs> {
+    fn needs_of_operation(&self, operation: &WaitOperation) -> Option<Needs> {
         match operation {
             WaitOperation::Send(message)
             | WaitOperation::Receive(message)
@@ -101,7 +103,7 @@ impl Ranks<'_> {
                 }
                 Some(match message.peer {
                     Some(peer) => Needs::All(vec![peer]),
-                    None => Needs::OneOf(self.all.keys().copied().filter(|other| *other != rank).collect()),
+                    None => Needs::AnyOther,
                 })
             }
             WaitOperation::Collective(collective) => {
@@ -141,20 +143,21 @@ impl Ranks<'_> {
     }
 
     /// What a wait needs: of several operations any.
-    pub fn needs(&self, rank: u32, wait: &ThreadWait) -> Option<Needs> {
+    pub fn needs(&self, wait: &ThreadWait) -> Option<Needs> {
         if let Some(one) = only(wait) {
-            return self.needs_of_operation(rank, one);
+            return self.needs_of_operation(one);
         }
         if wait.left_out > 0 || wait.operations.is_empty() {
             return None;
         }
-        let mut any = Vec::new();
+        let (mut any, mut is_any_other) = (Vec::new(), false);
         for operation in &wait.operations {
-            match self.needs_of_operation(rank, operation)? {
+            match self.needs_of_operation(operation)? {
                 Needs::All(ranks) | Needs::OneOf(ranks) => any.extend(ranks),
+                Needs::AnyOther => is_any_other = true,
             }
         }
-        Some(Needs::OneOf(any))
+        Some(if is_any_other { Needs::AnyOther } else { Needs::OneOf(any) })
     }
 
     /// What each waiting thread of a rank needs; nothing if that is not known of all of them.
@@ -162,7 +165,7 @@ impl Ranks<'_> {
         if facts.waits.is_empty() || facts.has_more {
             return None;
         }
-        facts.waits.iter().map(|wait| self.needs(facts.rank, wait)).collect()
+        facts.waits.iter().map(|wait| self.needs(wait)).collect()
     }
 
     /// The ranks of which nothing that others may still do ends a wait.
@@ -172,9 +175,12 @@ impl Ranks<'_> {
             candidates.filter_map(|facts| Some((facts.rank, self.needs_of_threads(facts)?))).collect();
         loop {
             let may_act = |rank: &u32| !stuck.contains_key(rank) && !self.is_gone(*rank);
+            let any_may_act = self.all.keys().any(may_act);
             let may_end = |needs: &Needs| match needs {
                 Needs::All(ranks) => ranks.iter().all(may_act),
                 Needs::OneOf(ranks) => ranks.iter().any(may_act),
+                // The rank itself is among those that may be stuck.
+                Needs::AnyOther => any_may_act,
             };
             let freed = stuck.iter().filter(|(_, threads)| threads.iter().any(may_end));
             let freed: Vec<u32> = freed.map(|(rank, _)| *rank).collect();
