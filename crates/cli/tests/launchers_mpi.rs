@@ -56,7 +56,10 @@ fn start(way: &Way, program: &Path, words: &[&str]) -> Run {
 
 fn passes(what: &str, ended: &Ended, ranks: usize) {
     let passed = ended.out.lines().filter(|line| *line == "passed").count();
-    assert!(ended.code() == Some(0) && passed == ranks && ended.error.is_empty(), "{what}: {ended:?}");
+    // What srun says where the nodes still end the step before.
+    let is_queueing = |line: &str| line.starts_with("srun: job ") && line.contains(" resources");
+    let is_silent = ended.error.lines().all(is_queueing);
+    assert!(ended.code() == Some(0) && passed == ranks && is_silent, "{what}: {ended:?}");
 }
 
 #[test]
