@@ -74,7 +74,9 @@ fn a_failure_ends_the_processes_that_are_connected_with_it_and_no_others() {
 fn where_the_job_goes_on_the_survivors_say_what_they_wanted_of_the_dead() {
     let output = job(&["-n", "3", "--on-failure", "continue"], "receive");
     let wanted = |rank| format!("canele: rank {rank}: MPI_Recv: MPIX_ERR_PROC_FAILED: rank 1 is gone");
-    ended(&output, 137, &["rank 1 was killed by signal 9", &wanted(0), &wanted(2)]);
+    ended(&output, 137, &["rank 1 was killed by signal 9"]);
+    // The first one to say it ends the other, which may not have come to it.
+    assert!([0, 2].iter().any(|rank| text(&output).contains(&wanted(*rank))), "{}", text(&output));
 }
 
 #[test]
