@@ -71,7 +71,7 @@ class Leaks(RankTest):
         request = world.isend(self.next, 2, BIG)
         world.recv_bytes(self.previous, 2)
         request.wait()
-        # Nobody waits for these.
+        # No call waits for these.
         world.irecv(self.previous, 3, bytearray(100_000))
         world.isend(self.next, 4, BIG)
         world.recv_bytes(self.previous, 4)
@@ -99,7 +99,7 @@ class Leaks(RankTest):
     def flows_of_objects(self, n):
         flow = world.duplicate()
         self.assertEqual(flow.allgather_objects(n), [n] * self.size)
-        # Nobody waits for what is under way on it.
+        # No call waits for what is under way on it.
         flow.irecv(self.previous, 3, bytearray(100_000))
         world.barrier()
 

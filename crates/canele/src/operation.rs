@@ -94,7 +94,7 @@ impl<L: Lender> Operation<L> {
             match self.flow.engine.test_or_notify(pending, waker)? {
                 Some(ended) => self.end(ended),
                 None => {
-                    // No thread makes progress: whoever polls does.
+                    // No thread makes progress: the caller that polls does.
                     if !is_served {
                         waker.wake_by_ref();
                     }

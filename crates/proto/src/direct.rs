@@ -260,7 +260,7 @@ fn alone(result: Step, done: &mut usize, n: usize, len: usize, copies: &mut u64)
     result
 }
 
-/// The sender's memory is out of reach: takes what pieces are left, so that nobody copies them. The message is sent in pieces
+/// The sender's memory is out of reach: takes the pieces that are left, so that neither end copies them. The message is sent in pieces
 /// once the sender has finished what it took, for until then it writes into the receiver's memory and counts in the chunk counter.
 fn give_up<R: OneSided>(rail: &mut R, peer: Rank, share: &mut Share, len: usize) {
     share.lost = true;

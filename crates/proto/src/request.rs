@@ -209,7 +209,7 @@ pub(crate) struct Share {
     pub(crate) chunk_counter: u8,
     pub(crate) generation: Generation,
     pub(crate) piece: usize,
-    /// The sender's memory cannot be reached: the message is sent in pieces as soon as nobody copies any more.
+    /// The sender's memory cannot be reached: the message is sent in pieces as soon as neither end copies any more.
     pub(crate) lost: bool,
 }
 

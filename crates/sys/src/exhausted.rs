@@ -1,6 +1,6 @@
 //! What a listener does while the system has no descriptor or no memory for a connection.
 //!
-//! The connection stays in the queue, so that the listener is ready again at once: whoever goes on without a pause does nothing else.
+//! The connection stays in the queue, so that the listener is ready again at once: a loop that goes on without a pause does nothing else.
 
 use std::thread::sleep;
 use std::time::Duration;

@@ -91,7 +91,7 @@ fn output_of(command: &mut Command, time: Duration) -> Option<Vec<u8>> {
     let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
     let (tell, told) = mpsc::channel();
     let reading = child.stdout.take().map(|stdout| {
-        // Nobody listens any more where it took too long.
+        // The receiver is gone where it took too long.
         let read = move || drop(tell.send(bounded_read::read_all(stdout, MOST_SETTINGS)));
         thread::Builder::new().spawn(read)
     });

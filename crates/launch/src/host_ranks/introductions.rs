@@ -181,7 +181,7 @@ impl LocalRanks {
 }
 
 impl LocalRanks {
-    /// Another job answers no more: nobody waits for a region of one of its ranks any longer.
+    /// Another job answers no more: questions for regions of its ranks end, and their askers are told that nothing was found.
     fn end_questions_to(&mut self, job: u64) {
         let asked = std::mem::take(&mut self.introductions.asked);
         let (ended, others) =
@@ -311,7 +311,7 @@ mod tests {
         all.take_messages();
     }
 
-    /// Both have been told that nothing goes between them, and nobody else anything.
+    /// Both have been told that nothing goes between them, and no other rank anything.
     fn assert_parted(all: &mut LocalRanks) {
         let what = String::from(NO_DESCRIPTOR);
         let told: Vec<_> = all.take_messages().into_iter().map(|told| (told.to, told.message)).collect();

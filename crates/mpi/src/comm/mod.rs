@@ -309,7 +309,7 @@ impl Comm {
         parted
     }
 
-    /// Its members stay connected after its end: it is freed, which disconnects nobody (MPI 5.0, §11.10.4).
+    /// Its members stay connected after its end: it is freed, which disconnects no process (MPI 5.0, §11.10.4).
     pub fn stay_connected(&self) {
         self.connection.keep();
     }

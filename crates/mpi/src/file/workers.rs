@@ -73,9 +73,9 @@ impl Workers {
     fn carry_out(&self, engine: &Engine, job: Job) {
         // A job that fails by a panic has told its operation, and the thread goes on.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-        // Release: pairs with `is_idle`; what the job did is seen by whoever waited for it.
+        // Release: pairs with `is_idle`; what the job did is seen by the thread that waited for it.
         self.unfinished.fetch_sub(1, Ordering::Release);
-        // After the end of the job nobody waits.
+        // After the end of the job no call waits.
         let _ = engine.notify_waiters();
     }
 

@@ -257,7 +257,7 @@ impl Regions {
                     self.kept.remove(&(owner, id));
                 }
             }
-            // An answer that comes later is dropped; whoever waits for it is told now.
+            // An answer that comes later is dropped; the caller that waits for it is told now.
             None => self.kept.retain(|(of, _), kept| {
                 let is_asked = matches!(kept, Kept::Asked);
                 if *of == owner && is_asked {
@@ -403,12 +403,12 @@ mod tests {
         assert!(pair.peer.map_kept(OWNER, id).is_none());
         pair.peer.forget(OWNER, None);
         pair.peer.adopt(OWNER, id, fd());
-        assert!(matches!(pair.peer.map_kept(OWNER, id), Some(Ok(None))), "whoever waits is told");
+        assert!(matches!(pair.peer.map_kept(OWNER, id), Some(Ok(None))), "the caller that waits is told");
         assert_eq!(pair.peer.known_len(), 0);
     }
 
     #[test]
-    fn whoever_asked_for_what_cannot_be_mapped_is_told_why() {
+    fn callers_that_ask_for_what_cannot_be_mapped_are_told_why() {
         let mut pair = Pair::new();
         let id = pair.owner.create(100).unwrap().id();
         let error = || SegmentError::Kernel { doing: "map", error: rustix::io::Errno::MFILE };
