@@ -123,7 +123,7 @@ impl Engine {
         if self.is_remote(owner) {
             return Ok(Arc::new(Far::elsewhere(Elsewhere { owner, region: id, bytes })));
         }
-        self.map_region((owner, id), deadline, Regions::map)
+        self.map_region((owner, id), deadline, |regions, _| regions.map(owner, id))
     }
 
     /// A region of a rank of this host in which one message, or part of a window, follows the other: mapped here until the owner drops it.
@@ -132,16 +132,19 @@ impl Engine {
     /// There is no such region on this host.
     pub fn reach_kept_region(&self, owner: Rank, id: RegionId) -> Result<Arc<Far>, Error> {
         self.check_rank(owner)?;
-        // Nobody tells of regions that a rank has left behind.
-        let is_gone = self.ask(|proto| proto.gone(owner).is_some())?;
-        self.map_region((owner, id), None, if is_gone { Regions::map } else { Regions::map_kept })
+        self.map_region((owner, id), None, |regions, is_gone| match is_gone {
+            // Nobody tells of regions that a rank has left behind.
+            true => regions.map(owner, id),
+            false => regions.map_kept(owner, id),
+        })
     }
 
+    /// Waits until `map`, which is told whether the owner is gone, gives the region.
     fn map_region(
         &self,
         (owner, id): (Rank, RegionId),
         deadline: Option<Instant>,
-        map: impl Fn(&mut Regions, Rank, RegionId) -> Option<Mapped>,
+        map: impl Fn(&mut Regions, bool) -> Option<Mapped>,
     ) -> Result<Arc<Far>, Error> {
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| {
@@ -152,13 +155,16 @@ impl Engine {
             if owner == proto.me() {
                 return Some(Ok(Ok(rails.shm.regions.own(id).map(|region| region.far()))));
             }
-            map(&mut rails.shm.regions, owner, id).map(Ok)
+            map(&mut rails.shm.regions, proto.gone(owner).is_some()).map(Ok)
         };
         let awaited = Awaited::Other("a region of another rank", Some(owner));
         let (mut core, reached) = self.wait_before(core, deadline, awaited, ready);
         match reached {
             Some(Ok(Ok(Some(far)))) => Ok(far),
-            Some(Ok(Ok(None))) => Err(Failure::RegionLost(owner).into()),
+            Some(Ok(Ok(None))) => {
+                let proto = &core.progress.proto;
+                Err(proto.why_gone(owner).unwrap_or(Failure::RegionLost(owner)).into())
+            }
             Some(Ok(Err(error))) => Err(error.into()),
             Some(Err(error)) => Err(error),
             None => {

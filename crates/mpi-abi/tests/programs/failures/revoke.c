@@ -17,6 +17,20 @@ static MPI_Group group_of(int one)
     return group;
 }
 
+/* Whoever revokes waits for this word of the others: what each does before must go well. */
+static void say_ready(void)
+{
+    OK(MPI_Send(NULL, 0, MPI_INT, REVOKER, 0, MPI_COMM_WORLD));
+}
+
+/* All have said that they are ready, and had time to begin what they wait in. */
+static void await_the_others(void)
+{
+    for (int n = 0; n < REVOKER; n++)
+        OK(MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    usleep(10000);
+}
+
 static void await_revocation(MPI_Win win)
 {
     for (int revoked = 0; !revoked;)
@@ -65,26 +79,33 @@ static void wait_in(const char *how, MPI_Win win, MPI_Group revoker)
     int code = MPI_SUCCESS, flag, value = 1, old;
     MPI_Request request;
     if (strcmp(how, "fence") == 0) {
+        say_ready();
         FAILS(MPIX_ERR_REVOKED, MPI_Win_fence(0, win));
     } else if (strcmp(how, "fenced") == 0) {
         OK(MPI_Put(&value, 1, MPI_INT, 0, rank, 1, MPI_INT, win));
+        say_ready();
         FAILS(MPIX_ERR_REVOKED, MPI_Win_fence(0, win));
     } else if (strcmp(how, "start") == 0) {
+        say_ready();
         FAILS(MPIX_ERR_REVOKED, MPI_Win_start(revoker, 0, win));
     } else if (strcmp(how, "wait") == 0) {
         OK(MPI_Win_post(revoker, MPI_MODE_NOCHECK, win));
+        say_ready();
         FAILS(MPIX_ERR_REVOKED, MPI_Win_wait(win));
     } else if (strcmp(how, "test") == 0) {
         OK(MPI_Win_post(revoker, MPI_MODE_NOCHECK, win));
+        say_ready();
         while (code == MPI_SUCCESS)
             code = MPI_Win_test(win, &flag);
         FAILS(MPIX_ERR_REVOKED, code);
     } else if (strcmp(how, "complete") == 0) {
         OK(MPI_Win_start(revoker, MPI_MODE_NOCHECK, win));
+        say_ready();
         await_revocation(win);
         FAILS(MPIX_ERR_REVOKED, MPI_Put(&value, 1, MPI_INT, REVOKER, 0, 1, MPI_INT, win));
         FAILS(MPIX_ERR_REVOKED, MPI_Win_complete(win));
     } else if (strcmp(how, "lock") == 0) {
+        say_ready();
         /* The lock of a rank of another host is waited for where it is given back. Whoever learns of the revocation late may still get it. */
         while (code == MPI_SUCCESS) {
             code = MPI_Win_lock(rank == 1 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, win);
@@ -92,12 +113,14 @@ static void wait_in(const char *how, MPI_Win win, MPI_Group revoker)
         }
         FAILS(MPIX_ERR_REVOKED, code);
     } else if (strcmp(how, "lock_all") == 0) {
+        say_ready();
         while (code == MPI_SUCCESS) {
             code = MPI_Win_lock_all(0, win);
             if (code == MPI_SUCCESS) code = MPI_Win_unlock_all(win);
         }
         FAILS(MPIX_ERR_REVOKED, code);
     } else if (strcmp(how, "locked") == 0) {
+        say_ready();
         FAILS(MPIX_ERR_REVOKED, access_on(win));
         FAILS(MPIX_ERR_REVOKED, MPI_Rput(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win, &request));
         FAILS(MPIX_ERR_REVOKED, MPI_Win_flush(0, win));
@@ -113,6 +136,7 @@ static void wait_in(const char *how, MPI_Win win, MPI_Group revoker)
             OK(MPI_Win_unlock(rank, win));
             OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win));
         }
+        say_ready();
         await_revocation(win);
         FAILS(MPIX_ERR_REVOKED, MPI_Fetch_and_op(&value, &old, MPI_INT, rank, 0, MPI_SUM, win));
         FAILS(MPIX_ERR_REVOKED, MPI_Win_unlock(rank, win));
@@ -120,6 +144,7 @@ static void wait_in(const char *how, MPI_Win win, MPI_Group revoker)
         /* The epochs stay open: the window can be freed all the same. */
         OK(MPI_Win_lock(MPI_LOCK_SHARED, REVOKER, MPI_MODE_NOCHECK, win));
         OK(MPI_Win_post(revoker, MPI_MODE_NOCHECK, win));
+        say_ready();
         await_revocation(win);
     }
 }
@@ -145,7 +170,7 @@ static void window(const char *how)
         OK(MPI_Win_fence(0, win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == REVOKER) {
-        usleep(10000);
+        await_the_others();
         OK(MPIX_Win_revoke(win));
         OK(MPIX_Win_revoke(win));
         /* Until all have learned of it a lock may still be granted. */
@@ -173,6 +198,9 @@ static void use(const char *how, MPI_File fh)
 {
     int data[4] = {0}, code = MPI_SUCCESS;
     MPI_Request request;
+    int begins = strcmp(how, "iwrite_all") == 0 || strcmp(how, "split") == 0 || strcmp(how, "begun") == 0;
+    if (!begins)
+        say_ready();
     if (strcmp(how, "write_all") == 0) {
         FAILS(MPIX_ERR_REVOKED, MPI_File_write_all(fh, data, 4, MPI_INT, MPI_STATUS_IGNORE));
     } else if (strcmp(how, "read_at_all") == 0) {
@@ -181,14 +209,17 @@ static void use(const char *how, MPI_File fh)
         FAILS(MPIX_ERR_REVOKED, MPI_File_write_ordered(fh, data, 4, MPI_INT, MPI_STATUS_IGNORE));
     } else if (strcmp(how, "iwrite_all") == 0) {
         OK(MPI_File_iwrite_all(fh, data, 4, MPI_INT, &request));
+        say_ready();
         FAILS(MPIX_ERR_REVOKED, MPI_Wait(&request, MPI_STATUS_IGNORE));
         CHECK(request == MPI_REQUEST_NULL);
     } else if (strcmp(how, "split") == 0) {
         OK(MPI_File_write_all_begin(fh, data, 4, MPI_INT));
+        say_ready();
         FAILS(MPIX_ERR_REVOKED, MPI_File_write_all_end(fh, data, MPI_STATUS_IGNORE));
     } else if (strcmp(how, "begun") == 0) {
         static int written[4];
         OK(MPI_File_write_all_begin(fh, written, 4, MPI_INT));
+        say_ready();
     } else if (strcmp(how, "alone") == 0) {
         for (; code == MPI_SUCCESS; usleep(100)) {
             int revoked;
@@ -220,7 +251,7 @@ static void file(const char *how, const char *folder)
     CHECK(!revoked);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == REVOKER) {
-        usleep(10000);
+        await_the_others();
         OK(MPIX_File_revoke(fh));
     } else {
         use(how, fh);

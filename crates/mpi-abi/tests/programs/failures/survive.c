@@ -157,11 +157,13 @@ static void revoke_it(MPI_Comm comm)
         OK(MPI_Irecv(&word, 1, MPI_INT, 1, 20, comm, &requests[0]));
         OK(MPI_Issend(large, sizeof large, MPI_CHAR, 1, 21, comm, &requests[1]));
         OK(MPI_Irecv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 22, comm, &requests[2]));
+        OK(MPI_Send(NULL, 0, MPI_INT, 2, 24, comm));
         for (int n = 0; n < 3; n++)
             FAILS(MPIX_ERR_REVOKED, MPI_Wait(&requests[n], MPI_STATUS_IGNORE));
     } else if (rank == 1) {
         FAILS(MPIX_ERR_REVOKED, MPI_Recv(&word, 1, MPI_INT, 0, 23, comm, MPI_STATUS_IGNORE));
     } else {
+        OK(MPI_Recv(NULL, 0, MPI_INT, 0, 24, comm, MPI_STATUS_IGNORE));
         usleep(100000);
         OK(MPIX_Comm_revoke(comm));
     }

@@ -51,6 +51,12 @@ static void elements(int rank, int is_served)
     free(ones);
 }
 
+/* Longer than rank 1 takes to die on a machine that is busy. */
+static void let_it_die(void)
+{
+    usleep(1000000);
+}
+
 int main(int argc, char **argv)
 {
     int rank, *base;
@@ -114,12 +120,12 @@ int main(int argc, char **argv)
         OK(MPI_Win_flush(2 - rank, win));
         MPI_Win_unlock_all(win);
     } else if (strcmp(how, "unlock") == 0 && rank == 0) {
-        usleep(400000);
+        let_it_die();
         int code = MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
         int released = MPI_Win_unlock(1, win);
         FAILS(MPIX_ERR_PROC_FAILED, code == MPI_SUCCESS ? released : code);
     } else if (strcmp(how, "complete") == 0) {
-        usleep(400000);
+        let_it_die();
         int code = MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
         int complete = MPI_Win_complete(win);
         FAILS(MPIX_ERR_PROC_FAILED, code == MPI_SUCCESS ? complete : code);
