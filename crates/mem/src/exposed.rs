@@ -187,6 +187,8 @@ pub type FindExposed<'a> = &'a dyn Fn(isize, usize) -> Option<(&'a Exposed, usiz
 /// A range of the packed bytes of elements that lie in exposed memory.
 pub struct ExposedElements<'a> {
     find: FindExposed<'a>,
+    /// The memory that has all of them, if one has, and where they stand in it.
+    whole: Option<(&'a Exposed, isize)>,
     layout: &'a Layout,
     count: usize,
     /// Where the elements stand, and the first packed byte of the range.
@@ -210,17 +212,21 @@ impl<'a> ExposedElements<'a> {
         if !has_them {
             return None;
         }
-        let elements = Self { find, layout, count, origin, skip, len };
-        elements.are_exposed().then_some(elements)
+        let mut elements = Self { find, whole: None, layout, count, origin, skip, len };
+        elements.whole = elements.in_one_memory();
+        (elements.whole.is_some() || elements.are_exposed()).then_some(elements)
     }
 
-    /// All of the span in one memory is the common case; each stretch for itself is looked at otherwise.
-    fn are_exposed(&self) -> bool {
+    /// The memory in which the span of the elements lies, and where they stand in it: the common case.
+    fn in_one_memory(&self) -> Option<(&'a Exposed, isize)> {
         let span = self.layout.span(self.count);
-        let all = span.start.checked_add(self.origin).zip(span.end.checked_sub(span.start));
-        if all.is_some_and(|(at, len)| (self.find)(at, len.unsigned_abs()).is_some()) {
-            return true;
-        }
+        let at = span.start.checked_add(self.origin)?;
+        let (memory, within) = (self.find)(at, span.end.checked_sub(span.start)?.unsigned_abs())?;
+        Some((memory, isize::try_from(within).ok()?.checked_sub(span.start)?))
+    }
+
+    /// Looks at each stretch for itself.
+    fn are_exposed(&self) -> bool {
         let mut all = true;
         self.layout.stretches(self.count, self.skip, self.len, |at, _, len| {
             all &= at.checked_add(self.origin).is_some_and(|at| (self.find)(at, len).is_some());
@@ -240,6 +246,12 @@ impl<'a> ExposedElements<'a> {
 
     /// Calls `each(memory, place in it, offset in the packed bytes, length)` for the stretches, in packed order.
     pub fn each(&self, mut each: impl FnMut(&Exposed, usize, usize, usize)) {
+        if let Some((memory, origin)) = self.whole {
+            self.layout.stretches(self.count, self.skip, self.len, |at, done, len| {
+                each(memory, at.wrapping_add(origin).cast_unsigned(), done, len);
+            });
+            return;
+        }
         self.layout.stretches(self.count, self.skip, self.len, |at, done, len| {
             if let Some((memory, at)) = (self.find)(at.wrapping_add(self.origin), len) {
                 each(memory, at, done, len);

@@ -194,6 +194,17 @@ impl<'a> Window<'a> {
         Some(unsafe { word.as_ref() })
     }
 
+    /// Tells the processor that the first byte is needed soon, and those beside it.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a hint, which neither reads nor writes; any address may be given.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start.as_ptr().cast()) };
+        }
+    }
+
     /// The aligned element of `size` bytes at `offset`, for atomic operations; nothing if it lies outside, is not aligned, or no processor
     /// has atomic operations of that size.
     #[inline(always)]

@@ -31,6 +31,7 @@ impl CopySpan {
         Some(())
     }
 
+    #[inline(always)]
     fn and(self, other: Self) -> Option<Self> {
         Some(Self {
             lowest: self.lowest.min(other.lowest),
@@ -69,6 +70,18 @@ impl LayoutBuilder {
                 .push(element.at.wrapping_add(place), &element.root.repeated(count, element.extent)?)?,
         }
         self.widen(element, copies)
+    }
+
+    /// Adds `len` bytes from a place on, as one element; nothing where they exceed an address space.
+    #[inline]
+    pub fn push_block(&mut self, place: isize, len: usize) -> Option<()> {
+        if len > 0 {
+            let high = place.checked_add_unsigned(len)?;
+            self.bounds = Some(self.bounds.map_or((place, high), |all| (all.0.min(place), all.1.max(high))));
+            self.nodes.push_blocks([Some((place, len))])?;
+        }
+        self.copies = self.copies.and(CopySpan { lowest: place, highest: place, copies: 1 })?;
+        Some(())
     }
 
     /// Adds blocks of an element, each a place and a number of elements; nothing where one is nothing or they exceed an address space.

@@ -161,7 +161,36 @@ fn put_signed(to: &mut Vec<u8>, n: isize) {
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
+    #[inline]
     fn number(&mut self) -> Option<u64> {
+        // Most are short.
+        if let [byte @ ..0x80, rest @ ..] = self.0 {
+            self.0 = rest;
+            return Some(u64::from(*byte));
+        }
+        self.long_number()
+    }
+
+    fn long_number(&mut self) -> Option<u64> {
+        const LAST: u64 = 0x8080_8080_8080_8080;
+        let Some(word) = self.0.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)) else {
+            return self.number_by_bytes();
+        };
+        let ends = !word & LAST;
+        if ends == 0 {
+            return self.number_by_bytes();
+        }
+        // The bytes of the number at once: two by two, they lose the bits that say that more follow.
+        let len = ends.trailing_zeros() / 8 + 1;
+        let bits = word & !LAST & (u64::MAX >> (64 - 8 * len));
+        let bits = bits & 0x007F_007F_007F_007F | (bits & 0x7F00_7F00_7F00_7F00) >> 1;
+        let bits = bits & 0x0000_3FFF_0000_3FFF | (bits & 0x3FFF_0000_3FFF_0000) >> 2;
+        let bits = bits & 0x0FFF_FFFF | (bits & 0x0FFF_FFFF_0000_0000) >> 4;
+        self.0 = &self.0[len as usize..];
+        Some(bits)
+    }
+
+    fn number_by_bytes(&mut self) -> Option<u64> {
         let mut n = 0u64;
         for shift in (0..64).step_by(7) {
             let (byte, rest) = self.0.split_first()?;
@@ -184,8 +213,13 @@ impl Reader<'_> {
     }
 
     fn node(&mut self, depth: usize) -> Option<Layout> {
-        let depth = depth.checked_sub(1)?;
         let head = self.number()?;
+        self.node_after(head, depth)
+    }
+
+    /// A node of which the first number was read.
+    fn node_after(&mut self, head: u64, depth: usize) -> Option<Layout> {
+        let depth = depth.checked_sub(1)?;
         let count = usize::try_from(head >> 2).ok()?;
         match head & 3 {
             BLOCK => isize::try_from(count).ok().map(|_| Layout::block(count)),
@@ -199,7 +233,11 @@ impl Reader<'_> {
                 let mut all = LayoutBuilder::new(count.min(self.0.len() / 2));
                 for _ in 0..count {
                     at = at.checked_add(self.signed()?)?;
-                    all.push(&self.node(depth)?, at, 1)?;
+                    let head = self.number()?;
+                    match head & 3 {
+                        BLOCK => all.push_block(at, usize::try_from(head >> 2).ok()?)?,
+                        _ => all.push(&self.node_after(head, depth)?, at, 1)?,
+                    }
                 }
                 all.build().map(|(layout, _)| layout)
             }
@@ -259,6 +297,22 @@ mod tests {
         put(&mut huge, u64::MAX << 2 >> 2 | REPEAT);
         huge.extend([2, 4]);
         assert!(Layout::decode(&huge).is_none());
+    }
+
+    #[test]
+    fn numbers_of_every_length_are_read_wherever_they_end() {
+        for bits in 0..64 {
+            for n in [1u64 << bits, (1 << bits) - 1, u64::MAX >> bits] {
+                for behind in [&[][..], &[0; 3], &[0xFF; 9]] {
+                    let mut bytes = Vec::new();
+                    put(&mut bytes, n);
+                    let len = bytes.len();
+                    bytes.extend(behind);
+                    let mut reader = Reader(&bytes);
+                    assert_eq!((reader.number(), reader.0), (Some(n), behind), "{len} bytes");
+                }
+            }
+        }
     }
 
     /// The stretches of the part of four blocks of 8 bytes, 16 apart, that is encoded in at most `most` bytes.

@@ -70,7 +70,7 @@ pub fn dist_graph_create(
     let weights = weights(edge_weights, count, "weights")?;
     let destinations = destinations.slice(count, "destinations")?;
     let mine = DistGraph::edges(comm.size(), sources.slice(n, "sources")?, degrees, destinations, weights)?;
-    let (mine, counts) = DistGraph::for_ends(comm.size(), mine);
+    let (mine, counts) = mine.for_ends(comm.size());
     let edges = comm.exchange_edges(&mine, &counts)?;
     let graph = DistGraph::of(comm.rank(), comm.size(), &edges, weights.is_some())?;
     finish(comm, graph, info, comm_dist_graph)

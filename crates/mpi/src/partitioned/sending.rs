@@ -1,10 +1,11 @@
 //! The sender of a partitioned message.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use canele_engine::{Completion, Envelope, FlowId, Pending, Rank, Submit};
 use canele_mem::buffer::OutBuffer;
 use canele_sys::atomic::{AtomicU32, Ordering};
+use canele_sys::biased_lock::{BiasedLock, Guard};
 
 use super::{Division, MOST_PARTS, Partitioned};
 use crate::comm::Comm;
@@ -30,7 +31,7 @@ struct Outbound {
     /// Elements of each partition.
     each: usize,
     elements: Elements,
-    state: Mutex<State>,
+    state: BiasedLock<State>,
     /// Counts what may let a wait go on that looks for nothing of the engine.
     steps: AtomicU32,
 }
@@ -105,7 +106,7 @@ impl Comm {
             group_len: division.group_len(),
             each,
             elements,
-            state: Mutex::new(State::new(division)),
+            state: BiasedLock::new(State::new(division)),
             steps: AtomicU32::new(0),
         });
         let sending = Arc::new(Sending { comm: self.clone(), outbound });
@@ -138,8 +139,11 @@ impl State {
 }
 
 impl Outbound {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// # Panics
+    /// In a forked child, in which the engine and the table of requests refuse every call before.
+    #[inline(always)]
+    fn state(&self) -> Guard<'_, State> {
+        self.state.lock().expect("no call of a forked child comes so far")
     }
 
     fn stepped(&self) {

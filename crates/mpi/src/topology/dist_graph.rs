@@ -6,6 +6,15 @@ use crate::{Result, fail};
 /// An edge as ranks tell each other of it: source, destination and weight, which is 0 in a graph without weights.
 pub type Edge = [i32; 3];
 
+/// The edges that one rank names in the general form, checked.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedEdges<'a> {
+    sources: &'a [i32],
+    degrees: &'a [i32],
+    destinations: &'a [i32],
+    weights: Option<&'a [i32]>,
+}
+
 /// The neighbours of one rank. Weights are there for both sides or for none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DistGraph {
@@ -64,7 +73,7 @@ impl DistGraph {
         degrees: &'a [i32],
         destinations: &'a [i32],
         weights: Option<&'a [i32]>,
-    ) -> Result<impl Iterator<Item = Edge> + Clone + use<'a>> {
+    ) -> Result<NamedEdges<'a>> {
         let count = Self::edge_count(degrees)?;
         assert_eq!(
             (sources.len(), count),
@@ -80,35 +89,7 @@ impl DistGraph {
                 .enumerate()
                 .try_for_each(|(at, &rank)| checked_rank(name, at, rank, ranks).map(drop))?;
         }
-        let mut behind = 0;
-        Ok(sources.iter().zip(degrees).flat_map(move |(&source, &degree)| {
-            let first = behind;
-            behind += degree as usize;
-            (first..behind)
-                .map(move |at| [source, destinations[at], weights.map_or(0, |weights| weights[at])])
-        }))
-    }
-
-    /// Edges that this rank names, copied for their ends: those for rank 0, those for rank 1 and so on, each in the order in which they were
-    /// named, and how many for each.
-    pub fn for_ends(ranks: usize, edges: impl Iterator<Item = Edge> + Clone) -> (Vec<Edge>, Vec<usize>) {
-        let mut counts = vec![0; ranks];
-        edges.clone().for_each(|edge| for_each_end(edge, |end| counts[end] += 1));
-        let mut next: Vec<usize> = counts
-            .iter()
-            .scan(0, |before, count| {
-                *before += count;
-                Some(*before - count)
-            })
-            .collect();
-        let mut sorted = vec![Edge::default(); counts.iter().sum()];
-        edges.for_each(|edge| {
-            for_each_end(edge, |end| {
-                sorted[next[end]] = edge;
-                next[end] += 1;
-            });
-        });
-        (sorted, counts)
+        Ok(NamedEdges { sources, degrees, destinations, weights })
     }
 
     /// How many destinations a list of degrees says there are.
@@ -151,6 +132,46 @@ impl DistGraph {
         }
         graph.weights = weighted.then_some((from, to));
         Ok(graph)
+    }
+}
+
+impl NamedEdges<'_> {
+    /// Calls `each` for each of them, in their order.
+    pub fn for_each(&self, mut each: impl FnMut(Edge)) {
+        let mut behind = 0;
+        for (&source, &degree) in self.sources.iter().zip(self.degrees) {
+            let range = behind..behind + degree as usize;
+            behind = range.end;
+            let destinations = self.destinations[range.clone()].iter();
+            match self.weights {
+                None => destinations.for_each(|&to| each([source, to, 0])),
+                Some(weights) => {
+                    destinations.zip(&weights[range]).for_each(|(&to, &weight)| each([source, to, weight]));
+                }
+            }
+        }
+    }
+
+    /// Copies them for their ends, among `ranks` ranks: those for rank 0, those for rank 1 and so on, each in the order in which they were
+    /// named, and how many for each.
+    pub fn for_ends(&self, ranks: usize) -> (Vec<Edge>, Vec<usize>) {
+        let mut counts = vec![0; ranks];
+        self.for_each(|edge| for_each_end(edge, |end| counts[end] += 1));
+        let mut next: Vec<usize> = counts
+            .iter()
+            .scan(0, |before, count| {
+                *before += count;
+                Some(*before - count)
+            })
+            .collect();
+        let mut sorted = vec![Edge::default(); counts.iter().sum()];
+        self.for_each(|edge| {
+            for_each_end(edge, |end| {
+                sorted[next[end]] = edge;
+                next[end] += 1;
+            });
+        });
+        (sorted, counts)
     }
 }
 

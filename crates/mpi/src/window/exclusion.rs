@@ -16,7 +16,7 @@ use super::control::Control;
 use crate::Result;
 
 /// Bytes of a run for which the barrier of the first one pays.
-const LONG_RUN: usize = 8 << 10;
+const LONG_RUN: usize = 4 << 10;
 /// Bytes of a run that is long where no barrier is needed.
 const NEXT_RUN: usize = 256;
 

@@ -34,6 +34,7 @@ fn numbers_of(rule: Rule, bytes: usize) -> Option<LaneType> {
 }
 
 /// Changes a run of elements that no other rank changes meanwhile.
+#[inline(never)]
 pub(super) fn change_plainly(
     window: Window<'_>,
     (rule, bytes): (Rule, usize),
