@@ -112,7 +112,9 @@ mod tests {
     /// The masks of blocked and ignored signals of a program that `start` starts.
     fn masks(start: impl FnOnce(&mut Command) -> std::io::Result<Child>) -> [u64; 2] {
         let mut command = Command::new("cat");
-        let child = start(command.arg("/proc/self/status").stdout(Stdio::piped())).unwrap();
+        // It ends with its input, after `start`: where SIGCHLD is ignored, nothing can be said of a process that has ended.
+        command.args(["/proc/self/status", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let child = start(&mut command).unwrap();
         let status = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
         ["SigBlk:", "SigIgn:"].map(|name| {
             let mask = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
