@@ -26,7 +26,6 @@ pub(crate) struct Workers {
 struct State {
     jobs: VecDeque<Job>,
     threads: usize,
-    idle: usize,
     closed: bool,
 }
 
@@ -47,11 +46,12 @@ impl Workers {
 
     /// Has a thread carry out a job after those before it have begun. Whoever waits on the engine looks again when it has ended.
     pub fn start(self: &Arc<Self>, engine: &Arc<Engine>, job: Job) {
-        // Release: pairs with `is_idle`; whoever started it sees that it has.
-        self.unfinished.fetch_add(1, Ordering::Release);
         let mut state = self.state();
+        // Release: pairs with `is_idle`; whoever started it sees that it has.
+        let unfinished = self.unfinished.fetch_add(1, Ordering::Release) + 1;
         state.jobs.push_back(job);
-        if state.idle < state.jobs.len() && state.threads < self.limit {
+        // A thread whose job has ended comes for the next one: counting those that already wait would start more than are needed.
+        if state.threads < unfinished.min(self.limit) {
             state.threads += 1;
             engine.count_own_thread();
             let (workers, served) = (self.clone(), engine.clone());
@@ -96,9 +96,7 @@ impl Workers {
                 state.threads -= 1;
                 return None;
             }
-            state.idle += 1;
             state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.idle -= 1;
         }
     }
 
@@ -120,5 +118,46 @@ impl Workers {
     pub fn close(&self) {
         self.state().closed = true;
         self.wake.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    fn workers() -> (Arc<Engine>, Arc<Workers>) {
+        (Arc::new(Engine::start().unwrap()), Workers::new(3))
+    }
+
+    fn wait(workers: &Workers) {
+        while !workers.is_idle() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn jobs_one_after_the_other_have_one_thread() {
+        let (engine, workers) = workers();
+        for _ in 0..1000 {
+            workers.start(&engine, Box::new(|| {}));
+            wait(&workers);
+        }
+        assert_eq!(workers.state().threads, 1);
+        workers.close();
+    }
+
+    #[test]
+    fn jobs_at_the_same_time_have_a_thread_each_up_to_the_limit() {
+        let (engine, workers) = workers();
+        let meeting = Arc::new(Barrier::new(3));
+        for _ in 0..6 {
+            let meeting = meeting.clone();
+            workers.start(&engine, Box::new(move || drop(meeting.wait())));
+        }
+        wait(&workers);
+        assert_eq!(workers.state().threads, 3);
+        workers.close();
     }
 }
