@@ -1,6 +1,7 @@
 /* Nothing is left of what is made and freed: descriptors, mappings and memory are the same after many rounds as after few.
  *
  * The first argument is the number of rounds, the second that of a kind whose name begins with it; without, all kinds. */
+#include "../check.h"
 #include "measure.h"
 #include "kinds.h"
 

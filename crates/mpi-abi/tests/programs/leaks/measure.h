@@ -1,8 +1,9 @@
 /* What a process holds of the system: descriptors, mappings and memory, its own and those of its launcher. */
 #include <ctype.h>
 #include <dirent.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
-#include "../check.h"
 
 typedef struct {
     long descriptors, mappings, kilobytes;
