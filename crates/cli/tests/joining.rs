@@ -175,6 +175,41 @@ fn ranks_whose_starter_is_killed_end() {
 }
 
 #[test]
+fn ranks_whose_starter_is_killed_before_all_have_come_end() {
+    let begins = std::env::temp_dir().join(format!("canele-joining-{}", std::process::id()));
+    let command = |script: &str| {
+        ["sh", "-c", script, "sh", &program(), "exchange-alone", "1000"].map(str::to_owned).to_vec()
+    };
+    let first = command("\"$@\" & wait");
+    let last = command("until test -e \"$BEGINS\"; do sleep 0.01; done; exec \"$@\"");
+    let mut job = start_ranks(vec![first, last], &[("BEGINS", begins.to_str().expect("a path of text"))]);
+    wait_until("the first rank to begin", || !job.named("canele-launcher").is_empty());
+    kill("KILL", job.ranks[0].id());
+    wait_until("the end of its starter", || job.ranks[0].try_wait().unwrap().is_some());
+    std::fs::write(&begins, "").unwrap();
+    let ended = job.end();
+    std::fs::remove_file(&begins).unwrap();
+    assert!(
+        ended.error.contains("rank 0 of 2 cannot join its job: the process of the launcher"),
+        "{ended:?}"
+    );
+    assert!(ended.statuses.iter().all(|status| !status.success()), "{ended:?}");
+}
+
+#[test]
+fn a_signal_to_the_launcher_reaches_the_ranks() {
+    for (signal, name) in [("TERM", "15 (Terminated)"), ("INT", "2 (Interrupt)")] {
+        let job = start_pmi(2, &[&program(), "exchange-alone", "1000"], &[]);
+        // That of the launcher, and that of the agent, which has its task then.
+        wait_until("the ranks to run", || job.named("rank-supervisor").len() == 2);
+        kill(signal, job.named("canele-launcher")[0]);
+        let ended = job.end();
+        assert!(ended.error.contains(&format!("canele: ended by signal {name}\n")), "{ended:?}");
+        assert!(ended.statuses.iter().all(|status| !status.success()), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_program_of_a_batch_script_is_a_job_of_one() {
     let mut command = std::process::Command::new(program());
     command.args(["exchange-alone", "1"]).envs([

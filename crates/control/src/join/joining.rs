@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, getppid};
+
 use super::JoinError;
 use super::helper::Helper;
 use super::local::{self, SocketName};
@@ -20,9 +22,16 @@ pub(super) struct JoiningRank {
     pub ranks: u32,
     /// How long the ranks that are missing may take to come.
     pub patience: Duration,
+    /// The process that has started this one.
+    starter: Option<Pid>,
 }
 
 impl JoiningRank {
+    /// This process, which begins to join.
+    pub fn new(rank: u32, ranks: u32, patience: Duration) -> Self {
+        Self { rank, ranks, patience, starter: getppid() }
+    }
+
     /// The job's number and key, for rank 0 to draw.
     pub fn draw_ticket(&self) -> Result<Ticket, JoinError> {
         Ticket::draw().map_err(|errno| self.system(errno.into()))
@@ -56,6 +65,10 @@ impl JoiningRank {
         let request = JoinRequest::Join { version: VERSION, rank, ranks };
         let answer = local::ask(&socket, &request, &[]).and_then(|()| local::answer(&socket, deadline));
         match answer.map_err(|why| self.refused(why))? {
+            // The agent watches the starters that live when it answers: of one that has died before nobody would tell this rank.
+            JoinAnswer::Joined { .. } if getppid() != self.starter => {
+                Err(self.refused("the process of the launcher that had started it has ended".into()))
+            }
             JoinAnswer::Joined { local_rank, local_size } => {
                 let place = RankPlace { rank, size: ranks, local_rank, local_size };
                 Ok(Control::new(place, socket.into()))

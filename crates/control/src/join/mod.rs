@@ -140,7 +140,7 @@ impl Control {
 
 /// All ranks exchange: rank 0 puts the ticket, the others get it, and the first one of a host that listens under the job's number starts its agent.
 fn join(mut exchange: Exchange, patience: Duration) -> Result<Control, JoinError> {
-    let me = JoiningRank { rank: exchange.rank(), ranks: exchange.ranks(), patience };
+    let me = JoiningRank::new(exchange.rank(), exchange.ranks(), patience);
     let mut launcher = None;
     let (ticket, listener) = if me.rank == 0 {
         let mut ticket = me.draw_ticket()?;

@@ -58,7 +58,7 @@ impl Step {
         get: &impl Fn(&str) -> Option<String>,
         patience: Duration,
     ) -> Result<Control, JoinError> {
-        let me = JoiningRank { rank: self.rank, ranks: self.ranks, patience: patience.max(PATIENCE) };
+        let me = JoiningRank::new(self.rank, self.ranks, patience.max(PATIENCE));
         let joined = self.start_processes(me, get).and_then(|client| {
             let control = me.enter(&self.socket)?;
             if let Some(Client { exchange, launcher }) = client {

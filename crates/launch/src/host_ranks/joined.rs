@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use canele_control::JobInfo;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::process::{Pid, Signal};
 
 use super::adopted::Adopted;
 use super::control_channel::ControlChannel;
@@ -35,15 +35,12 @@ struct Starter {
 pub(super) struct Starters(Vec<Starter>);
 
 impl Starters {
-    fn add(&mut self, rank: u32, pid: u32, events: &Events) {
-        let Some(parent) = Adopted::parent_of(pid) else { return };
-        if let Some(starter) = self.0.iter_mut().find(|starter| starter.pid == parent) {
+    fn add(&mut self, rank: u32, (pid, process): (Pid, OwnedFd), events: &Events) {
+        if let Some(starter) = self.0.iter_mut().find(|starter| starter.pid == pid) {
             return starter.ranks.push(rank);
         }
-        // One that cannot be watched, as that of another user's namespace, is not: its ranks are the other launcher's business.
-        let Ok(process) = pidfd_open(parent, PidfdFlags::empty()) else { return };
         if events.add(&process, Source::Starter(self.0.len() as u32), Ready::IN).is_ok() {
-            self.0.push(Starter { pid: parent, process, ranks: vec![rank], until: None });
+            self.0.push(Starter { pid, process, ranks: vec![rank], until: None });
         }
     }
 
@@ -78,8 +75,10 @@ impl HostRanks {
     /// As [`start`](Self::start).
     pub fn join(plan: Plan, info: JobInfo, ranks: Vec<JoinedRank>, events: &Events) -> io::Result<HostRanks> {
         let mut host_ranks = HostRanks::new(plan, info, Own::default(), events)?;
-        for JoinedRank { rank, pid, process, socket } in ranks {
-            host_ranks.starters.add(rank, pid, events);
+        for JoinedRank { rank, pid, process, socket, starter } in ranks {
+            if let Some(starter) = starter {
+                host_ranks.starters.add(rank, starter, events);
+            }
             host_ranks.adopted.push(Adopted::new(rank, pid, process, events)?);
             host_ranks.channels.push(ControlChannel::new(rank, socket, events)?);
             host_ranks.report_started(rank, pid);

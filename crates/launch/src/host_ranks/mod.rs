@@ -36,7 +36,7 @@ use super::supervisor::ToSupervisor;
 use super::supervisor_handle::{self, SupervisorHandle};
 use crate::foreign::Watch;
 use crate::installation;
-use adopted::Adopted;
+pub(crate) use adopted::Adopted;
 use control_channel::ControlChannel;
 use counting::Counting;
 pub use feed::ROOM as FEED_ROOM;
@@ -229,7 +229,7 @@ impl HostRanks {
             }
             Order::Kill { rank } => self.kill(rank, events),
             Order::Spawn { world, plans } => self.spawn(world, plans, events),
-            Order::Signal { signal } => self.supervisor.send(&ToSupervisor::Signal { signal }, &[]),
+            Order::Signal { signal } => self.signal(signal),
             Order::End { grace_ms } => self.end(grace_ms),
             Order::Room { stream, bytes } => self.pipes.give_room(stream, bytes),
             Order::Shut { stream } => self.pipes.shut(stream),
@@ -248,6 +248,16 @@ impl HostRanks {
                 let until = Instant::now() + Duration::from_millis(patience_ms.into());
                 self.countings.push(Counting::start(question, &self.local_ranks, until));
             }
+        }
+    }
+
+    /// Passes a signal on to all ranks. The launcher of a program that was started alone is in its process group: a terminal signals both.
+    fn signal(&mut self, signal: i32) {
+        self.supervisor.send(&ToSupervisor::Signal { signal }, &[]);
+        if self.local_ranks.info.joined
+            && let Some(signal) = Signal::from_named_raw(signal)
+        {
+            self.signal_adopted(signal);
         }
     }
 

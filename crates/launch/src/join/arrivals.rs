@@ -12,6 +12,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::events::{Events, Ready, Source};
+use crate::host_ranks::Adopted;
 use crate::wording::rank_list;
 
 /// What has become of a rank.
@@ -34,6 +35,8 @@ pub struct JoinedRank {
     pub process: OwnedFd,
     /// The socket to it.
     pub socket: Socket,
+    /// The process that has started it, and what tells of its end, if that can be watched.
+    pub starter: Option<(Pid, OwnedFd)>,
 }
 
 /// A process that has connected.
@@ -181,7 +184,9 @@ impl Arrivals {
         for connected in self.connected.drain(..).flatten() {
             events.remove(&connected.socket);
             let Connected { socket, pid, process, rank: Some(rank) } = connected else { continue };
-            all.push(JoinedRank { rank, pid: pid.as_raw_nonzero().get() as u32, process, socket });
+            let pid = pid.as_raw_nonzero().get() as u32;
+            // Before the answer, after which the rank looks whether its starter still lives.
+            all.push(JoinedRank { rank, pid, process, socket, starter: starter_of(pid) });
         }
         all.sort_by_key(|joined| joined.rank);
         if !all.iter().map(|joined| joined.rank).eq(ranks.iter()) {
@@ -195,6 +200,13 @@ impl Arrivals {
         }
         Ok(all)
     }
+}
+
+/// The process that has started one. One that cannot be watched, as that of another user's namespace, is not: its ranks are the other launcher's
+/// business.
+fn starter_of(pid: u32) -> Option<(Pid, OwnedFd)> {
+    let starter = Adopted::parent_of(pid)?;
+    Some((starter, pidfd_open(starter, PidfdFlags::empty()).ok()?))
 }
 
 /// The number of a rank that has said it and ended before its connection was accepted.
