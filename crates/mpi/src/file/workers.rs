@@ -154,7 +154,10 @@ mod tests {
         let meeting = Arc::new(Barrier::new(3));
         for _ in 0..6 {
             let meeting = meeting.clone();
-            workers.start(&engine, Box::new(move || drop(meeting.wait())));
+            let job = move || {
+                meeting.wait();
+            };
+            workers.start(&engine, Box::new(job));
         }
         wait(&workers);
         assert_eq!(workers.state().threads, 3);
