@@ -234,6 +234,19 @@ fn ranks_of_several_hosts_that_abort_end_the_members_of_the_communicator_and_no_
     }
 }
 
+#[test]
+fn nothing_is_left_of_what_ranks_of_two_hosts_make_and_free() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = compiled("leaks", &[folder("programs/leaks/leaks.c")]);
+    let rounds = setting("LEAK_ROUNDS", 100).to_string();
+    let libraries = format!("LD_LIBRARY_PATH={}", library().display());
+    // Else glibc keeps up to 64 MB, once buffers of closed links have shown it how large an allocation may be.
+    let options = ["--env", &libraries, "--env", "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072"];
+    let run = start(&cluster, "h0:1,h1:1", &options, &program, &[&rounds]);
+    let ended = run.end_within(Duration::from_secs(900));
+    assert_eq!((ended.code(), ended.lines()), (Some(0), vec!["passed"; 2]), "{}", ended.error);
+}
+
 /// The processes on a host that have one of these names.
 fn named(cluster: &Cluster, host: &str, names: &[&str]) -> Vec<u32> {
     let comm = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
