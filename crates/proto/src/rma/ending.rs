@@ -127,6 +127,7 @@ impl RmaOrigin {
         call.has_ended = true;
         proto.ended += 1;
         let flushes = state.flushes.clone();
+        self.windows.forget_unused(window);
         self.finish(proto, rail, key);
         flushes.into_iter().filter(|other| *other != key).for_each(|other| self.settle(proto, rail, other));
     }

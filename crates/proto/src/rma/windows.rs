@@ -37,6 +37,13 @@ impl Windows {
         self.0.get(&window)
     }
 
+    /// Forgets an exposure whose state is that of one in which nothing has been done: regions have no call that ends their use.
+    pub fn forget_unused(&mut self, window: WindowAt) {
+        if self.0.get(&window).is_some_and(WindowUse::is_unused) {
+            self.0.remove(&window);
+        }
+    }
+
     /// Forgets an exposure in which nothing is under way.
     pub fn forget(&mut self, window: WindowAt) {
         if self.0.get(&window).is_some_and(|used| used.open.is_empty() && used.flushes.is_empty()) {
@@ -70,6 +77,10 @@ impl WindowUse {
         self.last_silent > self.last_flushed
     }
 
+    fn is_unused(&self) -> bool {
+        self.open.is_empty() && self.flushes.is_empty() && self.failure.is_none() && !self.needs_flush()
+    }
+
     /// A flush of this number was answered.
     pub fn flushed(&mut self, serial: u64) {
         self.last_flushed = self.last_flushed.max(serial);
@@ -84,6 +95,24 @@ impl WindowUse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_kept_of_an_exposure_once_all_is_answered_or_flushed() {
+        let (mut windows, at) = (Windows::default(), (Rank(1), RegionId::from_word(7)));
+        windows.at(at).begin(1, false);
+        windows.forget_unused(at);
+        assert!(windows.known(at).is_some_and(|used| used.is_open_before(2)));
+        windows.at(at).end(1);
+        windows.forget_unused(at);
+        assert!(windows.known(at).is_none());
+        windows.at(at).begin(2, true);
+        windows.at(at).end(2);
+        windows.forget_unused(at);
+        assert!(windows.known(at).is_some_and(WindowUse::needs_flush));
+        windows.at(at).flushed(3);
+        windows.forget_unused(at);
+        assert!(windows.known(at).is_none());
+    }
 
     #[test]
     fn a_flush_asks_only_for_what_nothing_else_answers() {
