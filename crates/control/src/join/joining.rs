@@ -5,13 +5,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, getppid};
 
-use super::JoinError;
 use super::helper::Helper;
-use super::local::{self, SocketName};
 use super::messages::{JoinAnswer, JoinRequest};
+use super::names::SocketName;
 use super::ticket::Ticket;
+use super::{JoinError, election, local};
 use crate::rank::Control;
 use crate::{RankPlace, VERSION};
 
@@ -39,7 +40,12 @@ impl JoiningRank {
 
     /// Listens for the ranks of this host; `None` if another rank does.
     pub fn listen(&self, name: &SocketName) -> Result<Option<OwnedFd>, JoinError> {
-        local::listen(name).map_err(|errno| self.system(errno.into()))
+        election::listen(name, Instant::now() + self.patience).map_err(|errno| match errno {
+            Errno::TIMEDOUT => {
+                self.refused("the ranks of its host do not agree which one starts their agent".into())
+            }
+            errno => self.system(errno.into()),
+        })
     }
 
     /// Starts the job's launcher, which learns of the death of this rank by the end of the answered helper, and puts into the ticket where

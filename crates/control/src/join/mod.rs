@@ -15,12 +15,17 @@
 //! The host's socket has an abstract name, which reaches exactly those processes that descriptors can be handed to; both ends check
 //! that the other is of this user. Agents and launcher prove to each other that they have the key.
 
+mod election;
+#[cfg(test)]
+mod election_tests;
 mod exchange;
 mod helper;
 mod joining;
 mod local;
 mod messages;
+mod names;
 mod pmi;
+mod search;
 mod step;
 mod ticket;
 
@@ -29,15 +34,16 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-pub use local::{accept_from_this_user, is_of_this_user};
+pub use local::accept_from_this_user;
 pub use messages::{JoinAnswer, JoinRequest, JoinTask};
+pub use search::is_of_this_user;
 pub use ticket::MOST_ADDRESSES;
 
 use crate::ControlError;
 use crate::rank::Control;
 use exchange::{Clients, Exchange};
 use joining::JoiningRank;
-use local::SocketName;
+use names::SocketName;
 
 /// Why a rank that another launcher has started cannot join its job.
 #[derive(Debug, thiserror::Error)]

@@ -15,7 +15,7 @@ use super::JoinError;
 use super::exchange::{Exchange, open_pmix};
 use super::helper::Helper;
 use super::joining::JoiningRank;
-use super::local::SocketName;
+use super::names::SocketName;
 use crate::rank::Control;
 
 /// How long ranks wait for each other at least: as long as Slurm's servers of PMIx do unless they are told otherwise.

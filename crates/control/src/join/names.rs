@@ -1,0 +1,110 @@
+//! The names of the sockets at which the ranks of a host find each other.
+//!
+//! Owns their form and how names with a nonce are found. A name is an abstract one, which reaches exactly the processes of a network namespace.
+//!
+//! ```text
+//!   canele-join-WORD                        the agent, or the rank that starts it, where nobody else holds the name
+//!   canele-join-WORD~NONCE                  the same, where another user does
+//!   canele-join-WORD?0NONCE, …?1NONCE       a candidate that wants to be that rank; 0: it holds the first name
+//! ```
+
+use std::collections::BTreeSet;
+use std::io::Read;
+
+use rustix::io::Errno;
+use rustix::net::SocketAddrUnix;
+
+use crate::draw_job_id;
+
+/// Digits of a nonce.
+const NONCE: usize = 16;
+/// What is read of the system's table of sockets at most, in bytes.
+const MOST_TABLE: u64 = 64 << 20;
+
+/// The name of a socket on this host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct SocketName(String);
+
+/// Which names with a nonce are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NonceOf {
+    Agent,
+    Candidate,
+}
+
+impl NonceOf {
+    /// What stands between a name and the nonce.
+    fn marks(self) -> &'static [&'static str] {
+        match self {
+            NonceOf::Agent => &["~"],
+            NonceOf::Candidate => &["?0", "?1"],
+        }
+    }
+}
+
+impl SocketName {
+    /// That of the job with this number, which only ranks that have the ticket know.
+    pub fn of_job(job: u64) -> SocketName {
+        SocketName(format!("canele-join-{job:016x}"))
+    }
+
+    /// That of the processes to which a launcher gives this word.
+    pub fn of_step(step: &str) -> SocketName {
+        SocketName(format!("canele-join-{step}"))
+    }
+
+    /// A name for the agent that no process could take before.
+    pub fn draw_agent(&self) -> Result<SocketName, Errno> {
+        self.draw("~")
+    }
+
+    /// A name for a candidate; those of candidates that hold the first name come first in order.
+    pub fn draw_candidate(&self, holds_first_name: bool) -> Result<SocketName, Errno> {
+        self.draw(if holds_first_name { "?0" } else { "?1" })
+    }
+
+    fn draw(&self, mark: &str) -> Result<SocketName, Errno> {
+        Ok(SocketName(format!("{}{mark}{:016x}", self.0, draw_job_id()?)))
+    }
+
+    /// The names with a nonce that the system knows, whoever made them. A name that is taken and given up while others change may be
+    /// missing, one that stays is missing rarely.
+    pub fn with_nonces(&self, of: NonceOf) -> BTreeSet<SocketName> {
+        let mut table = Vec::new();
+        let file = std::fs::File::open("/proc/net/unix").map(|file| file.take(MOST_TABLE));
+        if file.and_then(|mut file| file.read_to_end(&mut table)).is_err() {
+            return BTreeSet::new();
+        }
+        // The system shows the zero before an abstract name as `@`.
+        let words =
+            table.split(|byte| *byte == b'\n').filter_map(|line| line.rsplit(|byte| *byte == b' ').next());
+        let names = words.filter_map(|word| std::str::from_utf8(word).ok()?.strip_prefix('@'));
+        names.filter(|name| self.has_nonce(name, of)).map(|name| SocketName(name.to_owned())).collect()
+    }
+
+    /// True if `other` is this name with a nonce behind it.
+    pub fn is_first_name_of(&self, other: &SocketName, of: NonceOf) -> bool {
+        self.has_nonce(&other.0, of)
+    }
+
+    fn has_nonce(&self, other: &str, of: NonceOf) -> bool {
+        let Some(end) = other.strip_prefix(self.0.as_str()) else { return false };
+        of.marks().iter().any(|mark| end.strip_prefix(mark).is_some_and(|nonce| nonce.len() == NONCE))
+    }
+
+    pub fn address(&self) -> Result<SocketAddrUnix, Errno> {
+        SocketAddrUnix::new_abstract_name(self.0.as_bytes())
+    }
+}
+
+#[cfg(test)]
+impl SocketName {
+    /// This very name.
+    pub fn exactly(name: &str) -> SocketName {
+        SocketName(name.to_owned())
+    }
+
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
