@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, listen as start_listening};
 
@@ -19,6 +19,7 @@ use super::search::{Attempt, Search, queue_for, try_connect};
 use crate::draw_job_id;
 
 const TAKES: &str = "CANELE_TEST_TAKES_NAME";
+const KNOCKS_AT: &str = "CANELE_TEST_KNOCKS_AT_NAME";
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(120)
@@ -56,6 +57,32 @@ fn take_names() {
     }
 }
 
+/// The stranger that connects to the name of others all the time, until its input ends; says how often.
+#[test]
+fn knock() {
+    let Ok(name) = std::env::var(KNOCKS_AT) else { return };
+    let name = SocketName::exactly(&name);
+    let (input, mut count, mut said) = (std::io::stdin(), 0, false);
+    let has_input = || {
+        let mut polled = [PollFd::new(&input, PollFlags::IN)];
+        poll(&mut polled, Some(&Timespec::default())).unwrap() > 0
+    };
+    while !has_input() {
+        match try_connect(&name).unwrap() {
+            Attempt::Absent => break,
+            Attempt::Full if !said => {
+                println!("\nfull");
+                said = true;
+            }
+            Attempt::Full => thread::yield_now(),
+            Attempt::Connected(_) => unreachable!("they are of two users"),
+            // It is closed again, and keeps its place until the listener accepts it.
+            Attempt::Foreign => count += 1,
+        }
+    }
+    println!("\nknocked {count}");
+}
+
 fn count_connections(first: OwnedFd, decoys: &[OwnedFd]) -> usize {
     let (input, mut count) = (std::io::stdin(), 0);
     loop {
@@ -84,22 +111,26 @@ struct Stranger {
 impl Stranger {
     /// Has taken `name` and some decoys; `None` where this process may not start one of another user.
     fn take(name: &SocketName, backlog: &str, decoys: usize) -> Option<Stranger> {
+        let mut stranger = Self::start("take_names", TAKES, &format!("{} {backlog} {decoys}", name.text()))?;
+        stranger.wait_for("taken");
+        Some(stranger)
+    }
+
+    fn start(role: &str, variable: &str, value: &str) -> Option<Stranger> {
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: only root can be another user");
             return None;
         }
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "join::election_tests::take_names", "--nocapture"])
-            .env(TAKES, format!("{} {backlog} {decoys}", name.text()))
+            .args(["--exact", &format!("join::election_tests::{role}"), "--nocapture"])
+            .env(variable, value)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .uid(65534)
             .spawn()
             .unwrap();
         let says = BufReader::new(process.stdout.take().unwrap());
-        let mut stranger = Stranger { process, says };
-        stranger.wait_for("taken");
-        Some(stranger)
+        Some(Stranger { process, says })
     }
 
     /// The rest of the next line that begins with this word.
@@ -113,9 +144,10 @@ impl Stranger {
         }
     }
 
-    fn decoys_connected(mut self) -> usize {
+    /// The number that it says behind this word at the end.
+    fn end(mut self, word: &str) -> usize {
         drop(self.process.stdin.take());
-        self.wait_for("decoys").parse().unwrap()
+        self.wait_for(word).parse().unwrap()
     }
 }
 
@@ -194,9 +226,26 @@ fn each_name_of_a_flood_of_another_user_costs_a_rank_one_connection() {
     }
     let _listener = listen(&job, soon()).unwrap().expect("no decoy is believed");
     waiting.join().unwrap().unwrap();
-    let connected = stranger.decoys_connected();
+    let connected = stranger.end("decoys");
     // The one that waits looks for agents alone, the one that listens for candidates, too.
     assert!((1..=3 * DECOYS).contains(&connected), "{connected} connections");
+}
+
+#[test]
+fn a_flood_of_connections_of_another_user_does_not_keep_a_rank_out() {
+    const QUEUE: i32 = 64;
+    let job = new_job();
+    let listener = bind_to(&job).unwrap().unwrap();
+    start_listening(&listener, QUEUE).unwrap();
+    let Some(mut stranger) = Stranger::start("knock", KNOCKS_AT, job.text()) else { return };
+    stranger.wait_for("full");
+    let rank = thread::spawn(move || connect(&job, soon()).map(drop));
+    while accept_from_this_user(&listener).is_err() {
+        let _ = poll(&mut [PollFd::new(&listener, PollFlags::IN)], None);
+    }
+    rank.join().unwrap().unwrap();
+    let knocked = stranger.end("knocked");
+    assert!(knocked < 10_000 * QUEUE as usize, "{knocked} connections came first");
 }
 
 #[test]
