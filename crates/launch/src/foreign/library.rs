@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use canele_sys::bounded_read::open_plain;
+use canele_sys::bounded_read::{MOST_DATA, open_plain};
 
 use crate::installation;
 
@@ -35,9 +35,13 @@ pub fn is_of_installation(library: &Path) -> bool {
     own.iter().any(|own| fs::canonicalize(own).is_ok_and(|own| own == file))
 }
 
-/// Whether a file has the word in it; nothing if it cannot be read.
+/// Whether a file has the word in it; nothing if it cannot be read, or is too large for a library.
 pub fn has_mark(library: &Path) -> Option<bool> {
-    let mut file = open_plain(library).ok()?;
+    let file = open_plain(library).ok()?;
+    if file.metadata().ok()?.len() > MOST_DATA {
+        return None;
+    }
+    let mut file = file.take(MOST_DATA);
     let mut bytes = Vec::with_capacity(PART + OWN_MARK.len());
     loop {
         let read = file.by_ref().take(PART as u64).read_to_end(&mut bytes).ok()?;

@@ -1,14 +1,12 @@
 //! The MPI libraries that running processes have mapped.
 //!
 //! Owns reading `/proc` for it: of a rank, and of the processes below it. Everything may be missing, and nothing that stands there is believed to be
-//! short.
+//! short. That takes long where much is mapped, so no event loop calls this.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-
-use canele_sys::bounded_read;
 
 use super::library::{has_mark, is_mpi_library, is_of_installation};
 
@@ -17,6 +15,8 @@ const MOST_BYTES: u64 = 8 << 20;
 /// Processes below one rank that are looked at, and threads of each that may have started some.
 const MOST_PROCESSES: usize = 256;
 const MOST_THREADS: usize = 64;
+/// What is read of a thread's list of children: more numbers than are looked at.
+const MOST_CHILDREN_BYTES: u64 = 16 * MOST_PROCESSES as u64;
 /// Libraries that are remembered.
 const MOST_KNOWN: usize = 1024;
 
@@ -121,8 +121,13 @@ fn children(pid: u32) -> Vec<u32> {
     let threads =
         fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().take(MOST_THREADS);
     let of_thread = |thread: fs::DirEntry| {
-        let list = bounded_read::read_kernel(thread.path().join("children")).unwrap_or_default();
-        list.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect::<Vec<u32>>()
+        let mut list = String::new();
+        if let Ok(file) = File::open(thread.path().join("children")) {
+            let _ = file.take(MOST_CHILDREN_BYTES).read_to_string(&mut list);
+        }
+        // A space follows each number that was not cut off.
+        let whole = list.rfind(' ').map_or("", |end| &list[..end]);
+        whole.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect::<Vec<u32>>()
     };
     threads.flat_map(of_thread).take(MOST_PROCESSES).collect()
 }

@@ -1,9 +1,12 @@
 //! The ranks that have not joined the job yet, looked at now and then: whether they use another MPI.
 //!
 //! Owns when they are looked at: soon after they have started, then twice as long after each time. What is seen in the first second counts if the
-//! rank ends without having joined; what is seen later counts at once.
+//! rank ends without having joined; what is seen later counts at once. A thread looks, because a process may have any number of mappings and a
+//! library any length: the launcher never waits for it.
 
 use std::path::Path;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::mapped::{Foreign, KnownLibraries};
@@ -15,6 +18,13 @@ const FIRST: Duration = Duration::from_millis(125);
 const SELDOM: Duration = Duration::from_secs(64);
 /// A rank that has not joined after this time uses what it has mapped.
 const JOINING_TIME: Duration = Duration::from_secs(1);
+/// How often the launcher asks what the thread has seen.
+const BETWEEN_RESULTS: Duration = Duration::from_millis(20);
+/// The thread calls nothing deep.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Looks at the process of a rank.
+type LookAt = fn(&mut KnownLibraries, u32) -> Option<Foreign>;
 
 /// A rank that has not joined.
 #[derive(Debug)]
@@ -25,12 +35,35 @@ struct Unjoined {
     seen: Option<Foreign>,
 }
 
+/// A thread that looks at each of some processes once.
+#[derive(Debug)]
+struct Looking {
+    thread: JoinHandle<KnownLibraries>,
+    seen: Receiver<(u32, Option<Foreign>)>,
+    /// When to ask for what it has seen.
+    ask_at: Instant,
+}
+
 /// The ranks of a host that have not joined.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Watch {
     unjoined: Vec<Unjoined>,
     next: Option<(Instant, Duration)>,
     known: KnownLibraries,
+    looking: Option<Looking>,
+    look_at: LookAt,
+}
+
+impl Default for Watch {
+    fn default() -> Watch {
+        Watch {
+            unjoined: Vec::new(),
+            next: None,
+            known: KnownLibraries::default(),
+            looking: None,
+            look_at: KnownLibraries::foreign_process,
+        }
+    }
 }
 
 impl Watch {
@@ -40,22 +73,65 @@ impl Watch {
         self.next = Some((now + FIRST, FIRST));
     }
 
-    /// When to look.
+    /// When to look, or to ask for what was seen.
     pub fn deadline(&self) -> Option<Instant> {
-        self.next.map(|(at, _)| at).filter(|_| !self.unjoined.is_empty())
+        let asking = self.looking.as_ref().map(|looking| looking.ask_at);
+        asking.or(self.next.map(|(at, _)| at)).filter(|_| !self.unjoined.is_empty())
     }
 
-    /// Looks, if it is time, at those ranks that have not joined. Answers why one of `ranks` ranks cannot join.
+    /// Has those ranks that have not joined looked at, if it is time. Answers why one of `ranks` ranks cannot join, once that is known.
     pub fn look(&mut self, now: Instant, ranks: u32, has_joined: impl Fn(u32) -> bool) -> Option<String> {
-        let (_, pause) = self.next.filter(|(at, _)| now >= *at)?;
+        if self.deadline().is_none_or(|at| now < at) {
+            return None;
+        }
         self.unjoined.retain(|one| !has_joined(one.rank));
-        let pause = (2 * pause).min(SELDOM);
-        self.next = Some((now + pause, pause));
-        for one in &mut self.unjoined {
-            one.seen = self.known.foreign_process(one.pid);
+        match self.looking.take() {
+            Some(looking) => self.take_seen(looking, now),
+            None => self.start_looking(now),
         }
         let is_late = |one: &&Unjoined| now >= one.started + JOINING_TIME;
         self.unjoined.iter().filter(is_late).find_map(|one| one.why(ranks))
+    }
+
+    /// Without a thread this look is left out; the next one is due as if it had been.
+    fn start_looking(&mut self, now: Instant) {
+        let pause = self.next.map_or(FIRST, |(_, pause)| (2 * pause).min(SELDOM));
+        self.next = Some((now + pause, pause));
+        let pids: Vec<_> = self.unjoined.iter().map(|one| one.pid).collect();
+        if pids.is_empty() {
+            return;
+        }
+        let (mut known, look_at) = (std::mem::take(&mut self.known), self.look_at);
+        let (sender, seen) = channel();
+        let look = move || {
+            // The launcher may have no use for it any more.
+            let _ = pids.into_iter().try_for_each(|pid| sender.send((pid, look_at(&mut known, pid))));
+            known
+        };
+        let thread = Builder::new().name("foreign-mpi".into()).stack_size(STACK_BYTES).spawn(look);
+        self.looking = thread.ok().map(|thread| Looking { thread, seen, ask_at: now + BETWEEN_RESULTS });
+    }
+
+    fn take_seen(&mut self, mut looking: Looking, now: Instant) {
+        loop {
+            match looking.seen.try_recv() {
+                Ok((pid, foreign)) => {
+                    if let Some(one) = self.unjoined.iter_mut().find(|one| one.pid == pid) {
+                        one.seen = foreign;
+                    }
+                }
+                Err(TryRecvError::Empty) => {
+                    looking.ask_at = now + BETWEEN_RESULTS;
+                    self.looking = Some(looking);
+                    return;
+                }
+                // It has looked at all, and ends.
+                Err(TryRecvError::Disconnected) => {
+                    self.known = looking.thread.join().unwrap_or_default();
+                    return;
+                }
+            }
+        }
     }
 
     /// A rank has ended. Answers why it has not joined, if it has not and that is known.
@@ -97,11 +173,23 @@ fn of_python(library: &Path) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     fn unjoined(rank: u32, started: Instant) -> Unjoined {
         let seen = Some(Foreign { pid: u32::MAX, library: "/opt/libmpi.so.40".into() });
         Unjoined { rank, pid: u32::MAX, started, seen }
+    }
+
+    /// Asks until the thread has ended.
+    fn wait(watch: &mut Watch, ranks: u32) -> Option<String> {
+        let mut why = None;
+        while let Some(looking) = &watch.looking {
+            std::thread::yield_now();
+            why = why.or(watch.look(looking.ask_at, ranks, |_| false));
+        }
+        why
     }
 
     #[test]
@@ -116,6 +204,7 @@ mod tests {
             let next = watch.deadline().unwrap();
             assert_eq!(watch.look(next - Duration::from_millis(1), 4, |_| panic!("too early")), None);
             assert_eq!(watch.look(next, 4, |_| false), None);
+            assert_eq!(wait(&mut watch, 4), None);
             pauses.push((next - now).as_millis());
             now = next;
         }
@@ -123,6 +212,39 @@ mod tests {
         assert_eq!(pauses[11], SELDOM.as_millis());
         assert_eq!(watch.look(watch.deadline().unwrap(), 4, |rank| rank == 3), None);
         assert_eq!(watch.deadline(), None);
+    }
+
+    /// A look that takes until the test lets it go on.
+    fn look_long(_: &mut KnownLibraries, pid: u32) -> Option<Foreign> {
+        *STARTED.lock().unwrap() += 1;
+        drop(LOOKS_LAST.lock().unwrap());
+        Some(Foreign { pid, library: "/opt/libmpi.so.40".into() })
+    }
+
+    static STARTED: Mutex<u32> = Mutex::new(0);
+    static LOOKS_LAST: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn a_look_that_takes_long_delays_nobody_and_is_the_only_one() {
+        let start = Instant::now();
+        let mut watch = Watch { look_at: look_long, ..Watch::default() };
+        let held = LOOKS_LAST.lock().unwrap();
+        for rank in 0..2 {
+            watch.add(rank, u32::MAX - rank, start);
+        }
+        for _ in 0..200 {
+            // The first call would not return if it looked itself.
+            assert_eq!(watch.look(watch.deadline().unwrap(), 4, |_| false), None);
+        }
+        while *STARTED.lock().unwrap() == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(*STARTED.lock().unwrap(), 1);
+        // Rank 0 joins meanwhile.
+        assert_eq!(watch.look(watch.deadline().unwrap(), 4, |rank| rank == 0), None);
+        drop(held);
+        assert!(wait(&mut watch, 4).unwrap().contains("rank 1 used another MPI"));
+        assert_eq!(*STARTED.lock().unwrap(), 2);
     }
 
     #[test]
