@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use canele_show::bounded_read::{self, MOST_DATA};
+
 use crate::error::GaussError;
 use crate::matrix::{LARGEST, Matrix};
 
@@ -16,8 +18,8 @@ type Complaint = (usize, String);
 /// It cannot be read, or is no square matrix of real numbers.
 pub fn read(file: &Path) -> Result<Matrix<f64>, GaussError> {
     let name = file.display().to_string();
-    let text =
-        std::fs::read_to_string(file).map_err(|error| GaussError::Read { file: name.clone(), error })?;
+    let text = bounded_read::read_text(file, MOST_DATA)
+        .map_err(|error| GaussError::Read { file: name.clone(), error })?;
     parse(&text).map_err(|(line, why)| GaussError::Market { file: name, line, why })
 }
 

@@ -1,15 +1,20 @@
 //! What became of a slice, and why, in words.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+
+use canele_show::bounded_read::read_all;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 use crate::rendering::SCENE;
 use crate::slices::{Slice, row_names};
 
 /// POV-Ray's exit status after an interrupting or terminating signal.
 const INTERRUPTED: i32 = 2;
+/// Bytes that are taken of POV-Ray's standard error.
+const MOST_COMPLAINTS: u64 = 1 << 20;
 /// Characters of POV-Ray's own words in an error.
 const LONGEST_TEXT: usize = 1000;
 
@@ -46,13 +51,27 @@ pub fn explain(
     }
 }
 
+/// A file in memory for what POV-Ray says on its standard error. Writes beyond its end fail.
+///
+/// # Errors
+/// As memfd_create(2), ftruncate(2) and fcntl(2).
+pub fn open_complaints() -> io::Result<File> {
+    let complaints = memfd_create("povray", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&complaints, MOST_COMPLAINTS)?;
+    fcntl_add_seals(&complaints, SealFlags::GROW | SealFlags::SHRINK)?;
+    Ok(complaints.into())
+}
+
 /// What POV-Ray says of a failure on its standard error, in one line; `scene` is the user's name of the scene.
 pub fn own_words(mut complaints: File, scene: &str) -> String {
-    let mut bytes = Vec::new();
-    if let Err(error) = complaints.rewind().and_then(|()| complaints.read_to_end(&mut bytes)) {
-        return format!("its words cannot be read: {error}");
-    }
-    cut_out(&String::from_utf8_lossy(&bytes)).replace(SCENE, scene)
+    let bytes = match complaints.rewind().and_then(|()| read_all(complaints, MOST_COMPLAINTS)) {
+        Ok(bytes) => bytes,
+        Err(error) => return format!("its words cannot be read: {error}"),
+    };
+    // Zeros follow what was written.
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let bytes = &bytes[..end];
+    cut_out(&String::from_utf8_lossy(bytes)).replace(SCENE, scene)
 }
 
 /// What follows the last headline, which is about the failure; without any, all of it.
@@ -69,6 +88,8 @@ fn cut_out(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -82,6 +103,19 @@ mod tests {
         assert_eq!(cut_out("cannot start it\n"), "cannot start it");
         assert_eq!(cut_out("==== [Parsing...] ====\n"), "it says nothing");
         assert_eq!(cut_out(&"é".repeat(5000)).chars().count(), LONGEST_TEXT);
+    }
+
+    #[test]
+    fn what_povray_says_without_end_is_cut_off() {
+        let mut complaints = open_complaints().unwrap();
+        complaints.write_all(b"==== [Parsing...] ====\nfile bad.pov\n").unwrap();
+        let words = || own_words(complaints.try_clone().unwrap(), "scene.pov");
+        assert_eq!(words(), "file bad.pov");
+        let mut child = complaints.try_clone().unwrap();
+        child.rewind().unwrap();
+        let written = (0..).take_while(|_| child.write_all(&[b'x'; 4096]).is_ok()).count() as u64;
+        assert_eq!(written, MOST_COMPLAINTS / 4096);
+        assert_eq!(words().len(), LONGEST_TEXT);
     }
 
     #[test]

@@ -13,11 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{MemfdFlags, memfd_create};
-
 use crate::child;
 use crate::error::PovrayError;
-use crate::outcome::{Outcome, explain, own_words};
+use crate::outcome::{Outcome, explain, open_complaints, own_words};
 use crate::ppm::read_rows;
 use crate::rendering::Rendering;
 use crate::slices::Slice;
@@ -84,9 +82,9 @@ impl Processes {
         Ok(())
     }
 
-    /// Standard error goes to a file in memory: nobody need read it while POV-Ray runs.
+    /// Standard error goes to a file in memory, which cannot grow: nobody need read it while POV-Ray runs, and what is too much is refused.
     fn spawn(&self, slice: &Slice) -> io::Result<(Child, ChildStdout, File)> {
-        let complaints = File::from(memfd_create("povray", MemfdFlags::CLOEXEC)?);
+        let complaints = open_complaints()?;
         let mut command = child::command(&self.rendering.povray)?;
         command.args(self.rendering.options(slice)).stdout(Stdio::piped()).stderr(complaints.try_clone()?);
         command.stdin(self.rendering.open_scene()?).current_dir(self.rendering.folder());

@@ -7,6 +7,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Cursor, ErrorKind, Read, Write};
 use std::path::Path;
 
+use canele_sys::bounded_read::{Bounded, MOST_DATA};
+
 /// More pixels than this are refused: 2²⁸ is 16384 × 16384.
 pub const MOST_PIXELS: u64 = 1 << 28;
 
@@ -46,12 +48,12 @@ impl Picture {
     pub fn read(file: &Path) -> Result<Self, PictureError> {
         let name = file.display().to_string();
         let failed = |cause| PictureError::Unreadable { file: name.clone(), cause };
-        let mut source = File::open(file).map_err(failed)?;
+        let source = File::open(file).map_err(failed)?;
         let mut bytes = Vec::new();
         // The signature first: what is no picture may be endless.
         (&source).take(SIGNATURE.len() as u64).read_to_end(&mut bytes).map_err(failed)?;
         if bytes == SIGNATURE {
-            source.read_to_end(&mut bytes).map_err(failed)?;
+            Bounded::new(source, MOST_DATA).read_to_end(&mut bytes).map_err(failed)?;
         }
         Self::decode(&bytes, &name)
     }

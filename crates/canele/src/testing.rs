@@ -30,6 +30,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use canele_sys::bounded_read::MOST_DATA;
+use canele_sys::command_output;
+
 use crate::Job;
 
 /// Which call of its test a rank is to run, from 0.
@@ -102,7 +105,8 @@ impl Ranks {
     fn start(self, name: &str, number: u32) {
         let canele = find_command();
         let program = std::env::current_exe().expect("a test has a path");
-        let output = Command::new(&canele)
+        let mut command = Command::new(&canele);
+        command
             .args(["run", "--label", "--timeout", &self.limit.as_secs_f64().to_string()])
             .args(["-n", &self.size.to_string()])
             .args(&self.options)
@@ -111,9 +115,8 @@ impl Ranks {
             .args([name, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"])
             .envs(self.variables)
             .env(CALL, number.to_string())
-            .stdin(Stdio::null())
-            .output();
-        let output = output.unwrap_or_else(|error| {
+            .stdin(Stdio::null());
+        let output = command_output::output(&mut command, MOST_DATA).unwrap_or_else(|error| {
             panic!(
                 "cannot start {}, which starts ranks: {error}; install the command canele, or say where it lies in CANELE",
                 canele.display()

@@ -13,6 +13,7 @@ pub mod bounded_read;
 pub mod call_stack;
 #[cfg(not(loom))]
 pub mod clock;
+pub mod command_output;
 #[cfg(not(loom))]
 pub mod copies;
 pub mod counters;

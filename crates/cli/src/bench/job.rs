@@ -8,6 +8,7 @@ use super::report::Report;
 use super::{Failure, launch};
 use crate::run::Place;
 use canele_mem::limits::MeasuredSizes;
+use canele_sys::bounded_read::{Bounded, MOST_DATA};
 use canele_sys::segment::Segment;
 use indicatif::{ProgressBar, ProgressStyle};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -87,7 +88,7 @@ fn inherited_segment(shape: MeasuredSizes) -> Result<Segment, Failure> {
 
 fn read_notes(reader: PipeReader, bar: &ProgressBar) -> Result<Option<Report>, Failure> {
     let before = bar.position();
-    for line in BufReader::new(reader).lines() {
+    for line in BufReader::new(Bounded::new(reader, MOST_DATA)).lines() {
         match serde_json::from_str(&line?)? {
             Note::Rounds(done) => bar.set_position(before + u64::from(done)),
             Note::Report(report) => return Ok(Some(report)),

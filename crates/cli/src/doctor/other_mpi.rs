@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 use canele_launch::installation::{MPICH_SONAME, SONAME};
 use canele_launch::{is_mpi_library, is_own_library};
+use canele_sys::bounded_read::{MOST_DATA, MOST_SETTINGS, read_text};
+use canele_sys::command_output;
 
 use super::finding::{Finding, ok, problem, remark};
 
@@ -69,14 +71,15 @@ fn is_own_command(path: &Path) -> bool {
     }
     let is_short = fs::metadata(&file).is_ok_and(|about| about.len() <= LONGEST_SCRIPT);
     is_short
-        && fs::read_to_string(&file).is_ok_and(|text| text.starts_with("#!") && text.contains("/canele\""))
+        && read_text(&file, LONGEST_SCRIPT)
+            .is_ok_and(|text| text.starts_with("#!") && text.contains("/canele\""))
 }
 
 /// Libraries that every program is made to load.
 fn preloaded() -> Finding {
     let what = "LD_PRELOAD";
     let variable = std::env::var("LD_PRELOAD").unwrap_or_default();
-    let file = fs::read_to_string("/etc/ld.so.preload").unwrap_or_default();
+    let file = read_text("/etc/ld.so.preload", MOST_SETTINGS).unwrap_or_default();
     let all = variable.split([':', ' ']).chain(file.split_whitespace()).filter(|word| !word.is_empty());
     let theirs: Vec<&str> = all.filter(|word| is_theirs(Path::new(word))).collect();
     match theirs.is_empty() {
@@ -113,7 +116,7 @@ fn searched() -> Finding {
 fn cached() -> Finding {
     let what = "system's libraries";
     let list = ["/sbin/ldconfig", "ldconfig"].into_iter().find_map(|command| {
-        let output = Command::new(command).arg("-p").stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let output = command_output::output(Command::new(command).arg("-p").stdin(Stdio::null()), MOST_DATA);
         output.ok().filter(|output| output.status.success())
     });
     let Some(list) = list else { return ok(what, "unknown: there is no ldconfig") };

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use canele_launch::{Mpi4py, mpi4py_of};
+use canele_sys::bounded_read::MOST_SETTINGS;
+use canele_sys::command_output;
 use serde::Deserialize;
 
 use super::finding::{Finding, ok, problem, remark};
@@ -96,8 +98,10 @@ fn of_mpi4py(python: &Path, found: &Mpi4py) -> Finding {
 }
 
 fn compared(python: &Path) -> Option<Wheel> {
-    let output =
-        Command::new(python).args(["-c", COMPARE]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let output = command_output::output(
+        Command::new(python).args(["-c", COMPARE]).stdin(Stdio::null()),
+        MOST_SETTINGS,
+    );
     let output = output.ok().filter(|output| output.status.success())?;
     serde_json::from_slice(&output.stdout).ok()
 }

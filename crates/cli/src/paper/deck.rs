@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::lab::{Lab, Trouble};
+use super::lab::{Lab, Trouble, quiet};
 use super::outcome::{Outcome, Table, three};
 use super::simulated::System;
 
@@ -130,7 +130,7 @@ fn examples(lab: &Lab) -> Result<Table, Trouble> {
 /// The time in which a master and its workers render the farm's own scene.
 fn rendered(lab: &Lab, ranks: u32, picture: &str) -> Result<Duration, Trouble> {
     let farm = lab.beside("povray-farm")?;
-    if Command::new("povray").arg("--version").output().is_err() {
+    if quiet(Command::new("povray").arg("--version")).is_err() {
         return Err(Trouble::Missing("POV-Ray: install the package povray".into()));
     }
     let (width, height) = lab.pick(("80", "60"), ("800", "600"));

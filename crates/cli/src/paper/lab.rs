@@ -4,9 +4,11 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use canele_launch::installation::example_program;
+use canele_sys::bounded_read::{self, MOST_DATA, MOST_SETTINGS};
+use canele_sys::command_output;
 use indicatif::ProgressBar;
 use serde::Deserialize;
 use serde_json::Value;
@@ -157,7 +159,7 @@ impl Lab {
     pub fn compile(&self, name: &str, source: &str) -> Result<PathBuf, Trouble> {
         let (from, to) = (self.temporary(&format!("{name}.c")), self.temporary(name));
         std::fs::write(&from, source)?;
-        if Command::new("cc").arg("--version").output().is_err() {
+        if quiet(Command::new("cc").arg("--version")).is_err() {
             return Err(Trouble::Missing("a C compiler: install the package gcc".into()));
         }
         let mut command = Command::new(&self.canele);
@@ -172,8 +174,9 @@ impl Lab {
         program: &Path,
         words: &[&str],
     ) -> Result<Vec<(String, u64)>, Trouble> {
-        let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
-        if !tried.is_ok_and(|tried| tried.status.success()) {
+        if !quiet(Command::new("strace").args(["-o", "/dev/null", "true"]))
+            .is_ok_and(|status| status.success())
+        {
             return Err(Trouble::Missing(
                 "strace, and the right to trace: install the package strace".into(),
             ));
@@ -189,7 +192,7 @@ impl Lab {
         for entry in std::fs::read_dir(&self.scratch.0)? {
             let path = entry?.path();
             if path.to_string_lossy().starts_with(&format!("{file}.")) {
-                calls.extend(counted(&std::fs::read_to_string(&path)?));
+                calls.extend(counted(&bounded_read::read_text(&path, MOST_SETTINGS)?));
                 std::fs::remove_file(path)?;
             }
         }
@@ -207,7 +210,7 @@ impl Lab {
         command.args(["--programs", programs, "--json"]).arg(&file).args(words);
         command.args(if self.quick { &["--quick", "--rounds", "1"][..] } else { &["--rounds", "5"][..] });
         output(command.arg("--canele").arg(&self.canele), &format!("the comparison of {programs}"))?;
-        Ok(serde_json::from_slice(&std::fs::read(file)?)?)
+        Ok(serde_json::from_slice(&bounded_read::read(file, MOST_DATA)?)?)
     }
 }
 
@@ -222,10 +225,15 @@ fn counted(text: &str) -> Vec<(String, u64)> {
     text.lines().filter_map(line).collect()
 }
 
+/// Runs a command of which nobody sees what it prints.
+pub fn quiet(command: &mut Command) -> std::io::Result<ExitStatus> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+}
+
 /// What a command prints; an error has what it said on standard error.
 fn output(command: &mut Command, what: &str) -> Result<String, Trouble> {
-    let output =
-        command.stdin(Stdio::null()).output().map_err(|error| format!("cannot start {what}: {error}"))?;
+    let output = command_output::output(command.stdin(Stdio::null()), MOST_DATA)
+        .map_err(|error| format!("{what}: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<_> = said.trim().lines().collect();
