@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use canele::{Job, Rank};
+use canele_sys::printable;
 use clap::Parser;
 
 /// Who can do something about a failure.
@@ -44,7 +45,7 @@ pub fn main<A: Parser, F: Failure>(name: &str, run: impl FnOnce(&A, &Job) -> Res
     let job = match Job::start() {
         Ok(job) => job,
         Err(error) => {
-            eprintln!("{name}: {error}");
+            say(name, &error.to_string());
             return ExitCode::FAILURE;
         }
     };
@@ -74,10 +75,15 @@ fn own_arguments(mut arguments: Vec<OsString>, name: &str) -> Vec<OsString> {
 fn failed(name: &str, rank: Rank, failure: &impl Failure) -> u8 {
     match failure.blame() {
         Blame::Follower => {}
-        Blame::Rank => eprintln!("{name}: {rank}: {failure}"),
-        Blame::User | Blame::Job => eprintln!("{name}: {failure}"),
+        Blame::Rank => say(name, &format!("{rank}: {failure}")),
+        Blame::User | Blame::Job => say(name, &failure.to_string()),
     }
     failure.exit_status()
+}
+
+/// Says something on standard error; text of files and other programs in it is only shown, whatever a terminal would make of it.
+fn say(name: &str, text: &str) {
+    eprintln!("{name}: {}", printable::lines(text));
 }
 
 /// Says on standard error what is wrong with the arguments, or on standard output the text of

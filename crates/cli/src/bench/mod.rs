@@ -32,6 +32,7 @@ pub use arguments::Arguments;
 pub use rank::{RankArguments, main as rank_main};
 pub use table::time;
 
+use canele_sys::printable;
 use report::Report;
 use std::io::Write;
 use std::process::ExitCode;
@@ -58,7 +59,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 
 fn publish(arguments: &Arguments, report: &Report) -> Result<(), Failure> {
     let text = if arguments.json { report.json() } else { table::table(report) };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    std::io::stdout().lock().write_all(printable::lines(&text).as_bytes())?;
     if let Some(path) = &arguments.plot {
         let write = |error: Failure| format!("cannot write the plot {}: {error}", path.display());
         plot::plot(report).and_then(|svg| Ok(std::fs::write(path, svg)?)).map_err(write)?;

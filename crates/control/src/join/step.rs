@@ -11,6 +11,8 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use canele_sys::printable;
+
 use super::JoinError;
 use super::exchange::{Exchange, open_pmix};
 use super::helper::Helper;
@@ -106,7 +108,7 @@ struct Client {
 fn end_step(get: &impl Fn(&str) -> Option<String>, why: &JoinError) {
     let Ok(exchange) = open_pmix(get) else { return };
     // Nobody is left to tell if standard error is closed.
-    let _ = writeln!(io::stderr(), "canele: {why}");
+    let _ = writeln!(io::stderr(), "canele: {}", printable::lines(&why.to_string()));
     if exchange.abort(&why.to_string()).is_ok() {
         std::thread::sleep(UNTIL_KILLED);
     }

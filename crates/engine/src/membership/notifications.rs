@@ -8,6 +8,7 @@ use canele_proto::request::Failure;
 use canele_rail::shm::WantedRegion;
 use canele_rail::{Corrupt, Rail};
 use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::printable;
 use canele_sys::segment::SegmentError;
 use rustix::io::Errno;
 
@@ -207,7 +208,8 @@ impl Core {
     fn report_fault(&mut self, peer: Rank, corrupt: Corrupt) {
         if !self.membership.launcher.is_present() {
             let me = self.progress.proto.me();
-            return eprintln!("canele: {me} accepts nothing more from {peer}: {corrupt}");
+            let what = corrupt.to_string();
+            return eprintln!("canele: {me} accepts nothing more from {peer}: {}", printable::line(&what));
         }
         self.send_to_launcher(&ToLauncher::CutOff { peer: peer.0, what: corrupt.to_string() });
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use canele_rail::tcp::interfaces::interfaces;
 use canele_secure::{Initiator, SecureChannel};
-use canele_sys::{signals, topology};
+use canele_sys::{printable, signals, topology};
 use rustix::system::uname;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
@@ -262,7 +262,7 @@ impl AgentLoop {
         self.events.close_arrivals(chosen.claims.sockets);
         if let Some(remark) = chosen.remark {
             // What an agent says there its launcher prints, under the name of the host.
-            let _ = writeln!(io::stderr(), "canele: {remark}");
+            let _ = writeln!(io::stderr(), "canele: {}", printable::line(&remark));
         }
         let host_ranks = match self.arrivals.take() {
             None => {
