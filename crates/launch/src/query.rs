@@ -25,12 +25,12 @@ use super::query_name::QueryName;
 use super::remote::Part;
 use super::why;
 
-/// Questions answered at a time; who comes beyond them has to come again.
+/// Questions answered at a time; who comes beyond them is told to come again.
 const ANSWERS: usize = 16;
 /// Connections that wait to be accepted, at most; the system may allow fewer.
 const BACKLOG: i32 = 4096;
-/// Connections of other users that are closed before something else is done.
-const STRANGERS_AT_A_TIME: usize = 64;
+/// Connections that are closed, of other users or for lack of a place, before something else is done.
+const CLOSED_AT_A_TIME: usize = 64;
 /// Ranks whose lines are written together.
 const LINES: usize = 64;
 /// How long ranks may take where somebody asks who may ask again.
@@ -58,6 +58,13 @@ pub struct JobReport {
     /// One entry per rank, in order; in an answer each is a line of its own.
     #[serde(default)]
     pub ranks: Vec<RankReport>,
+}
+
+/// What is told instead where no question can be taken.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Busy {
+    /// Questions that are being answered.
+    pub busy: usize,
 }
 
 /// What is told about a rail.
@@ -246,19 +253,35 @@ impl Queries {
         Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect(), own: None, questions: 0 })
     }
 
-    /// Somebody asks: if they may know, gives the order for `hosts` to count the `ranks`.
+    /// Somebody asks: if they may know, gives the order for `hosts` to count the `ranks`. Askers for whom no place is free are told so.
     pub fn accept(&mut self, hosts: usize, ranks: u32) -> Option<Order> {
+        let Some(place) = self.answers.iter().position(Option::is_none) else {
+            self.refuse_waiting();
+            return None;
+        };
         let to = self.next_asker()?;
-        let slot = self.answers.iter_mut().find(|slot| slot.is_none())?;
         self.questions = self.questions.wrapping_add(1);
         let step = Step::Counting(Counting::new(hosts, ranks, PATIENCE));
-        *slot = Some(Answer { to, question: self.questions, step });
+        self.answers[place] = Some(Answer { to, question: self.questions, step });
         Some(count(self.questions, PATIENCE))
+    }
+
+    /// Closes the connections that wait, so that the listener is not readable for as long as no place is free.
+    fn refuse_waiting(&self) {
+        for _ in 0..CLOSED_AT_A_TIME {
+            let Some(to) = self.next_asker() else { return };
+            // A new connection has room for a line.
+            let _ = send(
+                &to,
+                &line(&Busy { busy: self.answers.len() }),
+                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+            );
+        }
     }
 
     /// The next connection of this user or of root. Those of others are closed, a bounded number at a time.
     fn next_asker(&self) -> Option<OwnedFd> {
-        for _ in 0..STRANGERS_AT_A_TIME {
+        for _ in 0..CLOSED_AT_A_TIME {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let to = accept_with(&self.listener, flags).map_err(pause_if_exhausted).ok()?;
             let own = rustix::process::getuid().as_raw();
@@ -357,4 +380,42 @@ fn line(report: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(report).expect("a report has no unencodable part");
     line.push(b'\n');
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::net::{connect, getsockname};
+
+    use super::*;
+
+    fn ask(queries: &Queries) -> UnixStream {
+        let to = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        connect(&to, &getsockname(&queries.listener).unwrap()).unwrap();
+        to.into()
+    }
+
+    #[test]
+    fn questions_for_which_no_place_is_free_are_told_so_and_wake_the_launcher_once() {
+        let mut queries = Queries::listen(&Events::new().unwrap()).unwrap();
+        let taken: Vec<_> = (0..ANSWERS).map(|_| ask(&queries)).collect();
+        for _ in &taken {
+            assert!(queries.accept(1, 1).is_some());
+        }
+        let refused: Vec<_> = (0..ANSWERS).map(|_| ask(&queries)).collect();
+        assert!(queries.accept(1, 1).is_none());
+        let mut polled = [PollFd::new(&queries.listener, PollFlags::IN)];
+        assert_eq!(poll(&mut polled, Some(&Timespec::default())), Ok(0), "the listener is not readable");
+        for mut asker in refused {
+            let mut said = Vec::new();
+            asker.read_to_end(&mut said).unwrap();
+            assert_eq!(serde_json::from_slice::<Busy>(&said).unwrap(), Busy { busy: ANSWERS });
+        }
+        queries.answers[3] = None;
+        let _asker = ask(&queries);
+        assert!(queries.accept(1, 1).is_some(), "a place is free again");
+    }
 }

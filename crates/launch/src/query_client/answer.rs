@@ -7,7 +7,7 @@ use canele_sys::printable;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::query::{JobReport, RankReport};
+use crate::query::{Busy, JobReport, RankReport};
 
 /// How much is taken of an answer.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +29,8 @@ const MOST_NAME: usize = 255;
 pub enum AnswerError {
     /// Nothing came.
     Empty,
+    /// The launcher answers others, and has no place for this question.
+    Busy,
     /// It is no report, for this reason.
     Unreadable(String),
     /// It is longer than so many bytes.
@@ -87,6 +89,7 @@ impl Answer {
                 }
                 report.ranks.push(rank);
             }
+            None if parse::<Busy>(line).is_ok() => return Err(AnswerError::Busy),
             None => {
                 let mut report: JobReport = parse(line)?;
                 report.ranks.clear();
@@ -186,6 +189,7 @@ mod tests {
         let flood = [answer(LinkId::MOST_RANKS, "a"), many].concat();
         assert_eq!(refused(&flood), AnswerError::TooLong(LIMITS.bytes));
         assert_eq!(refused(b""), AnswerError::Empty);
+        assert_eq!(refused(b"{\"busy\":16}\n"), AnswerError::Busy);
     }
 
     #[test]

@@ -138,6 +138,7 @@ impl Conversation {
         let number = self.number;
         match error {
             AnswerError::Empty => QueryError::Refused(number),
+            AnswerError::Busy => QueryError::Busy(number),
             AnswerError::Unreadable(why) => QueryError::Unreadable(number, why),
             AnswerError::TooLong(limit) => {
                 QueryError::TooLong { job: number, user: self.with.peer.uid, limit: limit >> 20 }

@@ -18,7 +18,7 @@ use canele_sys::peer_credentials::PeerCredentials;
 use rustix::process::getuid;
 
 use super::query::JobReport;
-use super::query_name::{QueryName, QueryNames};
+use super::query_name::QueryNames;
 use conversations::converse;
 use reach::{Reach, Reached, reach};
 
@@ -60,6 +60,14 @@ pub enum QueryError {
     /// Connections of others fill the launcher's queue.
     #[error("the launcher {0} cannot be asked now: the queue of its socket is full")]
     Full(u32),
+    /// The launcher answers others.
+    #[error("the launcher {0} answers as many questions as it can at a time: ask it again")]
+    Busy(u32),
+    /// Not all that may be the launcher were looked at.
+    #[error(
+        "more sockets have names of launchers than are asked at a time, and process {0} is not among those that were: there may be a job of it all the same"
+    )]
+    NotAllAsked(u32),
     /// The launcher took too long.
     #[error("the launcher {0} does not answer in time")]
     Late(u32),
@@ -106,7 +114,7 @@ pub struct RunningJobs {
 /// [`QueryError`].
 pub fn query_job(pid: u32) -> Result<JobReport, QueryError> {
     let own = getuid().as_raw();
-    let names = QueryNames::list().map_err(|error| QueryError::System(pid, error))?.all;
+    let names = QueryNames::list().map_err(|error| QueryError::System(pid, error))?;
     let launcher = find(pid, &names, own)?;
     let mut answered = converse(vec![launcher], own);
     answered.pop().map_or(Err(QueryError::NoLauncher(pid)), |(_, result)| result)
@@ -149,20 +157,24 @@ fn answers(reach: Reach, own: u32, is_cut: bool) -> RunningJobs {
 }
 
 /// The launcher that is meant by a number: the process that has it here, or the only one that has it in its own pid namespace.
-fn find(pid: u32, names: &[QueryName], own: u32) -> Result<Reached, QueryError> {
+fn find(pid: u32, names: &QueryNames, own: u32) -> Result<Reached, QueryError> {
     let system = |errno: rustix::io::Errno| QueryError::System(pid, errno.into());
     let is_it = |peer: &PeerCredentials| peer.pid == Some(pid);
     // To root only the very process counts, where it is of another user.
     let may_be = |peer: &PeerCredentials| is_it(peer) || peer.uid == own || peer.uid == 0;
-    let named: Vec<QueryName> = names.iter().copied().filter(|name| name.pid == pid).collect();
+    let (named, others): (Vec<_>, Vec<_>) = names.all.iter().copied().partition(|name| name.pid == pid);
     let mut of_name = reach(&named, own, may_be).map_err(system)?;
     if let Some(place) = of_name.reached.iter().position(|reached| is_it(&reached.peer)) {
         return Ok(of_name.reached.swap_remove(place));
     }
     // A launcher of a container has another number here than in its name.
-    let others: Vec<QueryName> = names.iter().copied().filter(|name| name.pid != pid).collect();
-    if let Some(it) = reach(&others, own, is_it).map_err(system)?.reached.pop() {
+    let mut of_others = reach(&others, own, is_it).map_err(system)?;
+    if let Some(it) = of_others.reached.pop() {
         return Ok(it);
+    }
+    // Of those that were not looked at one may be the process itself, or another launcher with its number.
+    if names.is_cut || of_name.is_cut || of_others.is_cut {
+        return Err(QueryError::NotAllAsked(pid));
     }
     let count = of_name.reached.len();
     match of_name.reached.pop() {

@@ -11,6 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, accept, bind, connect,
 use rustix::process::Uid;
 
 use super::*;
+use crate::query_name::QueryName;
 
 const STRANGER: u32 = 65534;
 const USER: u32 = 1000;
@@ -21,6 +22,11 @@ fn name(pid: u32) -> QueryName {
     let mut name = QueryName::draw().unwrap();
     name.pid = pid;
     name
+}
+
+/// All names that there are.
+fn all(names: &[QueryName]) -> QueryNames {
+    QueryNames { all: names.to_vec(), is_cut: false }
 }
 
 fn listener(name: QueryName, backlog: i32) -> OwnedFd {
@@ -86,14 +92,14 @@ fn full_queues_keep_no_launcher_from_being_found() {
     assert_eq!((found.reached.len(), found.full.len(), found.is_cut), (1, 40, false));
     let jobs = answers(found, own(), false);
     assert_eq!((jobs.reports.len(), jobs.errors.len()), (1, 0));
-    assert!(matches!(find(7, &names, own()), Err(QueryError::Full(7))));
+    assert!(matches!(find(7, &all(&names), own()), Err(QueryError::Full(7))));
 }
 
 #[test]
 fn nothing_is_read_of_a_stranger() {
     let stranger = QueryName::draw().unwrap();
     let Some(_) = listen_as(STRANGER, stranger, report) else { return };
-    match find(stranger.pid, &[stranger], USER) {
+    match find(stranger.pid, &all(&[stranger]), USER) {
         Err(QueryError::Impostor { asked, found, user }) => {
             assert_eq!((asked, found, user), (stranger.pid, Some(stranger.pid), STRANGER));
         }
@@ -104,7 +110,7 @@ fn nothing_is_read_of_a_stranger() {
     // Root asks no other process than the one that is meant.
     let mut other = stranger;
     other.pid += 1;
-    assert!(find(other.pid, &[other], 0).is_err());
+    assert!(find(other.pid, &all(&[other]), 0).is_err());
 }
 
 #[test]
@@ -124,7 +130,7 @@ fn a_flood_for_root_ends_at_a_fixed_bound() {
         true
     };
     let Some(_) = listen_as(STRANGER, stranger, flood) else { return };
-    let launcher = find(stranger.pid, &[stranger], 0).unwrap();
+    let launcher = find(stranger.pid, &all(&[stranger]), 0).unwrap();
     let (_, result) = converse(vec![launcher], 0).pop().unwrap();
     match result {
         Err(QueryError::TooLong { job, user, limit }) => {
@@ -177,12 +183,12 @@ fn launchers_of_containers_are_told_from_each_other() {
     let pid = 0x7fff_fff0;
     let (one, other) = (name(pid), name(pid));
     listen_as(own(), one, report).unwrap();
-    let found = find(pid, &[one], own()).unwrap();
+    let found = find(pid, &all(&[one]), own()).unwrap();
     assert_eq!(found.peer.pid, Some(std::process::id()));
     let (_, answer) = converse(vec![found], own()).pop().unwrap();
     assert_eq!(answer.unwrap().job, std::process::id(), "the number by which it can be asked here");
     listen_as(own(), other, report).unwrap();
-    match find(pid, &[one, other], own()) {
+    match find(pid, &all(&[one, other]), own()) {
         Err(error @ QueryError::Ambiguous { count: 2, .. }) => {
             let own = std::process::id();
             assert!(error.to_string().contains(&format!("by their numbers here: {own}, {own}")), "{error}");
@@ -190,5 +196,22 @@ fn launchers_of_containers_are_told_from_each_other() {
         other => panic!("{other:?}"),
     }
     // By its number here each is found, whatever its name says.
-    assert!(find(std::process::id(), &[one], own()).is_ok());
+    assert!(find(std::process::id(), &all(&[one]), own()).is_ok());
+}
+
+#[test]
+fn who_asks_hears_that_not_all_were_looked_at_unless_the_process_itself_was_found() {
+    let own_name = QueryName::draw().unwrap();
+    listen_as(own(), own_name, report).unwrap();
+    let cut = |names: &[QueryName]| QueryNames { is_cut: true, ..all(names) };
+    assert!(find(own_name.pid, &cut(&[own_name]), own()).is_ok());
+    // A number that is nobody's here.
+    let pid = 0x7fff_fff1;
+    let contained = name(pid);
+    listen_as(own(), contained, report).unwrap();
+    assert!(find(pid, &all(&[contained]), own()).is_ok());
+    for names in [&[contained][..], &[own_name], &[]] {
+        let found = find(pid, &cut(names), own());
+        assert!(matches!(found, Err(QueryError::NotAllAsked(of)) if of == pid), "{found:?}");
+    }
 }
