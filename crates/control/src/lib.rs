@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod environment;
+mod from_launcher;
 mod job;
 pub mod join;
 mod links;
@@ -43,11 +44,12 @@ mod socket;
 mod waits;
 
 pub use environment::{RankPlace, foreign_names, variable};
+pub use from_launcher::{FromLauncher, PeerInbox, RankEnd};
 pub use job::{Host, JobInfo, JobRank, SpawnedWorld, draw_job_id};
 pub use links::{Links, SocketLink};
 pub use messages::{
-    FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, MOST_SERIES, Meeting, OnFailure,
-    PeerInbox, PortName, RailAddresses, RankEnd, SpawnProgram, ToLauncher, VERSION, series_of,
+    MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, MOST_SERIES, Meeting, OnFailure, PortName,
+    RailAddresses, SpawnProgram, ToLauncher, VERSION, series_of,
 };
 pub use network::Network;
 pub use rank::{Control, ControlError, MessageWithDescriptors};

@@ -11,8 +11,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::environment::RankPlace;
+use crate::from_launcher::FromLauncher;
 use crate::join::JoinError;
-use crate::messages::{FromLauncher, MAX_MESSAGE, ToLauncher};
+use crate::messages::{MAX_MESSAGE, ToLauncher};
 use crate::socket::{ReceiveError, SendError, Socket, send_until_taken};
 
 /// Why the launcher cannot be reached, or the program refuses to start without one.

@@ -3,13 +3,15 @@
 //! Owns what ranks have told that concerns those of all hosts, and what they are owed; answers are put in an out-tray.
 //! Never touches a socket or a process, so all of it is tested without either.
 
+mod cuts;
+mod worlds;
+
 use std::collections::{HashMap, HashSet};
 use std::mem;
 
-use canele_control::{
-    FromLauncher, JobInfo, MOST_SERIES, OnFailure, RailAddresses, RankEnd, SpawnedWorld, ToLauncher,
-    series_of,
-};
+use canele_control::{FromLauncher, JobInfo, MOST_SERIES, RailAddresses, RankEnd, ToLauncher, series_of};
+
+pub use cuts::Cut;
 
 use super::failure::{Exit, RankFailure};
 use super::given_up::GivenUp;
@@ -17,23 +19,6 @@ use super::job_elsewhere::ElsewhereLinks;
 use super::member::Member;
 use super::settings::Settings;
 use super::world_graph::WorldGraph;
-
-/// A rank found that another one broke the rules of rail or protocol, and accepts nothing more from it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
-    /// Who found it.
-    pub by: u32,
-    /// Who broke the rules.
-    pub of: u32,
-    /// How.
-    pub what: String,
-}
-
-impl Cut {
-    fn message(&self) -> FromLauncher {
-        FromLauncher::CutOff { by: self.by, of: self.of, what: self.what.clone() }
-    }
-}
 
 /// The job.
 #[derive(Debug)]
@@ -86,33 +71,6 @@ impl Job {
         }
     }
 
-    /// Adds ranks that are to be started, or are of another job.
-    pub fn grow(&mut self, world: SpawnedWorld) {
-        let is_elsewhere = world.origin.is_some();
-        self.members.extend(world.hosts.iter().map(|_| Member { is_elsewhere, ..Member::default() }));
-        self.info.spawned.push(world.clone());
-        if !is_elsewhere {
-            self.worlds.add_spawned(&self.info, &world);
-        }
-    }
-
-    /// Forgets that a world was connected with others: none of its ranks runs.
-    pub fn disconnect_world(&mut self, first: u32) {
-        self.worlds.remove_world(first);
-    }
-
-    /// The ranks whose processes have not ended, of the worlds of these ranks and of those that are connected with them.
-    pub fn running_connected_with(&self, ranks: &[u32]) -> Vec<u32> {
-        let worlds = self.worlds.connected_worlds(&self.info, ranks);
-        let ranks = worlds.into_iter().flat_map(|first| self.info.world_of(first));
-        ranks.filter(|rank| self.runs(*rank)).collect()
-    }
-
-    fn runs(&self, rank: u32) -> bool {
-        let member = self.member(rank);
-        member.exit.is_none() && !member.is_elsewhere
-    }
-
     /// The job's description.
     pub fn info(&self) -> &JobInfo {
         &self.info
@@ -141,6 +99,11 @@ impl Job {
     /// The ranks of this job whose processes have not ended.
     pub fn running(&self) -> Vec<u32> {
         (0..self.info.ranks()).filter(|&rank| self.runs(rank)).collect()
+    }
+
+    fn runs(&self, rank: u32) -> bool {
+        let member = self.member(rank);
+        member.exit.is_none() && !member.is_elsewhere
     }
 
     /// Takes the messages that wait to be sent, each with the rank it is for, in order.
@@ -199,13 +162,6 @@ impl Job {
         for part in series.chunks(MOST_SERIES) {
             self.send(to, FromLauncher::Finished { ranks: part.to_vec() });
         }
-    }
-
-    /// The next cut that was not taken yet.
-    pub fn take_cut(&mut self) -> Option<Cut> {
-        let cut = self.cuts.get(self.cuts_taken).cloned()?;
-        self.cuts_taken += 1;
-        Some(cut)
     }
 
     fn send(&mut self, to: u32, message: FromLauncher) {
@@ -328,25 +284,6 @@ impl Job {
             self.send(one, FromLauncher::Reach { rank: other, rails: others });
             self.send(other, FromLauncher::Reach { rank: one, rails: ones });
         }
-    }
-
-    /// All who are in the library are told, so that nobody waits for what cannot come; not if the job ends anyway.
-    fn handle_cut(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
-        if of >= self.info.ranks() || of == by {
-            return Err(format!("cut off rank {of} of {}", self.info.ranks()));
-        }
-        if self.cuts.iter().any(|cut| (cut.by, cut.of) == (by, of)) {
-            return Err(format!("cut off rank {of} twice"));
-        }
-        let cut = Cut { by, of, what };
-        if self.info.on_failure == OnFailure::Continue {
-            let all = (0..self.info.ranks()).filter(|&to| to != by && self.member(to).listens());
-            for to in all.collect::<Vec<_>>() {
-                self.send(to, cut.message());
-            }
-        }
-        self.cuts.push(cut);
-        Ok(())
     }
 
     fn publish(&mut self, from: u32, name: String, value: Vec<u8>) {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use canele_control::{Host, OnFailure, RailAddresses, RankMap, VERSION};
+use canele_control::{Host, OnFailure, RailAddresses, RankMap, SpawnedWorld, VERSION};
 
 use super::*;
 

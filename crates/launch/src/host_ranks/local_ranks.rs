@@ -3,13 +3,16 @@
 //! Owns what ranks have told of these and what they are owed; answers are put in an out-tray as messages. Whatever else a
 //! rank says is passed on. Never touches a socket or a process, so all of it is tested without either.
 
+mod linking;
+mod truncated;
+
 use std::collections::HashSet;
 use std::io;
 use std::mem;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use canele_control::{FromLauncher, Handed, JobInfo, PeerInbox, RankSet, SpawnedWorld, ToLauncher, VERSION};
+use canele_control::{FromLauncher, Handed, JobInfo, RankSet, SpawnedWorld, ToLauncher, VERSION};
 use canele_rail::shm::InboxNotifier;
 use canele_sys::memory::Account;
 use canele_trace::LogReader;
@@ -210,27 +213,6 @@ impl LocalRanks {
         self.out.push(ControlMessage { to, message, descriptors });
     }
 
-    /// Handles a message of rank `from` that came without one of its descriptors, for which this process has no room. A region that is
-    /// not taken over is not found by its owner, who then gives it up; without a log a rank is not traced; ranks between which a ring is missing
-    /// do not reach each other.
-    ///
-    /// # Errors
-    /// As [`Self::handle`], for what the rank cannot do without.
-    pub fn handle_truncated(&mut self, from: u32, message: ToLauncher) -> Result<Option<ToLauncher>, String> {
-        match message {
-            ToLauncher::Region { .. } | ToLauncher::Trace if self.of(from).initialised => Ok(None),
-            ToLauncher::Ring { to } if self.takes_ring(from, to) => {
-                if !self.is_released(to) {
-                    self.part(from, to);
-                }
-                Ok(None)
-            }
-            _ => Err(format!(
-                "sent {message:?} when its launcher could open no more files: raise the limit where the job is started, `ulimit -n`"
-            )),
-        }
-    }
-
     /// Handles a message of rank `from`; gives it back if the job has to know it too.
     ///
     /// # Errors
@@ -359,18 +341,6 @@ impl LocalRanks {
         Ok(())
     }
 
-    /// Links a rank with those of this host; what it wants of others is given back.
-    fn handle_connect(&mut self, from: u32, peers: &[u32]) -> Result<Option<ToLauncher>, String> {
-        if let Some(peer) = peers.iter().find(|&&peer| peer >= self.info.ranks() || peer == from) {
-            return Err(format!("asked for a link with rank {peer} of {}", self.info.ranks()));
-        }
-        let (others, peers): (Vec<u32>, Vec<u32>) = peers.iter().partition(|&&peer| self.is_elsewhere(peer));
-        others.into_iter().for_each(|peer| self.connect_elsewhere(from, peer));
-        let (here, elsewhere): (Vec<u32>, Vec<u32>) = peers.iter().partition(|&&peer| self.has(peer));
-        here.into_iter().for_each(|peer| self.connect(from, peer));
-        Ok((!elsewhere.is_empty()).then_some(ToLauncher::Connect { peers: elsewhere }))
-    }
-
     fn handle_inbox(
         &mut self,
         from: u32,
@@ -414,27 +384,6 @@ impl LocalRanks {
             return Err("sent its addresses twice".into());
         }
         Ok(())
-    }
-
-    fn connect(&mut self, from: u32, peer: u32) {
-        // Whoever asks for a link with a rank that has ended is told of its end.
-        if self.is_released(peer) {
-            return;
-        }
-        // Asked by both at once: both have been, or will be, told by the first.
-        if self.links.insert((from.min(peer), from.max(peer))) {
-            self.introduce(from, peer);
-            self.introduce(peer, from);
-        }
-    }
-
-    /// Gives `to` the inbox of `peer`, once both have sent theirs.
-    fn introduce(&mut self, to: u32, peer: u32) {
-        if let (Some(_), Some(inbox)) = (&self.of(to).inbox, &self.of(peer).inbox) {
-            let peers = vec![PeerInbox { rank: peer, has_event: inbox.event.is_some() }];
-            let descriptors = self.inbox_of(peer).unwrap_or_default();
-            self.send(to, FromLauncher::Peers { peers }, descriptors);
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the ranks of a host are to each other, without sockets or processes.
 
-use canele_control::{Host, Links, OnFailure, RailAddresses};
+use canele_control::{Host, Links, OnFailure, PeerInbox, RailAddresses};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank;
 use rustix::fs::{MemfdFlags, memfd_create};

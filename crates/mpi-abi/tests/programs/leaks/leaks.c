@@ -4,6 +4,7 @@
 #include "../check.h"
 #include "measure.h"
 #include "kinds.h"
+#include "kinds_of_memory.h"
 
 typedef struct {
     const char *name;

@@ -1,0 +1,40 @@
+//! Links between ranks of this host: each of the two gets the other's inbox. Owns when.
+
+use canele_control::{FromLauncher, PeerInbox, ToLauncher};
+
+use super::LocalRanks;
+
+impl LocalRanks {
+    /// Links a rank with those of this host; what it wants of others is given back.
+    pub(super) fn handle_connect(&mut self, from: u32, peers: &[u32]) -> Result<Option<ToLauncher>, String> {
+        if let Some(peer) = peers.iter().find(|&&peer| peer >= self.info.ranks() || peer == from) {
+            return Err(format!("asked for a link with rank {peer} of {}", self.info.ranks()));
+        }
+        let (others, peers): (Vec<u32>, Vec<u32>) = peers.iter().partition(|&&peer| self.is_elsewhere(peer));
+        others.into_iter().for_each(|peer| self.connect_elsewhere(from, peer));
+        let (here, elsewhere): (Vec<u32>, Vec<u32>) = peers.iter().partition(|&&peer| self.has(peer));
+        here.into_iter().for_each(|peer| self.connect(from, peer));
+        Ok((!elsewhere.is_empty()).then_some(ToLauncher::Connect { peers: elsewhere }))
+    }
+
+    fn connect(&mut self, from: u32, peer: u32) {
+        // Whoever asks for a link with a rank that has ended is told of its end.
+        if self.is_released(peer) {
+            return;
+        }
+        // Asked by both at once: both have been, or will be, told by the first.
+        if self.links.insert((from.min(peer), from.max(peer))) {
+            self.introduce(from, peer);
+            self.introduce(peer, from);
+        }
+    }
+
+    /// Gives `to` the inbox of `peer`, once both have sent theirs.
+    pub(super) fn introduce(&mut self, to: u32, peer: u32) {
+        if let (Some(_), Some(inbox)) = (&self.of(to).inbox, &self.of(peer).inbox) {
+            let peers = vec![PeerInbox { rank: peer, has_event: inbox.event.is_some() }];
+            let descriptors = self.inbox_of(peer).unwrap_or_default();
+            self.send(to, FromLauncher::Peers { peers }, descriptors);
+        }
+    }
+}
