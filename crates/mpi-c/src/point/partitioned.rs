@@ -77,34 +77,33 @@ pub fn precv_init(
 /// Makes partitions of a send ready, one after the other.
 fn ready(
     request: MPI_Request,
-    partitions: impl Iterator<Item = c_int>,
+    mut partitions: impl Iterator<Item = c_int>,
     function: &str,
 ) -> Result<(), Failed> {
     // Of no partitions the request is checked all the same.
-    if partitions.size_hint().1 == Some(0) {
-        return match requests()?.get(request)?.partitioned() {
-            Some(Partitioned::Send(_)) => Ok(()),
-            _ => Err(wait::raise_of(request, function, no_send())),
-        };
-    }
-    for partition in partitions {
+    let mut partition = partitions.next();
+    loop {
         match mark_ready(request, partition)? {
             Ok(None) => {}
             // No lock is held: what is ready is sent at once.
             Ok(Some(ready)) => ready.send().map_err(|error| wait::raise_of(request, function, error))?,
             Err(error) => return Err(wait::raise_of(request, function, error)),
         }
+        partition = partitions.next();
+        if partition.is_none() {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
-/// Makes a partition ready, under the lock of the table, which keeps the operation there. What is raised on the operation is the inner error.
+/// Makes a partition ready, if there is one, under the lock of the table, which keeps the operation there. What is raised on the operation is the inner error.
 #[inline]
-fn mark_ready(request: MPI_Request, partition: c_int) -> Result<Result<Option<ReadyPartitions>>> {
+fn mark_ready(request: MPI_Request, partition: Option<c_int>) -> Result<Result<Option<ReadyPartitions>>> {
     let mut requests = requests()?;
     let Some(Partitioned::Send(send)) = requests.get(request)?.partitioned() else {
         return Ok(Err(no_send()));
     };
+    let Some(partition) = partition else { return Ok(Ok(None)) };
     Ok(usize::try_from(partition).map_err(|_| negative(partition)).and_then(|part| send.mark_ready(part)))
 }
 
