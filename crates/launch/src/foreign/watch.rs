@@ -86,7 +86,7 @@ impl Watch {
         }
         self.unjoined.retain(|one| !has_joined(one.rank));
         match self.looking.take() {
-            Some(looking) => self.take_seen(looking, now),
+            Some(looking) => self.take_seen(looking, now + BETWEEN_RESULTS),
             None => self.start_looking(now),
         }
         let is_late = |one: &&Unjoined| now >= one.started + JOINING_TIME;
@@ -112,7 +112,8 @@ impl Watch {
         self.looking = thread.ok().map(|thread| Looking { thread, seen, ask_at: now + BETWEEN_RESULTS });
     }
 
-    fn take_seen(&mut self, mut looking: Looking, now: Instant) {
+    /// Takes what the thread has seen; it is asked again at `ask_at` if there is more to come.
+    fn take_seen(&mut self, mut looking: Looking, ask_at: Instant) {
         loop {
             match looking.seen.try_recv() {
                 Ok((pid, foreign)) => {
@@ -121,7 +122,7 @@ impl Watch {
                     }
                 }
                 Err(TryRecvError::Empty) => {
-                    looking.ask_at = now + BETWEEN_RESULTS;
+                    looking.ask_at = ask_at;
                     self.looking = Some(looking);
                     return;
                 }
@@ -136,6 +137,10 @@ impl Watch {
 
     /// A rank has ended. Answers why it has not joined, if it has not and that is known.
     pub fn remove(&mut self, rank: u32, ranks: u32, has_joined: bool) -> Option<String> {
+        if let Some(looking) = self.looking.take() {
+            let ask_at = looking.ask_at;
+            self.take_seen(looking, ask_at);
+        }
         let at = self.unjoined.iter().position(|one| one.rank == rank)?;
         let one = self.unjoined.swap_remove(at);
         if has_joined { None } else { one.why(ranks) }
