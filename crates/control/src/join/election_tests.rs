@@ -269,6 +269,15 @@ fn a_name_that_another_user_has_taken_keeps_nobody_from_the_agent() {
 }
 
 #[test]
+fn names_at_which_nobody_listens_are_no_candidates() {
+    let job = new_job();
+    let silent = bind_to(&job.draw_candidate(false).unwrap()).unwrap().unwrap();
+    assert!(job.with_nonces(NonceOf::Candidate).is_empty());
+    start_listening(&silent, 1).unwrap();
+    assert_eq!(job.with_nonces(NonceOf::Candidate).len(), 1);
+}
+
+#[test]
 fn decoys_of_another_user_are_passed_over() {
     let job = new_job();
     let Some(_stranger) = Stranger::take(&job, "8", 1) else { return };

@@ -20,6 +20,9 @@ use crate::draw_job_id;
 const NONCE: usize = 16;
 /// What is read of the system's table of sockets at most, in bytes.
 const MOST_TABLE: u64 = 64 << 20;
+/// How the system writes that a socket listens, and that it is one of packets.
+const LISTENS: &[u8] = b"00010000";
+const OF_PACKETS: &[u8] = b"0005";
 
 /// The name of a socket on this host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,18 +70,15 @@ impl SocketName {
         Ok(SocketName(format!("{}{mark}{:016x}", self.0, draw_job_id()?)))
     }
 
-    /// The names with a nonce that the system knows, whoever made them. A name that is taken and given up while others change may be
-    /// missing, one that stays is missing rarely.
+    /// The names with a nonce at which a process listens, whoever made them. The system gives its table in pieces, so a name is missing
+    /// at times if others change meanwhile.
     pub fn with_nonces(&self, of: NonceOf) -> BTreeSet<SocketName> {
         let mut table = Vec::new();
         let file = std::fs::File::open("/proc/net/unix").map(|file| file.take(MOST_TABLE));
         if file.and_then(|mut file| file.read_to_end(&mut table)).is_err() {
             return BTreeSet::new();
         }
-        // The system shows the zero before an abstract name as `@`.
-        let words =
-            table.split(|byte| *byte == b'\n').filter_map(|line| line.rsplit(|byte| *byte == b' ').next());
-        let names = words.filter_map(|word| std::str::from_utf8(word).ok()?.strip_prefix('@'));
+        let names = table.split(|byte| *byte == b'\n').filter_map(name_of_listener);
         names.filter(|name| self.has_nonce(name, of)).map(|name| SocketName(name.to_owned())).collect()
     }
 
@@ -95,6 +95,17 @@ impl SocketName {
     pub fn address(&self) -> Result<SocketAddrUnix, Errno> {
         SocketAddrUnix::new_abstract_name(self.0.as_bytes())
     }
+}
+
+/// The abstract name of a line of the system's table, if that is of a socket of packets that listens.
+fn name_of_listener(line: &[u8]) -> Option<&str> {
+    // `ffff: 00000002 00000000 00010000 0005 01 4711 @canele-join-…`: flags and type are the fourth and the fifth word.
+    let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    if words.nth(3) != Some(LISTENS) || words.next() != Some(OF_PACKETS) {
+        return None;
+    }
+    // The system shows the zero before an abstract name as `@`.
+    std::str::from_utf8(words.nth(2)?).ok()?.strip_prefix('@')
 }
 
 #[cfg(test)]
