@@ -198,7 +198,7 @@ fn neighbours_of_a_rank_are_checked() {
     assert_eq!(class(DistGraph::adjacent(4, (&[1], Some(&[1])), (&[2], None))), Class::Argument);
     assert_eq!(class(DistGraph::adjacent(4, (&[1], Some(&[-1])), (&[2], Some(&[1])))), Class::Argument);
     let class = |sources: &[i32], degrees: &[i32], to: &[i32]| {
-        DistGraph::edges(4, sources, degrees, to, None).err().expect("they are wrong").class
+        DistGraph::edges(4, sources, degrees, to, None).expect_err("they are wrong").class
     };
     assert_eq!(class(&[4], &[1], &[0]), Class::Rank);
     assert_eq!(class(&[0], &[1], &[4]), Class::Rank);
