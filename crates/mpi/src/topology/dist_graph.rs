@@ -38,7 +38,8 @@ impl DistGraph {
         (destinations, destination_weights): (&[i32], Option<&[i32]>),
     ) -> Result<Self> {
         let ranked = |name, list: &[i32]| -> Result<Vec<usize>> {
-            list.iter().enumerate().map(|(at, &rank)| checked_rank(name, at, rank, ranks)).collect()
+            check_ranks(name, list, ranks)?;
+            Ok(list.iter().map(|&rank| rank as usize).collect())
         };
         let weights = match (source_weights, destination_weights) {
             (None, None) => None,
@@ -84,11 +85,8 @@ impl DistGraph {
             assert_eq!(weights.len(), count, "each edge has a weight");
             check_weights("weights", weights)?;
         }
-        for (name, list) in [("sources", sources), ("destinations", destinations)] {
-            list.iter()
-                .enumerate()
-                .try_for_each(|(at, &rank)| checked_rank(name, at, rank, ranks).map(drop))?;
-        }
+        check_ranks("sources", sources, ranks)?;
+        check_ranks("destinations", destinations, ranks)?;
         Ok(NamedEdges { sources, degrees, destinations, weights })
     }
 
@@ -182,6 +180,16 @@ fn for_each_end([source, destination, _]: Edge, mut each: impl FnMut(usize)) {
     if destination != source {
         each(destination as usize);
     }
+}
+
+/// Looks at all of them at once, and then for the first that does not exist.
+fn check_ranks(name: &str, list: &[i32], ranks: usize) -> Result<()> {
+    let highest = i32::try_from(ranks).map_or(i32::MAX, |ranks| ranks.saturating_sub(1));
+    let exist = |list: &[i32]| list.iter().fold(true, |all, &rank| all & (rank >= 0) & (rank <= highest));
+    if ranks > 0 && exist(list) {
+        return Ok(());
+    }
+    list.iter().enumerate().try_for_each(|(at, &rank)| checked_rank(name, at, rank, ranks).map(drop))
 }
 
 fn check_weights(name: &str, weights: &[i32]) -> Result<()> {
