@@ -82,7 +82,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Standard error goes to a file in memory, which cannot grow: nobody need read it while POV-Ray runs, and what is too much is refused.
+    /// Standard error goes to a file in memory, which cannot grow: it is read once POV-Ray has ended, and what is too much is refused.
     fn spawn(&self, slice: &Slice) -> io::Result<(Child, ChildStdout, File)> {
         let complaints = open_complaints()?;
         let mut command = child::command(&self.rendering.povray)?;

@@ -59,8 +59,8 @@ impl Engine {
     /// # Errors
     /// As [`Engine::start`].
     pub fn start_with(tunables: &Tunables) -> Result<Self, Error> {
-        let patience = Duration::from_millis(tunables.remote_start_ms);
-        Self::join(tunables, Control::join(patience)?)
+        let timeout = Duration::from_millis(tunables.remote_start_ms);
+        Self::join(tunables, Control::join(timeout)?)
     }
 
     /// Joins the job at the other end of `control`.

@@ -253,7 +253,7 @@ impl Queries {
         Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect(), own: None, questions: 0 })
     }
 
-    /// Somebody asks: if they may know, gives the order for `hosts` to count the `ranks`. Askers for whom no place is free are told so.
+    /// A process asks: if its user may know, gives the order for `hosts` to count the `ranks`. Askers for whom no place is free are told so.
     pub fn accept(&mut self, hosts: usize, ranks: u32) -> Option<Order> {
         let Some(place) = self.answers.iter().position(Option::is_none) else {
             self.refuse_waiting();

@@ -329,6 +329,24 @@ mod tests {
     }
 
     #[test]
+    fn elements_that_begin_before_their_origin_are_found_in_one_memory() {
+        let memory = Exposed::of(vec![0; 20]);
+        let find = |at: isize, len: usize| {
+            let at = usize::try_from(at - 100).ok()?;
+            memory.window(at, len).map(|_| (&memory, at))
+        };
+        let last_first = Layout::block(2).repeated(2, -10).unwrap();
+        let elements = ExposedElements::find(&last_first, 1, 112, (1, 3), &find).expect("all is there");
+        elements.store(&[1, 2, 3]);
+        let mut bytes = [0; 20];
+        assert!(memory.load(0, &mut bytes));
+        let mut expected = [0; 20];
+        (expected[13], expected[2], expected[3]) = (1, 2, 3);
+        assert_eq!(bytes, expected);
+        assert!(ExposedElements::find(&last_first, 1, 109, (0, 4), &find).is_none());
+    }
+
+    #[test]
     fn elements_may_lie_in_several_memories_but_not_beside_them() {
         let memories = [(100, Exposed::of(vec![0; 10])), (200, Exposed::of(vec![0; 10]))];
         let find = |at: isize, len: usize| {

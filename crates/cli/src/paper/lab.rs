@@ -225,7 +225,7 @@ fn counted(text: &str) -> Vec<(String, u64)> {
     text.lines().filter_map(line).collect()
 }
 
-/// Runs a command of which nobody sees what it prints.
+/// Runs a command and drops what it prints.
 pub fn quiet(command: &mut Command) -> std::io::Result<ExitStatus> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
 }

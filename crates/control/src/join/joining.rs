@@ -22,15 +22,15 @@ pub(super) struct JoiningRank {
     pub rank: u32,
     pub ranks: u32,
     /// How long the ranks that are missing may take to come.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The process that has started this one.
     starter: Option<Pid>,
 }
 
 impl JoiningRank {
     /// This process, which begins to join.
-    pub fn new(rank: u32, ranks: u32, patience: Duration) -> Self {
-        Self { rank, ranks, patience, starter: getppid() }
+    pub fn new(rank: u32, ranks: u32, timeout: Duration) -> Self {
+        Self { rank, ranks, timeout, starter: getppid() }
     }
 
     /// The job's number and key, for rank 0 to draw.
@@ -40,7 +40,7 @@ impl JoiningRank {
 
     /// Listens for the ranks of this host; `None` if another rank does.
     pub fn listen(&self, name: &SocketName) -> Result<Option<OwnedFd>, JoinError> {
-        election::listen(name, Instant::now() + self.patience).map_err(|errno| match errno {
+        election::listen(name, Instant::now() + self.timeout).map_err(|errno| match errno {
             Errno::TIMEDOUT => {
                 self.refused("the ranks of its host do not agree which one starts their agent".into())
             }
@@ -51,8 +51,8 @@ impl JoiningRank {
     /// Starts the job's launcher, which learns of the death of this rank by the end of the answered helper, and puts into the ticket where
     /// it listens.
     pub fn start_launcher(&self, ticket: &mut Ticket) -> Result<Helper, JoinError> {
-        let started = Helper::start("launcher", &ticket.begin(self.ranks, self.patience), None)?;
-        let listening = started.addresses(Instant::now() + self.patience);
+        let started = Helper::start("launcher", &ticket.begin(self.ranks, self.timeout), None)?;
+        let listening = started.addresses(Instant::now() + self.timeout);
         ticket.addresses = listening.map_err(|why| self.refused(why))?;
         Ok(started)
     }
@@ -60,18 +60,18 @@ impl JoiningRank {
     /// Starts the agent of this host, if this rank is the one that listens.
     pub fn start_agent(&self, ticket: &Ticket, listener: Option<OwnedFd>) -> Result<(), JoinError> {
         let Some(listener) = listener else { return Ok(()) };
-        Helper::start("agent", &ticket.begin(self.ranks, self.patience), Some(&listener)).map(drop)
+        Helper::start("agent", &ticket.begin(self.ranks, self.timeout), Some(&listener)).map(drop)
     }
 
     /// Tells the agent of this host that this rank has come, and waits until all have.
     pub fn enter(&self, name: &SocketName) -> Result<Control, JoinError> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         let socket = local::connect(name, deadline).map_err(|why| self.refused(why))?;
         let JoiningRank { rank, ranks, .. } = *self;
         let request = JoinRequest::Join { version: VERSION, rank, ranks };
         let answer = local::ask(&socket, &request, &[]).and_then(|()| local::answer(&socket, deadline));
         match answer.map_err(|why| self.refused(why))? {
-            // The agent watches the starters that live when it answers: of one that has died before nobody would tell this rank.
+            // The agent watches the starters that live when it answers; a rank looks itself whether its own has died before.
             JoinAnswer::Joined { .. } if getppid() != self.starter => {
                 Err(self.refused("the process of the launcher that had started it has ended".into()))
             }

@@ -19,7 +19,7 @@ pub struct JoinTask {
     /// How many ranks the job has.
     pub ranks: u32,
     /// How long the other ranks may take to come once one has, in milliseconds.
-    pub patience_ms: u64,
+    pub timeout_ms: u64,
     /// The program that the rank runs.
     pub program: String,
     /// Where the launcher listens; none yet if this one is the launcher.
@@ -31,10 +31,10 @@ pub struct JoinTask {
 impl fmt::Debug for JoinTask {
     /// Without the key: this text may end in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let JoinTask { version, job, ranks, patience_ms, program, launcher, .. } = self;
+        let JoinTask { version, job, ranks, timeout_ms, program, launcher, .. } = self;
         write!(
             f,
-            "JoinTask {{ version: {version}, job: {job:#x}, key: …, ranks: {ranks}, patience_ms: {patience_ms}, program: {program}, \
+            "JoinTask {{ version: {version}, job: {job:#x}, key: …, ranks: {ranks}, timeout_ms: {timeout_ms}, program: {program}, \
              launcher: {launcher:?} }}"
         )
     }

@@ -124,11 +124,11 @@ pub fn command() -> PathBuf {
 impl Control {
     /// The control socket of this process: the one that its launcher gave it, or, of a rank that a launcher of another system has started, one
     /// to the processes that stand in for Canelé's. `Ok(None)`: the program was started alone. Once all ranks have called this, what
-    /// is still missing comes within `patience`.
+    /// is still missing comes within `timeout`.
     ///
     /// # Errors
     /// [`ControlError`] if the environment makes no sense, or the job does not come about. A process can join its job only once.
-    pub fn join(patience: Duration) -> Result<Option<Control>, ControlError> {
+    pub fn join(timeout: Duration) -> Result<Option<Control>, ControlError> {
         if let Some(control) = Control::from_env()? {
             return Ok(Some(control));
         }
@@ -137,16 +137,16 @@ impl Control {
             None => Ok(None),
             Some(Clients::All(exchange)) if exchange.ranks() == 1 => exchange.finish().map(|()| None),
             Some(Clients::FirstOfNode(step)) if step.ranks == 1 => Ok(None),
-            Some(Clients::All(exchange)) => join(exchange, patience).map(Some),
-            Some(Clients::FirstOfNode(step)) => step.join(&get, patience).map(Some),
+            Some(Clients::All(exchange)) => join(exchange, timeout).map(Some),
+            Some(Clients::FirstOfNode(step)) => step.join(&get, timeout).map(Some),
         }
         .map_err(ControlError::from)
     }
 }
 
 /// All ranks exchange: rank 0 puts the ticket, the others get it, and the first one of a host that listens under the job's number starts its agent.
-fn join(mut exchange: Exchange, patience: Duration) -> Result<Control, JoinError> {
-    let me = JoiningRank::new(exchange.rank(), exchange.ranks(), patience);
+fn join(mut exchange: Exchange, timeout: Duration) -> Result<Control, JoinError> {
+    let me = JoiningRank::new(exchange.rank(), exchange.ranks(), timeout);
     let mut launcher = None;
     let (ticket, listener) = if me.rank == 0 {
         let mut ticket = me.draw_ticket()?;

@@ -3,7 +3,7 @@
 //! Owns their form and how names with a nonce are found. A name is an abstract one, which reaches exactly the processes of a network namespace.
 //!
 //! ```text
-//!   canele-join-WORD                        the agent, or the rank that starts it, where nobody else holds the name
+//!   canele-join-WORD                        the agent, or the rank that starts it, where no other user holds the name
 //!   canele-join-WORD~NONCE                  the same, where another user does
 //!   canele-join-WORD?0NONCE, …?1NONCE       a candidate that wants to be that rank; 0: it holds the first name
 //! ```
@@ -70,7 +70,7 @@ impl SocketName {
         Ok(SocketName(format!("{}{mark}{:016x}", self.0, draw_job_id()?)))
     }
 
-    /// The names with a nonce at which a process listens, whoever made them. The system gives its table in pieces, so a name is missing
+    /// The names with a nonce at which a process of any user listens. The system gives its table in pieces, so a name is missing
     /// at times if others change meanwhile.
     pub fn with_nonces(&self, of: NonceOf) -> BTreeSet<SocketName> {
         let mut table = Vec::new();

@@ -1,6 +1,6 @@
 //! Finds the agent of this host, or the candidates for starting it, among names that anybody can take.
 //!
-//! Owns what is known of those names. A connection tells whose a name is: one that another user holds, or at which nobody answers, is passed
+//! Owns what is known of those names. A connection tells whose a name is: one that another user holds, or at which no process answers, is passed
 //! over. A name with a nonce keeps its owner, so each of another user costs one connection, however often the search goes on.
 
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ pub(super) enum Attempt {
     Foreign,
     /// More connections wait there than the system allows.
     Full,
-    /// Nobody listens.
+    /// No process listens.
     Absent,
 }
 
@@ -143,8 +143,8 @@ pub(super) fn try_connect(name: &SocketName) -> Result<Attempt, Errno> {
     }
 }
 
-/// Stands in the queue of those that wait for a place among the connections of a listener: whoever only tries now and then gets
-/// none while others try all the time.
+/// Stands in the queue of those that wait for a place among the connections of a listener: a process that only tries now and then
+/// gets none while others try all the time.
 pub(super) fn queue_for(name: &SocketName, at_most: Duration) -> Result<Attempt, Errno> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     set_socket_timeout(&socket, Timeout::Send, Some(at_most))?;

@@ -21,7 +21,7 @@ use super::names::SocketName;
 use crate::rank::Control;
 
 /// How long ranks wait for each other at least: as long as Slurm's servers of PMIx do unless they are told otherwise.
-const PATIENCE: Duration = Duration::from_secs(300);
+const STEP_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How long Slurm may take to kill a process of a step that it ends.
 const UNTIL_KILLED: Duration = Duration::from_secs(5);
@@ -58,9 +58,9 @@ impl Step {
     pub fn join(
         self,
         get: &impl Fn(&str) -> Option<String>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Control, JoinError> {
-        let me = JoiningRank::new(self.rank, self.ranks, patience.max(PATIENCE));
+        let me = JoiningRank::new(self.rank, self.ranks, timeout.max(STEP_TIMEOUT));
         let joined = self.start_processes(me, get).and_then(|client| {
             let control = me.enter(&self.socket)?;
             if let Some(Client { exchange, launcher }) = client {

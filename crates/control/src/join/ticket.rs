@@ -41,12 +41,12 @@ impl Ticket {
     }
 
     /// What a launcher or agent of a job of so many ranks is started with, which may take so long to come.
-    pub(super) fn begin(&self, ranks: u32, patience: Duration) -> JoinTask {
+    pub(super) fn begin(&self, ranks: u32, timeout: Duration) -> JoinTask {
         let Ticket { job, key, namespace, addresses } = self.clone();
         let program = std::env::current_exe().unwrap_or_else(|_| "program".into());
         let program = program.to_string_lossy().into_owned();
-        let patience_ms = patience.as_millis() as u64;
-        JoinTask { version: VERSION, job, key, ranks, patience_ms, program, launcher: addresses, namespace }
+        let timeout_ms = timeout.as_millis() as u64;
+        JoinTask { version: VERSION, job, key, ranks, timeout_ms, program, launcher: addresses, namespace }
     }
 }
 

@@ -133,7 +133,7 @@ impl Engine {
     pub fn reach_kept_region(&self, owner: Rank, id: RegionId) -> Result<Arc<Far>, Error> {
         self.check_rank(owner)?;
         self.map_region((owner, id), None, |regions, is_gone| match is_gone {
-            // Nobody tells of regions that a rank has left behind.
+            // The launcher does not tell of the ends of regions that a rank has left behind.
             true => regions.map(owner, id),
             false => regions.map_kept(owner, id),
         })

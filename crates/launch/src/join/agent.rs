@@ -149,7 +149,7 @@ mod tests {
             job: 1,
             key: Default::default(),
             ranks: 2,
-            patience_ms: 1,
+            timeout_ms: 1,
             program: String::new(),
             launcher: all.to_vec(),
             namespace: network_namespace(),

@@ -260,8 +260,8 @@ impl<'a> Gathering<'a> {
         if rank >= ranks || self.agents.iter().flatten().any(|agent| agent.ranks.contains(&rank)) {
             return Err(format!("rank {rank} of {ranks} has come where it cannot be"));
         }
-        let patience = Duration::from_millis(self.begin.patience_ms);
-        self.deadline.get_or_insert_with(|| Instant::now() + patience);
+        let timeout = Duration::from_millis(self.begin.timeout_ms);
+        self.deadline.get_or_insert_with(|| Instant::now() + timeout);
         if let Some(agent) = &mut self.agents[index] {
             agent.ranks.insert(rank);
         }
@@ -278,7 +278,7 @@ impl<'a> Gathering<'a> {
         let come: BTreeSet<u32> =
             self.agents.iter().flatten().flat_map(|agent| agent.ranks.iter().copied()).collect();
         let missing: Vec<u32> = (0..self.begin.ranks).filter(|rank| !come.contains(rank)).collect();
-        let seconds = self.begin.patience_ms as f64 / 1e3;
+        let seconds = self.begin.timeout_ms as f64 / 1e3;
         let mut text = format!(
             "{} did not come within {seconds} s (CANELE_REMOTE_START_MS allows more): do their hosts reach that of rank 0 by TCP?",
             rank_list(&missing)

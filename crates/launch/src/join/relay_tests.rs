@@ -104,7 +104,7 @@ fn through_relay(place: Option<usize>, message: ToAgent) -> String {
         job: 1,
         key: KEY.into(),
         ranks: 4,
-        patience_ms: 1000,
+        timeout_ms: 1000,
         program: "x".into(),
         launcher: vec![address],
         namespace: None,

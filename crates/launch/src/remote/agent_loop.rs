@@ -56,7 +56,7 @@ pub fn serve_joined(
     agent.speak_through(channel);
     agent.tell(&FromAgent::Joining { name: uname().nodename().to_string_lossy().into_owned() });
     // The launcher waits in silence for ranks of all hosts.
-    let silence = TASK_SILENCE + Duration::from_millis(arrivals.begin.patience_ms);
+    let silence = TASK_SILENCE + Duration::from_millis(arrivals.begin.timeout_ms);
     agent.heartbeat = Some(Heartbeat::new(silence, Instant::now()));
     agent.arrivals = Some(arrivals);
     agent.run();

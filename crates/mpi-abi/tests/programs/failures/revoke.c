@@ -17,7 +17,7 @@ static MPI_Group group_of(int one)
     return group;
 }
 
-/* Whoever revokes waits for this word of the others: what each does before must go well. */
+/* The rank that revokes waits for this word of the others: what each does before must go well. */
 static void say_ready(void)
 {
     OK(MPI_Send(NULL, 0, MPI_INT, REVOKER, 0, MPI_COMM_WORLD));
