@@ -1,23 +1,23 @@
 //! Exclusion between threads that change single elements of shared memory and one that changes a long run of them.
 //!
 //! Owns the protocol, not its words, which lie in memory that all processes concerned have mapped. Single elements are changed by the
-//! processor's atomic operations, between an announcement and its end: two plain stores and a load. A long run is changed by plain
-//! loops, by the holder of the lock, once no announcement is left. The lock is asymmetric: the long side pays the barrier of both.
+//! processor's atomic operations, between an announcement and its end. A long run is changed by plain
+//! loops, by the holder of the lock, once no announcement is left. Both sides fence: the kernel's barrier among processes may leave out a
+//! processor ([`canele_sys::membarrier`]), and here a second look comes too late.
 //!
 //! ```text
-//!   single:  announce (store); light fence; load the word ── short mode: atomic operations; end (store)
-//!                                                         ── long mode: end; wait until nobody holds it; end the mode; again
-//!   long:    take the word, in long mode; if it was in short mode: heavy barrier, wait for announcements; plain loops; give the word back
+//!   single:  announce; fence; load the word ── short mode: atomic operations; end (store)
+//!                                           ── long mode: end; wait until nobody holds it; end the mode; again
+//!   long:    take the word, in long mode; if it was in short mode: fence, wait for announcements; plain loops; give the word back
 //!
 //!   word ┌ 0..32 holder + 1, 0 for none ┬ 32 long mode ┐       a word for each part of the memory, a few announcements for each rank
 //! ```
 //!
-//! The word stays in long mode after the run, so that runs that follow each other need one barrier. Who dies amid a single element or a
+//! The word stays in long mode after the run, so that runs that follow each other look at announcements once. Who dies amid a single element or a
 //! run keeps nobody out: every wait asks whether the rank that it waits for is gone.
 
-use canele_sys::atomic::{AtomicU64, Ordering, hint};
+use canele_sys::atomic::{AtomicU64, Ordering, fence, hint, store_before_loads};
 use canele_sys::ids::Rank;
-use canele_sys::membarrier::Fencing;
 
 /// Plain loops change elements; single elements are not entered.
 const LONG: u64 = 1 << 32;
@@ -32,7 +32,6 @@ pub const ANNOUNCEMENTS: usize = 8;
 #[derive(Clone, Copy)]
 pub struct ElementLock<'a> {
     word: &'a AtomicU64,
-    fencing: Fencing,
     /// What this rank announces: the number of the part, and its own.
     announcement: u64,
     me: Rank,
@@ -48,13 +47,13 @@ pub struct ElementWait<'a> {
 
 /// Single elements may be changed by atomic operations until this is dropped.
 #[must_use]
-pub struct Entered<'a>(Option<&'a AtomicU64>);
+pub struct Entered<'a>(&'a AtomicU64);
 
 impl Drop for Entered<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: pairs with the acquire in `await_announced`, so that a long run sees the element as it was changed.
-        self.0.into_iter().for_each(|slot| slot.store(0, Ordering::Release));
+        self.0.store(0, Ordering::Release);
     }
 }
 
@@ -73,49 +72,39 @@ impl Drop for Held<'_> {
 }
 
 impl<'a> ElementLock<'a> {
-    /// The lock of the part with this number, by this rank; all ranks have to give the same fencing. Without a heavy barrier there is no
-    /// long mode.
-    pub fn new(word: &'a AtomicU64, fencing: Fencing, part: u32, me: Rank) -> Self {
-        Self { word, fencing, announcement: (u64::from(part) + 1) | (u64::from(me.0) << 32), me }
+    /// The lock of the part with this number, by this rank.
+    pub fn new(word: &'a AtomicU64, part: u32, me: Rank) -> Self {
+        Self { word, announcement: (u64::from(part) + 1) | (u64::from(me.0) << 32), me }
     }
 
-    /// True if the next long run needs no barrier.
+    /// True if the next long run need not look at announcements.
     pub fn is_in_long_mode(&self) -> bool {
         self.word.load(Ordering::Relaxed) & LONG != 0
-    }
-
-    /// True if there is a long mode.
-    pub fn has_long_mode(&self) -> bool {
-        self.fencing == Fencing::Asymmetric
     }
 
     /// Announces a change of single elements by the first thread of this rank, in the announcement that is its own. Nothing in long mode.
     #[inline(always)]
     pub fn enter(&self, slot: &'a AtomicU64) -> Option<Entered<'a>> {
-        // Without a long mode nobody looks at it; a test would take as long. Relaxed: the fence orders it before the load, completed by
-        // the heavy barrier in `try_hold_long`.
-        slot.store(self.announcement, Ordering::Relaxed);
+        // Pairs with the fence in `try_hold_long`: either that side sees the announcement, or this one the long mode.
+        store_before_loads(slot, self.announcement);
         self.entered(slot)
     }
 
     /// As [`ElementLock::enter`] by any other thread, in one of the announcements that they share; nothing if all are taken, too.
     pub fn enter_shared(&self, slots: impl IntoIterator<Item = &'a AtomicU64>) -> Option<Entered<'a>> {
-        if !self.has_long_mode() {
-            return Some(Entered(None));
-        }
         let mine = self.announcement;
         let mut slots = slots.into_iter();
-        // Acquire: the announcement of another thread has ended. The rest as in `enter`.
+        // Acquire: the announcement of another thread has ended.
         let slot = slots
             .find(|slot| slot.compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed).is_ok())?;
+        // As in `enter`.
+        fence(Ordering::SeqCst);
         self.entered(slot)
     }
 
     #[inline(always)]
     fn entered(&self, slot: &'a AtomicU64) -> Option<Entered<'a>> {
-        // With any other fencing there is no long mode, and nothing to be ordered.
-        Fencing::Asymmetric.light();
-        let entered = Entered(Some(slot));
+        let entered = Entered(slot);
         // Acquire: pairs with the release of a holder, so that elements are seen as its run left them.
         (self.word.load(Ordering::Acquire) & LONG == 0).then_some(entered)
     }
@@ -155,9 +144,8 @@ impl<'a> ElementLock<'a> {
         if held.mode == LONG {
             return Some(held);
         }
-        // Relaxed: the barrier orders it before the loads of announcements. Only a holder's word changes.
-        self.word.store(LONG | (u64::from(self.me.0) + 1), Ordering::Relaxed);
-        self.fencing.heavy();
+        // Only a holder's word changes. Pairs with the fence in `enter`.
+        store_before_loads(self.word, LONG | (u64::from(self.me.0) + 1));
         for slot in announcements {
             if !self.await_announced(slot, waiting) {
                 return None;

@@ -9,6 +9,11 @@
 //!   at least one of the two sees the other's store
 //! ```
 //!
+//! **The barrier among processes may leave out a processor.** Linux notes for each processor whether its process has registered, when it
+//! switches to another memory map. A processor that idles keeps the map of the process that it ran last, and so goes on unnoted if that
+//! process registers elsewhere meanwhile and then comes back. So nothing may depend for ever on [`heavy`]: who relies on it looks again
+//! ([`crate::sleep`]). [`heavy_private`] has no such gap: it compares the maps that processors run.
+//!
 //! What this module never does: remember what a peer registered. A process says so in its own segment, and
 //! a pair in which either side is not registered uses [`Fencing::Fences`] on both sides.
 
@@ -60,7 +65,8 @@ pub fn register() -> Fencing {
     *GLOBAL.get_or_init(kernel::register_global)
 }
 
-/// The heavy barrier among all registered processes; always also a full fence of the calling thread.
+/// The heavy barrier among all registered processes; always also a full fence of the calling thread. It may leave out a processor
+/// (see the module), so that whoever relies on it looks again a moment later.
 ///
 /// # Panics
 /// If the kernel refuses the barrier after it accepted the registration (a seccomp filter installed in
@@ -150,6 +156,25 @@ mod kernel {
     }
 }
 
+/// As [`register`], and lets another process run once on each processor, so that none is left out: the memory map that an idle
+/// processor has kept from before is given up.
+#[cfg(all(test, not(loom)))]
+pub(crate) fn register_everywhere() -> Fencing {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use std::process::Command;
+
+    let fencing = register();
+    let own = sched_getaffinity(None).unwrap();
+    for processor in (0..CpuSet::MAX_CPU).filter(|&processor| own.is_set(processor)) {
+        let mut only = CpuSet::new();
+        only.set(processor);
+        sched_setaffinity(None, &only).unwrap();
+        assert!(Command::new("/bin/true").status().unwrap().success());
+    }
+    sched_setaffinity(None, &own).unwrap();
+    fencing
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -197,7 +222,7 @@ mod tests {
         let fencing = register_private();
         assert_eq!(register_private(), fencing, "registered once");
         assert_eq!(missed(move || fencing.light(), heavy_private), 0, "threads of a process");
-        let fencing = register();
+        let fencing = register_everywhere();
         assert_eq!(missed(move || fencing.light(), heavy), 0, "registered processes");
         let full = Fencing::Fences;
         assert_eq!(missed(move || full.light(), move || full.light()), 0, "full fences");

@@ -12,13 +12,17 @@
 //! waits for descriptors, its own event among them ([`Watch::sleep`]). A wake-up by event that comes late, after its
 //! sleep has ended, only makes the next sleep a short one.
 //!
+//! **The first sleep is a nap.** A kernel may leave out processors in a heavy barrier ([`crate::membarrier`]), and then neither sees the
+//! other. So a sleep that relies on such a barrier lasts [`NAP`] at most, and the word stays announced behind it. Long before its end
+//! whatever was stored before the word was seen has become visible. The sleeper announces itself again, looks again, and sleeps for good.
+//!
 //! What this module never does: look at what was published. Between [`announce`] (with the heavy barrier) and the sleep
 //! the sleeper looks at everything that anybody may wake it for.
 
 use std::time::Duration;
 
 use crate::atomic::{AtomicU32, Ordering};
-use crate::futex;
+use crate::futex::{self, Waited};
 use crate::membarrier::Fencing;
 
 mod event;
@@ -30,6 +34,13 @@ pub use event::{EventError, Watch};
 /// The owner of the word is awake.
 pub const AWAKE: u32 = 0;
 
+/// Added to the word by a sleeper that needs no nap, or has had it.
+const FOR_GOOD: u32 = 4;
+
+/// How long a nap lasts: thousands of times as long as a store takes to become visible, and too seldom to cost anything. In a model all
+/// barriers are whole.
+pub const NAP: Option<Duration> = if cfg!(loom) { None } else { Some(Duration::from_millis(1)) };
+
 /// How a sleeper is to be woken. Its word holds the number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
@@ -40,11 +51,21 @@ pub enum WakeBy {
     Event = 2,
 }
 
-/// Announces sleep. A heavy barrier and a look at everything follow before the sleep itself.
-pub fn announce(word: &AtomicU32, by: WakeBy) {
+/// Announces sleep where senders order as `fencing` says. The heavy barrier of the result and a look at everything follow
+/// before the sleep itself.
+#[must_use]
+pub fn announce(word: &AtomicU32, by: WakeBy, fencing: Fencing) -> Fencing {
+    let nap = by as u32;
+    let was_napping =
+        || word.compare_exchange(nap, nap | FOR_GOOD, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    if fencing == Fencing::Asymmetric && was_napping() {
+        return Fencing::Fences;
+    }
+    let how = if fencing == Fencing::Asymmetric { nap } else { nap | FOR_GOOD };
     // Relaxed: the heavy barrier orders it before the looks. An exchange only because the models do not know that nothing
     // comes between the two halves of that in `wake`.
-    word.swap(by as u32, Ordering::Relaxed);
+    word.swap(how, Ordering::Relaxed);
+    fencing
 }
 
 /// Takes the announcement back: the look found something.
@@ -52,11 +73,28 @@ pub fn cancel(word: &AtomicU32) {
     word.store(AWAKE, Ordering::Relaxed);
 }
 
-/// Sleeps until woken or the time is over; not at all if somebody woke the word meanwhile. After an announcement of
-/// [`WakeBy::Futex`].
+/// Sleeps until woken, the time is over or a nap has ended; not at all if somebody woke the word meanwhile. After an announcement
+/// of [`WakeBy::Futex`].
 pub fn sleep(word: &AtomicU32, at_most: Option<Duration>) {
-    futex::wait(word, WakeBy::Futex as u32, at_most);
-    cancel(word);
+    let how = word.load(Ordering::Relaxed);
+    if how == AWAKE {
+        return;
+    }
+    let (limit, is_nap) = limit(how, at_most);
+    let waited = futex::wait(word, how, limit);
+    if !(is_nap && waited == Waited::TimedOut) {
+        cancel(word);
+    }
+}
+
+/// How long a sleep with this word may last, and whether that is a nap.
+fn limit(how: u32, at_most: Option<Duration>) -> (Option<Duration>, bool) {
+    match NAP {
+        Some(nap) if how != AWAKE && how & FOR_GOOD == 0 && at_most.is_none_or(|time| time > nap) => {
+            (NAP, true)
+        }
+        _ => (at_most, false),
+    }
 }
 
 /// Wakes the owner if it sleeps, after something was published for it. Says whether it did. `event` is the owner's, if it
@@ -83,14 +121,14 @@ pub fn wake(word: &AtomicU32, event: Option<&Event>) -> bool {
         return false;
     }
     match event {
-        Some(event) if was == WakeBy::Event as u32 => event.ring(),
+        Some(event) if was & !FOR_GOOD == WakeBy::Event as u32 => event.ring(),
         // Another word than those two is its owner's mistake, and costs its owner alone.
         _ => drop(futex::wake(word, 1)),
     }
     true
 }
 
-/// Between [`announce`] and the heavy barrier: asks the consumer of a ring to wake us when it gives room back.
+/// Between [`announce`] and its heavy barrier: asks the consumer of a ring to wake us when it gives room back.
 pub fn ask_for_room(wants: &AtomicU32) {
     // Release pairs with the acquire in `wake_if_asked`: who takes the wish back sees us asleep. An exchange only because
     // the models do not know that nothing comes between the two halves of the other one.

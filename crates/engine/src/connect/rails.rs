@@ -281,6 +281,11 @@ impl Rails {
         }
     }
 
+    /// The thread that slept is awake, though its word may say otherwise after a nap: waking it would end its next sleep at once.
+    pub fn has_slept(&mut self) {
+        self.armed = false;
+    }
+
     /// The rail of a link that is not in shared memory.
     #[inline]
     fn socket(&mut self, link: LinkId) -> &mut Tcp {

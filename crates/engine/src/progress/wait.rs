@@ -159,6 +159,7 @@ impl Engine {
         core.progress.counts.count_waited(slept);
         let waiters = &mut core.progress.waiters;
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (false, false);
+        core.progress.rails.has_slept();
         core.check_launcher();
         core
     }

@@ -5,7 +5,6 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::*;
-use crate::element_lock::Fencing::Asymmetric;
 
 const PART: u32 = 3;
 const DEAD: Rank = Rank(9);
@@ -26,7 +25,7 @@ impl Memory {
     }
 
     fn lock(&self, me: u32) -> ElementLock<'_> {
-        ElementLock::new(&self.word, Asymmetric, PART, Rank(me))
+        ElementLock::new(&self.word, PART, Rank(me))
     }
 
     /// Adds by an atomic operation, if one of so many attempts succeeds; says how much. A model has no loops that wait for others.

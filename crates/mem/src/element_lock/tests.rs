@@ -1,7 +1,5 @@
 use std::cell::Cell;
 
-use canele_sys::membarrier;
-
 use super::*;
 
 const ME: Rank = Rank(2);
@@ -16,7 +14,7 @@ const NO_WAIT: ElementWait<'static> = ElementWait { is_gone: &never, relax: None
 #[test]
 fn runs_that_follow_each_other_stay_in_long_mode_until_a_single_element_ends_it() {
     let (word, slot) = (AtomicU64::new(0), AtomicU64::new(0));
-    let lock = ElementLock::new(&word, Fencing::Asymmetric, PART, ME);
+    let lock = ElementLock::new(&word, PART, ME);
     drop(lock.enter(&slot).expect("short mode"));
     assert!(!lock.is_in_long_mode() && slot.load(Ordering::Relaxed) == 0);
     let held = lock.try_hold_long([&slot], &NO_WAIT).expect("free");
@@ -32,13 +30,13 @@ fn runs_that_follow_each_other_stay_in_long_mode_until_a_single_element_ends_it(
 #[test]
 fn an_announcement_of_the_part_is_waited_for_and_no_other() {
     let (word, slots) = (AtomicU64::new(0), [0; 3].map(AtomicU64::new));
-    let lock = ElementLock::new(&word, Fencing::Asymmetric, PART, ME);
+    let lock = ElementLock::new(&word, PART, ME);
     let other_word = AtomicU64::new(0);
-    let other = ElementLock::new(&other_word, Fencing::Asymmetric, PART + 1, Rank(7));
+    let other = ElementLock::new(&other_word, PART + 1, Rank(7));
     let _elsewhere = other.enter(&slots[0]).expect("short mode");
     drop(lock.try_hold_long(&slots, &NO_WAIT).expect("nobody is here"));
     assert!(lock.end_long_mode(&never));
-    let here = ElementLock::new(&word, Fencing::Asymmetric, PART, Rank(7));
+    let here = ElementLock::new(&word, PART, Rank(7));
     let entered = here.enter_shared(&slots[..2]).expect("the second is free");
     assert!(lock.try_hold_long(&slots, &NO_WAIT).is_none());
     assert_eq!(word.load(Ordering::Relaxed), 0, "given back");
@@ -56,7 +54,7 @@ fn a_dead_holder_keeps_nobody_out() {
     let gone = |rank| rank == Rank(7);
     for word in [8, LONG | 8] {
         let (word, slot) = (AtomicU64::new(word), AtomicU64::new(0));
-        let lock = ElementLock::new(&word, Fencing::Asymmetric, PART, ME);
+        let lock = ElementLock::new(&word, PART, ME);
         assert!(lock.try_hold(&never).is_none() && lock.try_hold(&gone).is_some());
         assert_eq!(word.load(Ordering::Relaxed), 0);
         word.store(LONG | 8, Ordering::Relaxed);
@@ -66,20 +64,8 @@ fn a_dead_holder_keeps_nobody_out() {
 }
 
 #[test]
-fn without_a_heavy_barrier_single_elements_are_always_entered() {
-    let (word, slot) = (AtomicU64::new(0), AtomicU64::new(0));
-    let lock = ElementLock::new(&word, Fencing::Fences, PART, ME);
-    let _entered = lock.enter(&slot).expect("always");
-    assert!(!lock.has_long_mode());
-}
-
-#[test]
 fn threads_that_change_single_elements_and_runs_lose_nothing() {
     const ROUNDS: u64 = 3000;
-    let fencing = membarrier::register();
-    if fencing == Fencing::Fences {
-        return;
-    }
     let (word, element) = (AtomicU64::new(0), AtomicU64::new(0));
     let slots: Vec<AtomicU64> = (0..4).map(|_| AtomicU64::new(0)).collect();
     let relax = std::thread::yield_now;
@@ -87,7 +73,7 @@ fn threads_that_change_single_elements_and_runs_lose_nothing() {
         for me in 0..4u32 {
             let (word, element, slots) = (&word, &element, &slots);
             threads.spawn(move || {
-                let lock = ElementLock::new(word, fencing, PART, Rank(me));
+                let lock = ElementLock::new(word, PART, Rank(me));
                 for round in 0..ROUNDS {
                     let is_long = me == 0 || me == 1 && round % 16 == 0;
                     loop {

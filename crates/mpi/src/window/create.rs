@@ -11,15 +11,13 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use canele_engine::{ExposureKey, RegionId};
 use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use canele_sys::membarrier::Fencing;
 
 use super::control::Control;
 use super::epoch::{Epochs, FENCE};
 use super::exclusion::Excluding;
 use super::hints;
 use super::making::{
-    CONTROL, FENCING, Given, LACKS_MEMORY, Made, PAGE, RECORD, allocate, completed, first_here, make,
-    shares_host,
+    CONTROL, Given, LACKS_MEMORY, Made, PAGE, RECORD, allocate, completed, first_here, make, shares_host,
 };
 use super::target::{Reached, RegionPart, ServedCount, Target, reach};
 use super::{Flavor, Kept, Part, Win};
@@ -157,10 +155,8 @@ impl Win {
         let Ready { own, control, excluding } = ready;
         let me = own.rank();
         own.set_errhandler(Arc::new(Errhandler::Fatal));
-        let target = |(rank, record): (usize, &[i64])| -> Target {
-            let [kind, size, unit, id, bytes, offset, .., key, _] = *record else {
-                unreachable!("records have a length")
-            };
+        let target = |(rank, record): (usize, &[i64; RECORD])| -> Target {
+            let [kind, size, unit, id, bytes, offset, _, _, _, key] = *record;
             let key = (key != 0).then(|| ExposureKey(key.cast_unsigned()));
             let member = own.group().member(rank);
             let owner = if flavor == Flavor::Shared { own.group().member(0) } else { member };
@@ -182,7 +178,7 @@ impl Win {
                 memory: OnceLock::new(),
             }
         };
-        let targets: Box<[Target]> = records.chunks_exact(RECORD).enumerate().map(target).collect();
+        let targets: Box<[Target]> = records.as_chunks().0.iter().enumerate().map(target).collect();
         if let Some((memory, offset)) = made.memory.map(|memory| (memory, 0)).or(made.mapped) {
             targets[me].memory.get_or_init(|| Reached::Here(memory, offset));
         }
@@ -263,14 +259,7 @@ struct Ready {
 fn ready(comm: &Comm, made: &Made, records: &[i64]) -> Result<Ready> {
     let own = comm.twin()?;
     let found = control_of(&own, records);
-    let (me, members) = (own.rank(), own.size());
-    let is_here = |member: &usize| !own.engine.is_remote(own.group().member(*member));
-    let mut here = (0..members).filter(is_here);
-    let fencing = match here.all(|member| records[member * RECORD + FENCING] == 1) {
-        true => Fencing::Asymmetric,
-        false => Fencing::Fences,
-    };
-    let excluding = Excluding::new(me, own.engine.rank(), fencing);
+    let excluding = Excluding::new(own.rank(), own.engine.rank());
     if let (Some(key), Ok(control)) = (made.key, &found) {
         own.shared.served.add(key, control.clone(), excluding);
     }

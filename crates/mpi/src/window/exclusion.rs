@@ -9,15 +9,14 @@ use canele_engine::{Engine, Rank};
 use canele_mem::element_lock::{ANNOUNCEMENTS, ElementLock, ElementWait, Entered, Held};
 use canele_sys::atomic::AtomicU64;
 use canele_sys::fork::thread_number;
-use canele_sys::membarrier::Fencing;
 
 use super::Win;
 use super::control::Control;
 use crate::Result;
 
-/// Bytes of a run for which the barrier of the first one pays.
+/// Bytes of a run for which the look at all announcements pays.
 const LONG_RUN: usize = 4 << 10;
-/// Bytes of a run that is long where no barrier is needed.
+/// Bytes of a run that is long where no such look is needed.
 const NEXT_RUN: usize = 256;
 
 /// This process among those that change elements.
@@ -29,8 +28,6 @@ pub(super) struct Excluding {
     pub me: Rank,
     /// The number of the thread that announces itself where no other does.
     pub first_thread: u64,
-    /// How announcements are ordered, the same at all members of the host.
-    pub fencing: Fencing,
 }
 
 /// The exclusion of one part, from this process's side.
@@ -43,14 +40,14 @@ pub(super) struct Exclusion<'a> {
 
 impl Excluding {
     /// Of this thread, the first of those that use the window.
-    pub fn new(member: usize, me: Rank, fencing: Fencing) -> Self {
+    pub fn new(member: usize, me: Rank) -> Self {
         // 0 is the number of many threads.
         let first_thread = Some(thread_number()).filter(|number| *number != 0).unwrap_or(u64::MAX);
-        Self { member, me, first_thread, fencing }
+        Self { member, me, first_thread }
     }
 
     fn lock(self, control: &Control, part: usize) -> ElementLock<'_> {
-        ElementLock::new(control.words(part).elements(), self.fencing, part as u32, self.me)
+        ElementLock::new(control.words(part).elements(), part as u32, self.me)
     }
 
     /// The lock of a part and the announcement of a process one of whose threads at a time changes elements.
@@ -94,7 +91,7 @@ impl<'a> Exclusion<'a> {
 
     /// True if so many bytes are better changed by plain loops, be they one run or scattered elements.
     pub fn suits_long(&self, bytes: usize) -> bool {
-        bytes >= NEXT_RUN && self.lock.has_long_mode() && (bytes >= LONG_RUN || self.lock.is_in_long_mode())
+        bytes >= NEXT_RUN && (bytes >= LONG_RUN || self.lock.is_in_long_mode())
     }
 }
 

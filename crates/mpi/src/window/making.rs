@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use canele_engine::{Exposed, ExposureKey, Far, Rank, RegionId};
-use canele_sys::membarrier::{self, Fencing};
 
 use super::Flavor;
 use super::control::Control;
@@ -37,13 +36,10 @@ pub(super) const PAGE: usize = 4096;
 const LONGEST_PIECE: usize = 1 << 20;
 
 /// The numbers that each member tells the others.
-pub(super) const RECORD: usize = 11;
+pub(super) const RECORD: usize = 10;
 
 /// Where in a record it stands which region the control memory lies in, with its bytes and the offset there.
 pub(super) const CONTROL: usize = 6;
-
-/// Where in a record it stands whether heavy barriers of others reach the member.
-pub(super) const FENCING: usize = 10;
 
 /// In the record of a member that has failed, behind a 0: it lacks memory.
 pub(super) const LACKS_MEMORY: i64 = 1;
@@ -92,10 +88,9 @@ impl Made {
         let kind = 1 + i64::from(self.region.is_some()) + i64::from(own);
         let place = [id.to_word().cast_signed(), bytes as i64, offset as i64];
         let key = self.key.map_or(0, |key| key.0.cast_signed());
-        let is_asymmetric = i64::from(membarrier::register() == Fencing::Asymmetric);
         let [id, bytes, offset] = place;
         let (size, unit) = (self.size as i64, self.unit as i64);
-        [kind, size, unit, id, bytes, offset, control[0], control[1], control[2], key, is_asymmetric]
+        [kind, size, unit, id, bytes, offset, control[0], control[1], control[2], key]
     }
 }
 

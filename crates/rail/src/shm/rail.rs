@@ -83,10 +83,10 @@ impl Rail for Shm {
 
     fn arm(&mut self) -> Armed {
         let by = if self.watch.is_some() { WakeBy::Event } else { WakeBy::Futex };
-        sleep::announce(self.inbox.sleep_word(), by);
+        let barrier = sleep::announce(self.inbox.sleep_word(), by, self.fencing);
         self.open_outgoing().for_each(Outgoing::ask_for_room);
         // Pairs with the light side in `sleep::wake_if_asleep` (invariant I6).
-        self.fencing.heavy();
+        barrier.heavy();
         if self.something_came() {
             sleep::cancel(self.inbox.sleep_word());
             return Armed::Work;

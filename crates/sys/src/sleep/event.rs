@@ -11,13 +11,13 @@ pub use modelled::Event;
 #[cfg(not(loom))]
 mod kernel {
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use rustix::event::{EventfdFlags, eventfd};
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
     use rustix::io::{Errno, read, write};
 
-    use crate::atomic::AtomicU32;
+    use crate::atomic::{AtomicU32, Ordering};
     use crate::poller::{Poller, Ready};
 
     /// A descriptor that cannot serve to wake anybody, or cannot be waited for.
@@ -125,13 +125,20 @@ mod kernel {
             .map_err(refused("waited for"))
         }
 
-        /// Sleeps until the event is rung, a descriptor is ready or the time is over. After an announcement of
+        /// Sleeps until the event is rung, a descriptor is ready, the time is over or a nap has ended. After an announcement of
         /// [`WakeBy::Event`](super::super::WakeBy::Event).
         pub fn sleep(&self, word: &AtomicU32, at_most: Option<Duration>) {
-            let mut rung = false;
+            let (limit, is_nap) = super::super::limit(word.load(Ordering::Relaxed), at_most);
+            let (mut rung, mut ready) = (false, false);
+            let began = Instant::now();
             // A signal ends the sleep too; the sleeper looks again anyway.
-            self.set.wait(at_most, |found| rung |= found.token == EVENT);
-            super::super::cancel(word);
+            self.set.wait(limit, |found| {
+                rung |= found.token == EVENT;
+                ready = true;
+            });
+            if !is_nap || ready || limit.is_some_and(|limit| began.elapsed() < limit) {
+                super::super::cancel(word);
+            }
             if rung {
                 let _ = read(&self.event.0, &mut [0; 8]);
             }

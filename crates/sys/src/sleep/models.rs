@@ -27,8 +27,7 @@ fn loom_a_packet_is_seen_or_wakes() {
                     wake_if_asleep(&memory.word, fencing, None)
                 }
             });
-            announce(&memory.word, WakeBy::Futex);
-            membarrier::heavy();
+            announce(&memory.word, WakeBy::Futex, Fencing::Asymmetric).heavy();
             let seen = memory.published.load(Ordering::Acquire) == 1;
             let woken = sender.join().unwrap();
             assert!(seen || woken, "overlooked");
@@ -37,11 +36,30 @@ fn loom_a_packet_is_seen_or_wakes() {
     }
 }
 
+/// The announcement of a nap has been seen by everybody who publishes later, with or without a fence.
+#[test]
+fn loom_who_has_napped_sees_the_packet_or_is_woken() {
+    loom::model(|| {
+        let memory = Arc::new(Memory::default());
+        let _ = announce(&memory.word, WakeBy::Futex, Fencing::Asymmetric);
+        let sender = thread::spawn({
+            let memory = memory.clone();
+            move || {
+                memory.published.store(1, Ordering::Release);
+                memory.word.load(Ordering::Relaxed) != AWAKE && wake(&memory.word, None)
+            }
+        });
+        announce(&memory.word, WakeBy::Futex, Fencing::Asymmetric).heavy();
+        let seen = memory.published.load(Ordering::Acquire) == 1;
+        assert!(sender.join().unwrap() || seen, "overlooked");
+    });
+}
+
 #[test]
 fn loom_two_wakers_wake_once() {
     loom::model(|| {
         let memory = Arc::new(Memory::default());
-        announce(&memory.word, WakeBy::Futex);
+        let _ = announce(&memory.word, WakeBy::Futex, Fencing::Asymmetric);
         let other = thread::spawn({
             let memory = memory.clone();
             move || wake_if_asleep(&memory.word, Fencing::Fences, None)
@@ -62,9 +80,9 @@ fn loom_room_is_seen_or_wakes() {
                 wake_if_asked(&memory.wants, &memory.word, None)
             }
         });
-        announce(&memory.word, WakeBy::Futex);
+        let barrier = announce(&memory.word, WakeBy::Futex, Fencing::Asymmetric);
         ask_for_room(&memory.wants);
-        membarrier::heavy();
+        barrier.heavy();
         let seen = memory.given_back.load(Ordering::Relaxed) == 1;
         assert!(consumer.join().unwrap() || seen, "starved");
     });
@@ -75,7 +93,7 @@ fn loom_room_is_seen_or_wakes() {
 fn loom_a_wish_made_again_is_not_erased() {
     loom::model(|| {
         let memory = Arc::new(Memory::default());
-        announce(&memory.word, WakeBy::Futex);
+        let _ = announce(&memory.word, WakeBy::Futex, Fencing::Asymmetric);
         ask_for_room(&memory.wants);
         let consumer = thread::spawn({
             let memory = memory.clone();
@@ -87,9 +105,9 @@ fn loom_a_wish_made_again_is_not_erased() {
         // The time was over; what came meanwhile was used up and was not enough.
         cancel(&memory.word);
         let known = memory.given_back.load(Ordering::Acquire);
-        announce(&memory.word, WakeBy::Futex);
+        let barrier = announce(&memory.word, WakeBy::Futex, Fencing::Asymmetric);
         ask_for_room(&memory.wants);
-        membarrier::heavy();
+        barrier.heavy();
         let seen = memory.given_back.load(Ordering::Relaxed) > known;
         consumer.join().unwrap();
         let asleep = memory.word.load(Ordering::Relaxed) == WakeBy::Futex as u32;
@@ -116,8 +134,7 @@ impl Listening {
     fn wait(&self, much: u64, mut by: WakeBy) {
         let seen = || self.published.load(Ordering::Acquire) >= much;
         while !seen() {
-            announce(&self.word, by);
-            membarrier::heavy();
+            announce(&self.word, by, Fencing::Asymmetric).heavy();
             if seen() {
                 return cancel(&self.word);
             }
@@ -168,8 +185,7 @@ fn loom_a_late_ring_swallows_nothing() {
             }
         });
         // The time of an earlier sleep is over when the other comes.
-        announce(&rank.word, WakeBy::Event);
-        membarrier::heavy();
+        announce(&rank.word, WakeBy::Event, Fencing::Asymmetric).heavy();
         cancel(&rank.word);
         rank.wait(1, WakeBy::Event);
         rank.wait(2, WakeBy::Event);

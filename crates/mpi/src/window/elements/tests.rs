@@ -3,7 +3,6 @@ use std::sync::Arc;
 use canele_engine::{Far, Rank};
 use canele_mem::element_lock::ElementWait;
 use canele_sys::atomic::Ordering;
-use canele_sys::membarrier::{self, Fencing};
 
 use super::super::control::Control;
 use super::super::exclusion::Excluding;
@@ -28,7 +27,7 @@ fn control() -> Control {
 
 /// What member 3 does at part 1.
 fn exclusion<'a>(control: &'a Control, is_gone: &'a dyn Fn(Rank) -> bool) -> Exclusion<'a> {
-    let excluding = Excluding::new(3, ME, membarrier::register());
+    let excluding = Excluding::new(3, ME);
     Exclusion::new(control, 1, excluding, ElementWait { is_gone, relax: None })
 }
 
@@ -144,7 +143,7 @@ fn threads_that_change_the_same_elements_lose_nothing() {
         for thread in 0..4 {
             let (memory, control) = (&memory, &control);
             threads.spawn(move || {
-                let excluding = Excluding::new(thread as usize, Rank(thread), membarrier::register());
+                let excluding = Excluding::new(thread as usize, Rank(thread));
                 let waiting = ElementWait { is_gone: &never, relax: None };
                 let exclusion = Exclusion::new(control, 1, excluding, waiting);
                 for (element, at, one) in [
@@ -192,39 +191,55 @@ fn an_element_is_swapped_if_it_is_what_it_is_compared_with() {
 fn long_runs_and_scattered_elements_are_changed_as_elements_one_by_one() {
     const BYTES: usize = 20_000;
     let control = control();
-    let asymmetric =
-        Excluding { fencing: Fencing::Asymmetric, ..Excluding::new(3, ME, membarrier::register()) };
-    let fenced = Excluding { fencing: Fencing::Fences, ..asymmetric };
     for element in Element::ALL.into_iter().filter(|element| matches!(element.size(), 1 | 2 | 4 | 8)) {
         for op in BuiltIn::ALL {
             if op.accumulation(element).is_err() {
                 continue;
             }
             let data: Vec<u8> = (0..BYTES).map(|n| (n * 5 + 2) as u8 & 0x3f).collect();
-            let change = |excluding: Excluding, keeps: bool| {
+            let change = |at_once: usize, keeps: bool| {
                 let memory = Far::private(BYTES + 64).expect("some pages");
                 let first: Vec<u8> = (0..BYTES).map(|n| (n * 7 + 1) as u8 & 0x3f).collect();
                 memory.window(8, BYTES).expect("inside").write(0, &first);
-                let exclusion =
-                    Exclusion::new(&control, 1, excluding, ElementWait { is_gone: &never, relax: None });
-                assert_eq!(exclusion.suits_long(BYTES), excluding.fencing == Fencing::Asymmetric);
-                let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
-                    each(memory.window(8, 8000).expect("inside"), 0);
-                    each(memory.window(8008, 4000).expect("inside"), 8000);
-                    // Short stretches, as of scattered elements.
-                    for at in (12_000..BYTES).step_by(80) {
-                        each(memory.window(8 + at, 80).expect("inside"), at);
-                    }
-                };
-                let mut old = vec![0; BYTES];
-                let wanted = keeps.then_some(&mut old[..]);
-                assert!(
-                    try_accumulate(&stretches, how(op, element), &exclusion, &data, wanted).expect("defined")
+                let exclusion = Exclusion::new(
+                    &control,
+                    1,
+                    Excluding::new(3, ME),
+                    ElementWait { is_gone: &never, relax: None },
                 );
+                let mut old = vec![0; BYTES];
+                for from in (0..BYTES).step_by(at_once) {
+                    assert_eq!(exclusion.suits_long(at_once), at_once == BYTES);
+                    let range = from..from + at_once;
+                    let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
+                        // Long stretches, and short ones as of scattered elements.
+                        for part in [0..8000, 8000..12_000]
+                            .into_iter()
+                            .chain((12_000..BYTES).step_by(80).map(|at| at..at + 80))
+                        {
+                            let part = part.start.max(range.start)..part.end.min(range.end);
+                            if !part.is_empty() {
+                                each(
+                                    memory.window(8 + part.start, part.len()).expect("inside"),
+                                    part.start - from,
+                                );
+                            }
+                        }
+                    };
+                    let wanted = keeps.then_some(&mut old[range.clone()]);
+                    let done = try_accumulate(
+                        &stretches,
+                        how(op, element),
+                        &exclusion,
+                        &data[range.clone()],
+                        wanted,
+                    );
+                    assert!(done.expect("defined"));
+                }
                 (bytes_at(&memory, 8, BYTES), old)
             };
             for keeps in [false, true] {
-                assert!(change(asymmetric, keeps) == change(fenced, keeps), "{op:?} of {element:?}");
+                assert!(change(BYTES, keeps) == change(80, keeps), "{op:?} of {element:?}");
             }
         }
     }
@@ -235,13 +250,12 @@ fn long_runs_and_single_elements_of_several_threads_lose_nothing() {
     const ELEMENTS: usize = 2048;
     let memory = Far::private(8 * ELEMENTS).expect("some pages");
     let control = control();
-    let fencing = membarrier::register();
     std::thread::scope(|threads| {
         for thread in 0..4 {
             let (memory, control) = (&memory, &control);
             threads.spawn(move || {
                 // Two threads of each of two members; none is the first.
-                let excluding = Excluding::new(thread / 2, Rank(thread as u32 / 2), fencing);
+                let excluding = Excluding::new(thread / 2, Rank(thread as u32 / 2));
                 let relax = std::thread::yield_now;
                 let waiting = ElementWait { is_gone: &never, relax: Some(&relax) };
                 let exclusion = Exclusion::new(control, 1, excluding, waiting);

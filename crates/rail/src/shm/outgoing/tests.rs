@@ -57,7 +57,7 @@ fn a_slice_is_reserved_as_it_is_needed() {
 fn a_short_packet_to_a_sleeper_says_so_and_the_sleeper_can_be_woken() {
     let (mut outgoing, mut incoming, (inbox, _)) = link();
     assert_eq!(outgoing.try_post(HEADER, &[]), TryPost::Posted);
-    sleep::announce(inbox.sleep_word(), sleep::WakeBy::Futex);
+    let _ = sleep::announce(inbox.sleep_word(), sleep::WakeBy::Futex, Fencing::Fences);
     assert_eq!(outgoing.try_post(HEADER, &[]), TryPost::PostedToSleeper);
     outgoing.wake();
     assert_eq!(outgoing.wakeups, 1);
