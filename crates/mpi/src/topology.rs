@@ -11,7 +11,7 @@ mod graph;
 use crate::{Result, fail};
 pub use cart::Cart;
 pub use dims::dims_create;
-pub use dist_graph::{DistGraph, Edge, NamedEdges};
+pub use dist_graph::{DistGraph, NamedEdges};
 pub use graph::Graph;
 
 /// What a communicator may have.

@@ -70,9 +70,11 @@ pub fn dist_graph_create(
     let weights = weights(edge_weights, count, "weights")?;
     let destinations = destinations.slice(count, "destinations")?;
     let mine = DistGraph::edges(comm.size(), sources.slice(n, "sources")?, degrees, destinations, weights)?;
-    let (mine, counts) = mine.for_ends(comm.size());
-    let edges = comm.exchange_edges(&mine, &counts)?;
-    let graph = DistGraph::of(comm.rank(), comm.size(), &edges, weights.is_some())?;
+    let (told, counts) = mine.for_ends(comm.size())?;
+    let (told, counts) = comm.exchange_edges(&told, &counts)?;
+    let mut rest = &told[..];
+    let each = counts.into_iter().map(|count| rest.split_off(..count).expect("as many came"));
+    let graph = DistGraph::of(comm.size(), each, weights.is_some())?;
     finish(comm, graph, info, comm_dist_graph)
 }
 

@@ -12,7 +12,7 @@ use crate::attribute::Attributes;
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::info::Info;
-use crate::topology::{Edge, Topology};
+use crate::topology::Topology;
 use crate::{Result, fail};
 
 /// What a duplicate takes from its communicator as of the call.
@@ -213,12 +213,12 @@ impl Comm {
         self.member_of(flow, Arc::new(group), None, Some(topology))
     }
 
-    /// Gives each member its edges, of which there are so many for each, and returns those that the members have for this one, in the
-    /// order of their ranks.
+    /// Gives each member so many of these numbers about edges, and returns those that the members have for this one, in the
+    /// order of their ranks, and how many each has.
     ///
     /// # Errors
     /// A member died; the edges exceed the address space.
-    pub fn exchange_edges(&self, edges: &[Edge], counts: &[usize]) -> Result<Vec<Edge>> {
+    pub fn exchange_edges(&self, told: &[i32], counts: &[usize]) -> Result<(Vec<i32>, Vec<usize>)> {
         self.check_call("MPI_Dist_graph_create")?;
         if self.is_inter() {
             fail!(Communicator, "comm is an intercommunicator: a topology is of one group");
@@ -228,28 +228,28 @@ impl Comm {
         let shape = Shape::new(Operation::Alltoall, size_of::<u64>());
         let (input, output) = (bytemuck::cast_slice(&to_send), bytemuck::cast_slice_mut(&mut coming));
         self.engine.collective(self.collectives(), shape, None, input, output)?;
-        let (from, _) = edge_blocks(&to_send)?;
-        let (into, bytes) = edge_blocks(&coming)?;
-        let mut received = Vec::new();
-        if received.try_reserve_exact(bytes / size_of::<Edge>()).is_err() {
+        let (from, _) = blocks_of_numbers(&to_send)?;
+        let (into, bytes) = blocks_of_numbers(&coming)?;
+        let mut received = Vec::<i32>::new();
+        if received.try_reserve_exact(bytes / size_of::<i32>()).is_err() {
             fail!(NoMemory, "{bytes} bytes for the edges of this rank cannot be allocated");
         }
-        received.resize(bytes / size_of::<Edge>(), Edge::default());
+        received.resize(bytes / size_of::<i32>(), 0);
         let spec = Uneven::Alltoall { from: Some(&from), into: &into };
-        let (input, output) = (bytemuck::cast_slice(edges), bytemuck::cast_slice_mut(&mut received));
+        let (input, output) = (bytemuck::cast_slice(told), bytemuck::cast_slice_mut(&mut received));
         self.engine.collective(self.collectives(), spec, None, input, output)?;
-        Ok(received)
+        Ok((received, into.iter().map(|block| block.len / size_of::<i32>()).collect()))
     }
 }
 
-/// Where so many edges of each rank are, one behind the other, and the bytes of all; ranks say the numbers, so they are not trusted.
-fn edge_blocks(counts: &[u64]) -> Result<(Vec<Block>, usize)> {
+/// Where so many numbers of each rank are, one behind the other, and the bytes of all; ranks say how many, so that is not trusted.
+fn blocks_of_numbers(counts: &[u64]) -> Result<(Vec<Block>, usize)> {
     let mut at = 0usize;
     let mut blocks = Vec::with_capacity(counts.len());
     for count in counts {
-        let len = usize::try_from(*count).ok().and_then(|count| count.checked_mul(size_of::<Edge>()));
+        let len = usize::try_from(*count).ok().and_then(|count| count.checked_mul(size_of::<i32>()));
         let Some((len, end)) = len.and_then(|len| Some((len, at.checked_add(len)?))) else {
-            fail!(Argument, "ranks name {count} edges, which exceed the address space");
+            fail!(Argument, "ranks tell {count} numbers about edges, which exceed the address space");
         };
         blocks.push(Block { at, len });
         at = end;

@@ -3,9 +3,6 @@
 use super::checked_rank;
 use crate::{Result, fail};
 
-/// An edge as ranks tell each other of it: source, destination and weight, which is 0 in a graph without weights.
-pub type Edge = [i32; 3];
-
 /// The edges that one rank names in the general form, checked.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedEdges<'a> {
@@ -105,80 +102,135 @@ impl DistGraph {
         Ok(count)
     }
 
-    /// The neighbours of a rank, from edges that ranks named, in their order; only those of which it is an end matter.
+    /// The neighbours of a rank, from what each of `ranks` ranks tells it ([`NamedEdges::for_ends`]), which may be anything.
     ///
     /// # Errors
-    /// An end of such an edge does not exist.
-    pub fn of(rank: usize, ranks: usize, edges: &[Edge], weighted: bool) -> Result<Self> {
-        let here = |end: i32| usize::try_from(end) == Ok(rank);
-        let (coming, going) = edges.iter().fold((0, 0), |(coming, going), &[source, destination, _]| {
-            (coming + usize::from(here(destination)), going + usize::from(here(source)))
-        });
-        let list = |len, wanted: bool| Vec::with_capacity(if wanted { len } else { 0 });
-        let (mut from, mut to) = (list(coming, weighted), list(going, weighted));
-        let (sources, destinations) = (Vec::with_capacity(coming), Vec::with_capacity(going));
-        let mut graph = Self { sources, destinations, weights: None };
-        for (at, &[source, destination, weight]) in edges.iter().enumerate() {
-            if here(destination) {
-                graph.sources.push(checked_rank("sources", at, source, ranks)?);
-                from.extend(weighted.then_some(weight));
+    /// An end of an edge does not exist, or only some ranks give weights.
+    pub fn of<'a>(ranks: usize, told: impl IntoIterator<Item = &'a [i32]>, weighted: bool) -> Result<Self> {
+        let (mut sources, mut destinations) = (Ends::default(), Ends::default());
+        for (rank, told) in told.into_iter().enumerate() {
+            let Some((&first, ends)) = told.split_first() else { continue };
+            if (first < 0) != weighted {
+                fail!(
+                    Argument,
+                    "rank {rank} and this one differ: either all give weights, or all give MPI_UNWEIGHTED"
+                );
             }
-            if here(source) {
-                graph.destinations.push(checked_rank("destinations", at, destination, ranks)?);
-                to.extend(weighted.then_some(weight));
-            }
+            let coming = if weighted { !first } else { first } as usize;
+            let Some((from, to)) = ends.split_at_checked(coming.saturating_mul(numbers_of_end(weighted)))
+            else {
+                fail!(Internal, "rank {rank} says that {coming} edges come here, and names fewer");
+            };
+            sources.extend("sources", from, ranks, weighted)?;
+            destinations.extend("destinations", to, ranks, weighted)?;
         }
-        graph.weights = weighted.then_some((from, to));
-        Ok(graph)
+        let weights = weighted.then_some((sources.weights, destinations.weights));
+        Ok(Self { sources: sources.ranks, destinations: destinations.ranks, weights })
     }
 }
 
-impl NamedEdges<'_> {
-    /// Calls `each` for each of them, in their order.
-    pub fn for_each(&self, mut each: impl FnMut(Edge)) {
+/// The other ends of one rank's edges.
+#[derive(Default)]
+struct Ends {
+    ranks: Vec<usize>,
+    weights: Vec<i32>,
+}
+
+impl Ends {
+    /// Adds what another rank has told, checked.
+    fn extend(&mut self, name: &str, told: &[i32], ranks: usize, weighted: bool) -> Result<()> {
+        if !weighted {
+            check_ranks(name, told, ranks)?;
+            self.ranks.extend(told.iter().map(|&rank| rank as usize));
+            return Ok(());
+        }
+        let (pairs, rest) = told.as_chunks::<2>();
+        if !rest.is_empty() {
+            fail!(Internal, "an edge came without its weight");
+        }
+        let before = self.ranks.len();
+        self.ranks.extend(pairs.iter().map(|&[rank, _]| rank as usize));
+        self.weights.extend(pairs.iter().map(|&[_, weight]| weight));
+        match self.ranks[before..].iter().all(|&rank| rank < ranks) {
+            true => Ok(()),
+            false => pairs
+                .iter()
+                .enumerate()
+                .try_for_each(|(at, &[rank, _])| checked_rank(name, at, rank, ranks).map(drop)),
+        }
+    }
+}
+
+/// Numbers that ranks tell each other for an end: its rank, and the weight of the edge.
+fn numbers_of_end(weighted: bool) -> usize {
+    1 + usize::from(weighted)
+}
+
+impl<'a> NamedEdges<'a> {
+    /// Calls `each` for each source, with its destinations and their weights.
+    fn for_each_source(&self, mut each: impl FnMut(i32, &'a [i32], Option<&'a [i32]>)) {
         let mut behind = 0;
         for (&source, &degree) in self.sources.iter().zip(self.degrees) {
             let range = behind..behind + degree as usize;
             behind = range.end;
-            let destinations = self.destinations[range.clone()].iter();
-            match self.weights {
-                None => destinations.for_each(|&to| each([source, to, 0])),
-                Some(weights) => {
-                    destinations.zip(&weights[range]).for_each(|(&to, &weight)| each([source, to, weight]));
-                }
-            }
+            each(source, &self.destinations[range.clone()], self.weights.map(|weights| &weights[range]));
         }
     }
 
-    /// Copies them for their ends, among `ranks` ranks: those for rank 0, those for rank 1 and so on, each in the order in which they were
-    /// named, and how many for each.
-    pub fn for_ends(&self, ranks: usize) -> (Vec<Edge>, Vec<usize>) {
-        let mut counts = vec![0; ranks];
-        self.for_each(|edge| for_each_end(edge, |end| counts[end] += 1));
-        let mut next: Vec<usize> = counts
-            .iter()
-            .scan(0, |before, count| {
-                *before += count;
-                Some(*before - count)
-            })
-            .collect();
-        let mut sorted = vec![Edge::default(); counts.iter().sum()];
-        self.for_each(|edge| {
-            for_each_end(edge, |end| {
-                sorted[next[end]] = edge;
-                next[end] += 1;
-            });
+    /// What this rank tells the ends of its edges, among `ranks` ranks: what it tells rank 0, then rank 1 and so on, and how many numbers
+    /// each is told. An end is told the other ends alone:
+    ///
+    /// ```text
+    ///   how many edges come to it, less than 0 (all bits turned) if there are weights │ their sources │ destinations of those that leave it
+    ///   each of these with its weight behind it, if there are weights; nothing for a rank that is no end
+    /// ```
+    ///
+    /// # Errors
+    /// More edges to one rank than an `int` counts.
+    pub fn for_ends(&self, ranks: usize) -> Result<(Vec<i32>, Vec<usize>)> {
+        let (mut coming, mut going) = (vec![0usize; ranks], vec![0usize; ranks]);
+        self.for_each_source(|source, destinations, _| {
+            going[source as usize] += destinations.len();
+            destinations.iter().for_each(|&to| coming[to as usize] += 1);
         });
-        (sorted, counts)
-    }
-}
-
-/// Calls `each` for the ends of an edge, once if they are one rank.
-#[inline(always)]
-fn for_each_end([source, destination, _]: Edge, mut each: impl FnMut(usize)) {
-    each(source as usize);
-    if destination != source {
-        each(destination as usize);
+        let (weighted, each) = (self.weights.is_some(), numbers_of_end(self.weights.is_some()));
+        let ends = coming.iter().zip(&going).map(|(coming, going)| coming + going);
+        let counts: Vec<usize> = ends.map(|ends| if ends == 0 { 0 } else { 1 + ends * each }).collect();
+        let mut told = vec![0; counts.iter().sum()];
+        // From here on, where the next end is written.
+        let mut behind = 0;
+        for (rank, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let Ok(first) = i32::try_from(coming[rank]) else {
+                fail!(Count, "{} edges come to rank {rank}: at most {} can", coming[rank], i32::MAX);
+            };
+            told[behind] = if weighted { !first } else { first };
+            (coming[rank], going[rank]) = (behind + 1, behind + 1 + coming[rank] * each);
+            behind += count;
+        }
+        self.for_each_source(|source, destinations, weights| {
+            let next = &mut going[source as usize];
+            let leaving = &mut told[*next..][..destinations.len() * each];
+            *next += leaving.len();
+            match weights {
+                None => {
+                    leaving.copy_from_slice(destinations);
+                    for &to in destinations {
+                        told[coming[to as usize]] = source;
+                        coming[to as usize] += 1;
+                    }
+                }
+                Some(weights) => {
+                    for (at, (&to, &weight)) in destinations.iter().zip(weights).enumerate() {
+                        leaving[2 * at..][..2].copy_from_slice(&[to, weight]);
+                    }
+                    for (&to, &weight) in destinations.iter().zip(weights) {
+                        told[coming[to as usize]..][..2].copy_from_slice(&[source, weight]);
+                        coming[to as usize] += 2;
+                    }
+                }
+            }
+        });
+        Ok((told, counts))
     }
 }
 

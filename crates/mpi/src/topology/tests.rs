@@ -133,18 +133,18 @@ proptest! {
         let degrees: Vec<i32> = named.iter().map(|(_, edges)| edges.len() as i32).collect();
         let (to, weights): (Vec<i32>, Vec<i32>) = named.iter().flat_map(|(_, edges)| edges.clone()).unzip();
         let named_edges = DistGraph::edges(6, &sources, &degrees, &to, Some(&weights)).unwrap();
-        let mut edges = Vec::new();
-        named_edges.for_each(|edge| edges.push(edge));
+        let (told, counts) = named_edges.for_ends(6).unwrap();
+        let (unweighted, fewer) = DistGraph::edges(6, &sources, &degrees, &to, None).unwrap().for_ends(6).unwrap();
         // An edge travels to its ends alone, however many ranks there are.
-        let (sorted, counts) = named_edges.for_ends(6);
-        let ends: usize = edges.iter().map(|[source, to, _]| 1 + usize::from(source != to)).sum();
-        prop_assert_eq!((sorted.len(), counts.iter().sum::<usize>()), (ends, ends));
-        let mut behind = 0;
-        for (rank, count) in (0..6).zip(counts) {
-            let graph = DistGraph::of(rank as usize, 6, &edges, true).unwrap();
-            let told = &sorted[behind..behind + count];
-            behind += count;
-            prop_assert_eq!(&graph, &DistGraph::of(rank as usize, 6, told, true).unwrap());
+        let places = 2 * to.len() + counts.iter().filter(|count| **count > 0).count();
+        prop_assert_eq!((told.len(), unweighted.len()), (2 * to.len() + places, places));
+        let (mut told, mut unweighted) = (&told[..], &unweighted[..]);
+        for (rank, (count, fewer)) in (0..6).zip(counts.into_iter().zip(fewer)) {
+            // The other ranks name no edges.
+            let other = [&[][..]; 2];
+            let graph = DistGraph::of(6, other.into_iter().chain([told.split_off(..count).unwrap()]), true).unwrap();
+            let same = DistGraph::of(6, other.into_iter().chain([unweighted.split_off(..fewer).unwrap()]), false).unwrap();
+            prop_assert_eq!((&same.sources, &same.destinations), (&graph.sources, &graph.destinations));
             let all = || named.iter().flat_map(|(source, edges)| edges.iter().map(move |&(to, weight)| (*source, to, weight)));
             let from: Vec<_> = all().filter(|edge| edge.1 == rank).map(|edge| (edge.0 as usize, edge.2)).collect();
             let to: Vec<_> = all().filter(|edge| edge.0 == rank).map(|edge| (edge.1 as usize, edge.2)).collect();
@@ -204,6 +204,19 @@ fn neighbours_of_a_rank_are_checked() {
     assert_eq!(class(&[0], &[1], &[4]), Class::Rank);
     assert_eq!(class(&[0], &[-1], &[]), Class::Argument);
     // What comes from another process may be anything.
-    assert_eq!(DistGraph::of(0, 4, &[[9, 0, 0]], false).unwrap_err().class, Class::Rank);
-    assert_eq!(DistGraph::of(0, 4, &[[i32::MIN, 3, 0]], false).unwrap(), DistGraph::default());
+    let class = |told: &[i32], weighted| DistGraph::of(4, [&[][..], told], weighted).unwrap_err().class;
+    assert_eq!(class(&[1, 9], false), Class::Rank);
+    assert_eq!(class(&[0, i32::MIN], false), Class::Rank);
+    assert_eq!(class(&[!1, 4, 7], true), Class::Rank);
+    assert_eq!(class(&[!0, -1, 7], true), Class::Rank);
+    // One gives weights and the other does not; fewer edges than it says; a weight is missing.
+    assert_eq!(class(&[1, 2], true), Class::Argument);
+    assert_eq!(class(&[!1, 2, 7], false), Class::Argument);
+    assert_eq!(class(&[2, 1], false), Class::Internal);
+    assert_eq!(class(&[i32::MIN, 1, 7], true), Class::Internal);
+    assert_eq!(class(&[!1, 2, 7, 3], true), Class::Internal);
+    let told = [&[!1, 3, 7][..], &[], &[!0, 2, 5, 1, 6]];
+    let graph = DistGraph::of(4, told, true).unwrap();
+    assert_eq!((graph.sources, graph.destinations), (vec![3], vec![2, 1]));
+    assert_eq!(graph.weights, Some((vec![7], vec![5, 6])));
 }
