@@ -7,7 +7,7 @@ use support::hosts::start_on_with;
 /// Of each direction: the preamble, the first messages of any kind, and some of what follows.
 const PLACES: usize = 400;
 /// Jobs at a time.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 24;
 
 /// Runs jobs of two hosts whose streams are wrong in every seventh place, or another one each time.
 fn wrong(how: &str) {
