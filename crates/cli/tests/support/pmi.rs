@@ -26,6 +26,8 @@ struct State {
     values: HashMap<String, String>,
     waiting: usize,
     barriers: usize,
+    /// A rank has asked for the end of all.
+    aborted: bool,
 }
 
 /// Ranks that such a launcher has started.
@@ -85,14 +87,20 @@ fn serve(stream: UnixStream, ranks: usize, space: &Space) {
                 }
                 // A rank that has died keeps the others here, until the test has ended them.
                 let patience = Duration::from_secs(120);
-                let waits = |state: &mut State| state.barriers == mine;
-                let waited = space.changed.wait_timeout_while(state, patience, waits).unwrap();
-                if waited.1.timed_out() {
+                let waits = |state: &mut State| state.barriers == mine && !state.aborted;
+                let (state, waited) = space.changed.wait_timeout_while(state, patience, waits).unwrap();
+                if waited.timed_out() || state.aborted {
                     return;
                 }
                 "cmd=barrier_out".to_owned()
             }
             "finalize" => "cmd=finalize_ack".to_owned(),
+            // Launchers kill all ranks; those that wait here are left alone instead.
+            "abort" => {
+                state.aborted = true;
+                space.changed.notify_all();
+                return;
+            }
             _ => return,
         };
         if (&stream).write_all(format!("{answer}\n").as_bytes()).is_err() {

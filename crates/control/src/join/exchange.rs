@@ -2,9 +2,12 @@
 //!
 //! Owns the choice of the protocol by the environment's variables, and of the ranks that speak it. Tested without a launcher.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use canele_sys::pmix::{Pmix, PmixError};
+use canele_sys::printable;
 
 use super::JoinError;
 use super::pmi::Pmi;
@@ -16,6 +19,11 @@ const KEY: &str = "canele-join";
 const KEY_PMIX: &std::ffi::CStr = c"canele-join";
 
 const PMIX: &str = "PMIx";
+
+/// How long a launcher may take to pass on a message: what it has not read when it kills the process is lost.
+const UNTIL_READ: Duration = Duration::from_millis(100);
+/// How long a launcher may take to kill a process of a job that it is to end.
+const UNTIL_KILLED: Duration = Duration::from_secs(5);
 
 /// The ranks that are clients of their launcher.
 #[derive(Debug)]
@@ -116,13 +124,20 @@ impl Exchange {
         word.parse().map_err(|()| JoinError::Exchange { protocol, what: what() })
     }
 
-    /// Has PMIx end all processes; PMI lacks that.
-    ///
-    /// # Errors
-    /// [`JoinError`].
-    pub fn abort(&self, why: &str) -> Result<(), JoinError> {
+    /// Has the launcher end all processes, in which others would wait for this one, after a message: it may kill this process before the
+    /// caller could print one. Gives the caller back only if it does not.
+    pub fn end_all(&self, why: &JoinError) {
+        // Nobody is left to tell if standard error is closed.
+        let _ = writeln!(io::stderr(), "canele: {}", printable::lines(&why.to_string()));
+        std::thread::sleep(UNTIL_READ);
+        if self.abort(&why.to_string()).is_ok() {
+            std::thread::sleep(UNTIL_KILLED);
+        }
+    }
+
+    fn abort(&self, why: &str) -> Result<(), JoinError> {
         match self {
-            Exchange::Pmi(_) => Ok(()),
+            Exchange::Pmi(pmi) => pmi.abort(),
             Exchange::Pmix(pmix) => {
                 let why = std::ffi::CString::new(why).unwrap_or_default();
                 pmix.abort(1, &why).map_err(of_pmix)

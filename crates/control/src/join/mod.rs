@@ -30,6 +30,7 @@ mod step;
 mod ticket;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -42,8 +43,10 @@ pub use ticket::MOST_ADDRESSES;
 use crate::ControlError;
 use crate::rank::Control;
 use exchange::{Clients, Exchange};
+use helper::Helper;
 use joining::JoiningRank;
 use names::SocketName;
+use ticket::Ticket;
 
 /// Why a rank that another launcher has started cannot join its job.
 #[derive(Debug, thiserror::Error)]
@@ -147,24 +150,37 @@ impl Control {
 /// All ranks exchange: rank 0 puts the ticket, the others get it, and the first one of a host that listens under the job's number starts its agent.
 fn join(mut exchange: Exchange, timeout: Duration) -> Result<Control, JoinError> {
     let me = JoiningRank::new(exchange.rank(), exchange.ranks(), timeout);
-    let mut launcher = None;
-    let (ticket, listener) = if me.rank == 0 {
-        let mut ticket = me.draw_ticket()?;
-        let listener = me.listen(&SocketName::of_job(ticket.job))?;
-        // Its end tells the launcher that this rank has died.
-        launcher = Some(me.start_launcher(&mut ticket)?);
-        exchange.put_ticket(&ticket)?;
-        exchange.fence()?;
-        (ticket, listener)
-    } else {
-        exchange.fence()?;
-        let ticket = exchange.get_ticket()?;
-        let listener = me.listen(&SocketName::of_job(ticket.job))?;
-        (ticket, listener)
-    };
+    let met = meet(me, &mut exchange);
+    // `srun --mpi=pmi2` does not end the others, which would wait at the fence for ever. Hydra's proxy does when a connection ends, and would
+    // kill this process before its message. Servers of PMIx end all by themselves. Who does not understand its launcher asks it for nothing more.
+    if let (Err(why), Exchange::Pmi(_)) = (&met, &exchange)
+        && !matches!(why, JoinError::Exchange { .. })
+    {
+        exchange.end_all(why);
+    }
+    let (ticket, listener, launcher) = met?;
     exchange.finish()?;
     me.start_agent(&ticket, listener)?;
     let control = me.enter(&SocketName::of_job(ticket.job))?;
     drop(launcher);
     Ok(control)
+}
+
+/// What a rank has when all have met: the ticket; where it listens for the ranks of its host, if it does; of rank 0 the launcher, which learns by
+/// the helper's end that this rank has died.
+type Met = (Ticket, Option<OwnedFd>, Option<Helper>);
+
+fn meet(me: JoiningRank, exchange: &mut Exchange) -> Result<Met, JoinError> {
+    if me.rank > 0 {
+        exchange.fence()?;
+        let ticket = exchange.get_ticket()?;
+        let listener = me.listen(&SocketName::of_job(ticket.job))?;
+        return Ok((ticket, listener, None));
+    }
+    let mut ticket = me.draw_ticket()?;
+    let listener = me.listen(&SocketName::of_job(ticket.job))?;
+    let launcher = me.start_launcher(&mut ticket)?;
+    exchange.put_ticket(&ticket)?;
+    exchange.fence()?;
+    Ok((ticket, listener, Some(launcher)))
 }

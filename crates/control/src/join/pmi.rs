@@ -9,6 +9,7 @@
 //!   cmd=barrier_in                           ─▶   ◀─ cmd=barrier_out              once all processes have sent theirs
 //!   cmd=get kvsname=… key=…                  ─▶   ◀─ cmd=get_result rc=0 value=…
 //!   cmd=finalize                             ─▶   ◀─ cmd=finalize_ack
+//!   cmd=abort exitcode=1                     ─▶   no answer: the launcher kills all processes
 //! ```
 //! The connection is the inherited descriptor PMI_FD, or one to PMI_PORT, over which the launcher first says who the process is.
 
@@ -125,7 +126,17 @@ impl Pmi {
         self.ask("cmd=finalize", "finalize_ack").map(drop)
     }
 
+    /// Has the launcher end all processes.
+    pub fn abort(&self) -> Result<(), JoinError> {
+        self.say("cmd=abort exitcode=1")
+    }
+
     fn ask(&mut self, request: &str, answer: &str) -> Result<Line, JoinError> {
+        self.say(request)?;
+        self.expect(answer)
+    }
+
+    fn say(&self, request: &str) -> Result<(), JoinError> {
         let mut rest = format!("{request}\n").into_bytes();
         while !rest.is_empty() {
             match rustix::net::send(&self.connection, &rest, SendFlags::NOSIGNAL) {
@@ -134,7 +145,7 @@ impl Pmi {
                 Err(errno) => return Err(wrong(format!("the launcher hears nothing any more ({errno})"))),
             }
         }
-        self.expect(answer)
+        Ok(())
     }
 
     /// The next line, which has to be this answer and no refusal.

@@ -8,10 +8,7 @@
 //! ```
 //! Nodes that share a network namespace share the socket, and the first rank that listens starts the agent of all of them.
 
-use std::io::{self, Write};
 use std::time::Duration;
-
-use canele_sys::printable;
 
 use super::JoinError;
 use super::exchange::{Exchange, open_pmix};
@@ -22,9 +19,6 @@ use crate::rank::Control;
 
 /// How long ranks wait for each other at least: as long as Slurm's servers of PMIx do unless they are told otherwise.
 const STEP_TIMEOUT: Duration = Duration::from_secs(300);
-
-/// How long Slurm may take to kill a process of a step that it ends.
-const UNTIL_KILLED: Duration = Duration::from_secs(5);
 
 /// A rank of such a step.
 #[derive(Debug, PartialEq, Eq)]
@@ -103,14 +97,10 @@ struct Client {
     launcher: Option<Helper>,
 }
 
-/// Has Slurm end the step, after a message: it kills this process before the caller could print one. The death of a client alone goes
-/// unnoticed if all ranks of a node end at once.
+/// Has Slurm end the step, after a message. The death of a client alone goes unnoticed if all ranks of a node end at once.
 fn end_step(get: &impl Fn(&str) -> Option<String>, why: &JoinError) {
-    let Ok(exchange) = open_pmix(get) else { return };
-    // Nobody is left to tell if standard error is closed.
-    let _ = writeln!(io::stderr(), "canele: {}", printable::lines(&why.to_string()));
-    if exchange.abort(&why.to_string()).is_ok() {
-        std::thread::sleep(UNTIL_KILLED);
+    if let Ok(exchange) = open_pmix(get) {
+        exchange.end_all(why);
     }
 }
 
