@@ -26,6 +26,7 @@ mod messages;
 mod names;
 mod pmi;
 mod search;
+mod starter;
 mod step;
 mod ticket;
 
@@ -46,6 +47,7 @@ use exchange::{Clients, Exchange};
 use helper::Helper;
 use joining::JoiningRank;
 use names::SocketName;
+use starter::StarterWatch;
 use ticket::Ticket;
 
 /// Why a rank that another launcher has started cannot join its job.
@@ -136,6 +138,7 @@ impl Control {
             return Ok(Some(control));
         }
         let get = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        let _watch = StarterWatch::begin(&get);
         match Clients::find(&get)? {
             None => Ok(None),
             Some(Clients::All(exchange)) if exchange.ranks() == 1 => exchange.finish().map(|()| None),
