@@ -16,6 +16,9 @@ use super::{JoinError, election, local};
 use crate::rank::Control;
 use crate::{RankPlace, VERSION};
 
+/// By how much a rank is more patient than the launcher, which begins to wait a little later and names the ranks that are missing.
+const UNTIL_LAUNCHER_TELLS: Duration = Duration::from_secs(2);
+
 /// A rank that joins its job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JoiningRank {
@@ -65,7 +68,7 @@ impl JoiningRank {
 
     /// Tells the agent of this host that this rank has come, and waits until all have.
     pub fn enter(&self, name: &SocketName) -> Result<Control, JoinError> {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + self.timeout + UNTIL_LAUNCHER_TELLS;
         let socket = local::connect(name, deadline).map_err(|why| self.refused(why))?;
         let JoiningRank { rank, ranks, .. } = *self;
         let request = JoinRequest::Join { version: VERSION, rank, ranks };
