@@ -5,7 +5,7 @@ mod support;
 use std::process::Command;
 use std::time::Duration;
 
-use support::launchers::{end, launcher, start_by, wait_for_empty_queue, ways};
+use support::launchers::{end, launcher, start_by, wait_for_empty_queue, wait_until_joined, ways};
 use support::ranks::{program, setting};
 use support::{Run, kill, start_command};
 
@@ -39,8 +39,7 @@ fn a_rank_that_is_killed_ends_the_job_and_the_launcher_tells() {
     for (name, way) in ways(4) {
         let run = start(&way, &["exchange-alone", "1000"], &[]);
         let ranks = run.wait_for(4, "fault");
-        run.wait_for(1, "canele-launcher");
-        std::thread::sleep(Duration::from_millis(300));
+        wait_until_joined(&ranks);
         kill("KILL", ranks[2]);
         let ended = end(run);
         assert_ne!(ended.code(), Some(0), "{name}: {ended:?}");
@@ -58,8 +57,7 @@ fn a_launcher_that_is_killed_leaves_nothing() {
         }
         let run = start(&way, &["exchange-alone", "1000"], &[]);
         let ranks = run.wait_for(4, "fault");
-        run.wait_for(1, "canele-launcher");
-        std::thread::sleep(Duration::from_millis(300));
+        wait_until_joined(&ranks);
         // Open MPI's wheel has a script for a command, of which the launcher does not depend.
         kill("KILL", if name == "hydra" { run.pid() } else { parent(ranks[0]) });
         assert_ne!(end(run).code(), Some(0), "{name}");

@@ -54,6 +54,15 @@ pub fn end(run: Run) -> Ended {
     run.end_within(LIMIT)
 }
 
+/// Waits until all of these ranks have joined their job, and have mapped memory of it. `srun --mpi=pmi2` lets the others wait for ever for
+/// one that was killed before.
+pub fn wait_until_joined(ranks: &[u32]) {
+    wait_until("all ranks to have joined", || {
+        let has_joined = |maps: String| maps.contains("memfd:canele-");
+        ranks.iter().all(|pid| std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(has_joined))
+    });
+}
+
 /// Waits until Slurm has no jobs.
 pub fn wait_for_empty_queue() {
     wait_until("the queue to be empty", || {
