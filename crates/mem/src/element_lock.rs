@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   single:  announce; fence; load the word ── short mode: atomic operations; end (store)
-//!                                           ── long mode: end; wait until nobody holds it; end the mode; again
+//!                                           ── long mode: end; wait until it is free; end the mode; again
 //!   long:    take the word, in long mode; if it was in short mode: fence, wait for announcements; plain loops; give the word back
 //!
 //!   word ┌ 0..32 holder + 1, 0 for none ┬ 32 long mode ┐       a word for each part of the memory, a few announcements for each rank
@@ -16,7 +16,7 @@
 //! The word stays in long mode after the run, so that runs that follow each other look at announcements once. Who dies amid a single element or a
 //! run keeps nobody out: every wait asks whether the rank that it waits for is gone.
 
-use canele_sys::atomic::{AtomicU64, Ordering, fence, hint, store_before_loads};
+use canele_sys::atomic::{AtomicU64, Ordering, hint, order_exchange_before_loads, store_before_loads};
 use canele_sys::ids::Rank;
 
 /// Plain loops change elements; single elements are not entered.
@@ -94,11 +94,10 @@ impl<'a> ElementLock<'a> {
     pub fn enter_shared(&self, slots: impl IntoIterator<Item = &'a AtomicU64>) -> Option<Entered<'a>> {
         let mine = self.announcement;
         let mut slots = slots.into_iter();
-        // Acquire: the announcement of another thread has ended.
-        let slot = slots
-            .find(|slot| slot.compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed).is_ok())?;
-        // As in `enter`.
-        fence(Ordering::SeqCst);
+        // Acquire: the announcement of another thread has ended. The rest as in `enter`.
+        let slot =
+            slots.find(|slot| slot.compare_exchange(0, mine, Ordering::SeqCst, Ordering::Relaxed).is_ok())?;
+        order_exchange_before_loads();
         self.entered(slot)
     }
 

@@ -4,7 +4,7 @@
 //! that runs is the code that is modelled. The types are aliases, not re-exports, because the lint follows
 //! re-exports back to the standard library.
 //!
-//! What this module never does: choose an ordering for anybody, but in [`store_before_loads`].
+//! What this module never does: choose an ordering for anybody, but in [`store_before_loads`] and [`order_exchange_before_loads`].
 
 #[cfg(loom)]
 pub use modelled::*;
@@ -120,11 +120,8 @@ mod native {
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn store_before_loads(word: &AtomicU64, value: u64) {
-    // SeqCst with acquire, and a fence where exchanges are not ordered before later loads.
     word.swap(value, Ordering::SeqCst);
-    if cfg!(not(target_arch = "x86_64")) {
-        fence(Ordering::SeqCst);
-    }
+    order_exchange_before_loads();
 }
 
 /// In a model: the store and the fence.
@@ -132,6 +129,14 @@ pub fn store_before_loads(word: &AtomicU64, value: u64) {
 pub fn store_before_loads(word: &AtomicU64, value: u64) {
     word.store(value, Ordering::Relaxed);
     fence(Ordering::SeqCst);
+}
+
+/// Orders an exchange that has just been made before the loads that follow. On x86-64 every exchange is a full fence by itself.
+#[inline(always)]
+pub fn order_exchange_before_loads() {
+    if cfg!(any(loom, not(target_arch = "x86_64"))) {
+        fence(Ordering::SeqCst);
+    }
 }
 
 #[cfg(loom)]

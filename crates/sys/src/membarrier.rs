@@ -66,7 +66,7 @@ pub fn register() -> Fencing {
 }
 
 /// The heavy barrier among all registered processes; always also a full fence of the calling thread. It may leave out a processor
-/// (see the module), so that whoever relies on it looks again a moment later.
+/// (see the module), so that a side that relies on it looks again a moment later.
 ///
 /// # Panics
 /// If the kernel refuses the barrier after it accepted the registration (a seccomp filter installed in

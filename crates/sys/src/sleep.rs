@@ -13,7 +13,7 @@
 //! sleep has ended, only makes the next sleep a short one.
 //!
 //! **The first sleep is a nap.** A kernel may leave out processors in a heavy barrier ([`crate::membarrier`]), and then neither sees the
-//! other. So a sleep that relies on such a barrier lasts [`NAP`] at most, and the word stays announced behind it. Long before its end
+//! other. So a sleep that relies on such a barrier lasts a millisecond at most, and the word stays announced behind it. Long before its end
 //! whatever was stored before the word was seen has become visible. The sleeper announces itself again, looks again, and sleeps for good.
 //!
 //! What this module never does: look at what was published. Between [`announce`] (with the heavy barrier) and the sleep
@@ -39,7 +39,7 @@ const FOR_GOOD: u32 = 4;
 
 /// How long a nap lasts: thousands of times as long as a store takes to become visible, and too seldom to cost anything. In a model all
 /// barriers are whole.
-pub const NAP: Option<Duration> = if cfg!(loom) { None } else { Some(Duration::from_millis(1)) };
+const NAP: Option<Duration> = if cfg!(loom) { None } else { Some(Duration::from_millis(1)) };
 
 /// How a sleeper is to be woken. Its word holds the number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,16 +55,15 @@ pub enum WakeBy {
 /// before the sleep itself.
 #[must_use]
 pub fn announce(word: &AtomicU32, by: WakeBy, fencing: Fencing) -> Fencing {
-    let nap = by as u32;
-    let was_napping =
-        || word.compare_exchange(nap, nap | FOR_GOOD, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-    if fencing == Fencing::Asymmetric && was_napping() {
-        return Fencing::Fences;
-    }
-    let how = if fencing == Fencing::Asymmetric { nap } else { nap | FOR_GOOD };
+    let (nap, for_good) = (by as u32, by as u32 | FOR_GOOD);
+    let has_napped = || word.compare_exchange(nap, for_good, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     // Relaxed: the heavy barrier orders it before the looks. An exchange only because the models do not know that nothing
     // comes between the two halves of that in `wake`.
-    word.swap(how, Ordering::Relaxed);
+    match fencing {
+        Fencing::Asymmetric if has_napped() => return Fencing::Fences,
+        Fencing::Asymmetric => word.swap(nap, Ordering::Relaxed),
+        Fencing::Fences => word.swap(for_good, Ordering::Relaxed),
+    };
     fencing
 }
 
@@ -73,7 +72,7 @@ pub fn cancel(word: &AtomicU32) {
     word.store(AWAKE, Ordering::Relaxed);
 }
 
-/// Sleeps until woken, the time is over or a nap has ended; not at all if somebody woke the word meanwhile. After an announcement
+/// Sleeps until woken, the time is over or a nap has ended; not at all if the word was woken meanwhile. After an announcement
 /// of [`WakeBy::Futex`].
 pub fn sleep(word: &AtomicU32, at_most: Option<Duration>) {
     let how = word.load(Ordering::Relaxed);

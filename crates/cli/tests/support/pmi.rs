@@ -86,9 +86,9 @@ fn serve(stream: UnixStream, ranks: usize, space: &Space) {
                     space.changed.notify_all();
                 }
                 // A rank that has died keeps the others here, until the test has ended them.
-                let patience = Duration::from_secs(120);
+                let timeout = Duration::from_secs(120);
                 let waits = |state: &mut State| state.barriers == mine && !state.aborted;
-                let (state, waited) = space.changed.wait_timeout_while(state, patience, waits).unwrap();
+                let (state, waited) = space.changed.wait_timeout_while(state, timeout, waits).unwrap();
                 if waited.timed_out() || state.aborted {
                     return;
                 }

@@ -127,7 +127,7 @@ impl Exchange {
     /// Has the launcher end all processes, in which others would wait for this one, after a message: it may kill this process before the
     /// caller could print one. Gives the caller back only if it does not.
     pub fn end_all(&self, why: &JoinError) {
-        // Nobody is left to tell if standard error is closed.
+        // A standard error that is closed changes nothing.
         let _ = writeln!(io::stderr(), "canele: {}", printable::lines(&why.to_string()));
         std::thread::sleep(UNTIL_READ);
         if self.abort(&why.to_string()).is_ok() {

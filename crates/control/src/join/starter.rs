@@ -70,7 +70,7 @@ fn starter_ends(process: &OwnedFd, until: &OwnedFd) -> bool {
 /// As the agent does it with ranks that outlive their starters: what waits here gives no time for more.
 fn end_this_process(rank: &str) {
     let why = "the process of the launcher that had started it has ended";
-    // Nobody is left to tell if standard error is closed.
+    // A standard error that is closed changes nothing.
     let _ = writeln!(io::stderr(), "canele: rank {} cannot join its job: {why}", printable::lines(rank));
     let _ = kill_process(getpid(), Signal::KILL);
 }

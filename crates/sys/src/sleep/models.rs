@@ -36,7 +36,7 @@ fn loom_a_packet_is_seen_or_wakes() {
     }
 }
 
-/// The announcement of a nap has been seen by everybody who publishes later, with or without a fence.
+/// The announcement of a nap has been seen by every sender that publishes later, with or without a fence.
 #[test]
 fn loom_who_has_napped_sees_the_packet_or_is_woken() {
     loom::model(|| {

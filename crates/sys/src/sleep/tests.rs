@@ -69,7 +69,7 @@ fn either_the_sleeper_sees_the_packet_or_the_sender_sees_the_sleeper() {
 #[repr(align(128))]
 struct Alone<T>(T);
 
-/// A sender that publishes by plain stores, and a sleeper whose barrier reaches nobody, as one that the kernel has cut short.
+/// A sender that publishes by plain stores, and a sleeper whose barrier reaches no processor, as one that the kernel has cut short.
 #[derive(Default)]
 struct Unfenced {
     word: Alone<AtomicU32>,
@@ -109,7 +109,7 @@ impl Unfenced {
 
 /// Without the nap it hangs in most runs.
 #[test]
-fn a_barrier_that_reached_nobody_costs_a_nap() {
+fn a_barrier_that_reached_no_processor_costs_a_nap() {
     let memory = Unfenced::default();
     thread::scope(|scope| {
         scope.spawn(|| memory.publish(None));
@@ -125,11 +125,11 @@ fn a_barrier_that_reached_nobody_costs_a_nap() {
 #[test]
 fn a_nap_is_followed_by_a_sleep_for_good() {
     let (word, watch) = (AtomicU32::new(AWAKE), Watch::open().unwrap());
-    let naps: [(_, &dyn Fn()); 2] =
+    let sleeps: [(_, &dyn Fn()); 2] =
         [(WakeBy::Futex, &|| sleep(&word, None)), (WakeBy::Event, &|| watch.sleep(&word, None))];
-    for (by, nap) in naps {
+    for (by, sleep) in sleeps {
         assert_eq!(announce(&word, by, Fencing::Asymmetric), Fencing::Asymmetric);
-        nap();
+        sleep();
         assert_eq!(word.load(Ordering::Relaxed), by as u32, "still announced");
         assert_eq!(
             announce(&word, by, Fencing::Asymmetric),
