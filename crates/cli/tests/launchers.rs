@@ -5,7 +5,7 @@ mod support;
 use std::process::Command;
 use std::time::Duration;
 
-use support::launchers::{end, launcher, start_by, wait_for_empty_queue, wait_until_joined, ways};
+use support::launchers::{end, launcher, start_by, wait_for_empty_queue, wait_for_joined, ways};
 use support::ranks::{program, setting};
 use support::{Run, kill, start_command};
 
@@ -38,8 +38,7 @@ fn ranks_are_one_job() {
 fn a_rank_that_is_killed_ends_the_job_and_the_launcher_tells() {
     for (name, way) in ways(4) {
         let run = start(&way, &["exchange-alone", "1000"], &[]);
-        let ranks = run.wait_for(4, "fault");
-        wait_until_joined(&ranks);
+        let ranks = wait_for_joined(&run, 4, "fault");
         kill("KILL", ranks[2]);
         let ended = end(run);
         assert_ne!(ended.code(), Some(0), "{name}: {ended:?}");
@@ -56,8 +55,7 @@ fn a_launcher_that_is_killed_leaves_nothing() {
             continue;
         }
         let run = start(&way, &["exchange-alone", "1000"], &[]);
-        let ranks = run.wait_for(4, "fault");
-        wait_until_joined(&ranks);
+        let ranks = wait_for_joined(&run, 4, "fault");
         // Open MPI's wheel has a script for a command, of which the launcher does not depend.
         kill("KILL", if name == "hydra" { run.pid() } else { parent(ranks[0]) });
         assert_ne!(end(run).code(), Some(0), "{name}");

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use programs::{C, Interface, compiled, conformance, conforming, folder};
-use support::launchers::{Way, end, launcher, start_by, wait_for_empty_queue, wait_until_joined, ways};
+use support::launchers::{Way, end, launcher, start_by, wait_for_empty_queue, wait_for_joined, ways};
 use support::pmi::path;
 use support::{Ended, Run, kill, start_command};
 
@@ -124,8 +124,7 @@ fn a_rank_that_is_killed_from_outside_ends_all() {
     for program in of_both("launched/world") {
         for way in ways(4) {
             let run = start(&way, &program, &["4", "1", "wait"]);
-            let ranks = run.wait_for(4, "world");
-            wait_until_joined(&ranks);
+            let ranks = wait_for_joined(&run, 4, "world");
             kill("KILL", ranks[2]);
             let ended = end(run);
             assert_ne!(ended.code(), Some(0), "{}: {ended:?}", way.0);

@@ -54,13 +54,19 @@ pub fn end(run: Run) -> Ended {
     run.end_within(LIMIT)
 }
 
-/// Waits until all of these ranks have joined their job, and have mapped memory of it. `srun --mpi=pmi2` lets the others wait for ever for
-/// one that was killed before.
-pub fn wait_until_joined(ranks: &[u32]) {
-    wait_until("all ranks to have joined", || {
-        let has_joined = |maps: String| maps.contains("memfd:canele-");
-        ranks.iter().all(|pid| std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(has_joined))
+/// Waits until so many ranks, processes of `program`, have joined their job, and have mapped memory of it. `srun --mpi=pmi2` lets the others
+/// wait for ever for one that was killed before. A process that a rank has just forked has the program's name too, but no such memory.
+pub fn wait_for_joined(run: &Run, count: usize, program: &str) -> Vec<u32> {
+    let has_joined = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("memfd:canele-"))
+    };
+    let mut ranks = Vec::new();
+    wait_until(&format!("{count} processes {program} that have joined"), || {
+        ranks = run.processes_named(program);
+        ranks.retain(has_joined);
+        ranks.len() == count
     });
+    ranks
 }
 
 /// Waits until Slurm has no jobs.

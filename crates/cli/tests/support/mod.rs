@@ -138,12 +138,18 @@ impl Run {
     pub fn wait_for(&self, count: usize, program: &str) -> Vec<u32> {
         let mut found = Vec::new();
         wait_until(&format!("{count} processes {program}"), || {
-            found = self.processes();
-            found.retain(|pid| {
-                let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-                name.trim_end() == program
-            });
+            found = self.processes_named(program);
             found.len() == count
+        });
+        found
+    }
+
+    /// All processes of this run but the launcher that run `program`.
+    pub fn processes_named(&self, program: &str) -> Vec<u32> {
+        let mut found = self.processes();
+        found.retain(|pid| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.trim_end() == program
         });
         found
     }
