@@ -5,11 +5,10 @@
 
 mod support;
 
-use std::net::SocketAddr;
 use std::time::Instant;
 
 use canele_control::{
-    Control, FromLauncher, JobInfo, MessageWithDescriptors, RailAddresses, RankEnd, ToLauncher, VERSION,
+    Control, FromLauncher, JobInfo, MessageWithDescriptors, RailAddress, RankEnd, ToLauncher, VERSION,
 };
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank as Number;
@@ -80,13 +79,13 @@ impl Rank {
     fn listen(&self, size: u32) {
         let rail = Shm::open(Number(self.rank), 0..size, 64, 0, 0).unwrap();
         self.control.send(&ToLauncher::Inbox { settings: Vec::new() }, &[rail.inbox_fd()]).unwrap();
-        self.say(&ToLauncher::Addresses { rails: RailAddresses::here(rails(self.rank)) });
+        self.say(&ToLauncher::Addresses { rails: rails(self.rank) });
     }
 }
 
-fn rails(rank: u32) -> Vec<Vec<SocketAddr>> {
-    let address = |text: &str| text.replace('R', &rank.to_string()).parse().unwrap();
-    vec![vec![address("10.0.0.R:70R")], vec![address("[fd77::R]:9"), address("10.1.0.R:9")]]
+fn rails(rank: u32) -> Vec<RailAddress> {
+    let address = |rail: u8| RailAddress { driver: "tcp".into(), address: vec![rail, rank as u8] };
+    vec![address(0), address(1)]
 }
 
 fn act(role: &str, rank: &mut Rank, job: &JobInfo) {
@@ -181,7 +180,7 @@ fn reach(rank: &mut Rank, me: u32, size: u32) {
             }
             FromLauncher::Reach { rank: peer, rails: where_it_listens } => {
                 assert_ne!(peer / 2, me / 2);
-                assert_eq!(where_it_listens.rails, rails(peer));
+                assert_eq!(where_it_listens, rails(peer));
                 met.push(peer);
             }
             FromLauncher::Region { found: false, .. } => met.push(me),

@@ -5,7 +5,7 @@ use canele_proto::matching::Want;
 use canele_proto::request::Failure;
 use canele_proto::{Envelope, Proto, Received, Sent};
 use canele_rail::{FastPath, FullRail, Reach};
-use canele_sys::ids::{FlowId, LinkId, Rank, RegionId, Tag};
+use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 
 use crate::Error;
 use crate::memory::{Memory, User};
@@ -202,7 +202,8 @@ impl<'s> ScheduleRun<'s> {
         let (name, published) = (u64::from_ne_bytes(told[0]), u64::from_ne_bytes(told[1]));
         check_length(published as usize, self.schedule.published)?;
         let place = RegionAddress { region: RegionId::from_word(name), offset: at as u64 };
-        match (rail.reach(LinkId::in_memory(of), place, len), *local) {
+        let link = rail.memory_link(of).ok_or(Failure::RegionLost(of))?;
+        match (rail.reach(link, place, len), *local) {
             (Reach::Here(window), Local::Fetch { into, reduced, .. }) => {
                 let reduced = reduced.map(|how| (how, self.reduction.expect("a reduction has an operation")));
                 memory.take(window, into, reduced);

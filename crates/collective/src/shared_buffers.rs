@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use canele_mem::buffer::Divided;
 use canele_mem::window::Window;
-use canele_rail::shm::Region;
+use canele_rail::Region;
 use canele_sys::atomic::Ordering;
 use canele_sys::ids::RegionId;
 
@@ -98,7 +98,7 @@ impl SharedBufferPool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use canele_rail::shm::Regions;
+    use canele_rail::Regions;
 
     const BYTES: usize = 1000;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::job::SpawnedWorld;
 #[cfg(doc)]
 use crate::messages::ToLauncher;
-use crate::messages::{Meeting, RailAddresses};
+use crate::messages::{Meeting, RailAddress};
 
 /// What the launcher tells a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub enum FromLauncher {
         /// Who listens.
         rank: u32,
         /// Where, as it said in its [`ToLauncher::Addresses`].
-        rails: RailAddresses,
+        rails: Vec<RailAddress>,
     },
     /// Answer to [`ToLauncher::FindRegion`]; one descriptor if `found`, unless the owner itself has asked.
     Region {

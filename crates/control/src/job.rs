@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::RankPlace;
 use crate::messages::OnFailure;
-use crate::network::Network;
+use crate::network::JobNetwork;
 use crate::rank_map::{RankMap, RankSet};
 
 /// The job as its launcher sees it; equal on all ranks but for `processors`.
@@ -36,7 +36,7 @@ pub struct JobInfo {
     /// What a failure does to the others.
     pub on_failure: OnFailure,
     /// What ranks of several hosts need to trust each other; `None` on one host.
-    pub network: Option<Network>,
+    pub network: Option<JobNetwork>,
     /// Another launcher has started the ranks. They end together, for that one may end whatever else runs on a host once its ranks have.
     pub joined: bool,
 }
@@ -54,7 +54,7 @@ pub struct SpawnedWorld {
     pub origin: Option<JobRank>,
     /// Of ranks of another job that are reached over sockets: the key that both jobs have for that, and the rails of this job's hosts.
     /// Their hosts are numbered behind those of this job, whether or not they are the same.
-    pub network: Option<Network>,
+    pub network: Option<JobNetwork>,
 }
 
 /// A rank, named so that every job understands it.

@@ -28,7 +28,7 @@ fn a_description_that_could_be_changed_is_none() {
 
 #[test]
 fn a_place_that_the_description_does_not_have_is_told() {
-    let network = |hosts| Some(Network { rails: vec![Vec::new(); hosts], ..Network::draw().unwrap() });
+    let network = |hosts| Some(JobNetwork { rails: vec![Vec::new(); hosts], ..JobNetwork::draw().unwrap() });
     let job = JobInfo { network: network(2), ..job(&[2, 3]) };
     let place = RankPlace { rank: 3, size: 5, local_rank: 1, local_size: 3 };
     assert_eq!(job.check(place), Ok(()));
@@ -61,7 +61,7 @@ fn ranks_are_numbered_through_the_hosts() {
 
 #[test]
 fn ranks_of_a_host_need_not_follow_each_other() {
-    let network = Some(Network { rails: vec![Vec::new(); 2], ..Network::draw().unwrap() });
+    let network = Some(JobNetwork { rails: vec![Vec::new(); 2], ..JobNetwork::draw().unwrap() });
     let spawned = vec![SpawnedWorld { first: 5, hosts: vec![0, 1], ..SpawnedWorld::default() }];
     let job = JobInfo { map: RankMap::new([0, 1, 0, 1, 1]), spawned, network, ..job(&[2, 3]) };
     assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|rank| job.host_of(rank)), [0, 1, 0, 1, 1, 0, 1]);
@@ -75,7 +75,7 @@ fn ranks_of_a_host_need_not_follow_each_other() {
 #[test]
 fn a_host_without_ranks_gets_those_that_are_spawned() {
     let spawned = vec![SpawnedWorld { first: 3, hosts: vec![1, 1], ..SpawnedWorld::default() }];
-    let network = Some(Network { rails: vec![Vec::new(); 3], ..Network::draw().unwrap() });
+    let network = Some(JobNetwork { rails: vec![Vec::new(); 3], ..JobNetwork::draw().unwrap() });
     let place = RankPlace { rank: 4, size: 5, local_rank: 1, local_size: 2 };
     assert_eq!(JobInfo { spawned, network, ..job(&[2, 0, 1]) }.check(place), Ok(()));
 }
@@ -86,7 +86,7 @@ fn spawned_ranks_follow_and_have_hosts_and_a_world_of_their_own() {
         SpawnedWorld { first: 5, hosts: vec![1, 0], parents: vec![0], ..SpawnedWorld::default() },
         SpawnedWorld { first: 7, hosts: vec![1], parents: vec![5, 6], ..SpawnedWorld::default() },
     ];
-    let network = Some(Network { rails: vec![Vec::new(); 2], ..Network::draw().unwrap() });
+    let network = Some(JobNetwork { rails: vec![Vec::new(); 2], ..JobNetwork::draw().unwrap() });
     let job = JobInfo { spawned, network, ..job(&[2, 3]) };
     assert_eq!((job.ranks(), job.world_of(1), job.world_of(6), job.world_of(7)), (8, 0..5, 5..7, 7..8));
     assert_eq!([0, 4, 5, 6, 7].map(|rank| job.host_of(rank)), [0, 1, 1, 0, 1]);

@@ -48,10 +48,10 @@ pub use from_launcher::{FromLauncher, PeerInbox, RankEnd};
 pub use job::{Host, JobInfo, JobRank, SpawnedWorld, draw_job_id};
 pub use links::{Links, SocketLink};
 pub use messages::{
-    MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, MOST_SERIES, Meeting, OnFailure, PortName,
-    RailAddresses, SpawnProgram, ToLauncher, VERSION, series_of,
+    MAX_MESSAGE, MAX_RAIL_ADDRESS, MAX_VALUE, MOST_INBOXES, MOST_PEERS, MOST_RAILS, MOST_SERIES, Meeting,
+    OnFailure, PortName, RailAddress, SpawnProgram, ToLauncher, VERSION, check_addresses, series_of,
 };
-pub use network::Network;
+pub use network::JobNetwork;
 pub use rank::{Control, ControlError, MessageWithDescriptors};
 pub use rank_map::{RankMap, RankSet};
 pub use socket::{

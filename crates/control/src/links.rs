@@ -1,7 +1,5 @@
 //! A rank's links as it tells them to its launcher, for people who look at the job. Owns their shape; decides nothing.
 
-use std::net::SocketAddr;
-
 use serde::{Deserialize, Serialize};
 
 /// The links of one rank.
@@ -22,10 +20,15 @@ impl Links {
     pub const MOST_SERIES: usize = 32;
     /// Bytes of a reason that are told.
     pub const MOST_TROUBLE: usize = 120;
+    /// Bytes of an address that are told.
+    pub const MOST_ADDRESS: usize = 64;
 
     /// Whether it can be the answer of one of so many ranks that may tell `most` links over sockets.
     pub fn is_sound(&self, ranks: u32, most: u32) -> bool {
-        let link = |link: &SocketLink| link.peer < ranks && link.trouble.len() <= Self::MOST_TROUBLE;
+        let link = |link: &SocketLink| {
+            let has_short_ends = [&link.here, &link.there].iter().all(|end| end.len() <= Self::MOST_ADDRESS);
+            link.peer < ranks && link.trouble.len() <= Self::MOST_TROUBLE && has_short_ends
+        };
         self.neighbours < ranks
             && self.shm.len() <= Self::MOST_SERIES
             && self.shm.iter().all(|(first, last)| first <= last && *last < ranks)
@@ -45,10 +48,10 @@ pub struct SocketLink {
     pub open: bool,
     /// Why it is not open, as far as is known: the last attempt to make it.
     pub trouble: String,
-    /// Its address here, while it is open.
-    pub here: Option<SocketAddr>,
+    /// Its address here, while it is open, as people write it; empty if it is not known.
+    pub here: String,
     /// The peer's.
-    pub there: Option<SocketAddr>,
+    pub there: String,
     /// Shortest round trip, with the transmission of a large packet; 0: not measured yet.
     pub round_trip_ns: u64,
     /// Bytes that reach the peer in a second; 0: not measured yet.

@@ -4,9 +4,6 @@
 //! Ranks are plain numbers here and region ids an opaque `u64`, because this is what is encoded;
 //! both ends turn them into their newtypes and check the range on arrival.
 
-use std::net::SocketAddr;
-
-use canele_sys::namespace::network_namespace;
 use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
@@ -17,7 +14,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 19;
+pub const VERSION: u32 = 20;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -34,21 +31,40 @@ pub const MOST_INBOXES: usize = MOST_DESCRIPTORS / 2;
 /// The largest value in bytes that can be published under a name, and the largest name.
 pub const MAX_VALUE: usize = 32 * 1024;
 
-/// Where a rank listens for those of other hosts.
+/// Rails of a rank, at most.
+pub const MOST_RAILS: usize = 255;
+
+/// The longest address of a rail in bytes.
+pub const MAX_RAIL_ADDRESS: usize = 2048;
+
+/// Where ranks of other hosts reach a rank over one of its rails.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RailAddresses {
-    /// The network namespace in which it listens ([`canele_sys::namespace`]): elsewhere an address of one's own leads to oneself.
-    pub namespace: Option<u64>,
-    /// The addresses of each rail, in the order of the rails.
-    pub rails: Vec<Vec<SocketAddr>>,
+pub struct RailAddress {
+    /// The rail's driver.
+    pub driver: String,
+    /// Bytes of the driver; none if the rank is not reached over this rail.
+    pub address: Vec<u8>,
 }
 
-impl RailAddresses {
-    /// Those of this process.
-    pub fn here(rails: Vec<Vec<SocketAddr>>) -> RailAddresses {
-        RailAddresses { namespace: network_namespace(), rails }
+/// Checks the addresses that a rank has told, in the order of its rails.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn check_addresses(rails: &[RailAddress]) -> Result<(), String> {
+    if rails.len() > MOST_RAILS {
+        return Err(format!("told addresses of {} rails, at most {MOST_RAILS} are possible", rails.len()));
     }
+    for RailAddress { driver, address } in rails {
+        if driver.len() > MAX_DRIVER_NAME || address.len() > MAX_RAIL_ADDRESS {
+            let (name, bytes) = (driver.len(), address.len());
+            return Err(format!("told an address of {bytes} bytes of a driver whose name has {name}"));
+        }
+    }
+    Ok(())
 }
+
+/// The longest name of a driver in bytes.
+const MAX_DRIVER_NAME: usize = 32;
 
 /// What a rank tells its launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,8 +82,8 @@ pub enum ToLauncher {
     },
     /// Where this rank listens for those of other hosts. At most once, after [`Inbox`](Self::Inbox).
     Addresses {
-        /// Where.
-        rails: RailAddresses,
+        /// Of each rail, in their order; at most [`MOST_RAILS`].
+        rails: Vec<RailAddress>,
     },
     /// This rank wants links. Answered with [`FromLauncher::Peers`] or, of ranks on other hosts,
     /// [`FromLauncher::Reach`], as soon as both sides can be reached; both are told, each pair once.

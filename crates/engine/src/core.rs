@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use canele_control::{Control, ControlError, Host, JobInfo, RailAddresses, ToLauncher};
+use canele_control::{Control, ControlError, Host, JobInfo, ToLauncher};
 use canele_proto::{Proto, Settings};
-use canele_rail::tcp::Member;
+use canele_rail::{Member, Set};
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 use canele_trace::Tracer;
 
 use crate::Error;
 use crate::collective::Collectives;
-use crate::connect::network::Network;
-use crate::connect::rails::Rails;
+use crate::connect::connections::Connections;
+use crate::connect::other_jobs::{add_others, own_addresses};
 use crate::membership::{Launcher, Membership};
 use crate::p2p::follow_ups::FollowUps;
 use crate::progress::Progress;
@@ -25,7 +25,7 @@ use crate::traced::MessageRecorder;
 /// The state of one rank's engine. A part that needs the rails or the protocols gets `progress` as an argument.
 pub(crate) struct Core {
     pub progress: Progress,
-    pub network: Network,
+    pub connections: Connections,
     pub membership: Membership,
     pub rma: Rma,
     pub collectives: Collectives,
@@ -46,20 +46,19 @@ impl Core {
         let here = job.ranks_of(host);
         let (crowded_at_start, alone) = (here.len() > job.processors, job.hosts.len() == 1);
         let shares_memory_only = alone && job.spawned.iter().all(|world| world.network.is_none());
-        let mut rails = Rails::open(me, here.iter(), (crowded_at_start, shares_memory_only), tunables)?;
+        let mut rails = Set::open(me, here.iter(), (crowded_at_start, shares_memory_only), tunables)?;
         rails.add_ranks(job.ranks(), job.ranks_on(host).skip_while(|rank| *rank < job.size).map(Rank));
-        let inbox: Vec<_> = std::iter::once(rails.shm.inbox_fd()).chain(rails.shm.event_fd()).collect();
-        launcher.send_with(&ToLauncher::Inbox { settings: tunables.shared() }, &inbox)?;
+        launcher.send_with(&ToLauncher::Inbox { settings: tunables.shared() }, &rails.inbox())?;
         if let Some(network) = &job.network {
             let member = Member { me, ranks: job.ranks(), job: network.job, key: *network.key };
-            let here = network.rails.get(host);
-            rails.open_sockets(member, here.map_or(&[][..], Vec::as_slice))?;
+            let ports = network.rails.get(host);
+            rails.open_networks(member, ports.map_or(&[][..], Vec::as_slice))?;
         }
         for world in &job.spawned {
-            rails.add_others(me, &job, world)?;
+            add_others(&mut rails, me, &job, world)?;
         }
-        if job.network.is_some() || rails.has_sockets() {
-            launcher.send(&ToLauncher::Addresses { rails: RailAddresses::here(rails.socket_addresses()) })?;
+        if job.network.is_some() || rails.has_networks() {
+            launcher.send(&ToLauncher::Addresses { rails: own_addresses(&rails) })?;
         }
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
@@ -72,9 +71,9 @@ impl Core {
             progress.tracer = Some(tracer);
         }
         Ok(Self {
-            stats: Stats::new(progress.rails.shm.stats_page()),
+            stats: Stats::new(progress.rails.stats_page()),
             progress,
-            network: Network::new(Instant::now()),
+            connections: Connections::new(Instant::now()),
             membership: Membership::new(launcher, job),
             rma: Rma::default(),
             collectives: Collectives::new(oversubscribed_everywhere),

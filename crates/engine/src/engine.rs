@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use canele_rail::shm::Waker;
+use canele_rail::Waker;
 use canele_sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 use canele_sys::counters::Snapshot;
@@ -72,7 +72,7 @@ impl Engine {
         let core = Core::open(tunables, control)?;
         Ok(Self {
             waker: core.progress.rails.waker(),
-            own_threads: core.progress.rails.own_threads.clone(),
+            own_threads: core.progress.rails.own_threads().clone(),
             put_counts: core.rma.put_counts.clone(),
             world: core.membership.job.world_of(place.rank),
             ranks: AtomicU32::new(core.membership.job.ranks()),

@@ -4,8 +4,7 @@ use std::fmt;
 
 use canele_proto::request::Failure;
 use canele_proto::rma::{AttachError, ExposureKey, Exposures, Refusal};
-use canele_rail::ConnectError;
-use canele_rail::tcp::OpenError;
+use canele_rail::{ConnectError, OpenError};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::SegmentError;
 use canele_sys::sleep::EventError;
@@ -39,7 +38,7 @@ pub enum Error {
     /// Memory could not be had.
     #[error(transparent)]
     Memory(#[from] SegmentError),
-    /// An address of this host cannot be listened on.
+    /// The rails cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// Nothing to sleep on could be had.

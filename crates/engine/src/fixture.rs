@@ -1,13 +1,10 @@
 //! Ranks for tests of single parts: rails and protocols in one process, without a launcher, a lock or an engine.
 
-use std::net::Ipv4Addr;
-
 use canele_control::{Handed, Host, JobInfo, RankPlace};
-use canele_rail::tcp::Member;
+use canele_rail::{Member, Set};
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
-use crate::connect::rails::Rails;
 use crate::core::open_proto;
 use crate::progress::Progress;
 
@@ -23,7 +20,7 @@ fn rank_of_two(rank: u32, local_size: u32) -> Progress {
     let first = rank - place.local_rank;
     let here = first..first + local_size;
     let rails =
-        Rails::open(Rank(rank), here, (false, local_size == 2), &tunables).expect("memory for an inbox");
+        Set::open(Rank(rank), here, (false, local_size == 2), &tunables).expect("memory for an inbox");
     Progress::new(
         rails,
         open_proto(Rank(rank), &job_of_two(2 / local_size as usize), &tunables),
@@ -36,20 +33,20 @@ fn rank_of_two(rank: u32, local_size: u32) -> Progress {
 pub(crate) fn two_on_one_host() -> [Progress; 2] {
     let mut ranks = [0, 1].map(|rank| rank_of_two(rank, 2));
     for (to, from) in [(0, 1), (1, 0)] {
-        let memory = ranks[from].rails.shm.inbox_fd().try_clone_to_owned().expect("a descriptor");
+        let memory = ranks[from].rails.inbox()[0].try_clone_to_owned().expect("a descriptor");
         ranks[to].handle_inbox(Rank(from as u32), Handed { memory, event: None });
     }
     ranks.iter_mut().for_each(|rank| rank.rails.accept());
     ranks
 }
 
-/// Two ranks of different hosts, each with one rail of sockets, which do not know each other's addresses.
+/// Two ranks of different hosts, each with one network, which do not know each other's addresses.
 pub(crate) fn two_on_two_hosts() -> [Progress; 2] {
     [0, 1].map(|rank| {
         let mut progress = rank_of_two(rank, 1);
         let member = Member { me: Rank(rank), ranks: 2, job: 1, key: [1; 32] };
-        let addresses = [vec![Ipv4Addr::LOCALHOST.into()]];
-        progress.rails.open_sockets(member, &addresses).expect("a port of the loopback interface");
+        let ports = [vec!["127.0.0.1".to_owned()]];
+        progress.rails.open_networks(member, &ports).expect("a port of the loopback interface");
         progress
     })
 }

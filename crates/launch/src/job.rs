@@ -9,7 +9,9 @@ mod worlds;
 use std::collections::{HashMap, HashSet};
 use std::mem;
 
-use canele_control::{FromLauncher, JobInfo, MOST_SERIES, RailAddresses, RankEnd, ToLauncher, series_of};
+use canele_control::{
+    FromLauncher, JobInfo, MOST_SERIES, RailAddress, RankEnd, ToLauncher, check_addresses, series_of,
+};
 
 pub use cuts::Cut;
 
@@ -176,7 +178,10 @@ impl Job {
         match message {
             ToLauncher::Hello { .. } => self.handle_hello(from),
             ToLauncher::Inbox { settings } => return self.settings.compare(from, &settings),
-            ToLauncher::Addresses { rails } => self.handle_addresses(from, rails),
+            ToLauncher::Addresses { rails } => {
+                check_addresses(&rails)?;
+                self.handle_addresses(from, rails);
+            }
             ToLauncher::Connect { peers } => {
                 return peers.into_iter().try_for_each(|peer| self.handle_connect(from, peer));
             }
@@ -250,7 +255,7 @@ impl Job {
         }
     }
 
-    fn handle_addresses(&mut self, from: u32, rails: RailAddresses) {
+    fn handle_addresses(&mut self, from: u32, rails: Vec<RailAddress>) {
         self.member_mut(from).addresses = Some(rails);
         let wanted = |&peer: &u32| self.links.contains(&(from.min(peer), from.max(peer)));
         for peer in (0..self.info.ranks()).filter(wanted).collect::<Vec<_>>() {

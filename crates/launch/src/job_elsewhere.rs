@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use canele_control::{FromLauncher, RailAddresses};
+use canele_control::{FromLauncher, RailAddress};
 
 use super::job::Job;
 
@@ -16,7 +16,7 @@ pub struct Reachable {
     /// That of the other, as this job numbers it.
     pub peer: u32,
     /// Where the first listens, for each of its rails.
-    pub rails: RailAddresses,
+    pub rails: Vec<RailAddress>,
 }
 
 /// Pairs of ranks, that of this job first, one of which wants a link.

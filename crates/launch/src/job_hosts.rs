@@ -2,7 +2,6 @@
 //!
 //! Owns which of the two it is. The launcher tells them orders and hears reports, and does not know either.
 
-use std::net::IpAddr;
 use std::time::Instant;
 
 use canele_control::JobInfo;
@@ -88,17 +87,15 @@ impl JobHosts {
 
     /// The rails of each host with an agent.
     pub fn rails(&self) -> Vec<HostRails> {
-        let addresses = |host: &Vec<Part>| host.iter().map(|part| part.addresses.clone()).collect();
-        self.parts().iter().map(addresses).collect()
+        let ports = |host: &Vec<Part>| host.iter().map(|part| part.ports.clone()).collect();
+        self.parts().iter().map(ports).collect()
     }
 
-    /// All addresses of the host of a job that has one.
-    pub fn addresses_of_one(&self) -> Vec<IpAddr> {
+    /// All ports of the host of a job that has one.
+    pub fn ports_of_one(&self) -> Vec<String> {
         match self {
-            JobHosts::Here(_) => {
-                interfaces().unwrap_or_default().iter().flat_map(Interface::addresses).collect()
-            }
-            JobHosts::There(agents) => agents.addresses_of_one(),
+            JobHosts::Here(_) => interfaces().unwrap_or_default().iter().flat_map(Interface::ports).collect(),
+            JobHosts::There(agents) => agents.ports_of_one(),
         }
     }
 

@@ -1,8 +1,6 @@
 //! The job's rules, without sockets or processes.
 
-use std::net::SocketAddr;
-
-use canele_control::{Host, OnFailure, RailAddresses, RankMap, SpawnedWorld, VERSION};
+use canele_control::{Host, OnFailure, RailAddress, RankMap, SpawnedWorld, VERSION};
 
 use super::*;
 
@@ -127,12 +125,9 @@ fn two_hosts() -> Job {
     job
 }
 
-fn rails(rank: u32) -> RailAddresses {
-    let address = |rail: u8| SocketAddr::from(([10, 0, rail, rank as u8], 7));
-    RailAddresses {
-        namespace: Some(rank.into()),
-        rails: vec![vec![address(0)], vec![address(1), address(2)]],
-    }
+fn rails(rank: u32) -> Vec<RailAddress> {
+    let address = |rail: u8| RailAddress { driver: "tcp".into(), address: vec![10, 0, rail, rank as u8] };
+    vec![address(0), address(1)]
 }
 
 #[test]

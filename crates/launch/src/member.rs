@@ -1,6 +1,6 @@
 //! What a launcher knows of one rank of its job. Owns the state of the rank; tells nobody.
 
-use canele_control::{RailAddresses, RankEnd};
+use canele_control::{RailAddress, RankEnd};
 
 use super::failure::Exit;
 
@@ -20,7 +20,7 @@ pub struct Member {
     /// It broke the rules, thus.
     pub broken: Option<String>,
     /// Where it listens.
-    pub(super) addresses: Option<RailAddresses>,
+    pub(super) addresses: Option<Vec<RailAddress>>,
     /// Its end was told, or is about to be.
     pub(super) told_gone: bool,
     /// A rank of another job.

@@ -4,7 +4,6 @@
 //! and one for each rank, written as they are read, so that no job is too large. Only
 //! the user who runs the job (and root) gets one. Never waits for whoever asks, nor for a rank.
 
-use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -83,8 +82,8 @@ pub struct PartReport {
     pub host: String,
     /// The interface there.
     pub interface: String,
-    /// Its addresses.
-    pub addresses: Vec<IpAddr>,
+    /// Its ports on the network, as its driver names them: addresses of TCP.
+    pub addresses: Vec<String>,
 }
 
 /// What is told about one rank.
@@ -167,7 +166,7 @@ fn rails(info: &JobInfo, parts: &[Vec<Part>]) -> Vec<RailReport> {
     let most = parts.iter().map(Vec::len).max().unwrap_or(0);
     let part = |place: usize| {
         let hosts = info.hosts.iter().zip(parts).filter_map(move |(host, parts)| {
-            let Part { interface, addresses } = parts.get(place)?.clone();
+            let Part { interface, ports: addresses } = parts.get(place)?.clone();
             (!addresses.is_empty()).then(|| PartReport { host: host.name.clone(), interface, addresses })
         });
         hosts.collect()

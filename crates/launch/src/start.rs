@@ -8,7 +8,9 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use canele_control::{Host, JobInfo, MAX_MESSAGE, Network, OnFailure, RankMap, RankSet, Socket, draw_job_id};
+use canele_control::{
+    Host, JobInfo, JobNetwork, MAX_MESSAGE, OnFailure, RankMap, RankSet, Socket, draw_job_id,
+};
 use canele_rail::shm::layout::MOST_LOCAL_RANKS;
 use canele_sys::ids::LinkId;
 use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
@@ -160,7 +162,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
     let info = JobInfo {
         id: draw_job_id().map_err(|error| error.to_string())?,
         launcher: std::process::id(),
-        network: (hosts.len() > 1).then(Network::draw).transpose().map_err(|error| error.to_string())?,
+        network: (hosts.len() > 1).then(JobNetwork::draw).transpose().map_err(|error| error.to_string())?,
         universe: universe(spec, &hosts),
         map,
         on_failure: spec.on_failure,

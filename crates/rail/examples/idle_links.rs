@@ -5,8 +5,9 @@ use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
-use canele_rail::tcp::{Member, Tcp, TcpLimits};
+use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{FastPath, Rail};
+use canele_rail::{Member, Network};
 use canele_sys::ids::Rank;
 
 const PASSES: u32 = 10_000;
@@ -31,18 +32,18 @@ fn pass(rail: &mut Tcp) {
 fn connected(links: u32) -> Result<(Tcp, Vec<Tcp>), Box<dyn Error>> {
     let open = |rank| {
         let member = Member { me: Rank(rank), ranks: links + 1, job: 77, key: [3; 32] };
-        Tcp::open(1, member, &[IpAddr::V4(Ipv4Addr::LOCALHOST)], TcpLimits::default())
+        Tcp::listen(1, member, &[IpAddr::V4(Ipv4Addr::LOCALHOST)], TcpLimits::default())
     };
     let mut hub = open(0)?;
     let mut others = Vec::new();
     for rank in 1..=links {
         let mut other = open(rank)?;
-        other.introduce(Rank(0), hub.addresses().to_vec());
-        hub.introduce(Rank(rank), other.addresses().to_vec());
-        other.open_link(Rank(0));
+        other.introduce(Rank(0), &hub.own_address());
+        hub.introduce(Rank(rank), &other.own_address());
+        other.connect(Rank(0));
         let is_open = (0..PATIENCE).any(|_| {
-            hub.meet(0);
-            other.meet(0);
+            hub.progress_connections(0);
+            other.progress_connections(0);
             hub.link(Rank(rank)).is_some() && other.link(Rank(0)).is_some()
         });
         if !is_open {

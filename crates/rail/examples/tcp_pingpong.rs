@@ -9,8 +9,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Instant;
 
 use canele_mem::buffer::{InBuffer, OutBuffer, Owned};
-use canele_rail::tcp::{Member, Tcp, TcpLimits};
+use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{Class, FastPath, Header, MAX_INLINE, Rail};
+use canele_rail::{Member, Network};
 use canele_sys::ids::{LinkId, Rank};
 
 /// What a rail copies into its own memory; more is sent from where it lies.
@@ -140,17 +141,17 @@ fn bare() -> std::io::Result<[Bare; 2]> {
 fn rails() -> Result<[OnRail; 2], Box<dyn Error>> {
     let open = |me| {
         let member = Member { me: Rank(me), ranks: 2, job: 1, key: [1; 32] };
-        Tcp::open(0, member, &[Ipv4Addr::LOCALHOST.into()], TcpLimits::default())
+        Tcp::listen(0, member, &[Ipv4Addr::LOCALHOST.into()], TcpLimits::default())
     };
     let (mut a, mut b) = (open(0)?, open(1)?);
-    a.introduce(Rank(1), b.addresses().to_vec());
-    a.open_link(Rank(1));
+    a.introduce(Rank(1), &b.own_address());
+    a.connect(Rank(1));
     let start = Instant::now();
     while a.link(Rank(1)).is_none() {
         let now_ns = start.elapsed().as_nanos() as u64;
-        b.meet(now_ns);
-        a.meet(now_ns);
-        if let Some(lost) = a.take_unreachable() {
+        b.progress_connections(now_ns);
+        a.progress_connections(now_ns);
+        if let Some(lost) = a.take_failure() {
             return Err(lost.into());
         }
     }

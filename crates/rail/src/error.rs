@@ -1,6 +1,11 @@
 //! Why a packet has no room, a link cannot be believed, or none could be made.
 
+use std::io;
+
 use canele_sys::ids::Rank;
+use canele_sys::segment::SegmentError;
+use canele_sys::sleep::EventError;
+use rustix::io::Errno;
 
 /// No room now; poll, and try again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +33,28 @@ pub enum ConnectError {
         /// The peer.
         peer: Rank,
         /// What was needed and what there is.
-        source: canele_sys::segment::SegmentError,
+        source: SegmentError,
     },
+}
+
+/// Why a rank's rails could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// An address of this host cannot be listened on.
+    #[error("no connections can be accepted on {address}: {source}")]
+    Address {
+        /// The address.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system gives no descriptor to wait with.
+    #[error("no descriptor to wait for connections with: {0}")]
+    Descriptor(#[from] Errno),
+    /// There is no memory for packets from ranks of this host.
+    #[error(transparent)]
+    Memory(#[from] SegmentError),
+    /// There is nothing to sleep on.
+    #[error(transparent)]
+    Event(#[from] EventError),
 }

@@ -3,7 +3,7 @@
 use canele_mem::buffer::{InShare, RegionAddress};
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
-use canele_sys::ids::LinkId;
+use canele_sys::ids::{LinkId, Rank};
 
 use crate::Rail;
 
@@ -22,6 +22,11 @@ pub enum Reach<'a> {
 
 /// A rail whose peers may share memory. The defaults are those of a rail whose peers share none.
 pub trait OneSided: Rail {
+    /// Returns the link through which the memory of a peer is reached, open or not; `None` if its memory cannot be reached.
+    fn memory_link(&self, _peer: Rank) -> Option<LinkId> {
+        None
+    }
+
     /// Returns `len` bytes of a region of the peer, for copying in either direction. Memory is there whether the link is open or not.
     fn reach(&mut self, _link: LinkId, _place: RegionAddress, _len: usize) -> Reach<'_> {
         Reach::Refused

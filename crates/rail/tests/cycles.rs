@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
-use canele_rail::tcp::{Member, Tcp, TcpLimits};
+use canele_rail::tcp::encode_address;
+use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{FastPath, Header, Rail, Recoverable};
+use canele_rail::{Member, Network};
 use canele_sys::ids::{LinkId, Rank};
 
 const CYCLES: usize = 1000;
@@ -16,7 +18,7 @@ const MANY: usize = 100_000;
 fn open(me: u32) -> Tcp {
     let member = Member { me: Rank(me), ranks: 2, job: 77, key: [3; 32] };
     let limits = TcpLimits { cells: 16, payload: 1024, unproven: 4, patience_ns: u64::MAX };
-    Tcp::open(1, member, &[Ipv4Addr::LOCALHOST.into()], limits).unwrap()
+    Tcp::listen(1, member, &[Ipv4Addr::LOCALHOST.into()], limits).unwrap()
 }
 
 fn to(rank: u32) -> LinkId {
@@ -47,10 +49,10 @@ fn leaves_nothing(what: &str, mut cycle: impl FnMut(usize)) {
 }
 
 fn connect(a: &mut Tcp, b: &mut Tcp) {
-    a.open_link(Rank(1));
+    a.connect(Rank(1));
     until(|| {
-        a.meet(0);
-        b.meet(0);
+        a.progress_connections(0);
+        b.progress_connections(0);
         a.link(Rank(1)).is_some() && b.link(Rank(0)).is_some()
     });
 }
@@ -65,7 +67,7 @@ fn post(rail: &mut Tcp, link: LinkId) {
 fn a_thousand_connections_of_any_kind_leave_nothing() {
     let (mut a, mut b) = (open(0), open(1));
     let address = b.addresses()[0];
-    a.introduce(Rank(1), vec![address]);
+    a.introduce(Rank(1), &encode_address(&[address]));
     leaves_nothing("connected, used, given up by either end", |n| {
         connect(&mut a, &mut b);
         post(&mut a, to(1));
@@ -93,25 +95,25 @@ fn a_thousand_connections_of_any_kind_leave_nothing() {
         stranger.write_all(words[n % 4]).unwrap();
         drop(stranger);
         until(|| {
-            b.meet(0);
+            b.progress_connections(0);
             b.unproven() == (0, before + 1)
         });
     });
     let deserted: SocketAddr = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-    a.introduce(Rank(1), vec![deserted; 3]);
+    a.introduce(Rank(1), &encode_address(&[deserted; 3]));
     leaves_nothing("dials that nobody answers", |_| {
-        a.open_link(Rank(1));
+        a.connect(Rank(1));
         until(|| {
-            a.meet(0);
-            a.take_unreachable().is_some_and(|why| why.tried.len() == 3)
+            a.progress_connections(0);
+            a.take_failure().is_some_and(|why| why.tried.len() == 3)
         });
     });
     leaves_nothing("dials that are given up", |_| {
-        a.introduce(Rank(1), vec![address]);
-        a.open_link(Rank(1));
+        a.introduce(Rank(1), &encode_address(&[address]));
+        a.connect(Rank(1));
         a.disconnect(to(1));
         until(|| {
-            b.meet(0);
+            b.progress_connections(0);
             b.unproven().0 == 0
         });
     });

@@ -83,6 +83,11 @@ macro_rules! delegate {
             self.$rail.close_link(link)
         }
     };
+    (@memory_link $rail:ident) => {
+        fn memory_link(&self, peer: ::canele_sys::ids::Rank) -> Option<::canele_sys::ids::LinkId> {
+            self.$rail.memory_link(peer)
+        }
+    };
     (@reach $rail:ident) => {
         fn reach(&mut self, link: ::canele_sys::ids::LinkId, place: ::canele_mem::buffer::RegionAddress, len: usize) -> ::canele_rail::Reach<'_> {
             self.$rail.reach(link, place, len)

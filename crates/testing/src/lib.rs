@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::thread;
 
 use canele_control::{
-    Control, ControlError, FromLauncher, Handed, Host, JobInfo, Network, OnFailure, PeerInbox, RailAddresses,
-    RankEnd, RankPlace, Socket, ToLauncher, VERSION,
+    Control, ControlError, FromLauncher, Handed, Host, JobInfo, JobNetwork, OnFailure, PeerInbox,
+    RailAddress, RankEnd, RankPlace, Socket, ToLauncher, VERSION,
 };
 use canele_engine::{Engine, Error, Rank, Region};
 use canele_rail::shm::InboxNotifier;
@@ -112,8 +112,8 @@ fn describe_job(hosts: &[u32]) -> Result<JobInfo, Error> {
     let network = match hosts.len() {
         ..2 => None,
         several => {
-            let rails = vec![vec![vec![Ipv4Addr::LOCALHOST.into()]]; several];
-            Some(Network { rails, ..Network::draw().map_err(ControlError::from)? })
+            let rails = vec![vec![vec![Ipv4Addr::LOCALHOST.to_string()]]; several];
+            Some(JobNetwork { rails, ..JobNetwork::draw().map_err(ControlError::from)? })
         }
     };
     let job = JobInfo::new(hosts.iter().map(|ranks| Host::this(*ranks)).collect());
@@ -139,7 +139,7 @@ struct Started {
     engine: Engine,
     socket: Socket,
     inbox: Handed,
-    addresses: RailAddresses,
+    addresses: Vec<RailAddress>,
 }
 
 impl Started {
@@ -153,7 +153,7 @@ impl Started {
         let (local_rank, local_size) = (here.place(rank).expect("a rank is on its host"), here.len());
         let place = RankPlace { rank, size: job.size, local_rank, local_size };
         let engine = Engine::join(tunables, Some(Control::new(place, of_rank.into())))?;
-        let (mut inbox, mut addresses) = (None, RailAddresses::here(Vec::new()));
+        let (mut inbox, mut addresses) = (None, Vec::new());
         while let Ok(Some((message, handed))) = socket.try_receive::<ToLauncher>() {
             match message {
                 ToLauncher::Inbox { .. } => inbox = handed,

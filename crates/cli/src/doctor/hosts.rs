@@ -84,7 +84,7 @@ fn of_rail(survey: &Survey, rail: usize) -> Finding {
     let what = format!("rail tcp {}", rail + 1);
     let links: Vec<&ProbedLink> = survey.links.iter().filter(|link| link.rail == rail).collect();
     let part = |part: &canele_launch::host_probe::ProbedPart| {
-        let addresses: Vec<_> = part.addresses.iter().map(ToString::to_string).collect();
+        let addresses: Vec<_> = part.addresses.iter().map(String::as_str).collect();
         format!("{} on {} ({})", part.interface, survey.hosts[part.host].name, addresses.join(", "))
     };
     let parts: Vec<String> = survey.rails[rail].parts.iter().take(MOST_PAIRS).map(part).collect();
@@ -163,11 +163,8 @@ mod tests {
                 report: serde_json::json!([]),
             }),
         };
-        let part = |host| ProbedPart {
-            host,
-            interface: "eth0".into(),
-            addresses: vec![format!("10.0.0.{host}").parse().unwrap()],
-        };
+        let part =
+            |host| ProbedPart { host, interface: "eth0".into(), addresses: vec![format!("10.0.0.{host}")] };
         let rail = || ProbedRail { parts: vec![part(0), part(1)] };
         let link = |&(rail, from, to, works): &(usize, usize, usize, bool)| ProbedLink {
             from,

@@ -3,6 +3,7 @@
 //! Owns how they are printed, and how much of it: a job may have more links than anybody reads. Never asks anybody.
 
 use canele_control::SocketLink;
+use canele_sys::printable;
 
 use canele_launch::{JobReport, RailReport, RankReport, amount};
 
@@ -28,7 +29,7 @@ pub fn count(rank: &RankReport) -> String {
 pub fn rails(rails: &[RailReport]) -> Vec<String> {
     let line = |rail: &RailReport| {
         let part = |part: &canele_launch::PartReport| {
-            let addresses: Vec<_> = part.addresses.iter().map(ToString::to_string).collect();
+            let addresses: Vec<&str> = part.addresses.iter().map(String::as_str).collect();
             format!("{} on {} ({})", part.interface, part.host, addresses.join(", "))
         };
         let parts: Vec<_> = rail.hosts.iter().take(MOST_HOSTS).map(part).collect();
@@ -106,7 +107,7 @@ fn words(job: &JobReport, rank: &RankReport, link: &SocketLink) -> String {
         let why = if link.trouble.is_empty() { "it is being made" } else { &link.trouble };
         return format!("{name} not open: {why}");
     }
-    let address = |end: Option<std::net::SocketAddr>| end.map_or("?".into(), |end| end.ip().to_string());
+    let address = |end: &str| if end.is_empty() { "?".to_owned() } else { printable::line(end).into_owned() };
     let pace = match (link.round_trip_ns, link.bytes_per_s) {
         (0, _) => "speed not measured yet".into(),
         (ns, rate) => format!("{} MB/s, round trip {}", rate / 1_000_000, crate::bench::time(ns as f64)),
@@ -114,8 +115,8 @@ fn words(job: &JobReport, rank: &RankReport, link: &SocketLink) -> String {
     let [sent, received, under_way] = [link.sent, link.received, link.under_way].map(amount);
     format!(
         "{name} {} to {}: open, {pace}, {sent} sent, {received} received, {under_way} under way",
-        address(link.here),
-        address(link.there)
+        address(&link.here),
+        address(&link.there)
     )
 }
 
@@ -158,8 +159,8 @@ mod tests {
             rail,
             open: true,
             trouble: String::new(),
-            here: "10.0.1.1:7000".parse().ok(),
-            there: "10.0.1.2:9".parse().ok(),
+            here: "10.0.1.1".into(),
+            there: "10.0.1.2".into(),
             round_trip_ns: 120_000,
             bytes_per_s: 118_000_000,
             sent,

@@ -71,14 +71,8 @@ mod tests {
 
     fn read_by_one(engine: &Engine, name: [u8; 8]) {
         let core = engine.lock().unwrap();
-        let region = core
-            .progress
-            .rails
-            .shm
-            .regions
-            .own(RegionId::from_word(u64::from_ne_bytes(name)))
-            .unwrap()
-            .clone();
+        let region =
+            core.progress.rails.regions().own(RegionId::from_word(u64::from_ne_bytes(name))).unwrap().clone();
         assert!(count_reader(region.window(0, HEADER).unwrap()));
     }
 
@@ -122,7 +116,7 @@ mod tests {
         assert_ne!(take(&engine).name(), name);
         let core = engine.lock().unwrap();
         assert!(
-            core.progress.rails.shm.regions.own(RegionId::from_word(u64::from_ne_bytes(name))).is_none(),
+            core.progress.rails.regions().own(RegionId::from_word(u64::from_ne_bytes(name))).is_none(),
             "its memory is given back"
         );
     }

@@ -1,8 +1,7 @@
-//! Connections: the rails of a rank, and the links to ranks of this host and of others.
+//! Connections: the links of a rank to ranks of its host and of others, and what it tells the launcher for them.
 
-pub(crate) mod network;
-mod own_addresses;
-pub(crate) mod rails;
-mod shared_memory;
+pub(crate) mod connections;
+mod host;
+pub(crate) mod other_jobs;
 #[cfg(test)]
 mod tests;

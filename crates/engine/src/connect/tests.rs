@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use canele_control::{JobInfo, RailAddresses};
+use canele_control::JobInfo;
 use canele_proto::{Envelope, Received, Sent};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
-use super::network::{CONNECT_TIMEOUT, Network};
+use super::connections::{CONNECT_TIMEOUT, Connections};
+use super::other_jobs::own_addresses;
 use crate::Want;
 use crate::fixture::{job_of_two, two_on_one_host, two_on_two_hosts};
 use crate::progress::Progress;
@@ -17,7 +18,7 @@ const TAG: Tag = Tag(0);
 /// A rank of another host, as far as connections concern it.
 struct Remote {
     progress: Progress,
-    network: Network,
+    connections: Connections,
     job: JobInfo,
 }
 
@@ -25,21 +26,21 @@ impl Remote {
     fn two() -> [Self; 2] {
         two_on_two_hosts().map(|progress| Self {
             progress,
-            network: Network::new(Instant::now()),
+            connections: Connections::new(Instant::now()),
             job: job_of_two(2),
         })
     }
 
     /// Tells this rank where `peer` listens.
     fn learn_addresses(&mut self, peer: &Self) {
-        let addresses = peer.progress.rails.tcp.iter().map(|tcp| tcp.addresses().to_vec()).collect();
+        let addresses = own_addresses(&peer.progress.rails);
         let rank = peer.progress.proto.me();
-        self.network.handle_addresses(&mut self.progress, &self.job, rank, RailAddresses::here(addresses));
+        self.connections.handle_addresses(&mut self.progress, &self.job, rank, &addresses);
     }
 
     fn pass(&mut self) {
         let moved = self.progress.proto.pass(&mut self.progress.rails);
-        self.network.tend(&mut self.progress, &self.job, moved);
+        self.connections.tend(&mut self.progress, &self.job, moved);
     }
 
     fn is_linked(&self, peer: Rank) -> bool {
@@ -53,7 +54,7 @@ fn connected() -> [Remote; 2] {
     a.learn_addresses(&b);
     b.learn_addresses(&a);
     a.progress.proto.want_link(Rank(1));
-    assert!(a.network.connect_all(&mut a.progress.rails, Rank(1)));
+    assert!(a.connections.connect_all(&mut a.progress.rails, Rank(1)));
     while !(a.is_linked(Rank(1)) && b.is_linked(Rank(0))) {
         a.pass();
         b.pass();
@@ -95,7 +96,7 @@ fn a_peer_whose_inbox_finds_no_descriptor_is_unreachable_and_the_text_says_why()
 #[test]
 fn ranks_of_two_hosts_are_linked_when_one_dials() {
     let [mut a, mut b] = connected();
-    assert!(!a.network.is_connecting_to(Rank(1)));
+    assert!(!a.connections.is_connecting_to(Rank(1)));
     assert_eq!(a.progress.counts.connections, 1);
     let flush = |from: &mut Progress| {
         from.proto.pass(&mut from.rails);
@@ -107,8 +108,8 @@ fn ranks_of_two_hosts_are_linked_when_one_dials() {
 #[test]
 fn a_failed_attempt_does_not_concern_a_link_that_the_peer_has_made() {
     let [mut a, _b] = connected();
-    a.network.handle_failed(&mut a.progress, LinkId::new(1, Rank(1)), "a late report".into());
-    assert!(!a.network.is_connecting_to(Rank(1)));
+    a.connections.handle_failed(&mut a.progress, LinkId::new(1, Rank(1)), "a late report".into());
+    assert!(!a.connections.is_connecting_to(Rank(1)));
     assert!(a.is_linked(Rank(1)));
 }
 
@@ -119,9 +120,9 @@ fn a_failed_attempt_is_made_again_later_each_time() {
     let (link, now) = (LinkId::new(1, Rank(1)), Instant::now());
     let mut sleeps = Vec::new();
     for _ in 0..3 {
-        a.network.handle_failed(&mut a.progress, link, "refused".into());
-        assert!(a.network.is_connecting_to(Rank(1)));
-        sleeps.push(a.network.longest_sleep(now, false).expect("an attempt is due"));
+        a.connections.handle_failed(&mut a.progress, link, "refused".into());
+        assert!(a.connections.is_connecting_to(Rank(1)));
+        sleeps.push(a.connections.longest_sleep(now, false).expect("an attempt is due"));
     }
     assert!(sleeps.is_sorted_by(|before, after| before < after), "{sleeps:?}");
 }
@@ -129,10 +130,10 @@ fn a_failed_attempt_is_made_again_later_each_time() {
 #[test]
 fn a_peer_that_shares_no_network_is_unreachable_at_once() {
     let [mut a, _b] = Remote::two();
-    a.network.handle_addresses(&mut a.progress, &a.job, Rank(1), RailAddresses::here(vec![Vec::new()]));
+    a.connections.handle_addresses(&mut a.progress, &a.job, Rank(1), &[]);
     let text = a.progress.proto.why_gone(Rank(1)).expect("there is no way").to_string();
     assert!(text.contains("CANELE_RAILS"), "{text}");
-    a.network.handle_addresses(&mut a.progress, &a.job, Rank(2), RailAddresses::here(vec![Vec::new()]));
+    a.connections.handle_addresses(&mut a.progress, &a.job, Rank(2), &[]);
 }
 
 #[test]
@@ -140,12 +141,12 @@ fn a_peer_without_any_link_for_too_long_is_given_up() {
     let [mut a, b] = Remote::two();
     a.learn_addresses(&b);
     let begin = Instant::now();
-    assert!(a.network.connect_all(&mut a.progress.rails, Rank(1)));
-    a.network.handle_failed(&mut a.progress, LinkId::new(1, Rank(1)), "refused".into());
-    assert!(!a.network.retry(&mut a.progress, &a.job, begin));
+    assert!(a.connections.connect_all(&mut a.progress.rails, Rank(1)));
+    a.connections.handle_failed(&mut a.progress, LinkId::new(1, Rank(1)), "refused".into());
+    assert!(!a.connections.retry(&mut a.progress, &a.job, begin));
     assert_eq!(a.progress.proto.why_gone(Rank(1)), None);
-    assert!(a.network.retry(&mut a.progress, &a.job, Instant::now() + CONNECT_TIMEOUT));
+    assert!(a.connections.retry(&mut a.progress, &a.job, Instant::now() + CONNECT_TIMEOUT));
     let text = a.progress.proto.why_gone(Rank(1)).expect("it was given up").to_string();
     assert!(text.contains("refused"), "{text}");
-    assert!(!a.network.is_connecting_to(Rank(1)));
+    assert!(!a.connections.is_connecting_to(Rank(1)));
 }

@@ -62,9 +62,9 @@ impl Engine {
             return Ok(());
         }
         // Peers that finish now wait for it.
-        core.progress.rails.leave();
+        core.progress.rails.send_pending();
         core = self.send_last(core);
-        core.progress.rails.leave();
+        core.progress.rails.send_pending();
         if !core.membership.launcher.is_lost {
             core.progress.rails.finish();
         }

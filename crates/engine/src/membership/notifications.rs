@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 use canele_control::{FromLauncher, MOST_PEERS, RankEnd, ToLauncher};
 use canele_proto::peer;
 use canele_proto::request::Failure;
-use canele_rail::shm::WantedRegion;
+use canele_rail::WantedRegion;
 use canele_rail::{Corrupt, Rail};
-use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::ids::{Rank, RegionId};
 use canele_sys::printable;
 use canele_sys::segment::SegmentError;
 use rustix::io::Errno;
@@ -53,7 +53,7 @@ impl Core {
     }
 
     fn handle_message(&mut self, message: FromLauncher, descriptors: Vec<OwnedFd>) {
-        let Self { progress, network, membership, rma, stats, .. } = self;
+        let Self { progress, connections, membership, rma, stats, .. } = self;
         let mut descriptors = descriptors.into_iter();
         match message {
             FromLauncher::Peers { peers } => {
@@ -71,10 +71,10 @@ impl Core {
             }
             FromLauncher::Region { owner, id, found } => {
                 let memory = found.then(|| descriptors.next().ok_or(NO_DESCRIPTOR));
-                progress.rails.shm.regions.adopt(Rank(owner), RegionId::from_word(id), memory)
+                progress.rails.regions_mut().adopt(Rank(owner), RegionId::from_word(id), memory)
             }
             FromLauncher::RegionDropped { owner, id } => {
-                progress.rails.shm.regions.forget(Rank(owner), Some(RegionId::from_word(id)));
+                progress.rails.regions_mut().forget(Rank(owner), Some(RegionId::from_word(id)));
             }
             FromLauncher::Found { ticket, value } => membership.names.handle_found(ticket, value),
             FromLauncher::PublishRefused { name } => membership.names.handle_refused(name),
@@ -82,7 +82,7 @@ impl Core {
             FromLauncher::Finished { ranks } => self.handle_finished(&ranks),
             FromLauncher::CutOff { by, of, what } => self.handle_cut_off(Rank(by), Rank(of), what),
             FromLauncher::Reach { rank, rails } => {
-                network.handle_addresses(progress, &membership.job, Rank(rank), rails);
+                connections.handle_addresses(progress, &membership.job, Rank(rank), &rails);
             }
             FromLauncher::ShowLinks { most } => stats.handle_links_wanted(most),
             FromLauncher::Welcome { .. } | FromLauncher::Over => {}
@@ -128,7 +128,7 @@ impl Core {
 
     /// Takes what a peer has sent that sends no more, and closes its links.
     fn receive_last(&mut self, peer: Rank) {
-        let Self { progress, network, rma, .. } = self;
+        let Self { progress, connections, rma, .. } = self;
         progress.rails.accept();
         let links = progress.rails.incoming().iter().copied().filter(|link| link.peer() == peer);
         for link in links.collect::<Vec<_>>() {
@@ -136,23 +136,19 @@ impl Core {
             while progress.proto.receive_from(&mut progress.rails, link) {}
             progress.rails.disconnect(link);
         }
-        // It may have been introduced, and never have sent anything.
-        if progress.rails.shm.is_introduced(peer) {
-            progress.rails.disconnect(LinkId::in_memory(peer));
-        }
         rma.serve_all(progress);
-        network.forget_links(progress, peer);
+        connections.forget_links(progress, peer);
     }
 
     /// Without a launcher no rank learns who lives: all others count as gone.
     #[cold]
     pub fn handle_lost_launcher(&mut self) {
-        let Self { progress, network, membership, .. } = self;
+        let Self { progress, connections, membership, .. } = self;
         membership.launcher.is_lost = true;
         for rank in (0..progress.proto.ranks() as u32).map(Rank) {
             if rank != progress.proto.me() {
                 // What a rail still holds of a buffer would keep its operation from ending.
-                network.forget_links(progress, rank);
+                connections.forget_links(progress, rank);
                 progress.proto.handle_gone(rank, peer::Gone::Failed);
             }
         }
@@ -161,7 +157,7 @@ impl Core {
     /// Passes on what protocols and rails want of the launcher; says whether there was anything.
     #[inline(always)]
     pub fn ask_launcher(&mut self) -> bool {
-        let wants = self.progress.proto.wants_anything() || self.progress.rails.shm.regions.wants_any();
+        let wants = self.progress.proto.wants_anything() || self.progress.rails.regions().wants_any();
         wants && self.ask_launcher_for_all()
     }
 
@@ -178,7 +174,7 @@ impl Core {
         for peers in unknown.chunks(MOST_PEERS) {
             self.send_to_launcher(&ToLauncher::Connect { peers: peers.into() });
         }
-        while let Some(wanted) = self.progress.rails.shm.regions.take_wanted() {
+        while let Some(wanted) = self.progress.rails.regions_mut().take_wanted() {
             any = true;
             let WantedRegion { owner, id, is_kept } = wanted;
             self.send_to_launcher(&ToLauncher::FindRegion { owner: owner.0, id: id.to_word(), is_kept });
@@ -197,10 +193,10 @@ impl Core {
     /// Connects with a peer, or says that the launcher has to introduce it.
     #[cold]
     fn connect(&mut self, peer: Rank) -> bool {
-        let Self { progress, network, .. } = self;
-        progress.open_shared_link(peer)
-            || network.is_connecting_to(peer)
-            || network.connect_all(&mut progress.rails, peer)
+        let Self { progress, connections, .. } = self;
+        progress.open_host_link(peer)
+            || connections.is_connecting_to(peer)
+            || connections.connect_all(&mut progress.rails, peer)
     }
 
     /// A peer was cut off: the launcher tells all ranks, the peer too, whose messages to this rank would wait for ever.

@@ -6,13 +6,12 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use canele_control::join;
-use canele_control::{
-    Control, ControlError, RailAddresses, RankPlace, Socket, SpawnProgram, SpawnedWorld, ToLauncher,
-};
+use canele_control::{Control, ControlError, RankPlace, Socket, SpawnProgram, SpawnedWorld, ToLauncher};
 use canele_sys::ids::Rank;
 
 use super::Launcher;
 use crate::Error;
+use crate::connect::other_jobs::{add_others, own_addresses};
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::progress::awaited::Awaited;
@@ -100,10 +99,9 @@ impl Engine {
         }
         let mut launcher = Launcher::new(Some(Control::new(RankPlace::ALONE, own.into())));
         let job = launcher.introduce()?.ok_or(ControlError::LauncherGone)?;
-        let shm = &core.progress.rails.shm;
-        let inbox: Vec<_> = std::iter::once(shm.inbox_fd()).chain(shm.event_fd()).collect();
-        launcher.send_with(&ToLauncher::Inbox { settings: self.tunables.shared() }, &inbox)?;
-        for region in shm.regions.all_own() {
+        let rails = &core.progress.rails;
+        launcher.send_with(&ToLauncher::Inbox { settings: self.tunables.shared() }, &rails.inbox())?;
+        for region in rails.regions().all_own() {
             launcher.send_with(&ToLauncher::Region { id: region.id().to_word() }, &[region.fd()])?;
         }
         for (name, value) in core.membership.names.take_own() {
@@ -129,7 +127,7 @@ impl Core {
         job.spawned.push(world.clone());
         progress.proto.add_ranks(job.ranks() as usize);
         progress.rails.add_ranks(job.ranks(), here.into_iter().map(Rank));
-        let opened = progress.rails.add_others(me, job, &world);
+        let opened = add_others(&mut progress.rails, me, job, &world);
         let living = job.ranks_on(host).filter(|rank| progress.proto.gone(Rank(*rank)).is_none());
         progress.wait_policy.oversubscribed |= living.count() as u32 > job.processors;
         if let Err(error) = &opened {
@@ -138,7 +136,7 @@ impl Core {
         }
         // The other job hears too of a rank that listens nowhere.
         if !matches!(opened, Ok(false)) {
-            let rails = RailAddresses::here(progress.rails.socket_addresses());
+            let rails = own_addresses(&progress.rails);
             self.send_to_launcher(&ToLauncher::Addresses { rails });
         }
     }
@@ -150,7 +148,7 @@ impl Core {
             return;
         }
         let Some(ring) = ring else { return progress.handle_no_descriptor(from) };
-        if let Err(error) = progress.rails.shm.adopt_ring(from, ring) {
+        if let Err(error) = progress.rails.adopt_ring(from, ring) {
             progress.proto.handle_unreachable(from, error.to_string());
         }
         progress.rails.accept();
@@ -158,7 +156,7 @@ impl Core {
 
     /// Hands this rank's rings to their receivers.
     pub(super) fn hand_over_rings(&mut self) {
-        while let Some((to, ring)) = self.progress.rails.shm.take_ring() {
+        while let Some((to, ring)) = self.progress.rails.take_ring() {
             // That the launcher is gone, whoever next listens to it finds out.
             let _ = self.membership.launcher.send_with(&ToLauncher::Ring { to: to.0 }, &[ring.fd()]);
         }

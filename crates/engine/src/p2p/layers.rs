@@ -119,7 +119,7 @@ impl Engine {
     /// `Lengths` for a level or a rail that does not exist; `Forked`.
     pub fn set_flow(&self, flow: FlowId, change: impl FnOnce(&mut u8, &mut RailPolicy)) -> Result<(), Error> {
         let Progress { rails, proto, .. } = &mut self.lock()?.progress;
-        let rails = rails.tcp.len();
+        let rails = rails.networks();
         let (mut level, mut policy) = proto.flow_settings(flow);
         change(&mut level, &mut policy);
         if usize::from(level) >= LEVELS {

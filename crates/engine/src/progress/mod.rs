@@ -15,18 +15,18 @@ use std::sync::Arc;
 
 use canele_mem::buffer::OutBuffer;
 use canele_proto::{Envelope, Payload, Proto, Sent};
+use canele_rail::Set;
 use canele_sys::ids::{Rank, RequestId};
 use canele_sys::tunables::Tunables;
 use canele_trace::Tracer;
 
-use crate::connect::rails::Rails;
 use crate::stats::Counts;
 use wait_policy::WaitPolicy;
 use waiters::Waiters;
 
 /// The rails and the protocols of a rank, and the threads that wait for what they do.
 pub(crate) struct Progress {
-    pub rails: Rails,
+    pub rails: Set,
     pub proto: Proto,
     pub wait_policy: WaitPolicy,
     pub waiters: Waiters,
@@ -39,7 +39,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Of a rank whose host has more ranks than processors if `oversubscribed`.
-    pub fn new(rails: Rails, proto: Proto, tunables: &Tunables, oversubscribed: bool) -> Self {
+    pub fn new(rails: Set, proto: Proto, tunables: &Tunables, oversubscribed: bool) -> Self {
         Self {
             rails,
             proto,
@@ -65,7 +65,7 @@ impl Progress {
     /// True if another rank of this host waits for the processor of this rank: `peer`, whose message is waited for, or else any.
     #[inline]
     pub fn is_processor_wanted(&mut self, peer: Option<Rank>) -> bool {
-        !self.wait_policy.oversubscribed && self.rails.shm.is_processor_wanted(peer)
+        !self.wait_policy.oversubscribed && self.rails.is_processor_wanted(peer)
     }
 
     /// Wakes the waiters that wait for an operation that has ended since they were last woken.

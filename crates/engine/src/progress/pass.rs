@@ -8,24 +8,24 @@ impl Core {
     /// and of others; what survivors tell each other; then what the launcher says; then what is to be asked of it.
     #[inline]
     pub fn pass(&mut self) -> bool {
-        let Self { progress, network, membership, rma, collectives, follow_ups, survivors, .. } = self;
-        let mut moved = progress.rails.has_sockets() && network.open_links(progress);
+        let Self { progress, connections, membership, rma, collectives, follow_ups, survivors, .. } = self;
+        let mut moved = progress.rails.has_networks() && connections.open_links(progress);
         moved |= collectives.has_any_under_way() && collectives.advance(progress, &membership.splits);
         moved |= progress.proto.pass(&mut progress.rails);
         moved |= follow_ups.any() && follow_ups.call(progress);
         progress.rails.accept();
-        if progress.rails.has_sockets() || progress.proto.has_rma_requests() {
+        if progress.rails.has_networks() || progress.proto.has_rma_requests() {
             moved |= rma.serve(progress);
         }
-        if progress.rails.has_sockets() {
-            moved |= network.tend(progress, &membership.job, moved);
+        if progress.rails.has_networks() {
+            moved |= connections.tend(progress, &membership.job, moved);
         }
         // Behind all from which notices come: puts as RMA requests are served, not received.
         rma.notices.call_handlers(&mut progress.proto);
         if survivors.have_work(progress, &membership.splits) {
             moved |= self.advance_survivors();
         }
-        if self.progress.rails.shm.take_notification() {
+        if self.progress.rails.take_notification() {
             self.read_notifications();
             return true;
         }

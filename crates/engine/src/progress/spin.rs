@@ -133,7 +133,7 @@ impl Progress {
     #[inline]
     fn looks(&self, source: Option<Rank>) -> (u32, u32) {
         let shared = match source {
-            None => self.rails.sockets().max(self.rails.incoming().len() / 8),
+            None => self.rails.network_links().max(self.rails.incoming().len() / 8),
             Some(_) => 0,
         };
         (PASSES, LOOKS_PER_PASS.checked_div(shared as u32).unwrap_or(LOOKS_PER_PASS).max(1))

@@ -239,9 +239,9 @@ impl Core {
     /// How long a sleep may last at most; for ever, if no part has anything to do by then.
     fn longest_sleep(&self) -> Option<Duration> {
         let rails = &self.progress.rails;
-        let network = self.network.longest_sleep(Instant::now(), rails.is_waiting());
+        let connections = self.connections.longest_sleep(Instant::now(), rails.has_unacknowledged());
         let launcher = self.membership.launcher.is_present().then_some(launcher_watch::INTERVAL);
-        rails.longest_sleep().into_iter().chain(network).chain(launcher).min()
+        rails.longest_sleep().into_iter().chain(connections).chain(launcher).min()
     }
 
     /// To be called after an idle pass.

@@ -3,7 +3,7 @@
 use canele_mem::buffer::RegionAddress;
 use canele_proto::wire::{MAX_PUT, Put};
 use canele_proto::{Moved, Sent};
-use canele_rail::shm::Far;
+use canele_rail::Far;
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use canele_sys::ids::{Rank, RegionId};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_control::ToLauncher;
-use canele_rail::shm::{Elsewhere, Far, Mapped, Region, Regions};
+use canele_rail::{Elsewhere, Far, Mapped, Region, Regions};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::SegmentError;
 use rustix::io::Errno;
@@ -56,7 +56,7 @@ impl Engine {
     /// The address space is exhausted, or descriptors are; the launcher is gone.
     pub fn create_region_on_touch(&self, bytes: usize) -> Result<Arc<Region>, Error> {
         let mut core = self.lock_to_submit()?;
-        let region = core.progress.rails.shm.regions.create_on_touch(bytes)?;
+        let region = core.progress.rails.regions_mut().create_on_touch(bytes)?;
         self.announce_region(core, region).1
     }
 
@@ -66,7 +66,7 @@ impl Engine {
         mut core: Locked<'a>,
         bytes: usize,
     ) -> (Locked<'a>, Result<Arc<Region>, Error>) {
-        match core.progress.rails.shm.regions.create(bytes) {
+        match core.progress.rails.regions_mut().create(bytes) {
             Ok(region) => self.announce_region(core, region),
             Err(error) => (core, Err(error.into())),
         }
@@ -79,7 +79,7 @@ impl Engine {
         region: Arc<Region>,
     ) -> (Locked<'a>, Result<Arc<Region>, Error>) {
         if let Err(error) = core.announce_region(&region) {
-            core.progress.rails.shm.regions.drop_own(region.id());
+            core.progress.rails.regions_mut().drop_own(region.id());
             return (core, Err(error));
         }
         if !core.membership.launcher.is_present() {
@@ -94,7 +94,7 @@ impl Engine {
             self.wait_for(core, Awaited::Other("the launcher to know a region", None), ready);
         let known = known.and_then(|known| if known { Ok(region) } else { Err(NOT_TAKEN_OVER.into()) });
         if known.is_err() {
-            core.progress.rails.shm.regions.drop_own(id);
+            core.progress.rails.regions_mut().drop_own(id);
         }
         (core, known)
     }
@@ -153,9 +153,9 @@ impl Engine {
                 return Some(Err(why.into()));
             }
             if owner == proto.me() {
-                return Some(Ok(Ok(rails.shm.regions.own(id).map(|region| region.far()))));
+                return Some(Ok(Ok(rails.regions().own(id).map(|region| region.far()))));
             }
-            map(&mut rails.shm.regions, proto.gone(owner).is_some()).map(Ok)
+            map(rails.regions_mut(), proto.gone(owner).is_some()).map(Ok)
         };
         let awaited = Awaited::Other("a region of another rank", Some(owner));
         let (mut core, reached) = self.wait_before(core, deadline, awaited, ready);
@@ -168,7 +168,7 @@ impl Engine {
             Some(Ok(Err(error))) => Err(error.into()),
             Some(Err(error)) => Err(error),
             None => {
-                core.progress.rails.shm.regions.give_up(owner, id);
+                core.progress.rails.regions_mut().give_up(owner, id);
                 Err(Error::Deadline(format!("a region of {owner}")))
             }
         }
@@ -190,7 +190,7 @@ impl Core {
     /// Gives up the regions in which the program's memory lies: no message lies in them any more, and the launcher would keep them as long
     /// as a peer of this rank lives. The program keeps its mapping.
     pub(crate) fn drop_memory_of_program(&mut self) {
-        let own = self.progress.rails.shm.regions.all_own();
+        let own = self.progress.rails.regions().all_own();
         let ids: Vec<RegionId> =
             own.filter(|region| region.is_on_touch()).map(|region| region.id()).collect();
         // Without a launcher none is kept.
@@ -199,7 +199,7 @@ impl Core {
 
     /// As [`Engine::drop_region`].
     pub(crate) fn drop_region(&mut self, id: RegionId) -> Result<(), Error> {
-        self.progress.rails.shm.regions.drop_own(id);
+        self.progress.rails.regions_mut().drop_own(id);
         self.membership.launcher.send(&ToLauncher::DropRegion { id: id.to_word() })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use canele_mem::buffer::RegionAddress;
 use canele_proto::rma::{DATA, Form, LateAnswer, REQUESTS, RmaRequest};
-use canele_rail::shm::{Elsewhere, Far};
+use canele_rail::{Elsewhere, Far};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use super::call::RmaCall;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use canele_control::ControlError;
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_proto::rma::{RmaMemory, RmaOperations, Tell};
+use canele_rail::Set;
 use canele_sys::atomic::AtomicU64;
 use canele_sys::ids::{Rank, RegionId};
 
 use super::Rma;
 use crate::Error;
-use crate::connect::rails::Rails;
 use crate::engine::Engine;
 use crate::progress::Progress;
 
@@ -65,39 +65,39 @@ impl Rma {
 
     /// Does all that has come. For when those who asked send no more, so that there is an end.
     pub fn serve_all(&mut self, progress: &mut Progress) {
-        let may_have = progress.rails.has_sockets() || progress.proto.has_rma_requests();
+        let may_have = progress.rails.has_networks() || progress.proto.has_rma_requests();
         while may_have && self.serve(progress) {}
     }
 }
 
 /// The memory of this rank, for the RMA requests of others.
 struct OwnMemory<'a> {
-    rails: &'a mut Rails,
+    rails: &'a mut Set,
     am_handler: Option<&'a dyn AmHandler>,
     operations: Option<&'a dyn RmaOperations>,
 }
 
 impl RmaMemory for OwnMemory<'_> {
-    type Rails = Rails;
+    type Rails = Set;
 
-    fn rails(&mut self) -> &mut Rails {
+    fn rails(&mut self) -> &mut Set {
         self.rails
     }
 
     fn len_of(&mut self, region: RegionId) -> Option<usize> {
-        self.rails.shm.regions.own(region).map(|region| region.len())
+        self.rails.regions().own(region).map(|region| region.len())
     }
 
     fn room(&mut self, place: RegionAddress, len: usize) -> Option<InBuffer> {
-        self.rails.shm.regions.own(place.region)?.in_buffer(usize::try_from(place.offset).ok()?, len)
+        self.rails.regions().own(place.region)?.in_buffer(usize::try_from(place.offset).ok()?, len)
     }
 
     fn part(&mut self, place: RegionAddress, len: usize) -> Option<OutBuffer> {
-        self.rails.shm.regions.own(place.region)?.out_buffer(usize::try_from(place.offset).ok()?, len)
+        self.rails.regions().own(place.region)?.out_buffer(usize::try_from(place.offset).ok()?, len)
     }
 
     fn word(&mut self, place: RegionAddress) -> Option<&AtomicU64> {
-        self.rails.shm.regions.own(place.region)?.word(usize::try_from(place.offset).ok()?)
+        self.rails.regions().own(place.region)?.word(usize::try_from(place.offset).ok()?)
     }
 
     fn ask(&mut self, from: Rank, question: [u64; 3], tell: &mut Vec<Tell>) -> u64 {

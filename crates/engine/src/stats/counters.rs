@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use canele_proto::{Moved, Traffic};
-use canele_rail::tcp::Tcp;
+use canele_rail::Totals;
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use canele_sys::counters::Counter::{self, *};
 
@@ -32,7 +32,7 @@ impl Counts {
     }
 }
 
-/// What is counted of each TCP rail, in their order: links, bytes sent, speed, round trip, bytes under way.
+/// What is counted of each rail to other hosts, in their order: links, bytes sent, speed, round trip, bytes under way.
 const RAILS: [[Counter; 5]; 4] = [
     [Rail1Links, Rail1Sent, Rail1Speed, Rail1RoundTrip, Rail1UnderWay],
     [Rail2Links, Rail2Sent, Rail2Speed, Rail2RoundTrip, Rail2UnderWay],
@@ -56,7 +56,7 @@ pub(super) fn publish(words: &[AtomicU64], progress: &Progress, launcher_calls: 
     set(SystemCalls, progress.counts.system_calls + launcher_calls);
     set(Yields, progress.counts.yields);
     set(Sleeps, progress.counts.sleeps);
-    set(Wakeups, progress.rails.shm.wakeups());
+    set(Wakeups, progress.rails.wakeups());
     set(Connections, progress.counts.connections);
     set(Packets, traffic.packets);
     set(Parts, traffic.parts);
@@ -72,7 +72,7 @@ pub(super) fn publish(words: &[AtomicU64], progress: &Progress, launcher_calls: 
     set(CreditMost, traffic.credit_most.most());
     set(CreditTotal, progress.proto.credit_total());
     set(TimeWaited, progress.counts.waited_ns);
-    publish_rails(&progress.rails.tcp, set);
+    publish_networks(progress.rails.totals(), set);
 }
 
 /// The rows of messages by protocol.
@@ -92,10 +92,9 @@ fn publish_protocols(traffic: &Traffic, set: impl Fn(Counter, u64)) {
     }
 }
 
-/// The rows of the TCP rails.
-fn publish_rails(tcp: &[Tcp], set: impl Fn(Counter, u64)) {
-    for (counters, rail) in RAILS.iter().zip(tcp) {
-        let now = rail.now();
+/// The rows of the rails to other hosts.
+fn publish_networks(totals: impl Iterator<Item = Totals>, set: impl Fn(Counter, u64)) {
+    for (counters, now) in RAILS.iter().zip(totals) {
         let values = [
             u64::from(now.links),
             now.sent,
@@ -121,7 +120,7 @@ mod tests {
         let [mut a, _b] = two_on_one_host();
         a.post(Envelope::new(Rank(1), FlowId(0), Tag(0)), &[1; 8][..]);
         a.counts.system_calls = 2;
-        let page = a.rails.shm.stats_page();
+        let page = a.rails.stats_page();
         publish(page.counters(), &a, 3, Moved { messages: 4, bytes: 50 });
         let seen = Counters::new(page.counters()).snapshot();
         assert_eq!((seen[ShortSent], seen[ShortSentBytes]), (1, 8));

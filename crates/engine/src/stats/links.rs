@@ -4,21 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use canele_rail::Rail;
+use canele_rail::{LinkReport, Rail, Set};
 use canele_sys::ids::LinkId;
 
 use canele_control::{Links, SocketLink, ToLauncher};
 
-use crate::connect::network::Network;
-use crate::connect::rails::Rails;
+use crate::connect::connections::Connections;
 
 /// More would not fit in a message with the reasons of them all.
 const MOST: usize = 256;
 
 /// The answer to a launcher that wants to be told of `most` links over sockets.
-pub(super) fn report(rails: &Rails, network: &Network, most: u32) -> ToLauncher {
-    let (sockets, left_out) = choose_links(socket_links(rails, network), MOST.min(most as usize));
-    let mut shm = series_of(rails.shm.outgoing().iter().map(|link| link.peer().0).collect());
+pub(super) fn report(rails: &Set, connections: &Connections, most: u32) -> ToLauncher {
+    let (sockets, left_out) = choose_links(network_links(rails, connections), MOST.min(most as usize));
+    let mut shm = series_of(rails.host_links().iter().map(|link| link.peer().0).collect());
     let neighbours = shm.iter().map(|(first, last)| last - first + 1).sum();
     shm.truncate(Links::MOST_SERIES);
     ToLauncher::Links(Links { neighbours, shm, sockets, left_out })
@@ -46,27 +45,27 @@ fn choose_links(links: Vec<SocketLink>, most: usize) -> (Vec<SocketLink>, u32) {
 }
 
 /// All links over sockets that are open or being made, by rail.
-fn socket_links(rails: &Rails, network: &Network) -> Vec<SocketLink> {
-    let mut links = Vec::new();
-    for (tcp, rail) in rails.tcp.iter().zip(1..) {
-        let open = tcp.incoming().iter().filter_map(|link| Some((link.peer(), tcp.seen(link.peer())?)));
-        links.extend(open.map(|(peer, seen)| {
-            let (round_trip_ns, bytes_per_s) = seen.measured.unwrap_or_default();
-            SocketLink {
-                open: true,
-                here: seen.here,
-                there: seen.there,
-                round_trip_ns,
-                bytes_per_s,
-                sent: seen.sent,
-                received: seen.received,
-                under_way: seen.under_way,
-                ..closed(LinkId::new(rail, peer), "")
-            }
-        }));
-    }
+fn network_links(rails: &Set, connections: &Connections) -> Vec<SocketLink> {
+    let open = |(link, report): (LinkId, LinkReport)| {
+        let LinkReport { here, there, sent, received, under_way, measured } = report;
+        let (round_trip_ns, bytes_per_s) = measured.unwrap_or_default();
+        SocketLink {
+            open: true,
+            here,
+            there,
+            round_trip_ns,
+            bytes_per_s,
+            sent,
+            received,
+            under_way,
+            ..closed(link, "")
+        }
+    };
+    let mut links: Vec<_> = rails.report_links().map(open).collect();
     let is_open = |link: LinkId| rails.incoming().contains(&link);
-    links.extend(network.failures().filter(|(link, _)| !is_open(*link)).map(|(link, why)| closed(link, why)));
+    links.extend(
+        connections.failures().filter(|(link, _)| !is_open(*link)).map(|(link, why)| closed(link, why)),
+    );
     links.sort_by_key(|link| link.rail);
     links
 }
@@ -91,8 +90,8 @@ fn closed(link: LinkId, why: &str) -> SocketLink {
         rail: link.rail(),
         open: false,
         trouble: why[..why.floor_char_boundary(Links::MOST_TROUBLE)].to_owned(),
-        here: None,
-        there: None,
+        here: String::new(),
+        there: String::new(),
         round_trip_ns: 0,
         bytes_per_s: 0,
         sent: 0,

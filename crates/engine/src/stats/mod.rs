@@ -6,7 +6,7 @@ mod waits;
 
 use std::sync::Arc;
 
-use canele_rail::shm::StatsPage;
+use canele_rail::StatsPage;
 use canele_sys::counters::{Counters, Snapshot};
 
 use crate::core::Core;
@@ -49,7 +49,7 @@ impl Core {
             membership.launcher.system_calls,
             rma.put_counts.sum(),
         );
-        progress.rails.shm.counted();
+        progress.rails.mark_counted();
     }
 
     /// Publishes the counters and returns them.
@@ -60,9 +60,9 @@ impl Core {
 
     /// Answers the launcher if it wants the links. An answer that finds no room is given when the launcher asks next.
     pub fn report_links(&mut self) {
-        let Self { progress, network, membership, stats, .. } = self;
+        let Self { progress, connections, membership, stats, .. } = self;
         let Some(most) = stats.links_wanted else { return };
-        if membership.launcher.try_send(&links::report(&progress.rails, network, most)) {
+        if membership.launcher.try_send(&links::report(&progress.rails, connections, most)) {
             stats.links_wanted = None;
         }
     }

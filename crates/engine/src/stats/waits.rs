@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use canele_control::{ThreadWait, UnexpectedMessage, WaitOperation, Waits};
-use canele_rail::shm::StatsPage;
+use canele_rail::StatsPage;
 use canele_sys::ids::FlowId;
 use canele_sys::{call_stack, clock, fork};
 use canele_trace::{Event, EventKind};

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use canele_control::join::is_of_this_user;
-use canele_control::{FromLauncher, Network, RankEnd, SpawnedWorld, VERSION};
+use canele_control::{FromLauncher, JobNetwork, RankEnd, SpawnedWorld, VERSION};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
@@ -87,7 +87,7 @@ impl Launcher {
             job: info.id,
             settings: self.job.settings().to_vec(),
             ranks: std::iter::once(at_start).chain(spawned).collect(),
-            network: Network { rails: self.hosts.rails(), ..link.drawn.clone() },
+            network: JobNetwork { rails: self.hosts.rails(), ..link.drawn.clone() },
         };
         link.push(hello, Vec::new());
     }
@@ -139,7 +139,7 @@ impl Launcher {
     /// keeps those that it has once agreed on.
     fn agree_on_rails(&mut self, theirs: &[HostRails]) -> Result<Option<Vec<HostRails>>, String> {
         let (hosts, taken) = (self.hosts.rails(), self.connected.rails.clone());
-        let here = if hosts.len() < 2 { self.hosts.addresses_of_one() } else { Vec::new() };
+        let here = if hosts.len() < 2 { self.hosts.ports_of_one() } else { Vec::new() };
         let agreed = agree(&OwnRails { hosts, here, taken }, theirs)?;
         if let Some([one]) = agreed.as_deref() {
             self.connected.rails = Some(one.clone());
@@ -153,7 +153,7 @@ impl Launcher {
         place: u32,
         version: u32,
         (job, settings): (u64, &[(String, String)]),
-        (ranks, theirs): (&[RankSeries], &Network),
+        (ranks, theirs): (&[RankSeries], &JobNetwork),
     ) -> Option<()> {
         let link = self.connected.links[place as usize].as_mut()?;
         let is_ours = link.is_ours;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use canele_control::join::is_of_this_user;
-use canele_control::{Network, ReceiveError, SendError, Socket};
+use canele_control::{JobNetwork, ReceiveError, SendError, Socket};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -54,9 +54,9 @@ pub struct JobLink {
     /// Until when the other end has to say Hello; none once it has.
     pub greeting_until: Option<Instant>,
     /// What was drawn for a key of both jobs, which the other end is told in the Hello.
-    pub drawn: Network,
+    pub drawn: JobNetwork,
     /// Of a job that is reached over sockets, once both have said Hello.
-    pub network: Option<Network>,
+    pub network: Option<JobNetwork>,
     /// The job has agents on its hosts.
     pub has_agents: bool,
     /// The last message was queued: the link is closed once that has left.
@@ -84,7 +84,7 @@ impl JobLink {
             job,
             is_ours: job.is_some(),
             greeting_until: Some(greeting_until),
-            drawn: Network::draw()?,
+            drawn: JobNetwork::draw()?,
             network: None,
             has_agents: false,
             is_closing: false,

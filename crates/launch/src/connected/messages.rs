@@ -1,7 +1,7 @@
 //! What the launchers of two jobs tell each other. Owns the shape; ranks are numbered as in the sender's job where they are the
 //! sender's, and as in the receiver's job where they are the receiver's.
 
-use canele_control::{Meeting, Network, PortName, RailAddresses, RankEnd};
+use canele_control::{JobNetwork, Meeting, PortName, RailAddress, RankEnd};
 use serde::{Deserialize, Serialize};
 
 /// Ranks that follow each other.
@@ -51,7 +51,7 @@ pub enum ToJob {
         /// The sender's ranks.
         ranks: Vec<RankSeries>,
         /// What the sender has drawn for a key of both jobs, and the rails of its hosts; none if it has no agents.
-        network: Network,
+        network: JobNetwork,
     },
     /// Last message: why the two jobs cannot be connected.
     Refused {
@@ -114,7 +114,7 @@ pub enum ToJob {
         /// The receiver's.
         to: u32,
         /// Where it listens, for each rail.
-        rails: RailAddresses,
+        rails: Vec<RailAddress>,
     },
     /// The inbox of a rank of the sender's, and its event if it has one: descriptors.
     Inbox {

@@ -4,18 +4,16 @@
 //! jobs: a job of several hosts keeps its own, and has to share a host with the other, by which that is seen; a job of one host takes the
 //! other's.
 
-use std::net::IpAddr;
-
-/// The addresses of each rail of a host.
-pub type HostRails = Vec<Vec<IpAddr>>;
+/// The ports of each rail of a host, in words of the rail's driver.
+pub type HostRails = Vec<Vec<String>>;
 
 /// What a job has.
 #[derive(Debug, Default)]
 pub struct OwnRails {
     /// Of each of its hosts; none of a job without agents.
     pub hosts: Vec<HostRails>,
-    /// All addresses of its host, if it has one.
-    pub here: Vec<IpAddr>,
+    /// All ports of its host, if it has one.
+    pub here: Vec<String>,
     /// Those on which the ranks of its one host listen already, because of another connection.
     pub taken: Option<HostRails>,
 }
@@ -70,7 +68,7 @@ mod tests {
     use super::*;
 
     fn host(addresses: &[&str]) -> HostRails {
-        addresses.iter().map(|address| vec![address.parse().unwrap()]).collect()
+        addresses.iter().map(|address| vec![(*address).to_owned()]).collect()
     }
 
     fn several(hosts: &[&HostRails]) -> OwnRails {
@@ -78,7 +76,7 @@ mod tests {
     }
 
     fn one(hosts: &[&HostRails], here: &[&str]) -> OwnRails {
-        let here = here.iter().map(|address| address.parse().unwrap()).collect();
+        let here = here.iter().map(|address| (*address).to_owned()).collect();
         OwnRails { here, ..several(hosts) }
     }
 

@@ -2,7 +2,9 @@
 
 use std::os::fd::OwnedFd;
 
-use canele_control::{FromLauncher, JobRank, Meeting, PortName, RankEnd, ReceiveError, SpawnedWorld};
+use canele_control::{
+    FromLauncher, JobRank, Meeting, PortName, RankEnd, ReceiveError, SpawnedWorld, check_addresses,
+};
 use canele_sys::ids::LinkId;
 
 use super::messages::{RankSeries, ToJob};
@@ -92,8 +94,7 @@ impl Launcher {
             }
             ToJob::Reach { from, to, rails } => {
                 let (peer, own) = (self.rank_of(job?, from)?, self.own_rank(to)?);
-                let is_sound =
-                    self.info().is_behind_sockets(peer) && rails.rails.len() <= usize::from(u8::MAX);
+                let is_sound = self.info().is_behind_sockets(peer) && check_addresses(&rails).is_ok();
                 is_sound.then(|| self.job.handle_reachable(Reachable { own, peer, rails }))
             }
             // Descriptors may be missing, for which this process had no room.

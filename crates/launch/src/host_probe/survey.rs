@@ -3,7 +3,7 @@
 //! Owns the times that all this may take. A host that does not answer is part of the result, never an error.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::answering::{AT_ONCE, PATIENCE};
@@ -65,7 +65,7 @@ pub struct ProbedPart {
     /// The interface's name there.
     pub interface: String,
     /// Its addresses.
-    pub addresses: Vec<IpAddr>,
+    pub addresses: Vec<String>,
 }
 
 /// Whether a host reaches another one over a rail.
@@ -277,7 +277,7 @@ impl Asking {
             }
             for &to in &others {
                 let (Some(there), Some(answer)) = (part(to), self.answer(to)) else { continue };
-                let is_of_rail = |address: &&SocketAddr| there.addresses.contains(&address.ip());
+                let is_of_rail = |address: &&SocketAddr| there.addresses.contains(&address.ip().to_string());
                 let addresses = answer.listening.iter().filter(is_of_rail).copied().collect();
                 wanted.push(Wanted { to, rail, identity: answer.identity, addresses });
             }
@@ -323,12 +323,8 @@ fn rails_of(hosts: &[usize], parts: &[Vec<Part>]) -> Vec<ProbedRail> {
     let count = parts.iter().map(Vec::len).max().unwrap_or(0);
     let rail = |rail: usize| {
         let part = |(host, parts): (&usize, &Vec<Part>)| {
-            let part = parts.get(rail).filter(|part| !part.addresses.is_empty())?;
-            Some(ProbedPart {
-                host: *host,
-                interface: part.interface.clone(),
-                addresses: part.addresses.clone(),
-            })
+            let part = parts.get(rail).filter(|part| !part.ports.is_empty())?;
+            Some(ProbedPart { host: *host, interface: part.interface.clone(), addresses: part.ports.clone() })
         };
         ProbedRail { parts: hosts.iter().zip(parts).filter_map(part).collect() }
     };
@@ -357,7 +353,7 @@ mod tests {
     fn rails_have_the_parts_of_hosts_that_have_any() {
         let part = |interface: &str, address: &str| Part {
             interface: interface.into(),
-            addresses: vec![address.parse().unwrap()],
+            ports: vec![address.into()],
         };
         let parts = [
             vec![part("a", "10.1.0.1"), Part::default()],

@@ -1,6 +1,6 @@
 //! What the ranks of a host are to each other, without sockets or processes.
 
-use canele_control::{Host, Links, OnFailure, PeerInbox, RailAddresses};
+use canele_control::{Host, Links, OnFailure, PeerInbox};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -202,18 +202,18 @@ fn who_joins_again_is_told_why_that_is_not_possible() {
 fn what_concerns_other_hosts_is_passed_on() {
     let mut all = local_ranks(2);
     let fd = inbox(1, &all);
-    let early = all.handle(1, ToLauncher::Addresses { rails: RailAddresses::here(Vec::new()) }, None);
+    let early = all.handle(1, ToLauncher::Addresses { rails: Vec::new() }, None);
     assert!(early.unwrap_err().contains("before its inbox"));
     assert_eq!(all.handle(1, INBOX, fd), Ok(Some(INBOX)));
     for message in [
-        ToLauncher::Addresses { rails: RailAddresses::here(Vec::new()) },
+        ToLauncher::Addresses { rails: Vec::new() },
         ToLauncher::Connect { peers: vec![3] },
         ToLauncher::Find { ticket: 1, name: "x".into() },
         ToLauncher::Finished,
     ] {
         assert_eq!(all.handle(1, message.clone(), None), Ok(Some(message)));
     }
-    let twice = all.handle(1, ToLauncher::Addresses { rails: RailAddresses::here(Vec::new()) }, None);
+    let twice = all.handle(1, ToLauncher::Addresses { rails: Vec::new() }, None);
     assert!(twice.unwrap_err().contains("twice"));
     all.handle(0, ToLauncher::FindRegion { owner: 3, id: 5, is_kept: true }, None).unwrap();
     assert_eq!(told(&mut all), [(0, FromLauncher::Region { owner: 3, id: 5, found: false })]);

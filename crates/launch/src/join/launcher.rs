@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 
 use canele_control::join::{JoinAnswer, JoinTask};
-use canele_control::{Host, JobInfo, Network, RankMap, RankSet, Socket, draw_job_id};
+use canele_control::{Host, JobInfo, JobNetwork, RankMap, RankSet, Socket, draw_job_id};
 use canele_sys::tunables::Tunables;
 
 use super::gathering::{GatheredAgent, Gathering};
@@ -77,7 +77,7 @@ fn launch(
         id: draw_job_id()?,
         launcher: std::process::id(),
         // Agents have the key, which is never sent.
-        network: (hosts.len() > 1).then(|| Network {
+        network: (hosts.len() > 1).then(|| JobNetwork {
             job: begin.job,
             key: Default::default(),
             rails: Vec::new(),

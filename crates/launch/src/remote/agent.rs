@@ -3,7 +3,6 @@
 //! Owns the streams. Decides nothing about the job; what it hears that cannot be is the end of it.
 
 use std::collections::HashSet;
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use canele_control::{JobInfo, RankSet};
@@ -272,9 +271,9 @@ impl Agent {
         self.found.as_ref().filter(|_| self.state == State::Ready)
     }
 
-    /// All addresses of its host.
-    pub fn addresses(&self) -> Vec<IpAddr> {
-        self.found.iter().flatten().flat_map(Interface::addresses).collect()
+    /// All ports of its host.
+    pub fn ports(&self) -> Vec<String> {
+        self.found.iter().flatten().flat_map(Interface::ports).collect()
     }
 
     /// The interfaces of its host, as far as they are known.
@@ -282,9 +281,9 @@ impl Agent {
         self.found.as_deref().unwrap_or_default()
     }
 
-    /// Gives it its task, with the addresses of all hosts' rails. What its shell remarked before is no failure, so everybody
+    /// Gives it its task, with the ports of all hosts' rails. What its shell remarked before is no failure, so everybody
     /// shall see it.
-    pub fn begin(&mut self, rails: &[Vec<Vec<IpAddr>>]) -> Report {
+    pub fn begin(&mut self, rails: &[Vec<Vec<String>>]) -> Report {
         if let Some(network) = &mut self.task.info.network {
             network.rails = rails.to_vec();
         }

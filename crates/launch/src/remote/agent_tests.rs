@@ -1,9 +1,8 @@
 //! What an agent may say, said through a pipe as its shell would.
 
 use std::io::{Read as _, Write};
-use std::net::SocketAddr;
 
-use canele_control::{Host, JobInfo, RailAddresses, ToLauncher, VERSION};
+use canele_control::{Host, JobInfo, RailAddress, ToLauncher, VERSION};
 use canele_sim::world::Random;
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -151,11 +150,11 @@ fn an_agent_without_the_key_of_hosts_is_refused_in_words() {
 
 /// One of each kind that an agent says.
 pub(crate) fn samples() -> Vec<FromAgent> {
-    let address: SocketAddr = "10.0.0.1:7".parse().unwrap();
+    let address = RailAddress { driver: "tcp".into(), address: b"1\n10.0.0.1:7".to_vec() };
     let said = [
         ToLauncher::Hello { version: VERSION },
         ToLauncher::Inbox { settings: vec![("CANELE_RING_CELLS".into(), "64".into())] },
-        ToLauncher::Addresses { rails: RailAddresses::here(vec![vec![address]; 2]) },
+        ToLauncher::Addresses { rails: vec![address; 2] },
         ToLauncher::Connect { peers: vec![1] },
         ToLauncher::Region { id: 1 },
         ToLauncher::FindRegion { owner: 1, id: 1, is_kept: true },
@@ -211,8 +210,8 @@ fn hear(make: impl FnOnce(&mut Sealer, &mut Random) -> Vec<u8>, random: &mut Ran
         }
         if let Some(found) = agent.interfaces() {
             let rails = rails::agree(&[found.clone(), found.clone()], "", false).unwrap();
-            let addresses = |host: Vec<rails::Part>| host.into_iter().map(|part| part.addresses).collect();
-            agent.begin(&rails.into_iter().map(addresses).collect::<Vec<_>>());
+            let ports = |host: Vec<rails::Part>| host.into_iter().map(|part| part.ports).collect();
+            agent.begin(&rails.into_iter().map(ports).collect::<Vec<_>>());
         }
     }
     let taken = heard.len();

@@ -10,7 +10,6 @@ mod joined;
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -346,10 +345,10 @@ impl Agents {
         &self.parts
     }
 
-    /// All addresses of the host of a job that has one.
-    pub fn addresses_of_one(&self) -> Vec<IpAddr> {
+    /// All ports of the host of a job that has one.
+    pub fn ports_of_one(&self) -> Vec<String> {
         match &self.agents[..] {
-            [agent] => agent.addresses(),
+            [agent] => agent.ports(),
             _ => Vec::new(),
         }
     }

@@ -1,17 +1,15 @@
 //! Which interfaces of the hosts are rails. Agents tell what there is, the launcher numbers them, so that a rail has the same number
 //! on every host, whatever else a host has.
 
-use std::net::IpAddr;
-
 use canele_rail::tcp::interfaces::{Interface, choose, number};
 
-/// What a host has of one rail: the interface and its addresses; neither where it has no part in it.
+/// What a host has of one rail: the interface and its ports; neither where it has no part in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
     /// The interface's name there.
     pub interface: String,
-    /// On which its ranks listen.
-    pub addresses: Vec<IpAddr>,
+    /// What its ranks open, in words of the driver.
+    pub ports: Vec<String>,
 }
 
 /// What each host has of each rail. If there are `more` hosts, of which nothing is known yet, all interfaces of the only one that is known are
@@ -57,9 +55,7 @@ pub fn join(
     let is_on = |rail: usize, one: &&Interface| {
         hosts.iter().any(|(interfaces, parts)| {
             let other = parts.get(rail).and_then(|part| {
-                interfaces
-                    .iter()
-                    .find(|interface| !part.addresses.is_empty() && interface.name == part.interface)
+                interfaces.iter().find(|interface| !part.ports.is_empty() && interface.name == part.interface)
             });
             other.is_some_and(|other| {
                 other.nets.iter().any(|net| one.nets.iter().any(|own| own.trunc() == net.trunc()))
@@ -68,7 +64,7 @@ pub fn join(
     };
     let part = |rail: usize| {
         let one = chosen.iter().find(|one| is_on(rail, one));
-        one.map_or_else(Part::default, |one| Part { interface: one.name.clone(), addresses: one.addresses() })
+        one.map_or_else(Part::default, |one| Part { interface: one.name.clone(), ports: one.ports() })
     };
     Ok((0..rails).map(part).collect())
 }
@@ -80,7 +76,7 @@ fn in_order(interfaces: &[Interface], numbers: &[Option<u8>]) -> Vec<Part> {
     for (interface, number) in interfaces.iter().zip(numbers) {
         if let Some(number) = number {
             parts[usize::from(*number)] =
-                Part { interface: interface.name.clone(), addresses: interface.addresses() };
+                Part { interface: interface.name.clone(), ports: interface.ports() };
         }
     }
     parts
@@ -98,7 +94,7 @@ mod tests {
     }
 
     fn addresses(rails: &[Vec<Part>]) -> Vec<Vec<String>> {
-        let rail = |part: &Part| part.addresses.first().map_or(String::new(), IpAddr::to_string);
+        let rail = |part: &Part| part.ports.first().cloned().unwrap_or_default();
         rails.iter().map(|host| host.iter().map(rail).collect()).collect()
     }
 

@@ -14,7 +14,7 @@ use canele_proto::peer::Gone;
 use canele_proto::request::{Buffer, Cancel, Failure, Mode, Outcome};
 use canele_proto::rma::RmaOrigin;
 use canele_proto::{Envelope, Proto, Settings};
-use canele_rail::shm::Region;
+use canele_rail::Region;
 use canele_rail::{Class, Header, Rail, Recoverable};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};

@@ -14,7 +14,7 @@ use canele_proto::rma::{
     WindowAction,
 };
 use canele_proto::slab::Key;
-use canele_rail::shm::Region;
+use canele_rail::Region;
 use canele_sim::world::SimRail;
 use canele_sys::atomic::Ordering::Relaxed;
 use canele_sys::atomic::{AtomicU64, AtomicUsize};

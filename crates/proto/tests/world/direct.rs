@@ -9,7 +9,7 @@ use canele_proto::peer::Gone;
 use canele_proto::request::Buffer;
 use canele_proto::wire::{Cts, Ending, How, Kind, Rts, fin_words, piece_words, read_fin, read_piece};
 use canele_proto::{Envelope, Holding, Proto, Settings};
-use canele_rail::shm::Region;
+use canele_rail::Region;
 use canele_rail::{Class, Header, OneSided, Rail};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};

@@ -9,6 +9,7 @@
 //! tested beside that one.
 
 mod memory;
+mod network;
 mod packets;
 mod regions;
 mod room;
@@ -18,11 +19,12 @@ use std::sync::Arc;
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
 pub use memory::*;
+pub use network::*;
 pub use packets::*;
 pub use regions::*;
 pub use room::*;
 
-use crate::shm::Region;
+use crate::Region;
 use crate::{Busy, Class, FastPath, FullRail, Header, MAX_INLINE_WITH_BULK, Rail};
 
 /// The link from the rank with the first rail to the next one.

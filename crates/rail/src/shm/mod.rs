@@ -24,8 +24,6 @@ mod notifier;
 mod outgoing;
 mod pace;
 mod rail;
-mod region;
-mod regions;
 mod rings;
 mod waker;
 
@@ -46,11 +44,9 @@ use incoming::Incoming;
 use layout::InboxLayout;
 pub use notifier::InboxNotifier;
 use outgoing::Outgoing;
-pub use region::{Elsewhere, Far, Region};
-pub use regions::{Mapped, Regions, WantedRegion};
 pub use waker::Waker;
 
-use crate::{Caps, ConnectError};
+use crate::{Caps, ConnectError, Regions};
 
 /// The shared-memory rail of one rank.
 pub struct Shm {

@@ -175,6 +175,10 @@ impl FastPath for Shm {
 }
 
 impl OneSided for Shm {
+    fn memory_link(&self, peer: Rank) -> Option<LinkId> {
+        Some(LinkId::in_memory(peer))
+    }
+
     fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
         self.regions.reach(link.peer(), place, len)
     }

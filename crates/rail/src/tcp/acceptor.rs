@@ -20,6 +20,7 @@ use super::handshaking::{Handshaking, nonce};
 use super::lost::AddressFailure;
 use super::token::Token;
 use super::unauthenticated::Unauthenticated;
+use crate::OpenError;
 
 /// How long nothing is accepted when the system has no descriptor left.
 pub const CLOSED_NS: u64 = 100_000_000;
@@ -27,22 +28,6 @@ pub const CLOSED_NS: u64 = 100_000_000;
 const BACKLOG: i32 = 4096;
 /// Connections that one step takes from each listener. Others that are ready have their turn before the next ones.
 const AT_ONCE: usize = 64;
-
-/// Nobody can connect to this rank.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// An address of this machine cannot be listened on.
-    #[error("no connections can be accepted on {address}: {source}")]
-    Address {
-        /// The address.
-        address: IpAddr,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The system gives no descriptor to wait with.
-    #[error("no descriptor to wait for connections with: {0}")]
-    Descriptor(#[from] Errno),
-}
 
 /// What becomes of a peer that has proven itself.
 pub enum Decision {
@@ -112,9 +97,11 @@ impl Acceptor {
         for &address in addresses {
             match Listener::open(address) {
                 Ok(listener) => opened.push(listener),
-                Err(source) if is_exhaustion(&source) => return Err(OpenError::Address { address, source }),
+                Err(source) if is_exhaustion(&source) => {
+                    return Err(OpenError::Address { address: address.to_string(), source });
+                }
                 Err(source) => {
-                    refused.get_or_insert(OpenError::Address { address, source });
+                    refused.get_or_insert(OpenError::Address { address: address.to_string(), source });
                 }
             }
         }

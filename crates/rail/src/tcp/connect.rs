@@ -20,81 +20,43 @@ use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::ReadyDescriptor;
 
 use super::acceptor::{CLOSED_NS, Decision};
-use super::connector::{ALONE_NS, Connector, Context, Route};
+use super::connector::{ALONE_NS, Context, Route};
 use super::handshaking::Handshaking;
 use super::link::Link;
-use super::lost::{Unreachable, Why};
+use super::lost::{ConnectFailure, Why};
 use super::token::Token;
 use super::{Tcp, kernel};
 
 /// What a rank counts for a peer.
 #[derive(Clone, Copy, Default)]
-pub struct Pair {
+pub(super) struct Pair {
     /// The greatest number used for a dial or a connection.
-    last: u32,
+    pub(super) last: u32,
     /// Dials of the peer up to this number are of the past.
     past: u32,
 }
 
-/// How often somebody looks whose patience may end.
-const PATIENT_NS: u64 = 1_000_000_000;
+/// How often handshakes that may time out are looked at.
+const TIMEOUT_CHECK_NS: u64 = 1_000_000_000;
 
 impl Tcp {
-    /// Says where a peer is reached. Addresses that have most in common with one of this rail are tried first.
-    pub fn introduce(&mut self, peer: Rank, addresses: Vec<SocketAddr>) {
+    /// The ways to the sockets of a peer. Those that have most in common with an address of this rail are tried first.
+    pub(super) fn order_routes(&self, sockets: Vec<SocketAddr>) -> Vec<Route> {
         let own: Vec<_> = self.addresses().iter().map(SocketAddr::ip).collect();
-        let way = |to: SocketAddr| {
+        let route = |to: SocketAddr| {
             let near = own.iter().filter(|own| own.is_ipv4() == to.is_ipv4());
             let nearest = near.min_by_key(|own| differing_bits(**own, to.ip()));
             let from = nearest.copied().filter(|own| !own.is_unspecified());
             Route { from, to }
         };
-        let mut routes: Vec<_> = addresses.into_iter().map(way).collect();
-        routes.sort_by_key(|way| way.from.map_or(u32::MAX, |from| differing_bits(from, way.to.ip())));
-        self.routes[peer.0 as usize] = routes;
-    }
-
-    /// Begins to connect to a peer that was introduced. [`Tcp::meet`] goes on with it until [`crate::Rail::link`] knows the
-    /// link or [`Tcp::take_unreachable`] says why there is none.
-    pub fn open_link(&mut self, peer: Rank) {
-        let place = peer.0 as usize;
-        if self.links[place].is_none() && !self.connectors.contains_key(&peer) {
-            self.pairs[place].last += 1;
-            let connector = Connector::new(peer, self.pairs[place].last, self.routes[place].clone());
-            self.connectors.insert(peer, connector);
-            self.step_connector(peer, None);
-        }
+        let mut routes: Vec<_> = sockets.into_iter().map(route).collect();
+        routes.sort_by_key(|route| route.from.map_or(u32::MAX, |from| differing_bits(from, route.to.ip())));
+        routes
     }
 
     /// Answers who connects to this rank and goes on with connections that are being made; says whether there is a new
-    /// link. One system call if nothing came: for passes that found nothing, and now and then for others. `now_ns` is any
-    /// clock that goes on.
-    pub fn meet(&mut self, now_ns: u64) -> bool {
-        self.now_ns = Some(now_ns);
-        self.go_on_meeting()
-    }
-
-    /// Tells the time for [`crate::Rail::arm`], by the clock of [`Tcp::meet`].
-    pub fn set_time(&mut self, now_ns: u64) {
-        self.now_ns = Some(now_ns);
-    }
-
-    /// True if [`Tcp::meet`] probably has something to do.
-    pub fn has_handshakes(&self) -> bool {
-        self.acceptor.has_more() || self.handshakes_ready
-    }
-
-    /// True if [`Tcp::take_opened`] has a link.
-    pub fn has_opened(&self) -> bool {
-        !self.opened.is_empty()
-    }
-
-    /// A link that was made since the last call.
-    pub fn take_opened(&mut self) -> Option<LinkId> {
-        self.opened.pop_front()
-    }
-
-    pub(super) fn go_on_meeting(&mut self) -> bool {
+    /// link. One system call if nothing came.
+    pub(super) fn step_connections(&mut self) -> bool {
         let links = self.incoming.len();
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
@@ -155,7 +117,7 @@ impl Tcp {
     }
 
     /// Goes on with the attempt to connect to a peer.
-    fn step_connector(&mut self, peer: Rank, now_ns: Option<u64>) {
+    pub(super) fn step_connector(&mut self, peer: Rank, now_ns: Option<u64>) {
         let Some(mut connector) = self.connectors.remove(&peer) else { return };
         let context = Context {
             credentials: &self.credentials,
@@ -173,7 +135,7 @@ impl Tcp {
                 (pair.last, pair.past) = (pair.last.max(generation), generation);
                 self.add_link(peer, handshaking);
             }
-            Some(Err(tried)) => self.unreachable.push_back(Unreachable { peer, tried }),
+            Some(Err(tried)) => self.failures.push_back(ConnectFailure { peer, tried }),
         }
     }
 
@@ -207,9 +169,9 @@ impl Tcp {
         Some(link)
     }
 
-    /// A peer to whom no connection could be made.
-    pub fn take_unreachable(&mut self) -> Option<Unreachable> {
-        self.unreachable.pop_front()
+    /// Takes a failed attempt to connect, with what became of each address.
+    pub fn take_failure(&mut self) -> Option<ConnectFailure> {
+        self.failures.pop_front()
     }
 
     /// Connections in hand whose other end has not proven itself, and how many such were dropped so far.
@@ -217,11 +179,11 @@ impl Tcp {
         (self.acceptor.unproven(), self.acceptor.dropped)
     }
 
-    /// How long whoever sleeps may do so until [`Tcp::meet`] has something to do, whatever comes.
-    pub fn patience(&self) -> Option<Duration> {
+    /// How long a sleep may last until there is something to do for a connection, whatever comes.
+    pub(super) fn connection_timeout(&self) -> Option<Duration> {
         let dialling = (!self.connectors.is_empty()).then_some(ALONE_NS);
         let closed = self.acceptor.is_closed().then_some(CLOSED_NS);
-        let timed = self.acceptor.is_timed().then_some(PATIENT_NS.min(self.patience_ns));
+        let timed = self.acceptor.is_timed().then_some(TIMEOUT_CHECK_NS.min(self.patience_ns));
         [dialling, closed, timed].into_iter().flatten().min().map(Duration::from_nanos)
     }
 }

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use canele_sys::ids::Rank;
 use canele_sys::poller::{Poller, ReadyDescriptor};
 
-use super::handshake::{Credentials, Handshake, OtherRanks};
+use super::handshake::{Credentials, Handshake};
 use super::handshaking::{Handshaking, nonce};
 use super::lost::AddressFailure;
 use super::token::Token;
+use crate::OtherRanks;
 
 /// How long an address is tried alone.
 pub const ALONE_NS: u64 = 250_000_000;

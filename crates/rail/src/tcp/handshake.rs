@@ -20,13 +20,13 @@
 //! the other end; but who has seen none cannot make one. Strangers are told apart by it before they are answered, and so are ranks of
 //! other jobs, with which this one has other keys.
 
-mod other_ranks;
 mod refused;
 
 use std::sync::Arc;
 
 use canele_sys::ids::Rank;
-pub use other_ranks::OtherRanks;
+
+use crate::OtherRanks;
 pub use refused::HandshakeError;
 
 /// The version of handshake and frames.

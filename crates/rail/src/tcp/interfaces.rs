@@ -24,7 +24,12 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Its addresses, for [`super::Tcp::open`].
+    /// Its addresses, as the ports of a rail ([`crate::Network::open`]).
+    pub fn ports(&self) -> Vec<String> {
+        self.nets.iter().map(|net| net.addr().to_string()).collect()
+    }
+
+    /// Its addresses.
     pub fn addresses(&self) -> Vec<IpAddr> {
         self.nets.iter().map(IpNet::addr).collect()
     }

@@ -12,7 +12,7 @@ use crate::Lost;
 /// A peer to whom no connection could be made.
 #[derive(Debug, thiserror::Error)]
 #[error("{peer}: no address leads there{}", List(tried))]
-pub struct Unreachable {
+pub struct ConnectFailure {
     /// The peer.
     pub peer: Rank,
     /// The addresses, and why each of them did not lead there.

@@ -19,6 +19,7 @@
 //! *Acknowledgements* count what the peer's library has released. They give room back, and say what need not be kept.
 
 mod acceptor;
+mod address;
 mod connect;
 mod connector;
 mod direct_receive;
@@ -31,11 +32,11 @@ pub mod interfaces;
 mod kernel;
 mod link;
 mod lost;
+mod network;
 mod outgoing;
 mod pace;
 mod poll_interval;
 mod rail;
-mod seen;
 mod sizes;
 mod token;
 mod unauthenticated;
@@ -45,41 +46,29 @@ mod worklists;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use acceptor::Acceptor;
-pub use acceptor::OpenError;
+use address::OwnAddresses;
+pub use address::encode as encode_address;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::{Interest, Poller, Ready, ReadyDescriptor};
 use connect::Pair;
 use connector::{Connector, Route};
 use handshake::Credentials;
-pub use handshake::OtherRanks;
 use link::Link;
 use lost::Why;
-pub use lost::{AddressFailure, Unreachable};
+pub use lost::{AddressFailure, ConnectFailure};
 use poll_interval::PollInterval;
-pub use seen::Seen;
 use sizes::Sizes;
 use token::Token;
 use worklists::Worklists;
 
-use crate::{Caps, Lost};
+use crate::{Caps, Lost, Member, OpenError, OtherRanks};
 
-/// The job a rank belongs to, and its place in it.
-#[derive(Clone, Copy)]
-pub struct Member {
-    /// This rank.
-    pub me: Rank,
-    /// Ranks of the job.
-    pub ranks: u32,
-    /// The job.
-    pub job: u64,
-    /// Known to the ranks of the job and to nobody else.
-    pub key: [u8; 32],
-}
+/// How long an attempt to connect may take.
+const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
 
 /// How much the rail holds, and for how long. The first two are the same in all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,17 +102,6 @@ pub struct Progress {
     pub told: u32,
 }
 
-/// What a rail does now.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Now {
-    /// Links that are open.
-    pub links: u32,
-    /// Bytes sent since the rail was opened.
-    pub sent: u64,
-    /// The rate of the fastest link, the shortest round trip, and what is under way on all.
-    pub speed: crate::Speed,
-}
-
 /// The TCP rail of one rank.
 pub struct Tcp {
     number: u8,
@@ -133,6 +111,8 @@ pub struct Tcp {
     sizes: Sizes,
     patience_ns: u64,
     caps: Caps,
+    /// The addresses of this host, once a peer was introduced.
+    own: Option<OwnAddresses>,
     routes: Vec<Vec<Route>>,
     pairs: Vec<Pair>,
     links: Vec<Option<Box<Link>>>,
@@ -158,7 +138,7 @@ pub struct Tcp {
     /// Links of which the owner was not told.
     opened: VecDeque<LinkId>,
     lost: VecDeque<Lost>,
-    unreachable: VecDeque<Unreachable>,
+    failures: VecDeque<ConnectFailure>,
     /// Bytes sent over links that are no more.
     sent_before: u64,
     /// System calls for links that are no more, and how often pollers were asked.
@@ -169,6 +149,11 @@ pub struct Tcp {
 }
 
 impl TcpLimits {
+    /// Those of a job's rails.
+    pub fn of_jobs() -> TcpLimits {
+        TcpLimits { patience_ns: CONNECT_TIMEOUT_NS, ..TcpLimits::default() }
+    }
+
     fn sizes(&self) -> Sizes {
         let cells = self.cells.clamp(16, 1 << 24).next_power_of_two();
         Sizes { cells, payload: self.payload.clamp(256, 1 << 30) }
@@ -194,11 +179,11 @@ impl Tcp {
         }
     }
 
-    /// Opens a rail of a rank, which listens on those of `addresses` that it can ([`Self::take_refused`]). Rails of one number are connected.
+    /// Opens a rail of a rank, which listens on those of `addresses` that it can ([`crate::Network::take_refused`]).
     ///
     /// # Errors
     /// The system has no descriptor or memory left.
-    pub fn open(
+    pub fn listen(
         number: u8,
         member: Member,
         addresses: &[IpAddr],
@@ -222,6 +207,7 @@ impl Tcp {
             sizes,
             patience_ns: limits.patience_ns,
             caps,
+            own: None,
             routes: vec![Vec::new(); ranks as usize],
             pairs: vec![Pair::default(); ranks as usize],
             links: (0..ranks).map(|_| None).collect(),
@@ -238,28 +224,12 @@ impl Tcp {
             lists: Worklists::default(),
             opened: VecDeque::new(),
             lost: VecDeque::new(),
-            unreachable: VecDeque::new(),
+            failures: VecDeque::new(),
             sent_before: 0,
             calls_before: 0,
             polls: 0,
             pass: 0,
         })
-    }
-
-    /// From now on the job has so many ranks.
-    pub fn add_ranks(&mut self, ranks: u32) {
-        if ranks > self.credentials.ranks {
-            self.credentials.ranks = ranks;
-            self.routes.resize_with(ranks as usize, Vec::new);
-            self.pairs.resize(ranks as usize, Pair::default());
-            self.links.resize_with(ranks as usize, || None);
-        }
-    }
-
-    /// Ranks of another job, which this one has numbered, may be connected from now on.
-    pub fn add_others(&mut self, others: OtherRanks) {
-        self.add_ranks(others.here.0 + others.ranks);
-        self.others = self.others.iter().copied().chain([others]).collect();
     }
 
     /// Whose rail it is.
@@ -270,11 +240,6 @@ impl Tcp {
     /// Where peers reach this rank, one for each address it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.acceptor.addresses()
-    }
-
-    /// Why an address that was asked for is not listened on, if so: the first reason.
-    pub fn take_refused(&mut self) -> Option<OpenError> {
-        self.acceptor.take_refused()
     }
 
     /// Reads what has come on every link, without handing it out.
@@ -328,17 +293,6 @@ impl Tcp {
         }
     }
 
-    /// Tells every peer that this rank has finished: nothing leaves any more. To be called when all that was sent is acknowledged.
-    pub fn finish(&mut self) {
-        for at in 0..self.incoming.len() {
-            let id = self.incoming[at];
-            if let Some(link) = self.links[id.peer().0 as usize].as_deref_mut() {
-                link.finish();
-                self.lists.note(id, link);
-            }
-        }
-    }
-
     /// System calls on sockets and pollers since the rail was opened, but for those that make connections.
     pub fn system_calls(&self) -> u64 {
         let links = self.links.iter().flatten().map(|link| link.calls());
@@ -357,44 +311,9 @@ impl Tcp {
         })
     }
 
-    /// What the rail does now.
-    pub fn now(&self) -> Now {
-        let mut now = Now { sent: self.sent_before, ..Now::default() };
-        for (id, link) in
-            self.incoming.iter().filter_map(|id| Some((id, self.links[id.peer().0 as usize].as_ref()?)))
-        {
-            let speed = crate::Rail::speed(self, *id);
-            let shortest = if now.links == 0 { u32::MAX } else { now.speed.round_trip_ns };
-            now.links += 1;
-            now.sent += link.sent();
-            now.speed.bytes_per_us = now.speed.bytes_per_us.max(speed.bytes_per_us);
-            now.speed.round_trip_ns = shortest.min(speed.round_trip_ns);
-            now.speed.under_way += speed.under_way;
-        }
-        now
-    }
-
-    /// The links on which something was sent and nothing is heard of the peer's host, with for how long. A system call for each
-    /// link with packets that are not acknowledged.
-    pub fn silent(&self) -> impl Iterator<Item = (LinkId, Duration)> + '_ {
-        let silence = |id: &LinkId| Some((*id, self.links[id.peer().0 as usize].as_ref()?.silence()?));
-        self.incoming.iter().filter_map(silence)
-    }
-
-    /// Whether packets wait for their acknowledgement.
-    pub fn is_waiting(&self) -> bool {
-        self.lists.unacknowledged > 0
-    }
-
     /// Whether all that was sent has reached the peers' hosts, as far as they can still be reached: then this rail can be
     /// closed, and what is under way is still read there.
     pub fn is_drained(&self) -> bool {
         self.links.iter().flatten().all(|link| link.is_drained())
-    }
-
-    /// Becomes readable when there is something to do: one descriptor for all sockets, to be waited for beside other things.
-    /// Only after [`crate::Rail::arm`], and for no longer than [`Tcp::patience`] says.
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.poller.as_fd()
     }
 }

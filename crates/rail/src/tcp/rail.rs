@@ -43,10 +43,10 @@ impl Tcp {
 
     /// Whether anything is here that the owner is to deal with before it sleeps.
     fn something_came(&mut self) -> bool {
-        let Self { lists, links, lost, unreachable, pass, .. } = self;
+        let Self { lists, links, lost, failures, pass, .. } = self;
         lists.prune_ready(links);
         let room = lists.room_came(links, *pass);
-        room || !lists.ready.is_empty() || !lost.is_empty() || !unreachable.is_empty()
+        room || !lists.ready.is_empty() || !lost.is_empty() || !failures.is_empty()
     }
 }
 
@@ -138,7 +138,7 @@ impl Rail for Tcp {
     /// Begins a pass, reads every socket that is ready, and sends the rest of what was sent and what is owed to peers. What
     /// comes later makes its descriptor ready, so no wake-up is lost.
     fn arm(&mut self) -> Armed {
-        let met = self.go_on_meeting();
+        let met = self.step_connections();
         self.begin_pass();
         while self.poll_links(Some(Duration::ZERO)) {}
         self.read_ready();
@@ -147,7 +147,7 @@ impl Rail for Tcp {
     }
 
     fn sleep(&mut self, at_most: Option<Duration>) {
-        let limit = at_most.into_iter().chain(self.patience()).min();
+        let limit = at_most.into_iter().chain(self.connection_timeout()).min();
         self.poll_links(limit);
     }
 }

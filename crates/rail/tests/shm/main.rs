@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use canele_mem::buffer::Owned;
 use canele_rail::conformance::{Harness, RegionHarness};
+use canele_rail::shm::Shm;
 use canele_rail::shm::fetch::SingleCopy;
-use canele_rail::shm::{Region, Shm, WantedRegion};
 use canele_rail::{FastPath, Header, OneSided, Rail};
+use canele_rail::{Region, WantedRegion};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
 /// All ranks in one process, introduced to each other as the launcher would; their rings rewind or not.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::net::TcpStream;
 
+use canele_rail::Network;
 use canele_rail::tcp::handshake::{Credentials, Handshake};
 use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{FastPath, Header, Rail, Recoverable};
@@ -52,10 +53,10 @@ impl End {
 
     fn meet(&mut self) {
         self.rail.begin_pass();
-        self.rail.meet(self.now_ns);
+        self.rail.progress_connections(self.now_ns);
         // Those that show the key have places of their own.
         assert!(self.rail.unproven().0 <= 17 * small().unproven);
-        while self.rail.take_unreachable().is_some() {}
+        while self.rail.take_failure().is_some() {}
     }
 
     fn send(&mut self, peer: Rank) {
@@ -120,7 +121,7 @@ fn step(ends: &mut [End], strangers: &mut Vec<TcpStream>, random: &mut Random) {
     let peers: Vec<_> = end.peers().collect();
     let peer = peers[random.below(peers.len())];
     match random.below(20) {
-        0 => end.rail.open_link(peer),
+        0 => end.rail.connect(peer),
         1 if random.chance(30) => end.rail.disconnect(End::link(peer)),
         2 if random.chance(30) => drop(end.rail.close_link(End::link(peer))),
         3 => drop(end.rail.arm()),
@@ -141,12 +142,12 @@ fn whatever_ranks_and_strangers_do_everybody_is_reached_in_the_end() {
     for seed in 0..SEEDS {
         let mut random = Random(seed);
         let limits = TcpLimits { patience_ns: 1_000_000_000, ..small() };
-        let open = |me| Tcp::open(RAIL, member(me, RANKS), &[LOCALHOST], limits).unwrap();
+        let open = |me| Tcp::listen(RAIL, member(me, RANKS), &[LOCALHOST], limits).unwrap();
         let mut ends: Vec<_> =
             (0..RANKS).map(|me| End { rail: open(me), links: HashMap::new(), made: 0, now_ns: 0 }).collect();
-        let addresses: Vec<_> = ends.iter().map(|end| end.rail.addresses().to_vec()).collect();
+        let addresses: Vec<_> = ends.iter().map(|end| end.rail.own_address()).collect();
         for end in &mut ends {
-            end.peers().for_each(|peer| end.rail.introduce(peer, addresses[peer.0 as usize].clone()));
+            end.peers().for_each(|peer| assert!(end.rail.introduce(peer, &addresses[peer.0 as usize])));
         }
         let mut strangers = Vec::new();
         for _ in 0..STEPS {
@@ -159,7 +160,7 @@ fn whatever_ranks_and_strangers_do_everybody_is_reached_in_the_end() {
                 end.close_link();
                 end.meet();
                 for peer in end.peers() {
-                    end.rail.open_link(peer);
+                    end.rail.connect(peer);
                     end.send(peer);
                     end.receive(peer);
                 }

@@ -5,7 +5,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use canele_mem::buffer::{InBuffer, Owned};
+use canele_rail::Network;
 use canele_rail::tcp::Tcp;
+use canele_rail::tcp::encode_address;
 use canele_rail::{Bulk, Class, FastPath, Header, Rail, Recoverable, Unacked, UnackedPacket};
 use canele_sys::ids::{LinkId, Rank};
 use rustix::net::sockopt::set_socket_linger;
@@ -140,7 +142,7 @@ impl End {
     }
 
     fn step(&mut self, may_send: bool) {
-        self.rail.meet(0);
+        self.rail.progress_connections(0);
         self.rail.begin_pass();
         if may_send && let Some(kept) = self.unsent.pop_front() {
             self.send(kept);
@@ -236,10 +238,10 @@ impl End {
 fn transfer(cut: Option<Cut>) -> ([usize; 2], usize) {
     let mut ends = [End::new(0), End::new(1)];
     let mut proxy = Proxy::new(ends[1].rail.addresses()[0], cut);
-    ends[0].rail.introduce(Rank(1), vec![proxy.listener.local_addr().unwrap()]);
+    ends[0].rail.introduce(Rank(1), &encode_address(&[proxy.listener.local_addr().unwrap()]));
     for _ in 0..1_000_000 {
         if !ends[0].is_linked() {
-            ends[0].rail.open_link(Rank(1));
+            ends[0].rail.connect(Rank(1));
         }
         proxy.step();
         let linked = ends.iter().all(End::is_linked);
@@ -251,7 +253,7 @@ fn transfer(cut: Option<Cut>) -> ([usize; 2], usize) {
             ends[1].reconcile(&of_0);
         }
         ends.iter_mut().for_each(|end| end.step(linked && end.unacked.is_empty()));
-        ends[0].rail.take_unreachable();
+        ends[0].rail.take_failure();
         let sent = |end: &End| end.unsent.is_empty() && end.unacked.is_empty() && end.received == PACKETS;
         if ends.iter().all(sent)
             && ends.iter().all(|end| end.lent.iter().all(|(_, token)| !token.is_shared()))

@@ -1,5 +1,6 @@
 //! The end of a rank that has finished: to its peers it is no loss of a connection.
 
+use canele_rail::Network;
 use canele_rail::tcp::Tcp;
 use canele_rail::{Rail, Recoverable};
 
@@ -13,7 +14,7 @@ fn settle(a: &mut Tcp, b: &mut Tcp) {
             let _ = rail.arm();
             rail.fetch();
         }
-        !a.is_waiting() && !b.is_waiting()
+        !a.has_unacknowledged() && !b.has_unacknowledged()
     });
 }
 
@@ -46,9 +47,9 @@ fn who_has_finished_says_so_with_two_calls_and_is_no_loss() {
 fn what_a_finished_peer_has_not_taken_is_waited_for_no_more() {
     let [mut a, mut b] = pair();
     a.finish();
-    assert!(send(&mut b, TO_0, 1) && b.is_waiting());
+    assert!(send(&mut b, TO_0, 1) && b.has_unacknowledged());
     assert!(lost(&mut b).finished);
-    assert!(!b.is_waiting());
+    assert!(!b.has_unacknowledged());
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 
+use canele_rail::Network;
+use canele_rail::tcp::encode_address;
 use canele_rail::tcp::handshake::{Credentials, Handshake};
 use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{Armed, Rail, Recoverable};
@@ -26,13 +28,13 @@ fn by_hand(b: &mut Tcp) -> TcpStream {
         handshake.handle_sent(handshake.to_send().len());
         let before = b.unproven().0;
         until(|| {
-            b.meet(0);
+            b.progress_connections(0);
             b.unproven().0 >= before || b.link(Rank(0)).is_some()
         });
         stream.set_nonblocking(true).unwrap();
         let mut bytes = vec![0; handshake.wanted()];
         until(|| {
-            b.meet(0);
+            b.progress_connections(0);
             stream.read_exact(&mut bytes).is_ok()
         });
         stream.set_nonblocking(false).unwrap();
@@ -84,19 +86,19 @@ fn a_frame_in_pieces_is_one_packet() {
 #[test]
 fn garbage_is_dropped_and_silence_ends_with_patience() {
     let limits = TcpLimits { patience_ns: 1000, ..small() };
-    let mut b = Tcp::open(RAIL, member(1, 2), &[LOCALHOST], limits).unwrap();
+    let mut b = Tcp::listen(RAIL, member(1, 2), &[LOCALHOST], limits).unwrap();
     let address = b.addresses()[0];
     let connect = || TcpStream::connect(address).unwrap();
     for n in 0..3u64 {
         connect().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         until(|| {
-            b.meet(0);
+            b.progress_connections(0);
             b.unproven() == (0, n + 1)
         });
     }
     let _silent: Vec<_> = (0..3).map(|_| connect()).collect();
     until(|| {
-        b.meet(1);
+        b.progress_connections(1);
         b.unproven().0 == 3
     });
     b.set_time(1000);
@@ -149,8 +151,8 @@ fn a_peer_connects_among_any_number_of_strangers() {
         until(|| {
             if a.link(Rank(1)).is_none() && b.link(Rank(0)).is_none() {
                 // One that was evicted tries again.
-                opened += u32::from(a.take_unreachable().is_some());
-                a.open_link(Rank(1));
+                opened += u32::from(a.take_failure().is_some());
+                a.connect(Rank(1));
             }
             // As many as there are places.
             strangers.extend((0..4).map(|_| hostile.connect(address, &flight)));
@@ -182,7 +184,7 @@ fn the_network_with_most_connections_yields() {
     let mut alone = connect_from(elsewhere(2));
     let many: Vec<_> = (0..200).map(|_| connect_from(elsewhere(3))).collect();
     until(|| {
-        b.meet(0);
+        b.progress_connections(0);
         b.unproven() == (4, 197)
     });
     alone.set_nonblocking(true).unwrap();
@@ -200,12 +202,12 @@ fn a_stranger_that_trickles_is_dropped() {
     bytes.resize(60, 0);
     let mut bytes = bytes.chunks(1);
     until(|| {
-        b.meet(0);
+        b.progress_connections(0);
         let dropped = b.unproven().1 == 1;
         if !dropped && b.unproven().0 == 1 {
             // Each byte has come before the next leaves, so that each is a look of its own.
             let _ = stream.write_all(bytes.next().expect("it is dropped before it has said so much"));
-            let mut came = [PollFd::from_borrowed_fd(b.descriptor(), PollFlags::IN)];
+            let mut came = [PollFd::from_borrowed_fd(b.descriptor().unwrap(), PollFlags::IN)];
             poll(&mut came, Some(&Timespec { tv_sec: 60, tv_nsec: 0 })).unwrap();
         }
         dropped
@@ -216,27 +218,27 @@ fn a_stranger_that_trickles_is_dropped() {
 fn who_has_proven_itself_takes_no_place() {
     let limits = TcpLimits { unproven: 1, ..small() };
     let [mut a, mut b, mut c] =
-        [0, 1, 2].map(|me| Tcp::open(RAIL, member(me, 3), &[LOCALHOST], limits).unwrap());
+        [0, 1, 2].map(|me| Tcp::listen(RAIL, member(me, 3), &[LOCALHOST], limits).unwrap());
     introduce(&mut a, &mut b);
     introduce(&mut b, &mut c);
-    a.open_link(Rank(1));
+    a.connect(Rank(1));
     until(|| {
-        a.meet(0);
-        b.meet(0);
+        a.progress_connections(0);
+        b.progress_connections(0);
         are_linked(&a, &b)
     });
     // A newer connection of rank 0 waits until the older one is closed; rank 2 comes in meanwhile.
     a.close_link(LinkId::new(RAIL, Rank(1))).unwrap();
-    a.open_link(Rank(1));
+    a.connect(Rank(1));
     until(|| {
-        a.meet(0);
-        b.meet(0);
+        a.progress_connections(0);
+        b.progress_connections(0);
         b.take_lost().is_some()
     });
-    c.open_link(Rank(1));
+    c.connect(Rank(1));
     until(|| {
-        c.meet(0);
-        b.meet(0);
+        c.progress_connections(0);
+        b.progress_connections(0);
         are_linked(&b, &c)
     });
     assert!(a.link(Rank(1)).is_none());
@@ -255,18 +257,18 @@ fn abyss() -> (Vec<TcpStream>, std::net::SocketAddr, std::os::fd::OwnedFd) {
 fn an_address_that_swallows_everything_holds_up_nobody() {
     let (_full, abyss, _listener) = abyss();
     let [mut a, mut b] = [open(0, 2), open(1, 2)];
-    a.introduce(Rank(1), vec![abyss, abyss, b.addresses()[0]]);
-    a.open_link(Rank(1));
+    a.introduce(Rank(1), &encode_address(&[abyss, abyss, b.addresses()[0]]));
+    a.connect(Rank(1));
     for _ in 0..50 {
-        a.meet(SECOND_NS);
-        b.meet(0);
+        a.progress_connections(SECOND_NS);
+        b.progress_connections(0);
         assert!(a.link(Rank(1)).is_none() && b.unproven().0 == 0, "each address has its moment");
     }
     let mut now_ns = SECOND_NS;
     until(|| {
         now_ns += SECOND_NS / 100;
-        a.meet(now_ns);
-        b.meet(0);
+        a.progress_connections(now_ns);
+        b.progress_connections(0);
         are_linked(&a, &b)
     });
     assert!(now_ns >= SECOND_NS * 3 / 2, "two moments");
@@ -277,14 +279,14 @@ fn when_patience_ends_each_address_is_told() {
     let (_full, abyss, _listener) = abyss();
     let deserted = super::meeting::deserted();
     let limits = TcpLimits { patience_ns: 15 * SECOND_NS, ..small() };
-    let mut a = Tcp::open(RAIL, member(0, 2), &[LOCALHOST], limits).unwrap();
-    a.introduce(Rank(1), vec![abyss, deserted]);
-    a.open_link(Rank(1));
+    let mut a = Tcp::listen(RAIL, member(0, 2), &[LOCALHOST], limits).unwrap();
+    a.introduce(Rank(1), &encode_address(&[abyss, deserted]));
+    a.connect(Rank(1));
     let (mut now_ns, mut told) = (0, None);
     until(|| {
-        a.meet(now_ns);
+        a.progress_connections(now_ns);
         now_ns += SECOND_NS / 10;
-        told = a.take_unreachable();
+        told = a.take_failure();
         told.is_some()
     });
     assert!((15 * SECOND_NS..16 * SECOND_NS).contains(&now_ns));
@@ -302,10 +304,10 @@ fn a_thousand_connections_leave_nothing_behind() {
     let before = descriptors();
     for _ in 0..1000 {
         a.disconnect(LinkId::new(RAIL, Rank(1)));
-        a.open_link(Rank(1));
+        a.connect(Rank(1));
         until(|| {
-            a.meet(0);
-            b.meet(0);
+            a.progress_connections(0);
+            b.progress_connections(0);
             if let Some(lost) = b.take_lost() {
                 b.disconnect(lost.link);
             }

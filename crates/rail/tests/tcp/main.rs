@@ -12,8 +12,9 @@ mod traffic;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use canele_rail::Rail;
-use canele_rail::conformance::Harness;
-use canele_rail::tcp::{Member, Tcp, TcpLimits};
+use canele_rail::conformance::{Harness, NetworkHarness};
+use canele_rail::tcp::{Tcp, TcpLimits};
+use canele_rail::{Member, Network};
 use canele_sys::ids::{LinkId, Rank};
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -31,7 +32,7 @@ fn small() -> TcpLimits {
 }
 
 fn open(me: u32, ranks: u32) -> Tcp {
-    Tcp::open(RAIL, member(me, ranks), &[LOCALHOST], small()).unwrap()
+    Tcp::listen(RAIL, member(me, ranks), &[LOCALHOST], small()).unwrap()
 }
 
 /// Repeats `look` until it is true.
@@ -49,8 +50,8 @@ fn until(mut look: impl FnMut() -> bool) {
 
 /// Tells two rails of each other's addresses.
 fn introduce(a: &mut Tcp, b: &mut Tcp) {
-    a.introduce(rank(b), b.addresses().to_vec());
-    b.introduce(rank(a), a.addresses().to_vec());
+    a.introduce(rank(b), &b.own_address());
+    b.introduce(rank(a), &a.own_address());
 }
 
 fn rank(rail: &Tcp) -> Rank {
@@ -72,12 +73,12 @@ fn pair() -> [Tcp; 2] {
 
 /// The same, of other limits.
 fn pair_of(limits: TcpLimits) -> [Tcp; 2] {
-    let [mut a, mut b] = [0, 1].map(|me| Tcp::open(RAIL, member(me, 2), &[LOCALHOST], limits).unwrap());
+    let [mut a, mut b] = [0, 1].map(|me| Tcp::listen(RAIL, member(me, 2), &[LOCALHOST], limits).unwrap());
     introduce(&mut a, &mut b);
-    a.open_link(Rank(1));
+    a.connect(Rank(1));
     until(|| {
-        a.meet(0);
-        b.meet(0);
+        a.progress_connections(0);
+        b.progress_connections(0);
         are_linked(&a, &b)
     });
     [a, b]
@@ -104,12 +105,12 @@ impl<const NEWER: bool> Harness for Local<NEWER> {
 
     fn new(ranks: usize) -> Self {
         let address = if NEWER { Ipv6Addr::LOCALHOST.into() } else { LOCALHOST };
-        let open = |rank| Tcp::open(RAIL, member(rank, ranks as u32), &[address], small()).unwrap();
+        let open = |rank| Tcp::listen(RAIL, member(rank, ranks as u32), &[address], small()).unwrap();
         let mut rails: Vec<_> = (0..ranks as u32).map(open).collect();
-        let addresses: Vec<_> = rails.iter().map(|rail| rail.addresses().to_vec()).collect();
+        let addresses: Vec<_> = rails.iter().map(Tcp::own_address).collect();
         for rail in &mut rails {
             for (peer, addresses) in addresses.iter().enumerate() {
-                rail.introduce(Rank(peer as u32), addresses.clone());
+                rail.introduce(Rank(peer as u32), addresses);
             }
         }
         Self(rails.into_iter().map(Some).collect())
@@ -120,10 +121,10 @@ impl<const NEWER: bool> Harness for Local<NEWER> {
     }
 
     fn connect(&mut self, from: usize, to: usize) {
-        self.rail(from).open_link(Rank(to as u32));
+        self.rail(from).connect(Rank(to as u32));
         until(|| {
-            self.rail(to).meet(0);
-            self.rail(from).meet(0);
+            self.rail(to).progress_connections(0);
+            self.rail(from).progress_connections(0);
             let pair = [(from, to), (to, from)];
             pair.iter().all(|(a, b)| self.rail(*a).link(Rank(*b as u32)).is_some())
         });
@@ -164,4 +165,42 @@ mod older {
 
 mod newer {
     canele_rail::conformance!(super::Local<true>, without regions);
+}
+
+/// Ranks in one process, not introduced to each other.
+struct Strangers {
+    rails: Vec<Option<Tcp>>,
+    now_ns: u64,
+}
+
+impl NetworkHarness for Strangers {
+    type Network = Tcp;
+
+    fn new(ranks: usize) -> Self {
+        let limits = TcpLimits { patience_ns: 1_000_000_000, ..small() };
+        let open = |me| Some(Tcp::listen(RAIL, member(me, ranks as u32), &[LOCALHOST], limits).unwrap());
+        Self { rails: (0..ranks as u32).map(open).collect(), now_ns: 0 }
+    }
+
+    fn network(&mut self, rank: usize) -> &mut Tcp {
+        self.rails[rank].as_mut().expect("a rank that lives")
+    }
+
+    fn step(&mut self) {
+        self.now_ns += 1_000_000;
+        for rail in self.rails.iter_mut().flatten() {
+            rail.progress_connections(self.now_ns);
+            let _ = rail.arm();
+            rail.fetch();
+        }
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+
+    fn kill(&mut self, rank: usize) {
+        self.rails[rank] = None;
+    }
+}
+
+mod control_path {
+    canele_rail::network_conformance!(super::Strangers);
 }

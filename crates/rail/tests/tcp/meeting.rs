@@ -3,8 +3,11 @@
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 
-use canele_rail::tcp::{AddressFailure, Member, Tcp, Unreachable};
+use canele_rail::Member;
+use canele_rail::tcp::encode_address;
+use canele_rail::tcp::{AddressFailure, ConnectFailure, Tcp};
 use canele_rail::{Class, Header, Rail, Recoverable};
+use canele_rail::{Driver, Network};
 use canele_sys::ids::{LinkId, Rank};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
@@ -19,12 +22,12 @@ pub fn deserted() -> SocketAddr {
     address
 }
 
-fn lost_after(a: &mut Tcp, b: &mut Tcp) -> Unreachable {
+fn lost_after(a: &mut Tcp, b: &mut Tcp) -> ConnectFailure {
     let mut lost = None;
     until(|| {
-        b.meet(0);
-        a.meet(0);
-        lost = a.take_unreachable();
+        b.progress_connections(0);
+        a.progress_connections(0);
+        lost = a.take_failure();
         lost.is_some()
     });
     lost.unwrap()
@@ -48,9 +51,9 @@ fn two_that_connect_at_once_have_one_link_and_lose_nothing() {
             };
             if !opened[at] {
                 opened[at] = true;
-                rail.open_link(link.peer());
+                rail.connect(link.peer());
             } else {
-                rail.meet(0);
+                rail.progress_connections(0);
             }
             rail.begin_pass();
             if sent[at] < 5 && rail.claim(link, 0, Class::Message).is_ok() {
@@ -67,7 +70,7 @@ fn two_that_connect_at_once_have_one_link_and_lose_nothing() {
         });
         assert!(are_linked(&a, &b) && a.incoming().len() == 1 && b.incoming().len() == 1);
         assert!(a.take_lost().is_none() && b.take_lost().is_none());
-        assert!(a.take_unreachable().is_none() && b.take_unreachable().is_none());
+        assert!(a.take_failure().is_none() && b.take_failure().is_none());
     }
 }
 
@@ -76,12 +79,12 @@ fn the_connection_that_can_be_made_is_used() {
     // The lower rank's would be preferred, but leads nowhere.
     let [mut a, mut b] = [open(0, 2), open(1, 2)];
     introduce(&mut a, &mut b);
-    a.introduce(Rank(1), vec![deserted()]);
-    a.open_link(Rank(1));
-    b.open_link(Rank(0));
+    a.introduce(Rank(1), &encode_address(&[deserted()]));
+    a.connect(Rank(1));
+    b.connect(Rank(0));
     until(|| {
-        a.meet(0);
-        b.meet(0);
+        a.progress_connections(0);
+        b.progress_connections(0);
         are_linked(&a, &b)
     });
 }
@@ -90,22 +93,22 @@ fn the_connection_that_can_be_made_is_used() {
 fn addresses_are_tried_in_order_and_each_failure_is_told() {
     let [mut a, mut b] = [open(0, 2), open(1, 2)];
     let good = b.addresses()[0];
-    a.introduce(Rank(1), vec![deserted(), deserted(), good]);
-    a.open_link(Rank(1));
+    a.introduce(Rank(1), &encode_address(&[deserted(), deserted(), good]));
+    a.connect(Rank(1));
     until(|| {
-        a.meet(0);
-        b.meet(0);
+        a.progress_connections(0);
+        b.progress_connections(0);
         are_linked(&a, &b)
     });
     let (mut a, bad) = (open(0, 2), [deserted(), deserted()]);
-    a.introduce(Rank(1), bad.to_vec());
-    a.open_link(Rank(1));
+    a.introduce(Rank(1), &encode_address(&bad));
+    a.connect(Rank(1));
     let text = lost_after(&mut a, &mut b).to_string();
     let refused = "Connection refused (os error 111)";
     let expected = format!("rank 1: no address leads there: {}: {refused}; {}: {refused}", bad[0], bad[1]);
     assert_eq!(text, expected);
     let mut a = open(0, 2);
-    a.open_link(Rank(1));
+    a.connect(Rank(1));
     assert_eq!(lost_after(&mut a, &mut b).to_string(), "rank 1: no address leads there: none is known");
 }
 
@@ -117,17 +120,17 @@ fn who_does_not_belong_is_refused_at_both_ends() {
         Member { me: Rank(5), ..member(5, 6) },
     ];
     for stranger in strangers {
-        let mut a = Tcp::open(RAIL, stranger, &[LOCALHOST], small()).unwrap();
+        let mut a = Tcp::listen(RAIL, stranger, &[LOCALHOST], small()).unwrap();
         let mut b = open(1, 2);
-        a.introduce(Rank(1), b.addresses().to_vec());
-        a.open_link(Rank(1));
+        a.introduce(Rank(1), &b.own_address());
+        a.connect(Rank(1));
         let failures = lost_after(&mut a, &mut b).tried;
         assert!(
             matches!(failures[..], [(_, AddressFailure::Refused(_) | AddressFailure::HungUp)]),
             "{failures:?}"
         );
         until(|| {
-            b.meet(0);
+            b.progress_connections(0);
             b.unproven() == (0, 1)
         });
         assert!(b.incoming().is_empty());
@@ -138,8 +141,8 @@ fn who_does_not_belong_is_refused_at_both_ends() {
 fn an_address_that_leads_back_is_refused() {
     let mut a = open(0, 2);
     let mut b = open(1, 2);
-    a.introduce(Rank(1), a.addresses().to_vec());
-    a.open_link(Rank(1));
+    a.introduce(Rank(1), &a.own_address());
+    a.connect(Rank(1));
     let text = lost_after(&mut a, &mut b).to_string();
     assert!(text.contains("leads to this rank itself"), "{text}");
 }
@@ -150,7 +153,7 @@ fn another_version_is_told_ours() {
     let mut stream = TcpStream::connect(b.addresses()[0]).unwrap();
     stream.write_all(b"CANELE\x01\x00").unwrap();
     until(|| {
-        b.meet(0);
+        b.progress_connections(0);
         b.unproven() == (0, 1)
     });
     let mut answer = vec![];
@@ -161,33 +164,33 @@ fn another_version_is_told_ours() {
 #[test]
 fn a_newer_connection_waits_until_the_older_one_is_buried() {
     let [mut a, mut b] = super::pair();
-    b.introduce(Rank(0), a.addresses().to_vec());
+    b.introduce(Rank(0), &a.own_address());
     let mut last = 0;
     for n in 0..20 {
         // Either dials, and the other has not looked at the old connection.
         let (dialler, other) = if n % 3 == 0 { (&mut b, &mut a) } else { (&mut a, &mut b) };
         let [to, back] = [&*other, &*dialler].map(|rail| LinkId::new(RAIL, rank(rail)));
         let ours = dialler.close_link(to).unwrap();
-        dialler.open_link(to.peer());
+        dialler.connect(to.peer());
         let mut lost = None;
         until(|| {
-            dialler.meet(0);
-            other.meet(0);
+            dialler.progress_connections(0);
+            other.progress_connections(0);
             lost = other.take_lost();
             lost.is_some()
         });
         assert_eq!(lost.unwrap().link, back);
         for _ in 0..50 {
-            dialler.meet(0);
-            other.meet(0);
+            dialler.progress_connections(0);
+            other.progress_connections(0);
             assert!(dialler.link(to.peer()).is_none() && other.claim(back, 0, Class::Control).is_err());
         }
         let theirs = other.close_link(back).unwrap();
         assert!(ours.generation == theirs.generation && ours.generation > last);
         last = ours.generation;
         until(|| {
-            dialler.meet(0);
-            other.meet(0);
+            dialler.progress_connections(0);
+            other.progress_connections(0);
             are_linked(dialler, other)
         });
         assert!(a.take_lost().is_none() && b.take_lost().is_none());
@@ -196,14 +199,14 @@ fn a_newer_connection_waits_until_the_older_one_is_buried() {
 
 #[test]
 fn addresses_of_the_newer_kind_serve_too() {
-    let open = |me| Tcp::open(RAIL, member(me, 2), &[LOCALHOST, Ipv6Addr::LOCALHOST.into()], small());
+    let open = |me| Tcp::listen(RAIL, member(me, 2), &[LOCALHOST, Ipv6Addr::LOCALHOST.into()], small());
     let (Ok(mut a), Ok(mut b)) = (open(0), open(1)) else { return };
-    a.introduce(Rank(1), vec![b.addresses()[1]]);
+    a.introduce(Rank(1), &encode_address(&[b.addresses()[1]]));
     assert!(b.addresses()[1].is_ipv6());
-    a.open_link(Rank(1));
+    a.connect(Rank(1));
     until(|| {
-        a.meet(0);
-        b.meet(0);
+        a.progress_connections(0);
+        b.progress_connections(0);
         are_linked(&a, &b)
     });
 }
@@ -211,14 +214,14 @@ fn addresses_of_the_newer_kind_serve_too() {
 #[test]
 fn an_address_that_no_interface_has_at_the_moment_keeps_no_rail_from_opening() {
     let missing = Ipv4Addr::new(192, 0, 2, 1).into();
-    let open = |me, addresses: &[IpAddr]| Tcp::open(RAIL, member(me, 2), addresses, small()).unwrap();
+    let open = |me, addresses: &[IpAddr]| Tcp::listen(RAIL, member(me, 2), addresses, small()).unwrap();
     let (mut a, mut b) = (open(0, &[LOCALHOST]), open(1, &[missing, LOCALHOST]));
     assert_eq!(b.addresses().len(), 2, "it may come back: {:?}", b.take_refused());
-    a.introduce(Rank(1), b.addresses().to_vec());
-    a.open_link(Rank(1));
+    a.introduce(Rank(1), &b.own_address());
+    a.connect(Rank(1));
     until(|| {
-        a.meet(0);
-        b.meet(0);
+        a.progress_connections(0);
+        b.progress_connections(0);
         are_linked(&a, &b)
     });
 }
@@ -227,7 +230,7 @@ fn an_address_that_no_interface_has_at_the_moment_keeps_no_rail_from_opening() {
 fn an_address_that_cannot_be_listened_on_is_left_out() {
     // No socket is ever bound to an address of many receivers.
     let never = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x77).into();
-    let mut rail = Tcp::open(RAIL, member(0, 2), &[never, LOCALHOST], small()).unwrap();
+    let mut rail = Tcp::listen(RAIL, member(0, 2), &[never, LOCALHOST], small()).unwrap();
     assert_eq!(rail.addresses().len(), 1);
     assert!(rail.take_refused().is_some_and(|why| why.to_string().contains("ff02::77")));
 }

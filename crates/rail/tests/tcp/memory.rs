@@ -1,7 +1,7 @@
 //! Large packets go from the user's memory into the user's memory.
 
 use canele_mem::buffer::{InBuffer, OutBuffer, scope};
-use canele_rail::shm::Regions;
+use canele_rail::Regions;
 use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{FastPath, Header, Rail};
 use canele_sys::ids::{LinkId, Rank};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use canele_rail::Network;
 use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{Armed, Class, FastPath, Header, Rail, Recoverable};
 use canele_sys::ids::{LinkId, Rank};
@@ -158,7 +159,7 @@ fn room_wakes_and_so_does_a_connection() {
         b.arm();
         b
     });
-    a.open_link(Rank(1));
+    a.connect(Rank(1));
     asleep(&mut a, |a| a.link(Rank(1)));
     for n in 0..PACKETS {
         asleep(&mut a, |a| send(a, TO_1, n).then_some(()));
@@ -257,7 +258,7 @@ fn what_the_system_holds_is_not_drained() {
 
 /// Whether the descriptor of a rail is ready.
 fn is_ready(rail: &Tcp) -> bool {
-    let mut descriptors = [PollFd::from_borrowed_fd(rail.descriptor(), PollFlags::IN)];
+    let mut descriptors = [PollFd::from_borrowed_fd(rail.descriptor().unwrap(), PollFlags::IN)];
     poll(&mut descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() > 0
 }
 
@@ -267,11 +268,11 @@ fn one_descriptor_stands_for_all() {
     super::introduce(&mut a, &mut b);
     b.arm();
     assert!(!is_ready(&b));
-    a.open_link(Rank(1));
+    a.connect(Rank(1));
     until(|| is_ready(&b));
     until(|| {
-        a.meet(0);
-        b.meet(0);
+        a.progress_connections(0);
+        b.progress_connections(0);
         super::are_linked(&a, &b)
     });
     b.arm();

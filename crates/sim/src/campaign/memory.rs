@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer, Owned, Scope};
-use canele_rail::shm::Region;
+use canele_rail::Region;
 
 /// What receive memory holds before anything was received.
 pub const UNTOUCHED: u8 = 0xee;

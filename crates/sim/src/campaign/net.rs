@@ -7,7 +7,7 @@ use crate::world::{Cut, Model, World};
 use canele_proto::peer::Gone;
 use canele_proto::{Proto, Settings, strategy};
 use canele_rail::Rail;
-use canele_rail::shm::Region;
+use canele_rail::Region;
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use super::observed::{Observed, observer};

@@ -169,6 +169,10 @@ impl Rail for Under {
 impl FastPath for Under {}
 
 impl OneSided for Under {
+    fn memory_link(&self, peer: Rank) -> Option<LinkId> {
+        each!(self, rail => rail.memory_link(peer))
+    }
+
     fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
         each!(self, rail => rail.reach(link, place, len))
     }

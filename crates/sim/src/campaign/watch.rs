@@ -93,7 +93,7 @@ impl Rail for Watched {
 impl FastPath for Watched {}
 
 impl OneSided for Watched {
-    delegate!(rail: reach fetch own chunk_counter);
+    delegate!(rail: memory_link reach fetch own chunk_counter);
 }
 
 impl Recoverable for Watched {

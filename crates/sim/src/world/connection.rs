@@ -25,13 +25,22 @@ pub struct Connection {
     pub pair: Pair,
     pub generation: u32,
     lost: Cell<bool>,
+    /// It was closed by a rank that has finished.
+    finished: Cell<bool>,
     /// From the lower rank, and from the higher.
     ways: RefCell<[Option<Rc<Way>>; 2]>,
 }
 
 impl Connection {
     pub fn new(network: u8, pair: Pair, generation: u32) -> Self {
-        Self { network, pair, generation, lost: Cell::new(false), ways: RefCell::default() }
+        Self {
+            network,
+            pair,
+            generation,
+            lost: Cell::new(false),
+            finished: Cell::new(false),
+            ways: RefCell::default(),
+        }
     }
 
     /// The way out of a rank, if it is open.
@@ -58,6 +67,16 @@ impl Connection {
 
     pub fn is_lost(&self) -> bool {
         self.lost.get()
+    }
+
+    /// Whether it ended because a rank has finished.
+    pub fn is_finished(&self) -> bool {
+        self.finished.get()
+    }
+
+    /// A rank has finished: the end of the connection is no loss.
+    pub fn finish(&self) {
+        self.finished.set(true);
     }
 
     /// It carries nothing more.

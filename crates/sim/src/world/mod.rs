@@ -15,6 +15,7 @@ mod agenda;
 mod connection;
 mod fabric;
 mod model;
+mod network;
 mod rail;
 mod random;
 mod way;
@@ -31,12 +32,13 @@ use connection::{Connection, Pair, pair};
 pub use connection::{Cut, When};
 use fabric::{Due, Fabric, Parcel};
 pub use model::{Model, Topology, Wormhole};
+pub use network::SimNetwork;
 pub use rail::SimRail;
 pub use random::Random;
 use way::{Claimed, Way};
 
 use canele_rail::Header;
-use canele_rail::shm::Region;
+use canele_rail::Region;
 
 /// Ranks, links and a clock. Cheap to clone; all clones are the same world.
 #[derive(Clone)]

@@ -17,10 +17,9 @@ use super::State;
 use super::agenda::Event;
 use super::connection::Connection;
 use super::way::{Claimed, Front, NOTHING_EXPECTED, Way};
-use canele_rail::shm::{Region, Regions};
 use canele_rail::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
-    Slot, Speed, Unacked,
+    Region, Regions, Slot, Speed, Unacked,
 };
 
 /// Shorter messages are not read from memory.
@@ -151,7 +150,32 @@ impl SimRail {
         self.world.borrow_mut().regions.remove(&(self.me, id));
     }
 
-    fn now_ns(&self) -> u64 {
+    /// The rank whose rail this is.
+    pub fn me(&self) -> Rank {
+        self.me
+    }
+
+    /// Whether packets of a link wait for the peer to take them.
+    pub fn has_unacknowledged(&self, link: LinkId) -> bool {
+        let now_ns = self.now_ns();
+        self.outgoing(link).is_some_and(|way| way.has_unacknowledged(now_ns))
+    }
+
+    /// Tells every peer that this rank has finished, and closes its links.
+    pub fn finish(&mut self) {
+        for (_, link) in std::mem::take(&mut self.links) {
+            link.connection.finish();
+            self.world.borrow_mut().close(&link.connection, self.me);
+        }
+        self.incoming.clear();
+    }
+
+    pub(super) fn is_living(&self, rank: Rank) -> bool {
+        let world = self.world.borrow();
+        world.ranks.get(rank.0 as usize).is_some_and(|state| !state.dead)
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
         self.world.borrow().now_ns
     }
 
@@ -175,7 +199,8 @@ impl Link {
 
     fn notice(&mut self, id: LinkId, why: &str, lost: &mut VecDeque<Lost>) {
         if !std::mem::replace(&mut self.lost, true) {
-            lost.push_back(Lost { link: id, why: why.into(), finished: false });
+            let finished = self.connection.is_finished();
+            lost.push_back(Lost { link: id, why: why.into(), finished });
         }
     }
 }
@@ -284,6 +309,11 @@ impl FastPath for SimRail {
 }
 
 impl OneSided for SimRail {
+    fn memory_link(&self, peer: Rank) -> Option<LinkId> {
+        let network = self.caps.iter().position(|caps| caps.one_sided)?;
+        Some(LinkId::new(network as u8, peer))
+    }
+
     fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
         if !self.has_regions(link) {
             return Reach::Refused;

@@ -256,6 +256,13 @@ impl Way {
         (traffic.sent.bytes - traffic.known.bytes) as usize
     }
 
+    /// Whether there are packets whose release the sender does not know of.
+    pub fn has_unacknowledged(&self, now_ns: u64) -> bool {
+        let mut traffic = self.traffic.borrow_mut();
+        traffic.learn(now_ns);
+        traffic.sent.packets != traffic.known.packets
+    }
+
     /// The number of the packet its receiver expects next.
     pub fn expected(&self) -> u32 {
         FIRST.wrapping_add(self.traffic.borrow().released.packets as u32)

@@ -1,6 +1,7 @@
 //! The simulated network passes the suite, and is what its model says.
 
 mod contention;
+mod control_path;
 mod loss;
 mod suite;
 

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use canele_rail::Region;
 use canele_rail::conformance::{Harness, RegionHarness};
-use canele_rail::shm::Region;
 use canele_sim::world::{Model, SimRail, Topology, World, Wormhole};
 use canele_sys::ids::{Rank, RegionId};
 

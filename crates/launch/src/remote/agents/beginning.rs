@@ -70,8 +70,8 @@ impl Agents {
         self.parts.resize_with(self.agents.len(), Vec::new);
         let begun: Vec<usize> = parts.iter().map(|(host, _)| *host).collect();
         parts.into_iter().for_each(|(host, parts)| self.parts[host] = parts);
-        let addresses = |host: &Vec<rails::Part>| host.iter().map(|part| part.addresses.clone()).collect();
-        let rails: Vec<_> = self.parts.iter().map(addresses).collect();
+        let ports = |host: &Vec<rails::Part>| host.iter().map(|part| part.ports.clone()).collect();
+        let rails: Vec<_> = self.parts.iter().map(ports).collect();
         for host in begun {
             self.reports.push((host, self.agents[host].begin(&rails)));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_proto::Settings;
 use canele_proto::rma::{RmaMemory, RmaOperations, Tell};
-use canele_rail::shm::Region;
+use canele_rail::Region;
 use canele_sim::campaign::{Net, Packets, Watched};
 use canele_sim::world::{Cut, Model, Random, When};
 use canele_sys::atomic::AtomicU64;

@@ -5,50 +5,48 @@ use std::time::Duration;
 use canele_mem::buffer::{InShare, OutShare, RegionAddress};
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
-use canele_rail::tcp::Tcp;
-use canele_rail::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
-    Slot, Speed, TakeIf, TryPost, TryTake, Unacked,
-};
 use canele_sys::ids::{LinkId, Rank};
 
-use super::Rails;
+use super::{HOST, Set};
+use crate::{
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, Network, OneSided, Packet, Rail, Reach,
+    Recoverable, Slot, Speed, TakeIf, TryPost, TryTake, Unacked,
+};
 
 /// Does the same with whichever rail a link is on.
 macro_rules! on {
     ($self:ident, $link:ident, $rail:ident => $call:expr) => {
         match $link.rail() {
-            0 => {
+            HOST => {
                 let $rail = &mut $self.shm;
                 $call
             }
             _ => {
-                let $rail = $self.socket($link);
+                let $rail = $self.network($link);
                 $call
             }
         }
     };
 }
 
-impl Rail for Rails {
+impl<N: Network> Rail for Set<N> {
     #[inline(always)]
     fn caps(&self, link: LinkId) -> &Caps {
         match link.rail() {
-            0 => self.shm.caps(link),
-            rail => self.tcp[rail as usize - 1].caps(link),
+            HOST => self.shm.caps(link),
+            rail => self.networks[rail as usize - 1].caps(link),
         }
     }
 
     fn speed(&self, link: LinkId) -> Speed {
         match link.rail() {
-            0 => self.shm.speed(link),
-            rail => Rail::speed(&self.tcp[rail as usize - 1], link),
+            HOST => self.shm.speed(link),
+            rail => self.networks[rail as usize - 1].speed(link),
         }
     }
 
     fn link(&self, peer: Rank) -> Option<LinkId> {
-        let over = |(tcp, rail): (&Tcp, u8)| tcp.link(peer).map(|_| LinkId::new(rail, peer));
-        self.shm.link(peer).or_else(|| self.tcp.iter().zip(1..).find_map(over))
+        self.shm.link(peer).or_else(|| self.networks.iter().find_map(|network| network.link(peer)))
     }
 
     #[inline(always)]
@@ -84,7 +82,7 @@ impl Rail for Rails {
     #[inline(always)]
     fn begin_pass(&mut self) {
         self.wake_sleeper();
-        self.tcp.iter_mut().for_each(Tcp::begin_pass);
+        self.networks.iter_mut().for_each(Rail::begin_pass);
     }
 
     #[inline]
@@ -99,32 +97,32 @@ impl Rail for Rails {
 
     #[inline(always)]
     fn flush(&mut self) -> bool {
-        self.tcp.iter_mut().fold(false, |moved, tcp| moved | tcp.flush())
+        self.networks.iter_mut().fold(false, |moved, network| moved | network.flush())
     }
 
     fn arm(&mut self) -> Armed {
         let now_ns = self.now_ns();
-        for tcp in &mut self.tcp {
-            tcp.set_time(now_ns);
-            if let Armed::Work = tcp.arm() {
+        for network in &mut self.networks {
+            network.set_time(now_ns);
+            if let Armed::Work = network.arm() {
                 return Armed::Work;
             }
         }
         self.note_links();
         // Arming reads, acknowledgements too. What cannot be waited for keeps this rank awake.
-        if self.tcp.iter().any(Tcp::has_opened) || self.has_settled() {
+        if self.networks.iter().any(Network::has_opened) || self.has_settled() {
             return Armed::Work;
         }
         let armed = self.shm.arm();
         if !matches!(armed, Armed::Ready) {
             return armed;
         }
-        // Behind the announcement, or a socket that is ready already would wake nobody.
-        if !self.watch_sockets() {
+        // Behind the announcement, or a network that is ready already would wake nobody.
+        if !self.watch_networks() {
             self.waker.wake();
             return Armed::Work;
         }
-        self.armed = self.has_sockets();
+        self.armed = self.has_networks();
         armed
     }
 
@@ -133,19 +131,19 @@ impl Rail for Rails {
     }
 }
 
-impl FastPath for Rails {
+impl<N: Network> FastPath for Set<N> {
     #[inline(always)]
     fn find_ready(&mut self) {
-        if !self.has_sockets() {
+        if !self.has_networks() {
             return;
         }
         // It takes events on which another thread may sleep (invariant I7).
         self.wake_sleeper();
         self.ready.clear();
         self.ready.extend(self.shm.incoming());
-        for tcp in &mut self.tcp {
-            tcp.find_ready();
-            self.ready.extend(tcp.ready());
+        for network in &mut self.networks {
+            network.find_ready();
+            self.ready.extend(network.ready());
         }
     }
 
@@ -156,7 +154,7 @@ impl FastPath for Rails {
 
     #[inline(always)]
     fn is_idle(&self, link: LinkId) -> bool {
-        link.rail() == 0 && self.shm.is_idle(link)
+        link.rail() == HOST && self.shm.is_idle(link)
     }
 
     #[inline(always)]
@@ -179,7 +177,7 @@ impl FastPath for Rails {
 
     #[inline(always)]
     fn is_short(&self, link: LinkId) -> bool {
-        link.rail() == 0
+        link.rail() == HOST
     }
 
     #[inline(always)]
@@ -229,14 +227,18 @@ impl FastPath for Rails {
     }
 }
 
-impl OneSided for Rails {
+impl<N: Network> OneSided for Set<N> {
+    fn memory_link(&self, peer: Rank) -> Option<LinkId> {
+        self.shm.memory_link(peer)
+    }
+
     fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
         on!(self, link, rail => rail.reach(link, place, len))
     }
 
     /// Of processes of this host.
     fn fetch(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
-        link.rail() == 0 && self.shm.fetch(link, address, message, into)
+        link.rail() == HOST && self.shm.fetch(link, address, message, into)
     }
 
     /// Regions are memory that ranks of this host share.
@@ -249,16 +251,16 @@ impl OneSided for Rails {
     }
 }
 
-impl Recoverable for Rails {
+impl<N: Network> Recoverable for Set<N> {
     fn generation(&self, link: LinkId) -> u32 {
         match link.rail() {
-            0 => self.shm.generation(link),
-            rail => self.tcp[rail as usize - 1].generation(link),
+            HOST => self.shm.generation(link),
+            rail => self.networks[rail as usize - 1].generation(link),
         }
     }
 
     fn take_lost(&mut self) -> Option<Lost> {
-        self.shm.take_lost().or_else(|| self.tcp.iter_mut().find_map(Recoverable::take_lost))
+        self.shm.take_lost().or_else(|| self.networks.iter_mut().find_map(Recoverable::take_lost))
     }
 
     fn close_link(&mut self, link: LinkId) -> Option<Unacked> {

@@ -1,23 +1,24 @@
-//! A thread that sleeps on the sockets of a rank and wakes the rank when one is ready.
+//! A thread that sleeps on the descriptors of a rank's networks and wakes the rank when one is ready.
 //!
-//! Only for a rank that got its sockets after its inbox was handed out: its peers have no event of it, so they wake it by its sleep word,
-//! and a thread that sleeps on that word cannot wait for a socket as well. Owns the thread and the set of descriptors. Never reads a socket.
+//! Only for a rank that got its networks after its inbox was handed out: its peers have no event of it, so they wake it by its sleep word,
+//! and a thread that sleeps on that word cannot wait for a descriptor as well. Owns the thread and the set of descriptors. Never reads one.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use canele_rail::shm::Waker;
 use canele_sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use canele_sys::poller::Ready;
 use canele_sys::sleep::{AWAKE, EventError, Watch};
 
-/// The thread that watches a rank's sockets. It ends with this.
-pub(super) struct SocketWatcher {
+use crate::shm::Waker;
+
+/// The thread that watches a rank's descriptors. It ends with this.
+pub(super) struct DescriptorWatcher {
     watch: Arc<Watch>,
     has_ended: Arc<AtomicBool>,
 }
 
-impl SocketWatcher {
+impl DescriptorWatcher {
     /// Starts the thread, and counts it in `own_threads` as one of the library.
     ///
     /// # Errors
@@ -28,7 +29,7 @@ impl SocketWatcher {
         let (watched, ended) = (watch.clone(), has_ended.clone());
         // Counted before another thread can count threads.
         own_threads.fetch_add(1, Ordering::Relaxed);
-        let started = std::thread::Builder::new().name("canele-sockets".into()).spawn(move || {
+        let started = std::thread::Builder::new().name("canele-networks".into()).spawn(move || {
             // The word of the watched rank is the rank's own: this thread announces nothing.
             let word = AtomicU32::new(AWAKE);
             // Relaxed: the event that is rung after the store orders it.
@@ -44,7 +45,7 @@ impl SocketWatcher {
         Ok(Self { watch, has_ended })
     }
 
-    /// Lets a socket wake the rank the next time it is ready. To be called after the rank has announced its sleep: a wake-up
+    /// Lets a descriptor wake the rank the next time it is ready. To be called after the rank has announced its sleep: a wake-up
     /// before that is lost.
     ///
     /// # Errors
@@ -54,7 +55,7 @@ impl SocketWatcher {
     }
 }
 
-impl Drop for SocketWatcher {
+impl Drop for DescriptorWatcher {
     fn drop(&mut self) {
         // Relaxed: as at the load.
         self.has_ended.store(true, Ordering::Relaxed);

@@ -13,13 +13,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use canele_rail::Rail;
+use canele_rail::{Rail, Set, Unreachable};
 use canele_sys::ids::{LinkId, Rank};
 
-use canele_control::{JobInfo, RailAddresses};
+use canele_control::{JobInfo, RailAddress};
 
-use super::own_addresses::OwnAddresses;
-use super::rails::Rails;
 use crate::progress::Progress;
 
 /// Passes between two looks at who connects: while nothing moves, and while something does.
@@ -44,7 +42,7 @@ const RECONNECT_TIMEOUT: Duration = Duration::from_secs(6);
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// The attempts of a rank to reach ranks of other hosts.
-pub(crate) struct Network {
+pub(crate) struct Connections {
     passes: u32,
     /// Passes since something moved.
     idle: u32,
@@ -56,8 +54,6 @@ pub(crate) struct Network {
     reached: HashSet<Rank>,
     /// When links were last checked for silence.
     silence_checked_at: Instant,
-    /// The addresses of this host, once a peer of another one was introduced.
-    own: Option<OwnAddresses>,
 }
 
 /// The attempts to make one link.
@@ -78,7 +74,7 @@ impl Default for Attempt {
     }
 }
 
-impl Network {
+impl Connections {
     pub fn new(now: Instant) -> Self {
         Self {
             passes: 0,
@@ -87,7 +83,6 @@ impl Network {
             unlinked: HashMap::new(),
             reached: HashSet::new(),
             silence_checked_at: now,
-            own: None,
         }
     }
 
@@ -114,24 +109,21 @@ impl Network {
     }
 }
 
-impl Network {
+impl Connections {
     /// Handles the addresses on which a peer of another host listens, for each of its rails in order.
     pub fn handle_addresses(
         &mut self,
         progress: &mut Progress,
         job: &JobInfo,
         peer: Rank,
-        addresses: RailAddresses,
+        addresses: &[RailAddress],
     ) {
         let Progress { rails, proto, .. } = progress;
         if peer.0 as usize >= proto.ranks() || proto.gone(peer).is_some() {
             return;
         }
-        let own = self.own.get_or_insert_with(OwnAddresses::find);
-        for (at, addresses) in own.take_foreign(addresses).into_iter().enumerate().take(rails.tcp.len()) {
-            rails.introduce(peer, at, addresses);
-        }
-        if rails.routes(peer).is_empty() {
+        let addresses = addresses.iter().map(|rail| (rail.driver.as_str(), rail.address.as_slice()));
+        if !rails.introduce(peer, addresses) {
             let host = job.host_name(peer.0);
             let why = format!(
                 "its host {host} and this one share no network but addresses that this host has itself: CANELE_RAILS names the \
@@ -146,7 +138,7 @@ impl Network {
     }
 
     /// Begins to connect over every rail to a peer of another host; says whether it is known where that is.
-    pub fn connect_all(&mut self, rails: &mut Rails, peer: Rank) -> bool {
+    pub fn connect_all(&mut self, rails: &mut Set, peer: Rank) -> bool {
         let routes = rails.routes(peer);
         if !routes.is_empty() {
             self.unlinked.entry(peer).or_insert_with(|| Instant::now() + CONNECT_TIMEOUT);
@@ -155,13 +147,13 @@ impl Network {
         !routes.is_empty()
     }
 
-    fn connect(&mut self, rails: &mut Rails, link: LinkId) {
+    fn connect(&mut self, rails: &mut Set, link: LinkId) {
         rails.connect(link);
         let attempt = self.attempts.entry(link).or_default();
         (attempt.next_at, attempt.begun_at) = (None, Instant::now());
     }
 
-    /// Goes on with connections over sockets, and looks for lost ones; says whether there was anything. `moved`: something has moved in
+    /// Advances connections to other hosts, and looks for lost ones; says whether there was anything. `moved`: something has moved in
     /// this pass before.
     #[cold]
     pub fn tend(&mut self, progress: &mut Progress, job: &JobInfo, moved: bool) -> bool {
@@ -169,20 +161,20 @@ impl Network {
         self.idle = if moved { 0 } else { self.idle.saturating_add(1) };
         // A rank that never sleeps would owe acknowledgements for ever.
         if self.idle == LONG_IDLE_PASSES {
-            progress.rails.leave();
+            progress.rails.send_pending();
         }
         let working = !(self.attempts.is_empty() && self.unlinked.is_empty());
         let passes = if moved { BUSY_PASSES } else { IDLE_PASSES };
         let due = self.passes.is_multiple_of(passes) || working && !moved;
-        if due || progress.rails.has_handshakes() {
-            progress.rails.poll_handshakes();
+        if due || progress.rails.has_connection_events() {
+            progress.rails.progress_connections();
         }
         let mut any = progress.rails.has_settled() | self.open_links(progress);
         while let Some(link) = progress.proto.take_lost_link() {
             any = true;
             self.handle_lost(progress, link);
         }
-        while let Some((link, why)) = progress.rails.take_unreachable() {
+        while let Some(Unreachable { link, why }) = progress.rails.take_unreachable() {
             any = true;
             self.handle_failed(progress, link, why);
         }
@@ -281,7 +273,7 @@ impl Network {
             return false;
         }
         self.silence_checked_at = now;
-        let silent = progress.rails.silent();
+        let silent = progress.rails.silent_links();
         let is_silent = |link: &LinkId| silent.iter().any(|(other, _)| other == link);
         let dead = |(link, since): &(LinkId, Duration)| {
             let others = progress.proto.links_to(link.peer()).any(|other| !is_silent(&other));
@@ -309,8 +301,6 @@ impl Network {
     pub fn forget_links(&mut self, progress: &mut Progress, peer: Rank) {
         self.attempts.retain(|link, _| link.peer() != peer);
         self.unlinked.remove(&peer);
-        for rail in 1..=progress.rails.tcp.len() as u8 {
-            progress.rails.disconnect(LinkId::new(rail, peer));
-        }
+        progress.rails.forget_peer(peer);
     }
 }

@@ -18,8 +18,8 @@ use canele_mem::buffer::RegionAddress;
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::{Segment, SegmentError};
 
-use super::region::{Far, Region};
 use crate::Reach;
+use crate::region::{Far, Region};
 
 /// The regions of this process and of its peers.
 #[derive(Default)]

@@ -31,21 +31,18 @@ impl Progress {
         }
         self.counts.connections += 1;
         let Handed { memory, event } = inbox;
-        match self.rails.shm.introduce(peer, memory, event) {
-            Ok(()) => drop(self.open_shared_link(peer)),
+        match self.rails.adopt_inbox(peer, memory, event) {
+            Ok(()) => drop(self.open_host_link(peer)),
             Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
         }
     }
 
     /// Opens the link to a peer whose inbox is here; says whether it is.
-    pub fn open_shared_link(&mut self, peer: Rank) -> bool {
-        let shm = &mut self.rails.shm;
-        if !shm.is_introduced(peer) {
-            return false;
-        }
-        match shm.open_link(peer) {
-            Ok(link) => self.proto.link_opened(&self.rails, peer, link),
-            Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
+    pub fn open_host_link(&mut self, peer: Rank) -> bool {
+        match self.rails.open_host_link(peer) {
+            None => return false,
+            Some(Ok(link)) => self.proto.link_opened(&self.rails, peer, link),
+            Some(Err(error)) => self.proto.handle_unreachable(peer, error.to_string()),
         }
         true
     }

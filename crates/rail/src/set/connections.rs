@@ -1,0 +1,159 @@
+//! The control path to ranks of other hosts, over all networks. A network's links have its number, from 1.
+
+use std::time::Duration;
+
+use canele_sys::ids::{LinkId, Rank};
+
+use super::Set;
+use crate::{Driver, LinkReport, Member, Network, OpenError, OtherRanks, Rail, Totals, Unreachable};
+
+impl<N: Driver> Set<N> {
+    /// Opens the rails to other hosts: one for each list of ports, which is what this host has of a network. A rail of which no port can be
+    /// used is down for this rank, which is no error while there is another.
+    ///
+    /// # Errors
+    /// No rail can be used, or the system has no descriptor or memory left.
+    pub fn open_networks(&mut self, member: Member, ports: &[Vec<String>]) -> Result<(), OpenError> {
+        let mut refused = None;
+        for (ports, number) in ports.iter().zip(1..) {
+            let mut network = N::open(number, member, ports)?;
+            refused = refused.or(network.take_refused());
+            self.networks.push(network);
+        }
+        self.list_links();
+        let is_reachable = self.networks.iter().any(|network| !network.own_address().is_empty());
+        refused.filter(|_| !is_reachable).map_or(Ok(()), Err)
+    }
+}
+
+impl<N: Network> Set<N> {
+    /// Lets ranks of another job be reached over the networks.
+    pub fn add_others(&mut self, others: OtherRanks) {
+        self.networks.iter_mut().for_each(|network| network.add_others(others));
+    }
+
+    /// Whether there is more than shared memory.
+    #[inline(always)]
+    pub fn has_networks(&self) -> bool {
+        !self.networks.is_empty()
+    }
+
+    /// How many rails lead to other hosts.
+    pub fn networks(&self) -> usize {
+        self.networks.len()
+    }
+
+    /// How many links lead to other hosts.
+    #[inline]
+    pub fn network_links(&self) -> usize {
+        self.incoming.len() - self.shm.incoming().len()
+    }
+
+    /// Where this rank is reached over each network: the driver's name, and an address in its bytes.
+    pub fn own_addresses(&self) -> Vec<(&'static str, Vec<u8>)> {
+        self.networks.iter().map(|network| (N::DRIVER, network.own_address())).collect()
+    }
+
+    /// Notes where a peer is reached over each network, as it has said by its [`Set::own_addresses`]; says whether over any.
+    pub fn introduce<'a>(
+        &mut self,
+        peer: Rank,
+        addresses: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    ) -> bool {
+        let introduce = |(network, (driver, address)): (&mut N, (&str, &[u8]))| {
+            driver == N::DRIVER && !address.is_empty() && network.introduce(peer, address)
+        };
+        self.networks.iter_mut().zip(addresses).fold(false, |any, one| introduce(one) | any)
+    }
+
+    /// The links that may be made to a peer of another host: over the networks that both are on.
+    pub fn routes(&self, peer: Rank) -> Vec<LinkId> {
+        let introduced = self.networks.iter().zip(1..).filter(|(network, _)| network.is_introduced(peer));
+        introduced.map(|(_, rail)| LinkId::new(rail, peer)).collect()
+    }
+
+    /// Begins to make a link to a peer that was introduced, if there is none.
+    pub fn connect(&mut self, link: LinkId) {
+        self.network(link).connect(link.peer());
+        self.note_links();
+    }
+
+    /// The links on which something was sent and nothing is heard of the peer's host, with for how long.
+    pub fn silent_links(&self) -> Vec<(LinkId, Duration)> {
+        self.networks.iter().flat_map(Network::silent_links).collect()
+    }
+
+    /// Whether something was sent to another host whose acknowledgement has not come.
+    pub fn has_unacknowledged(&self) -> bool {
+        self.networks.iter().any(Network::has_unacknowledged)
+    }
+
+    /// Advances connections that are being made. A few system calls.
+    pub fn progress_connections(&mut self) {
+        self.wake_sleeper();
+        let now_ns = self.now_ns();
+        for network in &mut self.networks {
+            network.progress_connections(now_ns);
+        }
+        self.note_links();
+    }
+
+    /// True if [`Set::progress_connections`] probably has something to do.
+    pub fn has_connection_events(&self) -> bool {
+        self.networks.iter().any(Network::has_connection_events)
+    }
+
+    /// True if there is this link to another host.
+    pub fn has_link(&self, link: LinkId) -> bool {
+        self.networks[link.rail() as usize - 1].link(link.peer()).is_some()
+    }
+
+    /// Takes a link to another host that can be used from now on.
+    pub fn take_opened(&mut self) -> Option<LinkId> {
+        self.networks.iter_mut().find_map(Network::take_opened)
+    }
+
+    /// Takes a failed attempt to reach a peer, and why it failed. What had come can still be polled; then the link is to be
+    /// disconnected.
+    pub fn take_unreachable(&mut self) -> Option<Unreachable> {
+        self.networks.iter_mut().find_map(Network::take_unreachable)
+    }
+
+    /// Whether everything that was sent has been taken by its receiver's library, where leaving could lose it. If not,
+    /// [`Set::has_settled`] tells of it.
+    pub fn is_settled(&mut self) -> bool {
+        let settled = !self.has_unacknowledged();
+        self.unsettled = !settled;
+        settled
+    }
+
+    /// True if a thread waits for acknowledgements and all have come by now.
+    pub fn has_settled(&mut self) -> bool {
+        self.unsettled && self.is_settled()
+    }
+
+    /// Tells the peers on other hosts that this rank has finished.
+    pub fn finish(&mut self) {
+        self.networks.iter_mut().for_each(Network::finish);
+    }
+
+    /// What each network carries now, and has carried.
+    pub fn totals(&self) -> impl Iterator<Item = Totals> {
+        self.networks.iter().map(Network::totals)
+    }
+
+    /// Describes the open links to other hosts, rail by rail.
+    pub fn report_links(&self) -> impl Iterator<Item = (LinkId, LinkReport)> {
+        let of_network = |network: &'_ N| -> Vec<(LinkId, LinkReport)> {
+            let links = network.incoming().iter();
+            links.filter_map(|link| Some((*link, network.report_link(link.peer())?))).collect()
+        };
+        self.networks.iter().flat_map(of_network)
+    }
+
+    pub(super) fn forget_network_links(&mut self, peer: Rank) {
+        for rail in 1..=self.networks.len() as u8 {
+            self.disconnect(LinkId::new(rail, peer));
+        }
+    }
+}

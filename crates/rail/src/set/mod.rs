@@ -1,0 +1,154 @@
+//! The opened rails of a rank as one: shared memory to ranks of its host, a network each to ranks of other hosts.
+//!
+//! Owns the rails and the list of all links on which packets may come. A link's number says which rail it is on: [`HOST`] is shared
+//! memory, which is asked first everywhere, k the k-th network. Never chooses among the links to a peer: the protocols do.
+//!
+//! - `host`: the control path to ranks of this host, whose memory comes and goes through the launcher.
+//! - `connections`: the control path to ranks of other hosts, over all networks ([`crate::Network`]).
+//! - `rail`: packets; each call goes to the rail of its link.
+//! - `sleep`: how a rank sleeps on all rails at once.
+
+mod connections;
+mod descriptor_watcher;
+mod host;
+mod rail;
+mod sleep;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use canele_sys::atomic::AtomicUsize;
+use canele_sys::ids::{LinkId, Rank};
+use canele_sys::tunables::Tunables;
+
+use crate::shm::fetch::SingleCopy;
+use crate::shm::{Shm, Waker};
+use crate::tcp::Tcp;
+use crate::{Network, OpenError, Rail, Regions};
+use descriptor_watcher::DescriptorWatcher;
+
+/// The number of the rail to ranks of this host.
+const HOST: u8 = 0;
+
+/// The rails of a rank.
+pub struct Set<N = Tcp> {
+    shm: Shm,
+    networks: Vec<N>,
+    waker: Waker,
+    /// Watches the descriptors of a rank that has got networks after its inbox was handed out.
+    watcher: Option<DescriptorWatcher>,
+    own_threads: Arc<AtomicUsize>,
+    /// The links of all rails.
+    incoming: Vec<LinkId>,
+    /// Those on which packets may have come; all, where there is no network.
+    ready: Vec<LinkId>,
+    /// A thread waits for acknowledgements.
+    unsettled: bool,
+    /// A thread may sleep on the descriptors.
+    armed: bool,
+    /// When the clock of the networks began.
+    since: Instant,
+}
+
+impl<N: Network> Set<N> {
+    /// Opens the rails of the rank `me` on a host that has the ranks `here`, in their order, at the start of the job; `oversubscribed`: those
+    /// share processors; `alone`: there is no rank on another host, nor one of another job that is reached over a network.
+    ///
+    /// # Errors
+    /// No memory for an inbox, or nothing to sleep on.
+    pub fn open(
+        me: Rank,
+        here: impl IntoIterator<Item = u32>,
+        (oversubscribed, alone): (bool, bool),
+        tunables: &Tunables,
+    ) -> Result<Self, OpenError> {
+        let (cells, budget) = (tunables.ring_cells, tunables.inbox_bytes);
+        let mut shm = Shm::open(me, here, cells, tunables.payload_ring_bytes, budget)?;
+        if oversubscribed {
+            shm.share_processors();
+        }
+        let single_copy = match tunables.single_copy {
+            "always" => SingleCopy::Always,
+            "never" => SingleCopy::Never,
+            _ => SingleCopy::Auto,
+        };
+        shm.copy_once(single_copy);
+        if !alone {
+            shm.sleep_on_descriptors()?;
+        }
+        Ok(Self {
+            waker: shm.waker(),
+            watcher: None,
+            own_threads: Arc::default(),
+            shm,
+            networks: Vec::new(),
+            incoming: Vec::new(),
+            ready: Vec::new(),
+            unsettled: false,
+            armed: false,
+            since: Instant::now(),
+        })
+    }
+
+    /// From now on the job has so many ranks, of which `here` are new on this host.
+    pub fn add_ranks(&mut self, ranks: u32, here: impl Iterator<Item = Rank>) {
+        here.for_each(|rank| self.shm.add_rank(rank));
+        self.networks.iter_mut().for_each(|network| network.add_ranks(ranks));
+    }
+
+    /// Accepts the senders of this host that have arrived. A few loads when there are none.
+    #[inline(always)]
+    pub fn accept(&mut self) {
+        self.shm.accept();
+        self.note_links();
+    }
+
+    /// The memory that ranks of this host share.
+    #[inline(always)]
+    pub fn regions(&self) -> &Regions {
+        &self.shm.regions
+    }
+
+    /// The memory that ranks of this host share, to add to or to take from.
+    #[inline(always)]
+    pub fn regions_mut(&mut self) -> &mut Regions {
+        &mut self.shm.regions
+    }
+
+    /// Counts the threads of this process that are the library's.
+    pub fn own_threads(&self) -> &Arc<AtomicUsize> {
+        &self.own_threads
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The network of a link that is not in shared memory.
+    #[inline]
+    fn network(&mut self, link: LinkId) -> &mut N {
+        self.wake_sleeper();
+        &mut self.networks[link.rail() as usize - 1]
+    }
+
+    /// Brings the list of links up to date. Whatever removes one does so at once.
+    #[inline(always)]
+    fn note_links(&mut self) {
+        let of_networks = self.networks.iter().fold(0, |sum, network| sum + network.incoming().len());
+        if self.shm.incoming().len() + of_networks != self.incoming.len() {
+            self.list_links();
+        }
+    }
+
+    #[cold]
+    fn list_links(&mut self) {
+        self.incoming.clear();
+        self.incoming.extend(self.shm.incoming());
+        for network in &self.networks {
+            self.incoming.extend(network.incoming());
+        }
+        if !self.has_networks() {
+            self.ready.clone_from(&self.incoming);
+        }
+    }
+}
