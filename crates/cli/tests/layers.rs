@@ -31,7 +31,7 @@ const ALLOWED: [(&str, &[&str]); 32] = [
     ),
     ("canele-testing", &["canele-control", "canele-engine", "canele-rail", "canele-sys"]),
     // The public interface, in Rust and in other languages.
-    ("canele", &["canele-engine", "canele-mem", "canele-proto", "canele-rail", "canele-sys"]),
+    ("canele", &["canele-engine", "canele-mem", "canele-sys"]),
     ("canele-capi", &["canele", "canele-sys"]),
     ("canele-python", &["canele", "canele-collective", "canele-engine", "canele-mem"]),
     // MPI: what it means, its interface in C, and one library for each ABI.
