@@ -1,5 +1,5 @@
 /* Gauss elimination with stochastic arithmetic (CESTAC) on three ranks, each of which holds one sample of every number (Glück, Lamotte, Greiner,
- * 2002): what apps/gauss computes over Canelé's own API. Each operation is rounded up or down at random; only tests, absolute values and means
+ * 2002): what papers/gauss computes over Canelé's own API. Each operation is rounded up or down at random; only tests, absolute values and means
  * exchange samples. For the same size and seed both programs have the same samples to the last bit, and the same exchanges.
  *
  * Called as `gauss BLOCK_MS QUICK [SIZE...]`. "none" and "partial" are the times of an elimination of a matrix of so many bytes without pivoting
@@ -145,7 +145,7 @@ struct system { int size; double *rows; };
 
 static double *row_of(const struct system *system, int row) { return system->rows + (size_t)row * (system->size + 1); }
 
-/* The matrix of apps/gauss; the right-hand side is the sum of a row, so that all components of the solution are 1. */
+/* The matrix of papers/gauss; the right-hand side is the sum of a row, so that all components of the solution are 1. */
 static void fill(const struct system *system, uint64_t seed) {
     for (int row = 0; row < system->size; row++) {
         for (int column = 0; column < system->size; column++) {

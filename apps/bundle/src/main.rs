@@ -1,4 +1,4 @@
-//! `bundle PROGRAM ARGUMENT…`: each program of `apps/`, in a package that has them in one file.
+//! `bundle PROGRAM ARGUMENT…`: each program of `apps/` and `papers/`, in a package that has them in one file.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

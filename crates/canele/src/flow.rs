@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use canele_proto::backlog::RailPolicy;
+use canele_engine::backlog::RailPolicy;
 
 use canele_engine::{Engine, FlowId, Mode, Want};
 

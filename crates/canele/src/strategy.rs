@@ -31,5 +31,5 @@
 //! # }
 //! ```
 
-pub use canele_proto::backlog::{Backlog, By, LEVELS, ORDINARY};
-pub use canele_proto::strategy::{Draft, Pick, RailView, Strategy, named, tactics};
+pub use canele_engine::backlog::{Backlog, By, LEVELS, ORDINARY};
+pub use canele_engine::strategy::{Draft, Pick, RailView, Strategy, named, tactics};

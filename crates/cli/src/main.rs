@@ -14,7 +14,6 @@ mod doctor;
 mod info;
 mod jobs;
 mod manual;
-mod paper;
 mod run;
 mod sim;
 mod top;
@@ -89,10 +88,10 @@ enum Command {
     /// Run one of the example programs
     Demo(demo::Arguments),
     /// Run the experiments of the papers again, and write what they give beside the published figures
-    Paper(paper::Arguments),
+    Paper(canele_papers::Arguments),
     /// Started by `paper`: one rank of an experiment
     #[command(hide = true)]
-    PaperRank(paper::RankArguments),
+    PaperRank(canele_papers::RankArguments),
     /// Simulate ranks and networks in one process, on virtual time
     Sim(sim::Arguments),
     /// Print what lets a shell complete command lines
@@ -173,8 +172,8 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Bench(arguments) => bench::main(&arguments),
         Command::BenchRank(arguments) => bench::rank_main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
-        Command::Paper(arguments) => paper::main(&arguments),
-        Command::PaperRank(arguments) => paper::rank_main(&arguments),
+        Command::Paper(arguments) => canele_papers::main(&arguments),
+        Command::PaperRank(arguments) => canele_papers::rank_main(&arguments),
         Command::Sim(arguments) => sim::main(&arguments),
         Command::Completion(arguments) => completion::main(&arguments),
         Command::Manual { folder } => manual::main(&folder),

@@ -62,7 +62,12 @@ fn first_programs_are_examples_that_are_run() {
 fn links_lead_to_files() {
     let root = root();
     let mut looked_at = 0;
-    for page in pages(&root).into_iter().chain(pages(&root.join("docs"))) {
+    let programs = ["apps", "papers"].map(|top| root.join(top)).into_iter().flat_map(|top| {
+        let below = std::fs::read_dir(&top).expect("a folder of programs").map(|entry| entry.unwrap().path());
+        below.filter(|path| path.is_dir()).chain([top.clone()]).collect::<Vec<_>>()
+    });
+    let folders = [root.clone(), root.join("docs")].into_iter().chain(programs);
+    for page in folders.flat_map(|folder| pages(&folder)) {
         for target in links(&page) {
             looked_at += 1;
             let file = page.parent().expect("a page lies in a folder").join(&target);

@@ -37,11 +37,13 @@ pub use membership::Connection;
 pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, PassWork, Submit};
 pub use p2p::pending::{Completion, NotStarted, Pending, Started};
+pub use p2p::view::EngineView;
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 pub use survivors::{FailureHook, FailureKind};
 
 pub use canele_control::{JobRank, PortName, SpawnProgram};
 pub use canele_mem::window::Window;
+pub use canele_proto::backlog;
 pub use canele_proto::peer::Gone;
 pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, PointToPoint, Status};

@@ -167,7 +167,7 @@ impl Process {
         let engine = world.engine();
         let mut tunables = self.settings(Some(engine))?;
         if !engine.is_inside()
-            && let Ok(strategy) = engine.ask(|proto| proto.strategy().to_owned())
+            && let Ok(strategy) = engine.ask(|view| view.strategy().to_owned())
             && let Some(strategy) = STRATEGIES.iter().find(|name| **name == strategy)
         {
             // A program that has a job of the own API may have chosen another one.

@@ -1,5 +1,5 @@
 //! Simulated networks and what runs on them: the networks as rails ([`world`]), wrappers that make packets go wrong ([`fault`]) and
-//! mend them ([`reliable`]), networks of the papers and of today from parameter files ([`preset`]), and campaigns of random
+//! mend them ([`reliable`]), networks from parameter files ([`preset`]), and campaigns of random
 //! programs of the real protocols ([`campaign`]). Programs whose calls take time ([`script`]).
 //!
 //! Everything runs on virtual time, in one thread per world, from a seed. No process, no socket, no clock.

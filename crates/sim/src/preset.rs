@@ -1,27 +1,30 @@
 //! Networks by name, or from a file: the parameters of a [`Model`] in TOML.
 //!
-//! A file says what differs from [`Model::default`]. Those that come with Canelé stand in `presets/`, each with where its
-//! numbers are from.
+//! A file says what differs from [`Model::default`]. Today's Ethernet is built in, with the source of its numbers in the file. A caller
+//! adds further networks by name.
 
 use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::path::{Path, PathBuf};
 
 use crate::world::Model;
 
-/// Those that come with Canelé: name and text.
-const PRESETS: [(&str, &str); 4] = [
-    ("hsl", include_str!("presets/hsl.toml")),
-    ("myrinet-bip", include_str!("presets/myrinet-bip.toml")),
-    ("sci-deck", include_str!("presets/sci-deck.toml")),
-    ("ethernet", include_str!("presets/ethernet.toml")),
-];
+/// A network's name, and its parameters in TOML.
+pub type Preset = (&'static str, &'static str);
+
+/// The networks that every caller knows.
+const BUILT_IN: [Preset; 1] = [("ethernet", include_str!("presets/ethernet.toml"))];
 
 /// Why there is no such network.
 #[derive(Debug, thiserror::Error)]
 pub enum PresetError {
     /// It is none of the presets and no file.
-    #[error("no network is called {0}: there are {list}, or name a file that ends in .toml", list = names().join(", "))]
-    Unknown(String),
+    #[error("no network is called {name}: there are {known}, or name a file that ends in .toml")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The presets, separated by commas.
+        known: String,
+    },
     /// The file cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Unreadable {
@@ -40,22 +43,19 @@ pub enum PresetError {
     },
 }
 
-/// The names of the presets.
-pub fn names() -> Vec<&'static str> {
-    PRESETS.iter().map(|(name, _)| *name).collect()
-}
-
-/// A preset by name, or the file of this name where it ends in `.toml`.
+/// Returns the preset of this name among `more` and the built-in ones, or the network in the file of this name if it ends in `.toml`.
 ///
 /// # Errors
 /// There is none, or it cannot be simulated.
-pub fn find(name: &str) -> Result<Model, PresetError> {
-    if let Some((_, text)) = PRESETS.iter().find(|(preset, _)| *preset == name) {
+pub fn find(name: &str, more: &[Preset]) -> Result<Model, PresetError> {
+    let presets = more.iter().chain(&BUILT_IN);
+    if let Some((_, text)) = presets.clone().find(|(preset, _)| *preset == name) {
         return parse(name, text);
     }
     let path = Path::new(name);
     if path.extension().is_none_or(|end| end != "toml") {
-        return Err(PresetError::Unknown(name.into()));
+        let known = presets.map(|(preset, _)| *preset).collect::<Vec<_>>().join(", ");
+        return Err(PresetError::Unknown { name: name.into(), known });
     }
     let text = bounded_read::read_text(path, MOST_SETTINGS)
         .map_err(|source| PresetError::Unreadable { path: path.into(), source })?;
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn every_preset_can_be_simulated() {
-        for name in names() {
-            find(name).unwrap_or_else(|error| panic!("{error}"));
+        for (name, _) in BUILT_IN {
+            find(name, &[]).unwrap_or_else(|error| panic!("{error}"));
         }
     }
 
@@ -89,7 +89,8 @@ mod tests {
         let routers = "topology = { kind = \"wormhole\", ports = 4, hosts = 2, flit_bytes = 32, buffer_flits = 4, \
                        router_ns = 1, credit_ns = 1, bytes_per_ms = 1 }";
         assert!(error("x", routers).contains("needs 6 ports"));
-        assert!(find("token-ring").unwrap_err().to_string().contains("hsl, myrinet-bip"));
-        assert!(find("/nowhere/net.toml").unwrap_err().to_string().contains("/nowhere/net.toml"));
+        let unknown = find("token-ring", &[("arcnet", "")]).unwrap_err().to_string();
+        assert!(unknown.contains("arcnet, ethernet"), "{unknown}");
+        assert!(find("/nowhere/net.toml", &[]).unwrap_err().to_string().contains("/nowhere/net.toml"));
     }
 }

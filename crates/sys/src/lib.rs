@@ -43,7 +43,6 @@ pub mod process_memory;
 pub mod processor;
 pub mod published;
 pub mod relax;
-pub mod rounding;
 #[cfg(not(loom))]
 pub mod sealed;
 #[cfg(not(loom))]

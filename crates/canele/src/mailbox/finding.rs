@@ -51,7 +51,7 @@ impl Endpoint {
         if let Some((for_others, number)) = Slots::open(far, self.rank(), self.size()) {
             self.context.table.add(number, region.region.id(), for_others, got.clone());
         }
-        let deaths = self.engine.ask(|proto| proto.deaths().len())?;
+        let deaths = self.engine.ask(|view| view.deaths().len())?;
         if let Err(error) = region.publish_as(&name) {
             self.context.table.remove(number);
             return Err(error);

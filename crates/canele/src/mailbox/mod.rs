@@ -23,8 +23,7 @@ use canele_sys::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use canele_engine::{Engine, Failure, FlowId, Status, Tag, Want};
-use canele_proto::{Matched, Proto};
+use canele_engine::{Engine, EngineView, Failure, FlowId, Matched, Status, Tag, Want};
 
 use crate::job::deadline;
 use crate::message::{Arrived, CELL, DESCRIPTION, Store};
@@ -56,7 +55,7 @@ pub struct Mailbox {
     waiting_posts: WaitingPosts,
     /// How many messages came that may wait for what was deposited with them.
     held: AtomicUsize,
-    /// [`Proto::partings`] when slots of those that are gone were last given back.
+    /// [`EngineView::count_gone`] when slots of those that are gone were last given back.
     settled: AtomicUsize,
     /// Of how many deaths so far a retrieval was told.
     told: AtomicUsize,
@@ -192,28 +191,28 @@ impl Mailbox {
         let want = Want { source: None, tag: Some(self.number) };
         let what = || format!("a message in the {}", self.name);
         let mut held = false;
-        let matched = self.engine.wait_until_any_sender(deadline, what, |proto| {
+        let matched = self.engine.wait_until_any_sender(deadline, what, |view| {
             if let Some(ready) = self.waiting_posts.take(|from, number| self.deposited(from, number)) {
                 return Some(Ok(Found::Ready(Box::new(ready))));
             }
-            if let Some(matched) = proto.probe_matched(POSTS, want) {
+            if let Some(matched) = view.probe_matched(POSTS, want) {
                 held = self.count(&matched.status);
                 return Some(Ok(Found::Came(matched)));
             }
-            if self.settle(proto) && self.slots.has_sleepers() {
+            if self.settle(view) && self.slots.has_sleepers() {
                 return Some(Ok(Found::Places));
             }
             // Now that the dead keep no place: what will not come any more.
             let lost = |from, number| {
                 self.deposited(from, number)
-                    .or_else(|| proto.why_gone(from).map(|failure| Err(failure.into())))
+                    .or_else(|| view.why_gone(from).map(|failure| Err(failure.into())))
             };
             if let Some(ready) = self.waiting_posts.take(lost) {
                 return Some(Ok(Found::Ready(Box::new(ready))));
             }
-            let dead = *proto.deaths().get(told)?;
+            let dead = *view.deaths().get(told)?;
             self.told.fetch_max(told + 1, Relaxed);
-            Some(Err(proto.why_gone(dead).unwrap_or(Failure::PeerFailed(dead)).into()))
+            Some(Err(view.why_gone(dead).unwrap_or(Failure::PeerFailed(dead)).into()))
         });
         let matched = match matched? {
             Found::Came(matched) => matched,
@@ -262,12 +261,12 @@ impl Mailbox {
 
     /// Gives back the slots of ranks that are gone, all of whose messages that came have been retrieved or wait; says whether
     /// there were any. A rank that finished leaves one if the answer to its question came after its deadline.
-    fn settle(&self, proto: &Proto) -> bool {
-        let partings = proto.partings();
-        if self.settled.load(Relaxed) == partings {
+    fn settle(&self, view: &EngineView) -> bool {
+        let gone_count = view.count_gone();
+        if self.settled.load(Relaxed) == gone_count {
             return false;
         }
-        let gone = |rank: &Rank| proto.gone(*rank).is_some();
+        let gone = |rank: &Rank| view.gone(*rank).is_some();
         let let_go = self.waiting_posts.let_go(|rank| gone(&rank));
         self.slots.free(let_go);
         // A rank may have ended between noting a slot and taking it. As long as that cannot be told from a living one that is about to
@@ -291,7 +290,7 @@ impl Mailbox {
             }
         }
         if self.held.load(Relaxed) == 0 && to_keep == doubtful {
-            self.settled.store(partings, Relaxed);
+            self.settled.store(gone_count, Relaxed);
         }
         any
     }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use canele_engine::{Engine, Tag, Want};
-use canele_proto::Proto;
+use canele_engine::{Engine, EngineView, Tag, Want};
 use canele_sys::atomic::Ordering::Relaxed;
 
 use super::context::MailboxContext;
@@ -139,8 +138,8 @@ impl Postbox {
         }
         let (me, owner) = (self.engine.rank(), self.owner);
         let what = || format!("room in a mailbox of {owner}");
-        self.engine.wait_until(deadline, what, |proto| {
-            self.take_wakes(proto);
+        self.engine.wait_until(deadline, what, |view| {
+            self.take_wakes(view);
             let mut taken = self.slots.try_take(me);
             if let Ok(false) = taken {
                 self.slots.may_sleep(me);
@@ -148,18 +147,18 @@ impl Postbox {
             }
             match taken {
                 Ok(true) => Some(Ok(())),
-                Ok(false) => proto.why_gone(owner).map(|failure| Err(failure.into())),
+                Ok(false) => view.why_gone(owner).map(|failure| Err(failure.into())),
                 Err(error) => Some(Err(error)),
             }
         })
     }
 
     /// Says whether the owner has woken posters of this rank.
-    fn take_wakes(&self, proto: &mut Proto) -> bool {
+    fn take_wakes(&self, view: &mut EngineView) -> bool {
         let wakes = Want { source: Some(self.owner), tag: Some(self.number) };
         let mut any = false;
-        while let Some(wake) = proto.probe_matched(WAKES, wakes) {
-            proto.discard(wake);
+        while let Some(wake) = view.probe_matched(WAKES, wakes) {
+            view.discard(wake);
             any = true;
         }
         any
@@ -175,12 +174,12 @@ impl Postbox {
             }
             let what = || format!("room in a mailbox of {owner}");
             // Whichever thread takes it, a wake-up is for all of this rank.
-            self.engine.wait_until(deadline, what, |proto| {
-                if self.take_wakes(proto) {
+            self.engine.wait_until(deadline, what, |view| {
+                if self.take_wakes(view) {
                     woken.fetch_add(1, Relaxed);
                 }
                 match woken.load(Relaxed) == before {
-                    true => proto.why_gone(owner).map(|failure| Err(failure.into())),
+                    true => view.why_gone(owner).map(|failure| Err(failure.into())),
                     false => Some(Ok(())),
                 }
             })?;

@@ -1,7 +1,7 @@
 //! Bytes of a message in private memory: up to a cell of them in place, more on the heap.
 
 /// Bytes that lie in the message object itself: as many as travel in one cell.
-pub const CELL: usize = canele_rail::MAX_INLINE;
+pub const CELL: usize = canele_engine::MAX_INLINE;
 
 /// A growing row of bytes that allocates only beyond [`CELL`].
 pub struct Store {
@@ -70,7 +70,7 @@ impl Store {
     }
 }
 
-impl canele_proto::Room for Store {
+impl canele_engine::Room for Store {
     #[inline(always)]
     fn room(&mut self, len: usize) -> Option<&mut [u8]> {
         if len <= CELL {

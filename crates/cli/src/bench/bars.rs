@@ -3,10 +3,10 @@
 
 use super::Failure;
 use super::case::Figure;
-use super::chart::{self, Area};
-use super::plot::{FONT, LABEL, LIMIT, finding, ours, range};
+use super::plot::finding;
 use super::report::{Line, Report};
-use super::table::{axis_time, size, time};
+use super::table::{axis_time, time};
+use canele_chart::{Area, FONT, LABEL, LIMIT, ours, range, size};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -38,7 +38,7 @@ pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
     let names: Vec<String> = rows.iter().map(|line| name(line)).collect();
     let what =
         if rate { (MILLIONS.into(), plain as fn(f64) -> String) } else { (TIME.into(), axis_time as _) };
-    let mut chart = chart::bars(area, finding(report), (&names, 230), x, what)?;
+    let mut chart = canele_chart::bars(area, finding(report), (&names, 230), x, what)?;
     for (index, line) in rows.iter().enumerate() {
         let place = rows.len() - 1 - index;
         let Some(length) = figure(line) else { continue };

@@ -3,11 +3,9 @@
 
 use super::arguments::Bench;
 use super::case::Limit;
-use super::chart::{Axis, Chart, Curve, Legend, Points, Scale};
-use super::curves::label_of_size;
-use super::plot::{LIMIT, ours};
 use super::report::{Line, Report, Row};
-use super::table::{axis_time, size};
+use super::table::axis_time;
+use canele_chart::{Axis, Chart, Curve, LIMIT, Legend, Points, Scale, label_of_size, ours, size};
 use std::collections::BTreeMap;
 
 /// The dashes of strategies in the order of the report, in which `fifo` is first and the one of interest second.

@@ -3,10 +3,10 @@
 
 use super::Failure;
 use super::case::{Figure, Limit};
-use super::chart::{Area, Axis, Chart, Curve, Legend, Points, Scale};
-use super::plot::{LIMIT, finding, name, ours};
+use super::plot::{finding, name};
 use super::report::{Line, Report};
-use super::table::{axis_time, size};
+use super::table::axis_time;
+use canele_chart::{Area, Axis, Chart, Curve, LIMIT, Legend, Points, Scale, label_of_size, ours};
 use std::collections::BTreeMap;
 
 /// An empty message has no place on a logarithmic axis; it stands at this size, left of the first.
@@ -96,11 +96,6 @@ fn point(line: &Line, bandwidth: bool) -> Option<(f64, f64)> {
     let bytes = line.row.bytes? as f64;
     let figure = if bandwidth { line.row.gbytes_per_s } else { line.row.median_ns };
     Some((bytes.max(EMPTY_AT), figure?))
-}
-
-/// A size on an axis.
-pub fn label_of_size(bytes: f64) -> String {
-    if bytes < 1.0 { "0".into() } else { size(bytes as usize) }
 }
 
 fn label_of_rate(rate: f64) -> String {

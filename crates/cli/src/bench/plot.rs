@@ -1,39 +1,16 @@
 //! The picture of a report: experiments have one of their own each; of other benchmarks curves over the message size where there
-//! are several sizes, else bars. Owns what all share: colours, type sizes, the frame around them. Draws into memory, never into a file.
+//! are several sizes, else bars.
 
 use super::arguments::Bench;
-use super::chart::{self, Area, Chart, Legend};
 use super::report::{Line, Report};
-use super::table::size;
 use super::{Failure, bars, compared, curves, urgent};
 use crate::info::processor_model;
+use canele_chart::{Area, Chart, Legend, SIZE, legend, picture, size};
 use canele_launch::TimeOfDay;
-use plotters::prelude::*;
 use std::collections::BTreeSet;
 
-/// Width and height of the picture, in pixels.
-pub const SIZE: (u32, u32) = (960, 600);
 /// Height of a chart that stands beside others, in pixels.
 const PANEL_PIXELS: u32 = 400;
-/// Type sizes, in pixels.
-pub const CAPTION: u32 = 22;
-pub const LABEL: u32 = 14;
-pub const FONT: &str = "sans-serif";
-/// Ours: colours that differ in lightness too, for readers who see few hues.
-const OURS: [RGBColor; 6] = [
-    RGBColor(0, 90, 181),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 140, 100),
-    RGBColor(150, 60, 150),
-    RGBColor(90, 60, 30),
-    RGBColor(220, 50, 80),
-];
-/// The machine's limits.
-pub const LIMIT: RGBColor = RGBColor(120, 120, 120);
-
-/// Below the chart, for a note.
-const NOTE_PIXELS: u32 = 28;
-
 /// The picture as SVG.
 pub fn plot(report: &Report) -> Result<String, Failure> {
     if !report.lines.iter().any(|line| line.row.median_ns.is_some()) {
@@ -51,25 +28,6 @@ pub fn plot(report: &Report) -> Result<String, Failure> {
         _ if sizes.len() > 1 => picture(SIZE.1, &note, |area| curves::draw(report, area)),
         _ => picture(bars::height(report), &note, |area| bars::draw(report, area)),
     }
-}
-
-/// What `draw` draws, as SVG, and a note below it, if there is one.
-pub fn picture(
-    height: u32,
-    note: &str,
-    draw: impl FnOnce(&Area) -> Result<(), Failure>,
-) -> Result<String, Failure> {
-    let mut svg = String::new();
-    let below = if note.is_empty() { 0 } else { NOTE_PIXELS };
-    let whole = SVGBackend::with_string(&mut svg, (SIZE.0, height + below)).into_drawing_area();
-    whole.fill(&WHITE)?;
-    let (area, foot) = whole.split_vertically(height);
-    draw(&area)?;
-    let style = TextStyle::from((FONT, LABEL - 1)).color(&LIMIT);
-    foot.draw(&Text::new(note, (16, 4), style))?;
-    whole.present()?;
-    drop((whole, area, foot));
-    Ok(svg)
 }
 
 /// Where and when it was measured, and how far rounds differ.
@@ -123,23 +81,7 @@ fn beside_each_other(area: &Area, charts: &[Chart]) -> Result<(), Failure> {
         chart.draw(place)?;
     }
     let curves = charts.first().map_or(&[][..], |chart| &chart.curves);
-    chart::legend(&places[charts.len()], curves)
-}
-
-/// So many of them.
-pub const COLOURS: usize = OURS.len();
-
-/// What is ours, by its place in the legend.
-pub fn ours(index: usize) -> RGBColor {
-    OURS[index % OURS.len()]
-}
-
-/// A little room around the figures, on a logarithmic axis.
-pub fn range(figures: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
-    let (low, high) = figures
-        .filter(|figure| figure.is_finite() && *figure > 0.0)
-        .fold((f64::INFINITY, 0.0f64), |(low, high), figure| (low.min(figure), high.max(figure)));
-    if high == 0.0 { 1.0..10.0 } else { low / 1.5..high * 1.5 }
+    legend(&places[charts.len()], curves)
 }
 
 /// What a row is called in a legend: all that sets it apart but its size.
@@ -212,11 +154,5 @@ mod tests {
     #[test]
     fn nothing_measured_is_an_error() {
         assert!(plot(&Report { lines: vec![], ..latency() }).is_err());
-    }
-
-    #[test]
-    fn a_range_leaves_out_what_no_logarithm_has() {
-        assert_eq!(range([0.0, 3.0, f64::NAN, 6.0].into_iter()), 2.0..9.0);
-        assert_eq!(range([].into_iter()), 1.0..10.0);
     }
 }

@@ -3,6 +3,7 @@
 
 use super::case::{Figure, Limit};
 use super::report::{Beside, Line, Report};
+use canele_chart::size;
 
 /// Rounds whose quartiles are further apart than this are marked.
 const WIDE_SPREAD: f64 = 0.10;
@@ -143,16 +144,6 @@ pub fn axis_time(ns: f64) -> String {
     let text = time(ns * (1.0 + 1e-9));
     let (figure, unit) = text.split_once(' ').unwrap_or((&text, ""));
     format!("{} {unit}", figure.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// A size as it may be given on the command line.
-pub fn size(bytes: usize) -> String {
-    match bytes {
-        0 => "0".into(),
-        _ if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
-        _ if bytes.is_multiple_of(1 << 10) => format!("{}K", bytes >> 10),
-        _ => bytes.to_string(),
-    }
 }
 
 fn buffers(buffers: super::case::Buffers) -> String {

@@ -2,10 +2,10 @@
 //! and beside streams; a line where the time of a piece on the wire is, which nothing urgent can overtake.
 
 use super::Failure;
-use super::chart::{self, Area};
-use super::plot::{FONT, LABEL, LIMIT, finding, ours, range};
+use super::plot::finding;
 use super::report::{Report, Row};
 use super::table::{axis_time, time};
+use canele_chart::{Area, FONT, LABEL, LIMIT, ours, range};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -35,7 +35,7 @@ pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
     let piece_is = piece.map(|ns| format!("; grey: a piece of a stream on the wire, {}", time(ns)));
     let what = format!("time there and back{}", piece_is.unwrap_or_default());
     let names: Vec<String> = rows.iter().map(|row| name(row)).collect();
-    let mut chart = chart::bars(area, finding(report), (&names, 330), x, (what, axis_time))?;
+    let mut chart = canele_chart::bars(area, finding(report), (&names, 330), x, (what, axis_time))?;
     for (index, row) in rows.iter().enumerate() {
         let place = rows.len() - 1 - index;
         for ((word, colour, [above, below]), ns) in BARS.into_iter().zip([row.median_ns, row.p99_ns]) {

@@ -76,7 +76,7 @@ pub struct Network {
 }
 
 fn network(name: &str) -> Result<Network, String> {
-    let model = preset::find(name).map_err(|error| error.to_string())?;
+    let model = preset::find(name, &canele_papers::NETWORKS).map_err(|error| error.to_string())?;
     Ok(Network { name: name.into(), model })
 }
 

@@ -9,8 +9,7 @@ use super::read::{RankTrace, SliceKind, Trace};
 use super::summary::{Summary, span};
 use super::table::time;
 use crate::bench::Failure;
-use crate::bench::chart::Area;
-use crate::bench::plot::{CAPTION, FONT, LABEL, SIZE, picture};
+use canele_chart::{Area, CAPTION, FONT, LABEL, SIZE, picture};
 
 /// Ranks that have a lane.
 const MOST_LANES: usize = 64;

@@ -7,8 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use canele_proto::Proto;
-
+use super::view::EngineView;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::progress::awaited::Awaited;
@@ -59,14 +58,14 @@ impl Engine {
         &self,
         deadline: Option<Instant>,
         what: impl Fn() -> String,
-        mut ready: impl FnMut(&mut Proto) -> Option<Result<T, Error>>,
+        mut ready: impl FnMut(&mut EngineView) -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
         if deadline.is_some() {
             return self.wait_until(deadline, what, ready);
         }
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| match core.check() {
-            Ok(()) => ready(&mut core.progress.proto),
+            Ok(()) => ready(&mut EngineView { proto: &mut core.progress.proto }),
             Err(error) => Some(Err(error)),
         };
         let (_core, found) = self.wait_for_any_sender(core, Awaited::Words(&what), ready);

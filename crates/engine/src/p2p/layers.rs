@@ -7,10 +7,11 @@ use std::time::Instant;
 use canele_proto::backlog::{LEVELS, RailPolicy};
 use canele_proto::matching::Want;
 use canele_proto::strategy::Strategy;
-use canele_proto::{EventListener, Proto, Received, Room};
+use canele_proto::{EventListener, Received, Room};
 use canele_sys::ids::{FlowId, Rank, Tag};
 use canele_sys::tunables::Tunables;
 
+use super::view::EngineView;
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::progress::Progress;
@@ -32,12 +33,12 @@ impl Engine {
         Ok(self.lock()?.progress.proto.eager_bytes())
     }
 
-    /// Asks the protocols something, without waiting and without progress.
+    /// Asks about messages and peers, without waiting and without progress.
     ///
     /// # Errors
     /// `Forked`.
-    pub fn ask<T>(&self, question: impl FnOnce(&Proto) -> T) -> Result<T, Error> {
-        Ok(question(&self.lock()?.progress.proto))
+    pub fn ask<T>(&self, question: impl FnOnce(&EngineView) -> T) -> Result<T, Error> {
+        Ok(question(&EngineView { proto: &mut self.lock()?.progress.proto }))
     }
 
     /// Makes progress until `ready` gives something. It is called after every pass, before every sleep, and whenever a
@@ -49,11 +50,11 @@ impl Engine {
         &self,
         deadline: Option<Instant>,
         what: impl Fn() -> String,
-        mut ready: impl FnMut(&mut Proto) -> Option<Result<T, Error>>,
+        mut ready: impl FnMut(&mut EngineView) -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| match core.check() {
-            Ok(()) => ready(&mut core.progress.proto),
+            Ok(()) => ready(&mut EngineView { proto: &mut core.progress.proto }),
             Err(error) => Some(Err(error)),
         };
         let (_core, result) = self.wait_before(core, deadline, Awaited::Words(&what), ready);
@@ -177,7 +178,7 @@ impl Engine {
             return Ok(());
         }
         let what = || format!("the link to {peer}");
-        self.wait_until(deadline, what, |proto| {
+        self.wait_until(deadline, what, |EngineView { proto }| {
             if let Some(failure) = proto.why_gone(peer) {
                 return Some(Err(failure.into()));
             }

@@ -11,3 +11,4 @@ mod short;
 pub(crate) mod tagged;
 #[cfg(test)]
 mod tests;
+pub(crate) mod view;

@@ -57,7 +57,7 @@ impl Engine {
     /// What an agreement has ended with.
     pub fn decision(&self, ended: &Completion) -> Option<Decision> {
         let bytes = ended.output.as_ref().filter(|_| ended.result.is_ok())?.bytes();
-        let ranks = self.ask(canele_proto::Proto::ranks).ok()?;
+        let ranks = self.ask(|view| view.ranks()).ok()?;
         match Message::decode(bytes, ranks) {
             Ok(Message::Decided(_, decision)) => Some(decision),
             _ => None,
@@ -86,7 +86,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn is_revoked(&self, flow: FlowId) -> Result<bool, Error> {
-        self.ask(|proto| proto.why_revoked(flow).is_some())
+        self.ask(|view| view.why_revoked(flow).is_some())
     }
 
     /// Has a group, until [`Engine::free_flow`], revoked here whenever one that it is a part of is: `flow` with `leader`.

@@ -19,7 +19,7 @@ impl Comm {
     /// Members that failed, of both groups if there are two, in the order in which this process learned of them.
     fn failed_members(&self) -> Result<Vec<Rank>> {
         let all = self.everybody();
-        let mut failed = self.engine.ask(|proto| proto.deaths().to_vec())?;
+        let mut failed = self.engine.ask(|view| view.deaths().to_vec())?;
         failed.retain(|rank| all.rank_of(*rank).is_some());
         Ok(failed)
     }
@@ -45,7 +45,7 @@ impl Comm {
         // Relaxed: a count that only grows, and concerns nothing else in memory.
         let deaths = self.deaths_acknowledged.load(Ordering::Relaxed);
         let mut acknowledged =
-            self.engine.ask(|proto| proto.deaths().iter().copied().take(deaths).collect::<Vec<_>>())?;
+            self.engine.ask(|view| view.deaths().iter().copied().take(deaths).collect::<Vec<_>>())?;
         acknowledged.retain(|rank| all.rank_of(*rank).is_some());
         Ok(acknowledged)
     }
@@ -56,8 +56,8 @@ impl Comm {
     /// In a forked child; the job is over.
     pub fn acknowledge_failed(&self, most: usize) -> Result<usize> {
         let all = self.everybody();
-        let deaths = self.engine.ask(|proto| {
-            let members = proto.deaths().iter().enumerate().filter(|(_, rank)| all.rank_of(**rank).is_some());
+        let deaths = self.engine.ask(|view| {
+            let members = view.deaths().iter().enumerate().filter(|(_, rank)| all.rank_of(**rank).is_some());
             members.take(most).last().map_or(0, |(at, _)| at + 1)
         })?;
         self.deaths_acknowledged.fetch_max(deaths, Ordering::Relaxed);

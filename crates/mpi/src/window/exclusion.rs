@@ -129,5 +129,5 @@ impl Win {
 }
 
 fn is_gone(engine: &Engine, rank: Rank) -> bool {
-    engine.ask(|proto| (rank.0 as usize) < proto.ranks() && proto.why_gone(rank).is_some()).unwrap_or(false)
+    engine.ask(|view| (rank.0 as usize) < view.ranks() && view.why_gone(rank).is_some()).unwrap_or(false)
 }

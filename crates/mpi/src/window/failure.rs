@@ -53,7 +53,7 @@ impl Win {
     #[inline(never)]
     fn check_target_lives(&self, to: &Target) -> Result<()> {
         self.check_revoked()?;
-        match self.comm.engine.ask(|proto| proto.why_gone(to.rank))? {
+        match self.comm.engine.ask(|view| view.why_gone(to.rank))? {
             Some(failure) => Err(EngineError::Failed(failure).into()),
             None => Ok(()),
         }

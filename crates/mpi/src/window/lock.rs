@@ -143,11 +143,11 @@ impl Win {
         let engine = &self.comm.engine;
         let (mut told, mut is_first) = (0, true);
         let what = || format!("the lock of rank {target} of a window");
-        let result = engine.wait_until(None, what, |proto| {
+        let result = engine.wait_until(None, what, |view| {
             // Whoever takes the note sends a message.
             told += usize::from(!words.note_waiter(me) && !is_first);
             is_first = false;
-            let why_gone = |member: usize| proto.why_gone(self.targets[member].rank);
+            let why_gone = |member: usize| view.why_gone(self.targets[member].rank);
             let is_dead = |member: &usize| *member < self.members() && why_gone(*member).is_some();
             words.all_queued().filter(is_dead).for_each(|dead| words.leave_queue(dead));
             let may_take = kind == RmaLockKind::Exclusive || told > 0 || words.all_queued().next().is_none();
@@ -156,7 +156,7 @@ impl Win {
             }
             let concerned = words.holders().into_iter().chain([target]);
             let gone = concerned.filter_map(why_gone).next();
-            proto.why_revoked(flow).or(gone).map(|failure| Err(failure.into()))
+            view.why_revoked(flow).or(gone).map(|failure| Err(failure.into()))
         });
         told += usize::from(!words.forget_waiter(me));
         if kind == RmaLockKind::Exclusive {

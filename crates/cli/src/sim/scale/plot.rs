@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::case::Row;
 use crate::bench::Failure;
-use crate::bench::chart::{Axis, Chart, Curve, Legend, Points, Scale};
-use crate::bench::plot::{COLOURS, SIZE, machine_and_day, ours, picture};
+use crate::bench::plot::machine_and_day;
+use canele_chart::{Axis, COLOURS, Chart, Curve, Legend, Points, SIZE, Scale, ours, picture};
 
 /// Of a dash and of the gap behind it, in pixels.
 const DASHES: (u32, u32) = (8, 6);

@@ -1,0 +1,16 @@
+//! Pictures of what was measured, as SVG: curves in a frame with two axes, and bars.
+//!
+//! Owns the drawing: colours, type sizes, frames. Knows no benchmark and writes no file.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod chart;
+mod label;
+mod picture;
+
+pub use chart::{Area, Axis, Bars, Chart, Curve, Legend, Points, Scale, bars, legend};
+pub use label::{label_of_size, size};
+pub use picture::{CAPTION, COLOURS, FONT, LABEL, LIMIT, SIZE, ours, picture, range};
+
+/// What the drawing library says when a picture cannot be drawn.
+pub type DrawError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,62 @@
+//! What a layer above sees of messages and peers while it is in the engine.
+
+use canele_proto::matching::Want;
+use canele_proto::{Matched, Proto};
+use canele_sys::ids::{FlowId, Rank};
+
+use crate::{Failure, Gone};
+
+/// Messages and peers, for a question ([`Engine::ask`](crate::Engine::ask)) or a wait
+/// ([`Engine::wait_until`](crate::Engine::wait_until)). While one exists, no other thread is in the engine.
+pub struct EngineView<'a> {
+    pub(crate) proto: &'a mut Proto,
+}
+
+impl EngineView<'_> {
+    /// The number of ranks that this process knows.
+    pub fn ranks(&self) -> usize {
+        self.proto.ranks()
+    }
+
+    /// The peers that died, in the order in which it became known here.
+    #[inline(always)]
+    pub fn deaths(&self) -> &[Rank] {
+        self.proto.deaths()
+    }
+
+    /// The number of peers that died or have finished; it only grows.
+    #[inline]
+    pub fn count_gone(&self) -> usize {
+        self.proto.partings()
+    }
+
+    /// Whether and how a peer is gone.
+    pub fn gone(&self, peer: Rank) -> Option<Gone> {
+        self.proto.gone(peer)
+    }
+
+    /// Why nothing can be sent to a peer any more, if that is so.
+    pub fn why_gone(&self, peer: Rank) -> Option<Failure> {
+        self.proto.why_gone(peer)
+    }
+
+    /// Why nothing can be done on a flow, if it is revoked.
+    pub fn why_revoked(&self, flow: FlowId) -> Option<Failure> {
+        self.proto.why_revoked(flow)
+    }
+
+    /// The name of the strategy.
+    pub fn strategy(&self) -> &str {
+        self.proto.strategy()
+    }
+
+    /// Takes an unexpected message out of matching; [`Engine::recv_matched`](crate::Engine::recv_matched) receives it.
+    pub fn probe_matched(&mut self, flow: FlowId, want: Want) -> Option<Matched> {
+        self.proto.probe_matched(flow, want)
+    }
+
+    /// Drops a message that [`EngineView::probe_matched`] took.
+    pub fn discard(&mut self, matched: Matched) {
+        self.proto.discard(matched);
+    }
+}
