@@ -233,7 +233,7 @@ impl Job {
 
     fn handle_hello(&mut self, from: u32) {
         self.member_mut(from).initialised = true;
-        // Those that are still to be told are told with everybody.
+        // Ranks that are still to be told are told with all others.
         let told = |rank: &u32| self.member(*rank).told_gone && !self.finished.contains(rank);
         let gone = (0..self.info.ranks()).filter(told);
         let gone = gone.map(|rank| (rank, self.member(rank).end()));

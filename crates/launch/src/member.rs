@@ -1,4 +1,4 @@
-//! What a launcher knows of one rank of its job. Owns the state of the rank; tells nobody.
+//! What a launcher knows of one rank of its job. Owns the state of the rank; sends nothing.
 
 use canele_control::{RailAddresses, RankEnd};
 

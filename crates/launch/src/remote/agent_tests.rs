@@ -211,7 +211,8 @@ fn hear(make: impl FnOnce(&mut Sealer, &mut Random) -> Vec<u8>, random: &mut Ran
         }
         if let Some(found) = agent.interfaces() {
             let rails = rails::agree(&[found.clone(), found.clone()], "", false).unwrap();
-            let addresses = |host: Vec<rails::Part>| host.into_iter().map(|part| part.addresses).collect();
+            let addresses =
+                |host: Vec<rails::HostRail>| host.into_iter().map(|part| part.addresses).collect();
             agent.begin(&rails.into_iter().map(addresses).collect::<Vec<_>>());
         }
     }
