@@ -1,6 +1,6 @@
 //! Curves in a frame with two axes, and the frame of bars: what pictures share.
 //!
-//! Owns the drawing. Knows no benchmark: what the curves mean is said by whoever makes a chart.
+//! Owns the drawing. Knows no benchmark: the code that makes a chart says what its curves mean.
 
 use super::Failure;
 use super::plot::{CAPTION, FONT, LABEL, range};
