@@ -178,7 +178,7 @@ fn ranks_that_another_launcher_has_started_end_after_those_that_they_have_spawne
     job.handle(0, ToLauncher::Finished).unwrap();
     job.handle(1, ToLauncher::Finished).unwrap();
     told(&mut job);
-    assert!(!job.told_over);
+    assert!(!job.over_reported);
     job.handle(2, ToLauncher::Finished).unwrap();
     let over = told(&mut job).into_iter().filter(|(_, message)| *message == FromLauncher::Over);
     assert_eq!(over.map(|(rank, _)| rank).collect::<Vec<_>>(), [0, 1]);

@@ -21,8 +21,8 @@ pub struct Member {
     pub broken: Option<String>,
     /// Where it listens.
     pub(super) addresses: Option<RailAddresses>,
-    /// Its end was told, or is about to be.
-    pub(super) told_gone: bool,
+    /// True if its end was reported to the other ranks, or is about to be.
+    pub(super) end_reported: bool,
     /// A rank of another job.
     pub is_elsewhere: bool,
     /// How a rank of another job ended.

@@ -67,7 +67,7 @@ impl Endpoint {
             waiting_posts: WaitingPosts::default(),
             held: AtomicUsize::new(0),
             settled: AtomicUsize::new(0),
-            told: AtomicUsize::new(deaths),
+            reported_deaths: AtomicUsize::new(deaths),
         })
     }
 

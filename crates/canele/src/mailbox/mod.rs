@@ -58,8 +58,8 @@ pub struct Mailbox {
     held: AtomicUsize,
     /// [`Proto::partings`] when slots of ranks that are gone were last given back.
     settled: AtomicUsize,
-    /// Of how many deaths so far a retrieval was told.
-    told: AtomicUsize,
+    /// The number of deaths that retrievals have reported.
+    reported_deaths: AtomicUsize,
 }
 
 /// What ends a wait of a retrieval.
@@ -138,10 +138,11 @@ impl Mailbox {
     /// The general path: whatever came, or comes until the deadline, and is all here.
     #[inline(never)]
     fn retrieve_any(&self, mut came: Option<Post>, deadline: Option<Instant>) -> Result<Message, Error> {
-        let told = self.told.load(Relaxed);
+        let reported_deaths = self.reported_deaths.load(Relaxed);
         loop {
-            let next =
-                came.take().map_or_else(|| self.wait(told, deadline), |post| Ok(RetrievalStep::Came(post)));
+            let next = came
+                .take()
+                .map_or_else(|| self.wait(reported_deaths, deadline), |post| Ok(RetrievalStep::Came(post)));
             let (from, arrived, known) = match next? {
                 RetrievalStep::Came(post) if post.held => {
                     self.waiting_posts.keep(post);
@@ -189,7 +190,7 @@ impl Mailbox {
     }
 
     /// Waits for a message, however long.
-    fn wait(&self, told: usize, deadline: Option<Instant>) -> Result<RetrievalStep, Error> {
+    fn wait(&self, reported_deaths: usize, deadline: Option<Instant>) -> Result<RetrievalStep, Error> {
         let want = Want { source: None, tag: Some(self.number) };
         let what = || format!("a message in the {}", self.name);
         let mut held = false;
@@ -212,8 +213,8 @@ impl Mailbox {
             if let Some(ready) = self.waiting_posts.take(lost) {
                 return Some(Ok(EngineStep::Ready(Box::new(ready))));
             }
-            let dead = *proto.deaths().get(told)?;
-            self.told.fetch_max(told + 1, Relaxed);
+            let dead = *proto.deaths().get(reported_deaths)?;
+            self.reported_deaths.fetch_max(reported_deaths + 1, Relaxed);
             Some(Err(proto.why_gone(dead).unwrap_or(Failure::PeerFailed(dead)).into()))
         });
         let matched = match matched? {

@@ -89,7 +89,7 @@ impl HostRanks {
     /// Signals the ranks that were not started here, but for those that have finished and been told that all have: how they end is no
     /// matter of the job.
     pub(super) fn signal_adopted(&self, signal: Signal) {
-        let may_end = |adopted: &&Adopted| self.told_over && self.local_ranks.of(adopted.rank).finished;
+        let may_end = |adopted: &&Adopted| self.over_reported && self.local_ranks.of(adopted.rank).finished;
         self.adopted.iter().filter(|adopted| !may_end(adopted)).for_each(|adopted| adopted.signal(signal));
     }
 

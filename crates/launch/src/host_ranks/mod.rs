@@ -69,7 +69,7 @@ pub struct HostRanks {
     /// The processes that have started them.
     starters: Starters,
     /// Those ranks may end.
-    told_over: bool,
+    over_reported: bool,
     own: Own,
     pipes: Pipes,
     feed: Option<Feed>,
@@ -147,7 +147,7 @@ impl HostRanks {
             supervisor,
             adopted: Vec::new(),
             starters: Starters::default(),
-            told_over: false,
+            over_reported: false,
             own,
             feed: None,
             channels: Vec::new(),
@@ -222,7 +222,7 @@ impl HostRanks {
     pub fn obey(&mut self, order: Order, events: &Events) {
         match order {
             Order::Tell { rank, message } => {
-                self.told_over |= message == FromLauncher::Over;
+                self.over_reported |= message == FromLauncher::Over;
                 if let Some(channel) = self.channel_mut(rank) {
                     channel.push(message, Vec::new());
                 }
