@@ -51,7 +51,7 @@ def take_turns(rounds, runs, turns, last, tell):
     and what measures, begin at another one; those of `last` come after them."""
     figures = Figures(rounds)
     for round_ in range(rounds):
-        # Nobody is always the first, or always behind the same one.
+        # No program is always the first, or always behind the same one.
         first = round_ % len(turns)
         order = turns[first:] + turns[:first] + last
         for program, ranks in runs:

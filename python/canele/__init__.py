@@ -32,11 +32,11 @@ from canele._native import (
     Flow,
     Job,
     Mailbox,
+    MailboxSender,
     Matched,
     Message,
     Notice,
     Op,
-    Postbox,
     Region,
     RemoteRegion,
     Request,
@@ -72,6 +72,6 @@ from canele.errors import (
 )
 
 __all__ = [
-    "ANY_SOURCE", "ANY_TAG", "Channel", "Flow", "Job", "Mailbox", "Matched", "Message", "Notice", "Op", "Postbox", "Region",
+    "ANY_SOURCE", "ANY_TAG", "Channel", "Flow", "Job", "Mailbox", "MailboxSender", "Matched", "Message", "Notice", "Op", "Region",
     "RemoteRegion", "Request", "Status", "__version__", "errors", "wait_all", "wait_any", "wait_some", *errors.__all__,
 ]

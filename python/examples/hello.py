@@ -11,5 +11,5 @@ with canele.Job() as job:
     world.send(following, 1, numpy.array([job.rank]))
     receive.wait()
 
-    everybody = world.allgather_objects(f"rank {job.rank}")  # Any object.
-    print(f"rank {job.rank} of {job.size}: greeted by rank {theirs[0]}, and all are {', '.join(everybody)}")
+    greetings = world.allgather_objects(f"rank {job.rank}")  # Any object.
+    print(f"rank {job.rank} of {job.size}: greeted by rank {theirs[0]}, and all are {', '.join(greetings)}")

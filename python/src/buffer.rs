@@ -78,7 +78,7 @@ impl Buffer {
 
     /// Its memory, to be sent. The buffer must outlive the operation.
     pub fn raw(&self) -> Raw {
-        // SAFETY: whoever lends it keeps the buffer until the operation has ended, and the program changes nothing meanwhile.
+        // SAFETY: the caller that lends it keeps the buffer until the operation has ended, and the program changes nothing meanwhile.
         unsafe { Raw::new(self.0.buf.cast(), 0, self.0.len) }
     }
 

@@ -1,4 +1,4 @@
-//! What all objects of a job share, and the operations that nobody waits for any more.
+//! What all objects of a job share, and the operations that no thread waits for any more.
 //!
 //! Owns the memory of operations whose Python object is gone, or whose wait was interrupted, until they have ended.
 
@@ -35,7 +35,7 @@ impl Lent {
 pub struct Context {
     pub endpoint: Endpoint,
     pub engine: Arc<Engine>,
-    /// Operations that nobody waits for.
+    /// Operations that no thread waits for.
     left: Mutex<Vec<(Pending, Lent)>>,
 }
 

@@ -11,7 +11,7 @@ use crate::channel::Channel;
 use crate::context::Context;
 use crate::errors::{raise, raise_text};
 use crate::flow::Flow;
-use crate::mailbox::{Mailbox, Postbox};
+use crate::mailbox::{Mailbox, MailboxSender};
 use crate::region::Region;
 use crate::remote_region::RemoteRegion;
 use crate::status::{Notice, rank as checked};
@@ -131,10 +131,10 @@ impl Job {
 
     /// Finds a mailbox that any rank, this one too, has created or will create; waits for it at most `timeout` seconds.
     #[pyo3(signature = (name, timeout=None))]
-    fn find_mailbox(&self, py: Python<'_>, name: &str, timeout: Option<f64>) -> PyResult<Postbox> {
+    fn find_mailbox(&self, py: Python<'_>, name: &str, timeout: Option<f64>) -> PyResult<MailboxSender> {
         let endpoint = &self.context.endpoint;
         let attempt = |end| endpoint.find_mailbox(name, left(end));
-        in_portions(py, deadline(timeout)?, attempt, |_| Ok(())).map(Postbox::new)
+        in_portions(py, deadline(timeout)?, attempt, |_| Ok(())).map(MailboxSender::new)
     }
 
     /// What this rank has moved and done so far, by the names that `canele info` explains.
@@ -162,7 +162,7 @@ impl Job {
         let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).take();
         let job = job.ok_or_else(|| raise(py, canele::Error::Finished))?;
         let context = &*self.context;
-        // Sends that nobody waits for leave first; receives among them were withdrawn.
+        // Sends that no thread waits for leave first; receives among them were withdrawn.
         in_portions(
             py,
             None,

@@ -40,7 +40,7 @@ mod _native {
     #[pymodule_export]
     use super::job::Job;
     #[pymodule_export]
-    use super::mailbox::{Mailbox, Message, Postbox};
+    use super::mailbox::{Mailbox, MailboxSender, Message};
     #[pymodule_export]
     use super::region::Region;
     #[pymodule_export]

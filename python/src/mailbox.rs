@@ -111,13 +111,13 @@ impl Message {
     }
 }
 
-/// The way to a mailbox of any rank; made by Job.find_mailbox(), shared by threads.
+/// The posting end of a mailbox of any rank; made by Job.find_mailbox(), shared by threads.
 #[pyclass(frozen, module = "canele")]
-pub struct Postbox(canele::Postbox);
+pub struct MailboxSender(canele::MailboxSender);
 
-impl Postbox {
-    pub fn new(postbox: canele::Postbox) -> Self {
-        Self(postbox)
+impl MailboxSender {
+    pub fn new(sender: canele::MailboxSender) -> Self {
+        Self(sender)
     }
 
     fn post_bytes(&self, py: Python<'_>, bytes: &[u8], timeout: Option<f64>) -> PyResult<()> {
@@ -145,7 +145,7 @@ fn packed(bytes: &[u8]) -> canele::Message {
 }
 
 #[pymethods]
-impl Postbox {
+impl MailboxSender {
     /// The rank whose mailbox it is.
     #[getter]
     fn owner(&self) -> u32 {

@@ -80,7 +80,7 @@ impl Request {
         let before = std::mem::replace(&mut *self.state(), state);
         // Objects that are let go may run code of the program, which may ask this request.
         drop(before);
-        // Whoever asked the engine between its end and this was told that it is under way.
+        // A thread that asked the engine between its end and this was told that it is under way.
         self.bells.wake_by_ref();
     }
 

@@ -88,7 +88,7 @@ pub fn fail_if_in_vain(py: Python<'_>, context: &Context, from_any: bool) -> PyR
     }
 }
 
-/// Waits for an operation that owns `lent`; if the wait ends before, it is withdrawn, or goes on without anybody.
+/// Waits for an operation that owns `lent`; if the wait ends before, it is withdrawn, or goes on without a waiting thread.
 pub fn finish(
     py: Python<'_>,
     context: &Context,

@@ -72,8 +72,8 @@ class Leaks(RankTest):
 
     def mailboxes(self, n):
         mailbox = job.create_mailbox(f"leak {n} of {self.rank}", 4)
-        postbox = job.find_mailbox(f"leak {n} of {self.next}")
-        postbox.post(BIG)
+        sender = job.find_mailbox(f"leak {n} of {self.next}")
+        sender.post(BIG)
         self.assertEqual(len(mailbox.retrieve().data), len(BIG))
         world.barrier()
 

@@ -83,13 +83,13 @@ class Mailboxes(RankTest):
     def test_all_ranks_post_to_one(self):
         name = f"orders {next(turns)}"
         mailbox = job.create_mailbox(name, 2) if self.rank == 0 else None
-        postbox = job.find_mailbox(name, timeout=60)
-        self.assertEqual(postbox.owner, 0)
+        sender = job.find_mailbox(name, timeout=60)
+        self.assertEqual(sender.owner, 0)
 
         def post():
             for n in range(5):
-                postbox.post_object({"from": self.rank, "n": n})
-            postbox.post(b"the end")
+                sender.post_object({"from": self.rank, "n": n})
+            sender.post(b"the end")
 
         thread = threading.Thread(target=post)
         thread.start()
@@ -114,13 +114,13 @@ class Mailboxes(RankTest):
         thread.join(60)
         world.barrier()
         if mailbox:
-            self.assertTrue(postbox.try_post(b"1") and postbox.try_post(b"2"))
-            self.assertFalse(postbox.try_post(b"3"))
+            self.assertTrue(sender.try_post(b"1") and sender.try_post(b"2"))
+            self.assertFalse(sender.try_post(b"3"))
             with self.assertRaises(canele.Deadline):
-                postbox.post(b"3", timeout=0.01)
+                sender.post(b"3", timeout=0.01)
             mailbox.close()
             with self.assertRaises(canele.MailboxClosed):
-                postbox.post(b"4")
+                sender.post(b"4")
         world.barrier()
 
 

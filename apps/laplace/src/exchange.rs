@@ -87,7 +87,7 @@ impl<'a> Ranks<'a> {
     ///
     /// # Errors
     /// Communication failed.
-    pub fn tally(&self, time: Duration) -> Result<(Moved, Duration), LaplaceError> {
+    pub fn sum_up(&self, time: Duration) -> Result<(Moved, Duration), LaplaceError> {
         let own = Moved::by(&self.job.endpoint().counters()?).numbers();
         let (mut sums, mut times) = (own, [0]);
         self.flow.reduce(Rank(0), &own, &mut sums, Op::Sum)?;

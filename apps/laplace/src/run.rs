@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments, job: &Job) -> Result<(), LaplaceError> {
     let ranks = Ranks::new(job, arguments.threads as usize);
     let Shared { whole, layout } = read_for_all(arguments, &ranks)?;
     let (whole, outcome, communication) = compute(arguments, whole, layout, &ranks)?;
-    let (moved, communication) = ranks.tally(communication)?;
+    let (moved, communication) = ranks.sum_up(communication)?;
     let Some(plate) = &whole else { return Ok(()) };
     heat_map(plate).write(&arguments.output)?;
     let (ranks, threads) = (ranks.ranks(), ranks.threads());

@@ -12,7 +12,7 @@
 
 use std::time::{Duration, Instant};
 
-use canele::{Flow, Job, Message, Op, Postbox, Rank};
+use canele::{Flow, Job, MailboxSender, Message, Op, Rank};
 use canele_show::Moved;
 
 use crate::crew::Crew;
@@ -22,7 +22,7 @@ use crate::view::View;
 
 const MASTER: &str = "mandelbrot master";
 /// Longest wait for a mailbox that another rank makes at its start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const FIND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The ranks of a job, which compute a picture together; rank 0 has the master.
 pub struct Farm<'a> {
@@ -66,8 +66,8 @@ impl<'a> Farm<'a> {
         let (endpoint, workers) = (self.job.endpoint(), self.crew.workers());
         // No worker asks twice before it was answered: none ever waits for room.
         let requests = endpoint.create_mailbox(MASTER, workers)?;
-        let find = |worker| endpoint.find_mailbox(&worker_box(worker), PATIENCE);
-        let boxes = (0..workers).map(find).collect::<Result<Vec<Postbox>, _>>()?;
+        let find = |worker| endpoint.find_mailbox(&worker_box(worker), FIND_TIMEOUT);
+        let boxes = (0..workers).map(find).collect::<Result<Vec<MailboxSender>, _>>()?;
         let (mut dismissed, mut result) = (0, Ok(()));
         while dismissed < workers {
             let message = requests.retrieve()?;
@@ -80,7 +80,7 @@ impl<'a> Farm<'a> {
             let (worker, finished) = match checked {
                 Ok(request) => request,
                 Err(error) => {
-                    // Whoever else still works must not wait for more; who has ended already needs nothing.
+                    // Workers that still compute must not wait for more; those that have ended need nothing.
                     boxes.iter().for_each(|worker| drop(worker.post(answer(0..0))));
                     return Err(error);
                 }
@@ -104,7 +104,7 @@ impl<'a> Farm<'a> {
         let mut asking = Duration::ZERO;
         let mut start = Instant::now();
         let answers = self.job.endpoint().create_mailbox(&worker_box(worker), 1)?;
-        let master = self.job.endpoint().find_mailbox(MASTER, PATIENCE)?;
+        let master = self.job.endpoint().find_mailbox(MASTER, FIND_TIMEOUT)?;
         let mut finished = Finished { slice: 0..0, iterations: 0, samples: Vec::new() };
         loop {
             master.post(request(worker, &finished))?;
@@ -122,7 +122,7 @@ impl<'a> Farm<'a> {
     ///
     /// # Errors
     /// Communication failed.
-    pub fn tally(&self, asking: Duration) -> Result<(Moved, Duration), MandelbrotError> {
+    pub fn sum_up(&self, asking: Duration) -> Result<(Moved, Duration), MandelbrotError> {
         let own = Moved::by(&self.job.endpoint().counters()?).numbers();
         let (mut sums, mut times) = (own, [0]);
         self.flow.reduce(Rank(0), &own, &mut sums, Op::Sum)?;

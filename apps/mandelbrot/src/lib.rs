@@ -2,7 +2,7 @@
 //!
 //! The picture is cut into horizontal slices ([`slices`]). Rank 0, the master, hands them out as
 //! the other ranks ask for them and puts the finished ones together; a slice near the set takes
-//! far longer than one away from it, so asking keeps everybody busy ([`farm`]). A single rank
+//! far longer than one away from it, so asking keeps all ranks busy ([`farm`]). A single rank
 //! computes alone. A rank may compute in several threads, each of which asks for itself ([`crew`]).
 #![forbid(unsafe_code)]
 

@@ -29,7 +29,7 @@ pub fn run(arguments: &Arguments, farm: &Farm) -> Result<(), MandelbrotError> {
         // The first worker of a rank is the thread it was started with.
         let first = workers.next().expect("a rank that has no master has a worker");
         let (own, others) = with_workers(farm, &view, workers, || farm.worker(first, &view))?;
-        return farm.tally(own + others).map(drop);
+        return farm.sum_up(own + others).map(drop);
     }
     let checked = view.and_then(|view| Ok(check_writable(&arguments.output).map(|()| view)?));
     farm.agree(checked.is_ok())?;
@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments, farm: &Farm) -> Result<(), MandelbrotError> {
     let start = Instant::now();
     let (work, waited) = with_workers(farm, view, farm.crew.of_rank(0), || draw(arguments, farm, view))?;
     let time = start.elapsed();
-    let (moved, waited) = farm.tally(waited)?;
+    let (moved, waited) = farm.sum_up(waited)?;
     work.picture().write(&arguments.output)?;
     let (work, ranks, crew) = (&work, farm.size(), farm.crew);
     Run { view, work, ranks, crew, time, moved, waited }.report(arguments);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asked_for_is_refused() {
+    fn a_result_that_no_worker_was_asked_for_is_refused() {
         let mut work = Work::new(&VIEW, 4, 3);
         let slice = work.next(1).unwrap();
         let finished = compute(&VIEW, slice.clone());

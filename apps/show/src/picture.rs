@@ -1,7 +1,7 @@
 //! Pictures of 8-bit red, green, blue and alpha, from and to PNG files.
 //!
 //! Any PNG can be read (grey, palette, 16 bits: all become 8-bit RGBA). The output is checked
-//! before the work starts, so that nobody waits for a picture that cannot be written.
+//! before the work starts, so that no user waits for a picture that cannot be written.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Cursor, ErrorKind, Read, Write};

@@ -16,9 +16,9 @@ use clap::Parser;
 pub enum Blame {
     /// The user, who can repair it: the program exits with 2.
     User,
-    /// Nobody; it concerns all ranks alike: 1.
+    /// The job; it concerns all ranks alike: 1.
     Job,
-    /// Nobody; it concerns one rank, which is named: 1.
+    /// One rank, which is named: 1.
     Rank,
     /// This rank only follows rank 0, which gave up and says why: 0, for the job must not end before it has spoken.
     Follower,
@@ -90,7 +90,7 @@ fn say(name: &str, text: &str) {
 /// `--help` or `--version`; returns the exit status: 2 for wrong arguments, else 0.
 fn complain(name: &str, error: &clap::Error) -> u8 {
     if !error.use_stderr() {
-        // A closed standard output leaves nobody to tell.
+        // A closed standard output has no reader to tell.
         let _ = error.print();
         return 0;
     }

@@ -33,7 +33,7 @@ impl Progress {
         Self { program, shown }
     }
 
-    /// Whether anybody sees it; work that only serves to show progress may be left out if not.
+    /// Returns true if progress is shown; if not, work that only serves to show it may be left out.
     pub fn is_shown(&self) -> bool {
         !matches!(self.shown, Shown::Nothing)
     }

@@ -22,8 +22,8 @@ fn main() -> Checked {
     apart(me, &first, &second)?;
     limits(me, endpoint, &first)?;
     flows(me, &job)?;
-    let nobody = endpoint.channel(Rank(2), 1);
-    assert!(matches!(nobody, Err(Error::NoSuchRank { size: 2, .. })));
+    let missing = endpoint.channel(Rank(2), 1);
+    assert!(matches!(missing, Err(Error::NoSuchRank { size: 2, .. })));
     Ok(job.finish()?)
 }
 

@@ -152,8 +152,8 @@ fn wrong_lengths(flow: &Flow) -> Outcome {
     if let Some(n) = results.iter().position(|result| !matches!(result, Err(Error::Lengths { .. }))) {
         return Err(format!("wrong lengths number {n} gave {:?}", results[n]).into());
     }
-    let nobody = Rank(flow.size());
-    match flow.broadcast(nobody, &mut room) {
+    let missing = Rank(flow.size());
+    match flow.broadcast(missing, &mut room) {
         Err(Error::NoSuchRank { .. }) => {}
         other => return Err(format!("a root that does not exist gave {other:?}").into()),
     }

@@ -10,12 +10,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let job = Job::start()?;
     let endpoint = job.endpoint();
     let mailbox = if job.rank().0 == 0 { Some(endpoint.create_mailbox("counted", 9)?) } else { None };
-    let postbox = endpoint.find_mailbox("counted", Duration::from_secs(30))?;
+    let sender = endpoint.find_mailbox("counted", Duration::from_secs(30))?;
     let post = || {
         LENGTHS.iter().try_for_each(|length| {
             let mut message = Message::new();
             message.pack(&vec![1u8; *length as usize]);
-            postbox.post(message)
+            sender.post(message)
         })
     };
     let retrieve = |mailbox: &Mailbox| LENGTHS.iter().try_for_each(|_| mailbox.retrieve().map(drop));

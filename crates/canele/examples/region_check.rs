@@ -63,7 +63,7 @@ fn all(job: &Job) -> Checked {
         for far in &regions {
             reads(me, round, far)?;
         }
-        // Nobody writes again before all have looked.
+        // No rank writes again before all have looked.
         job.world().barrier()?;
     }
     let mut word = [0u64];
@@ -218,7 +218,7 @@ fn gone(job: &Job) -> Checked {
     Ok(())
 }
 
-/// The last rank dies amid puts in both directions; whoever uses its region is told, and the rest goes on. For
+/// The last rank dies amid puts in both directions; a rank that uses its region is told, and the rest goes on. For
 /// `--on-failure continue`.
 fn dead(job: &Job) -> Checked {
     let (endpoint, me, doomed) = (job.endpoint(), job.rank(), Rank(job.size() - 1));

@@ -1,4 +1,4 @@
-//! Channels (SLR): virtual channels between two ranks. Both give the channel's number and their own buffers; nobody
+//! Channels (SLR): virtual channels between two ranks. Both give the channel's number and their own buffers; neither
 //! knows the other's addresses. Buffers in regions are copied once, and lists of buffers travel as one message.
 //!
 //! A thin layer: a channel is a tag on one flow, and messages go both ways on it.

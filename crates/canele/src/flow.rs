@@ -265,7 +265,7 @@ impl Flow {
     /// Waits for a matching message and tells what a receive would get; the message stays.
     ///
     /// # Errors
-    /// The named rank does not exist, has finished or died; nobody is left, as in [`Flow::recv`].
+    /// The named rank does not exist, has finished or died; no rank is left that could send, as in [`Flow::recv`].
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Status, Error> {
         self.engine.probe(self.id, want(from.into(), tag.into()), None)
     }

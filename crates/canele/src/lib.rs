@@ -62,7 +62,7 @@ pub mod testing;
 pub use channel::Channel;
 pub use flow::{ANY_SOURCE, ANY_TAG, Flow, Matched, SlotWriter, Source, TagMatch};
 pub use job::{Endpoint, Job};
-pub use mailbox::{Mailbox, PostError, Postbox};
+pub use mailbox::{Mailbox, MailboxSender, PostError};
 pub use message::Message;
 pub use pack::{Packer, Unpacker};
 pub use region::{Notice, Region, RemoteRegion};

@@ -1,4 +1,4 @@
-//! A non-blocking operation, whoever lends its memory.
+//! A non-blocking operation on memory that a scope, a request or the caller lends.
 
 use std::task::Waker;
 use std::time::Instant;

@@ -19,7 +19,7 @@ use crate::{Error, Flow, Mode, Rank, Source, Status, Tag, TagMatch};
 #[must_use = "an operation must be waited for"]
 pub struct RawRequest(Operation<Promise>);
 
-/// Lends memory of which somebody else has promised that it stays.
+/// Lends memory of which the caller has promised that it stays.
 struct Promise;
 
 impl Lender for Promise {

@@ -14,7 +14,7 @@ use crate::{Endpoint, Error, Plain, Rank};
 /// Memory allocated by Canelé that peers may read and write at any time, so it is reached by copy.
 ///
 /// Threads of this process, too, may write and read a region at the same time: its bytes are racy. A copy accesses each byte once,
-/// and a reader gets for each byte a value that somebody wrote there, but with several bytes, even those of one number, it may get
+/// and a reader gets for each byte a value that some thread wrote there, but with several bytes, even those of one number, it may get
 /// a mixture of writes. Use atomic operations ([`RemoteRegion::fetch_add`]), notices or messages where that matters.
 ///
 /// Zeroed at first. Given up when dropped; transfers under way end in good order.
@@ -90,7 +90,7 @@ impl Endpoint {
     /// Waits for the next notice, for ever or at most `wait`.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; the job is over. For ever: nobody is left, as in [`Flow::recv`](crate::Flow::recv).
+    /// [`Error::Deadline`]; the job is over. For ever: no rank is left that could send, as in [`Flow::recv`](crate::Flow::recv).
     pub fn wait_notice(&self, wait: Option<Duration>) -> Result<Notice, Error> {
         self.engine.wait_notice(wait.and_then(deadline))
     }

@@ -230,7 +230,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn test(&self, operation: Scoped) -> Result<bool, Error> {
         let pending = match self.started.borrow()[operation.0] {
             Progress::UnderWay(pending) => pending,
-            // A copy is nobody's concern but the library's.
+            // A copy concerns only the library.
             Progress::Copied(..) | Progress::Ended(_) | Progress::Taken => return Ok(true),
         };
         let Some(ended) = self.flow.engine.test(pending)? else { return Ok(false) };

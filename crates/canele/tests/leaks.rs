@@ -87,11 +87,11 @@ fn region_messages(job: &Job, other: Rank, n: usize) -> RankResult {
 
 fn mailboxes(job: &Job, other: Rank, n: usize) -> RankResult {
     let mailbox = job.endpoint().create_mailbox(&format!("{n} {}", job.rank()), 4)?;
-    let postbox = job.endpoint().find_mailbox(&format!("{n} {other}"), WAIT)?;
+    let sender = job.endpoint().find_mailbox(&format!("{n} {other}"), WAIT)?;
     for bytes in [10, 100_000] {
         let mut message = Message::with_capacity(bytes);
         message.pack(&vec![n as u8; bytes]);
-        postbox.post(message)?;
+        sender.post(message)?;
         assert_eq!(mailbox.retrieve()?.len(), bytes);
     }
     Ok(job.world().barrier()?)
@@ -100,20 +100,20 @@ fn mailboxes(job: &Job, other: Rank, n: usize) -> RankResult {
 fn posts(job: &Job, other: Rank, n: usize) -> RankResult {
     const PLACES: usize = 4;
     thread_local! {
-        static BOTH: std::cell::OnceCell<(canele::Mailbox, canele::Postbox)> = const { std::cell::OnceCell::new() };
+        static BOTH: std::cell::OnceCell<(canele::Mailbox, canele::MailboxSender)> = const { std::cell::OnceCell::new() };
     }
     BOTH.with(|both| {
         if both.get().is_none() {
             let mailbox = job.endpoint().create_mailbox(&format!("posts {}", job.rank()), PLACES)?;
-            let postbox = job.endpoint().find_mailbox(&format!("posts {other}"), WAIT)?;
-            let _ = both.set((mailbox, postbox));
+            let sender = job.endpoint().find_mailbox(&format!("posts {other}"), WAIT)?;
+            let _ = both.set((mailbox, sender));
         }
-        let (mailbox, postbox) = both.get().expect("it was set");
+        let (mailbox, sender) = both.get().expect("it was set");
         // As many as there are places, so that each round has as many regions out.
         for _ in 0..PLACES {
             let mut message = Message::with_capacity(0);
             message.pack(&vec![1u8; 20_000 + n]);
-            postbox.post(message)?;
+            sender.post(message)?;
         }
         for _ in 0..PLACES {
             assert_eq!(mailbox.retrieve()?.len(), 20_000 + n);

@@ -1,4 +1,4 @@
-//! Threads that write and read a region at the same time: what is read may be a mixture, never anything that nobody wrote.
+//! Threads that write and read a region at the same time: what is read may be a mixture, never a byte that no thread wrote.
 
 use canele::Job;
 use std::thread;

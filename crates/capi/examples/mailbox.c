@@ -25,8 +25,8 @@ int main(void)
     canele_mailbox *mailbox = NULL;
     if (me == 0)
         check(canele_job_create_mailbox(job, "orders", 2, &mailbox));
-    canele_postbox *postbox = NULL;
-    check(canele_job_find_mailbox(job, "orders", WAIT_NS, &postbox));
+    canele_mailbox_sender *mailbox_sender = NULL;
+    check(canele_job_find_mailbox(job, "orders", WAIT_NS, &mailbox_sender));
 
     if (me != 0 || size == 1) {
         static const char name[] = "sum";
@@ -37,7 +37,7 @@ int main(void)
         check(canele_message_pack(order, CANELE_UINT8, name, sizeof name));
         check(canele_message_pack(order, CANELE_INT32, &count, 1));
         check(canele_message_pack(order, CANELE_DOUBLE, numbers, 3));
-        check(canele_postbox_post(postbox, &order));
+        check(canele_mailbox_sender_post(mailbox_sender, &order));
     }
     if (me == 0) {
         for (uint32_t n = 0; n < (size > 1 ? size - 1 : 1); n++) {
@@ -60,7 +60,7 @@ int main(void)
         }
         check(canele_mailbox_close(&mailbox));
     }
-    check(canele_postbox_close(&postbox));
+    check(canele_mailbox_sender_close(&mailbox_sender));
     check(canele_job_finish(&job));
     return 0;
 }

@@ -216,6 +216,11 @@ typedef struct canele_job canele_job;
 typedef struct canele_mailbox canele_mailbox;
 
 /**
+ * The posting end of a mailbox of any rank, shared by threads. Made by canele_job_find_mailbox.
+ */
+typedef struct canele_mailbox_sender canele_mailbox_sender;
+
+/**
  * A message that a probe has taken, which no other receive can get. It must be received by canele_matched_recv.
  */
 typedef struct canele_matched canele_matched;
@@ -225,11 +230,6 @@ typedef struct canele_matched canele_matched;
  * canele_mailbox_retrieve.
  */
 typedef struct canele_message canele_message;
-
-/**
- * The way to a mailbox of any rank, shared by threads. Made by canele_job_find_mailbox.
- */
-typedef struct canele_postbox canele_postbox;
 
 /**
  * Memory allocated by Canelé that ranks of this host map and those of other hosts reach through this rank's library, whenever any
@@ -1145,14 +1145,14 @@ canele_error canele_job_create_mailbox(const struct canele_job *job,
                                        struct canele_mailbox **mailbox);
 
 /**
- * Finds a mailbox by its name; waits until there is one, at most `wait_ns` nanoseconds. Stores a handle for posting to it in `postbox`.
+ * Finds a mailbox by its name; waits until there is one, at most `wait_ns` nanoseconds. Stores a handle for posting to it in `sender`.
  *
  * Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send.
  */
 canele_error canele_job_find_mailbox(const struct canele_job *job,
                                      const char *name,
                                      uint64_t wait_ns,
-                                     struct canele_postbox **postbox);
+                                     struct canele_mailbox_sender **sender);
 
 /**
  * Takes the next message out of the mailbox, waiting for one, and stores a handle of it in `message`.
@@ -1186,9 +1186,9 @@ canele_error canele_mailbox_retrieve_deadline(const struct canele_mailbox *mailb
 canele_error canele_mailbox_close(struct canele_mailbox **mailbox);
 
 /**
- * Returns the rank whose mailbox it is; UINT32_MAX if `postbox` is no postbox.
+ * Returns the rank whose mailbox it is; UINT32_MAX if `sender` is no mailbox sender.
  */
-uint32_t canele_postbox_owner(const struct canele_postbox *postbox);
+uint32_t canele_mailbox_sender_owner(const struct canele_mailbox_sender *sender);
 
 /**
  * Posts a message; waits while the mailbox is full. The message is closed and becomes NULL. To a mailbox of another host that takes a round trip
@@ -1196,31 +1196,31 @@ uint32_t canele_postbox_owner(const struct canele_postbox *postbox);
  *
  * Errors: CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send; CANELE_ERROR_MEMORY. The message is closed all the same.
  */
-canele_error canele_postbox_post(const struct canele_postbox *postbox,
-                                 struct canele_message **message);
+canele_error canele_mailbox_sender_post(const struct canele_mailbox_sender *sender,
+                                        struct canele_message **message);
 
 /**
  * Posts a message if the mailbox is not full. It is closed and becomes NULL, but for CANELE_ERROR_MAILBOX_FULL.
  *
- * Errors: CANELE_ERROR_MAILBOX_FULL; else as canele_postbox_post.
+ * Errors: CANELE_ERROR_MAILBOX_FULL; else as canele_mailbox_sender_post.
  */
-canele_error canele_postbox_try_post(const struct canele_postbox *postbox,
-                                     struct canele_message **message);
+canele_error canele_mailbox_sender_try_post(const struct canele_mailbox_sender *sender,
+                                            struct canele_message **message);
 
 /**
  * Posts a message; waits while the mailbox is full, at most `wait_ns` nanoseconds. It is closed and becomes NULL, but for
  * CANELE_ERROR_MAILBOX_FULL.
  *
- * Errors: as canele_postbox_try_post.
+ * Errors: as canele_mailbox_sender_try_post.
  */
-canele_error canele_postbox_post_deadline(const struct canele_postbox *postbox,
-                                          struct canele_message **message,
-                                          uint64_t wait_ns);
+canele_error canele_mailbox_sender_post_deadline(const struct canele_mailbox_sender *sender,
+                                                 struct canele_message **message,
+                                                 uint64_t wait_ns);
 
 /**
  * Closes the way to a mailbox, which becomes NULL; the mailbox stays.
  */
-canele_error canele_postbox_close(struct canele_postbox **postbox);
+canele_error canele_mailbox_sender_close(struct canele_mailbox_sender **sender);
 
 /**
  * Makes a message without contents and stores a handle of it in `message`. Post it, or close it by canele_message_close.

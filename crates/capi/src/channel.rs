@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use canele::{Channel, Rank, Tag};
 
-use crate::error::{Told, call, canele_error, value};
+use crate::error::{ReportedError, call, canele_error, value};
 use crate::flow::{canele_flow, flow, source, tag_match};
 use crate::handle::{Head, close, get, kind, put};
 use crate::job::{canele_job, endpoint};
@@ -77,10 +77,10 @@ pub extern "C" fn canele_flow_recv_region(
 }
 
 /// The bytes of a region that a program names.
-fn range(offset: usize, bytes: usize) -> Result<std::ops::Range<usize>, Told> {
+fn range(offset: usize, bytes: usize) -> Result<std::ops::Range<usize>, ReportedError> {
     let end = offset.checked_add(bytes);
     end.map(|end| offset..end).ok_or_else(|| {
-        Told::new(
+        ReportedError::new(
             canele_error::CANELE_ERROR_RANGE,
             format!("{bytes} bytes at {offset} lie outside of any region: is a number negative?"),
         )
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn canele_channel_recv_deadline(
 ///
 /// # Safety
 /// The array has so many elements, and each names memory as [`bytes_at`] needs it.
-unsafe fn list<'a>(slices: *const canele_slice, count: usize) -> Result<Vec<&'a [u8]>, Told> {
+unsafe fn list<'a>(slices: *const canele_slice, count: usize) -> Result<Vec<&'a [u8]>, ReportedError> {
     // SAFETY: as the caller says; the array is only read.
     let slices: &[canele_slice] = unsafe { array(slices.cast_mut(), count, "slices") }?;
     // SAFETY: as the caller says.

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use canele::{Flow, Op, Rank};
 
-use crate::error::{Told, call, canele_error};
+use crate::error::{ReportedError, call, canele_error};
 use crate::flow::{canele_flow, flow};
 use crate::memory::{bytes as bytes_at, bytes_mut, check_apart, items, items_mut};
 use crate::types::{canele_op, canele_type, op as op_of, with_type};
@@ -87,7 +87,7 @@ unsafe fn reduce(
     of: canele_type,
     op: Op,
     root: Option<Rank>,
-) -> Result<(), Told> {
+) -> Result<(), ReportedError> {
     with_type!(of, T => {
         // SAFETY: as the caller says.
         let from = unsafe { items::<T>(from, count) }?;
@@ -103,10 +103,13 @@ unsafe fn reduce(
 }
 
 /// How many bytes all ranks' parts have together.
-fn of_all(flow: &Flow, bytes: usize) -> Result<usize, Told> {
+fn of_all(flow: &Flow, bytes: usize) -> Result<usize, ReportedError> {
     let all = bytes.checked_mul(flow.size() as usize);
     all.ok_or_else(|| {
-        Told::argument(format!("{bytes} bytes for each of {} ranks are more than memory has", flow.size()))
+        ReportedError::argument(format!(
+            "{bytes} bytes for each of {} ranks are more than memory has",
+            flow.size()
+        ))
     })
 }
 

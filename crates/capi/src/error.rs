@@ -116,9 +116,9 @@ thread_local! {
 
 /// An error whose text the calling thread has.
 #[derive(Clone, Copy, Debug)]
-pub struct Told(canele_error);
+pub struct ReportedError(canele_error);
 
-impl Told {
+impl ReportedError {
     /// Keeps the text for the calling thread.
     #[cold]
     #[inline(never)]
@@ -138,25 +138,25 @@ impl Told {
 
     /// Keeps the text beyond the thread's next error.
     #[cold]
-    pub fn keep(self) -> Kept {
-        Kept(self, LAST.try_with(|last| last.borrow().clone()).unwrap_or_default())
+    pub fn keep(self) -> SavedError {
+        SavedError(self, LAST.try_with(|last| last.borrow().clone()).unwrap_or_default())
     }
 }
 
 /// An error with its text, to be told later.
-pub struct Kept(Told, CString);
+pub struct SavedError(ReportedError, CString);
 
-impl Kept {
+impl SavedError {
     /// Gives the calling thread the text again.
     #[cold]
-    pub fn tell(self) -> Told {
-        let Kept(told, text) = self;
+    pub fn tell(self) -> ReportedError {
+        let SavedError(told, text) = self;
         let _ = LAST.try_with(|last| last.replace(text));
         told
     }
 }
 
-impl From<Error> for Told {
+impl From<Error> for ReportedError {
     #[cold]
     #[inline(never)]
     fn from(error: Error) -> Self {
@@ -205,7 +205,7 @@ fn code_of_failure(failure: &Failure) -> canele_error {
 
 /// Does what a function of the interface does; C sees no panic.
 #[inline(always)]
-pub fn call(function: impl FnOnce() -> Result<(), Told>) -> canele_error {
+pub fn call(function: impl FnOnce() -> Result<(), ReportedError>) -> canele_error {
     match catch_unwind(AssertUnwindSafe(function)) {
         Ok(Ok(())) => CANELE_OK,
         Ok(Err(told)) => told.0,
@@ -214,7 +214,7 @@ pub fn call(function: impl FnOnce() -> Result<(), Told>) -> canele_error {
 }
 
 /// The same for a function that gives something else than a code; `otherwise` stands for an error.
-pub fn value<T>(otherwise: T, function: impl FnOnce() -> Result<T, Told>) -> T {
+pub fn value<T>(otherwise: T, function: impl FnOnce() -> Result<T, ReportedError>) -> T {
     match catch_unwind(AssertUnwindSafe(function)) {
         Ok(Ok(value)) => value,
         Ok(Err(_)) => otherwise,
@@ -227,10 +227,10 @@ pub fn value<T>(otherwise: T, function: impl FnOnce() -> Result<T, Told>) -> T {
 
 #[cold]
 #[inline(never)]
-fn panicked(panic: &(dyn Any + Send)) -> Told {
+fn panicked(panic: &(dyn Any + Send)) -> ReportedError {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("nothing is known of it");
-    Told::new(CANELE_ERROR_INTERNAL, format!("a defect of Canelé, please report it: {text}"))
+    ReportedError::new(CANELE_ERROR_INTERNAL, format!("a defect of Canelé, please report it: {text}"))
 }
 
 /// Returns the text of the last error that a call of the calling thread has given, in UTF-8; "" if there was none. A call that

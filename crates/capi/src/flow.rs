@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use canele::short::KnownRanks;
 use canele::{Flow, Source, Tag, TagMatch};
 
-use crate::error::{Told, call, canele_error, value};
+use crate::error::{ReportedError, call, canele_error, value};
 use crate::handle::{Head, at, close, get, kind, put};
 
 /// An ordered stream of messages among all ranks of a job; messages of one flow never match receives of another. Between two ranks
@@ -28,7 +28,7 @@ impl OpenFlow {
 
 /// What a handle of a flow stands for.
 #[inline(always)]
-pub fn flow(handle: Option<&canele_flow>) -> Result<&Flow, Told> {
+pub fn flow(handle: Option<&canele_flow>) -> Result<&Flow, ReportedError> {
     Ok(&get(handle)?.flow)
 }
 
@@ -45,7 +45,7 @@ pub fn source(from: u32) -> Source {
 
 /// Which tags a number says that a receive takes.
 #[inline(always)]
-pub fn tag_match(tag: u64) -> Result<TagMatch, Told> {
+pub fn tag_match(tag: u64) -> Result<TagMatch, ReportedError> {
     match u32::try_from(tag) {
         Ok(tag) => Ok(TagMatch::Is(Tag(tag))),
         Err(_) if tag == CANELE_ANY_TAG => Ok(TagMatch::Any),
@@ -55,8 +55,11 @@ pub fn tag_match(tag: u64) -> Result<TagMatch, Told> {
 
 #[cold]
 #[inline(never)]
-fn no_tag(tag: u64) -> Told {
-    Told::argument(format!("there is no tag {tag}: tags go from 0 to {}, beside CANELE_ANY_TAG", u32::MAX))
+fn no_tag(tag: u64) -> ReportedError {
+    ReportedError::argument(format!(
+        "there is no tag {tag}: tags go from 0 to {}, beside CANELE_ANY_TAG",
+        u32::MAX
+    ))
 }
 
 /// Returns this process's number in the job; UINT32_MAX if `flow` is no flow.
@@ -90,7 +93,7 @@ pub extern "C" fn canele_flow_close(flow: Option<&mut *mut canele_flow>) -> cane
     call(|| {
         let (flow, open) = at(flow)?;
         if open.is_world {
-            return Err(Told::argument(
+            return Err(ReportedError::argument(
                 "the flow of canele_job_world belongs to the job: canele_job_finish closes it",
             ));
         }

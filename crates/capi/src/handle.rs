@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::error::{Told, canele_error};
+use crate::error::{ReportedError, canele_error};
 
 /// How many closed handles of a kind there are before one is used again.
 const CLOSED_AT_LEAST: usize = 64;
@@ -132,8 +132,8 @@ pub fn open<K: Kind>(value: K::Value) -> NonNull<K> {
 /// Makes a handle of what `make` gives, and puts it where the program wants it.
 pub fn put<K: Kind>(
     place: Option<&mut MaybeUninit<*mut K>>,
-    make: impl FnOnce() -> Result<K::Value, Told>,
-) -> Result<(), Told> {
+    make: impl FnOnce() -> Result<K::Value, ReportedError>,
+) -> Result<(), ReportedError> {
     let place = place.ok_or_else(|| no_place(K::NAME))?;
     // What the program finds there after an error.
     place.write(std::ptr::null_mut());
@@ -143,8 +143,8 @@ pub fn put<K: Kind>(
 
 /// Says that there is no place for a result.
 #[cold]
-pub fn no_place(what: &str) -> Told {
-    Told::argument(format!("the place for the {what} is a null pointer"))
+pub fn no_place(what: &str) -> ReportedError {
+    ReportedError::argument(format!("the place for the {what} is a null pointer"))
 }
 
 /// What a handle stands for, if it is open and of this kind.
@@ -161,13 +161,13 @@ pub fn find<K: Kind>(handle: Option<&K>) -> Option<&K::Value> {
 
 /// What a handle stands for.
 #[inline(always)]
-pub fn get<K: Kind>(handle: Option<&K>) -> Result<&K::Value, Told> {
+pub fn get<K: Kind>(handle: Option<&K>) -> Result<&K::Value, ReportedError> {
     find(handle).ok_or_else(|| no_handle(handle))
 }
 
 /// The same, to be changed.
 #[inline(always)]
-pub fn get_mut<K: Kind>(handle: Option<&mut K>) -> Result<&mut K::Value, Told> {
+pub fn get_mut<K: Kind>(handle: Option<&mut K>) -> Result<&mut K::Value, ReportedError> {
     match handle {
         Some(handle) if handle.head().kind.load(Relaxed) == K::KIND => {
             // SAFETY: it is of this kind and open, and the call has it alone.
@@ -180,26 +180,28 @@ pub fn get_mut<K: Kind>(handle: Option<&mut K>) -> Result<&mut K::Value, Told> {
 /// Says why a handle cannot be used.
 #[cold]
 #[inline(never)]
-pub fn no_handle<K: Kind>(handle: Option<&K>) -> Told {
+pub fn no_handle<K: Kind>(handle: Option<&K>) -> ReportedError {
     let name = K::NAME;
     match handle.map(|handle| handle.head().kind.load(Relaxed)) {
-        None => Told::argument(format!("the {name} is NULL: it was never opened, or is closed already")),
-        Some(CLOSED) => Told::new(
+        None => {
+            ReportedError::argument(format!("the {name} is NULL: it was never opened, or is closed already"))
+        }
+        Some(CLOSED) => ReportedError::new(
             canele_error::CANELE_ERROR_CLOSED_HANDLE,
             format!("the {name} is closed already: another copy of the handle was closed or waited for"),
         ),
-        Some(FINISHED) => Told::new(
+        Some(FINISHED) => ReportedError::new(
             canele_error::CANELE_ERROR_FINISHED,
             format!("the {name} is of a job that was finished by this rank: no more calls"),
         ),
-        Some(_) => {
-            Told::argument(format!("the pointer is no {name}: it points to another kind of handle or memory"))
-        }
+        Some(_) => ReportedError::argument(format!(
+            "the pointer is no {name}: it points to another kind of handle or memory"
+        )),
     }
 }
 
 /// The handle that lies at a place, to be used in this call alone.
-pub fn at<K: Kind>(place: Option<&mut *mut K>) -> Result<(&mut *mut K, &mut K::Value), Told> {
+pub fn at<K: Kind>(place: Option<&mut *mut K>) -> Result<(&mut *mut K, &mut K::Value), ReportedError> {
     let place = place.ok_or_else(|| no_place(K::NAME))?;
     // SAFETY: a pointer to a handle is NULL or what this module gave, whose memory is never freed; the call has it alone.
     let handle = unsafe { place.as_mut() };
@@ -208,7 +210,7 @@ pub fn at<K: Kind>(place: Option<&mut *mut K>) -> Result<(&mut *mut K, &mut K::V
 }
 
 /// Closes the handle at a place, which becomes NULL, and gives what it stood for.
-pub fn close<K: Kind>(place: Option<&mut *mut K>) -> Result<K::Value, Told> {
+pub fn close<K: Kind>(place: Option<&mut *mut K>) -> Result<K::Value, ReportedError> {
     let (place, _) = at(place)?;
     let handle = std::mem::replace(place, std::ptr::null_mut());
     NonNull::new(handle).and_then(close_handle).ok_or_else(|| no_handle::<K>(None))

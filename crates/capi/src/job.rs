@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use canele::{Endpoint, Job};
 
-use crate::error::{Told, call, canele_error, value};
+use crate::error::{ReportedError, call, canele_error, value};
 use crate::flow::{OpenFlow, canele_flow};
 use crate::handle::{Head, get, kind, no_handle, no_place, open, put, retire};
 use crate::memory::text;
@@ -118,6 +118,6 @@ pub unsafe extern "C" fn canele_job_set_strategy(
 }
 
 /// A job's endpoint.
-pub fn endpoint(job: Option<&canele_job>) -> Result<&Endpoint, Told> {
+pub fn endpoint(job: Option<&canele_job>) -> Result<&Endpoint, ReportedError> {
     Ok(get(job)?.endpoint())
 }

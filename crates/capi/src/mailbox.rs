@@ -4,9 +4,9 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use canele::{Mailbox, Message, PostError, Postbox};
+use canele::{Mailbox, MailboxSender, Message, PostError};
 
-use crate::error::{Told, call, canele_error, value};
+use crate::error::{ReportedError, call, canele_error, value};
 use crate::handle::{Head, at, close, get, kind, no_place, open, put};
 use crate::job::{canele_job, endpoint};
 use crate::memory::text;
@@ -17,9 +17,9 @@ use crate::tagged::duration;
 pub struct canele_mailbox(Head);
 kind!(canele_mailbox, Mailbox, b"mail", "mailbox");
 
-/// The way to a mailbox of any rank, shared by threads. Made by canele_job_find_mailbox.
-pub struct canele_postbox(Head);
-kind!(canele_postbox, Postbox, b"post", "postbox");
+/// The posting end of a mailbox of any rank, shared by threads. Made by canele_job_find_mailbox.
+pub struct canele_mailbox_sender(Head);
+kind!(canele_mailbox_sender, MailboxSender, b"post", "mailbox sender");
 
 /// Creates a mailbox with room for `depth` messages, which any rank of any host finds by its name, and stores a handle of it in `mailbox`.
 ///
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn canele_job_create_mailbox(
     })
 }
 
-/// Finds a mailbox by its name; waits until there is one, at most `wait_ns` nanoseconds. Stores a handle for posting to it in `postbox`.
+/// Finds a mailbox by its name; waits until there is one, at most `wait_ns` nanoseconds. Stores a handle for posting to it in `sender`.
 ///
 /// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send.
 #[unsafe(no_mangle)]
@@ -46,12 +46,12 @@ pub unsafe extern "C" fn canele_job_find_mailbox(
     job: Option<&canele_job>,
     name: *const c_char,
     wait_ns: u64,
-    postbox: Option<&mut MaybeUninit<*mut canele_postbox>>,
+    sender: Option<&mut MaybeUninit<*mut canele_mailbox_sender>>,
 ) -> canele_error {
     call(|| {
         // SAFETY: the program gives a text that ends with a zero byte.
         let name = unsafe { text(name, "name of the mailbox") }?;
-        put(postbox, || Ok(endpoint(job)?.find_mailbox(name, duration(wait_ns))?))
+        put(sender, || Ok(endpoint(job)?.find_mailbox(name, duration(wait_ns))?))
     })
 }
 
@@ -103,24 +103,24 @@ pub extern "C" fn canele_mailbox_close(mailbox: Option<&mut *mut canele_mailbox>
     call(|| close(mailbox).map(drop))
 }
 
-/// Returns the rank whose mailbox it is; UINT32_MAX if `postbox` is no postbox.
+/// Returns the rank whose mailbox it is; UINT32_MAX if `sender` is no mailbox sender.
 #[unsafe(no_mangle)]
-pub extern "C" fn canele_postbox_owner(postbox: Option<&canele_postbox>) -> u32 {
-    value(u32::MAX, || Ok(get(postbox)?.owner().0))
+pub extern "C" fn canele_mailbox_sender_owner(sender: Option<&canele_mailbox_sender>) -> u32 {
+    value(u32::MAX, || Ok(get(sender)?.owner().0))
 }
 
 /// Posts by `post` the message of a handle, which is closed and becomes NULL unless the message comes back.
 fn post_by(
     message: Option<&mut *mut canele_message>,
     post: impl FnOnce(Message) -> Result<(), PostError>,
-) -> Result<(), Told> {
+) -> Result<(), ReportedError> {
     let (place, OpenMessage { message, .. }) = at(message)?;
     let taken = std::mem::take(message);
     match post(taken) {
         Err(PostError::Full(back)) => {
             *message = back;
             let text = "the mailbox is full: a message must be retrieved first";
-            Err(Told::new(canele_error::CANELE_ERROR_MAILBOX_FULL, text))
+            Err(ReportedError::new(canele_error::CANELE_ERROR_MAILBOX_FULL, text))
         }
         posted => {
             close(Some(place))?;
@@ -137,48 +137,50 @@ fn post_by(
 ///
 /// Errors: CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send; CANELE_ERROR_MEMORY. The message is closed all the same.
 #[unsafe(no_mangle)]
-pub extern "C" fn canele_postbox_post(
-    postbox: Option<&canele_postbox>,
+pub extern "C" fn canele_mailbox_sender_post(
+    sender: Option<&canele_mailbox_sender>,
     message: Option<&mut *mut canele_message>,
 ) -> canele_error {
     call(|| {
-        let postbox = get(postbox)?;
-        post_by(message, |message| Ok(postbox.post(message)?))
+        let sender = get(sender)?;
+        post_by(message, |message| Ok(sender.post(message)?))
     })
 }
 
 /// Posts a message if the mailbox is not full. It is closed and becomes NULL, but for CANELE_ERROR_MAILBOX_FULL.
 ///
-/// Errors: CANELE_ERROR_MAILBOX_FULL; else as canele_postbox_post.
+/// Errors: CANELE_ERROR_MAILBOX_FULL; else as canele_mailbox_sender_post.
 #[unsafe(no_mangle)]
-pub extern "C" fn canele_postbox_try_post(
-    postbox: Option<&canele_postbox>,
+pub extern "C" fn canele_mailbox_sender_try_post(
+    sender: Option<&canele_mailbox_sender>,
     message: Option<&mut *mut canele_message>,
 ) -> canele_error {
     call(|| {
-        let postbox = get(postbox)?;
-        post_by(message, |message| postbox.try_post(message))
+        let sender = get(sender)?;
+        post_by(message, |message| sender.try_post(message))
     })
 }
 
 /// Posts a message; waits while the mailbox is full, at most `wait_ns` nanoseconds. It is closed and becomes NULL, but for
 /// CANELE_ERROR_MAILBOX_FULL.
 ///
-/// Errors: as canele_postbox_try_post.
+/// Errors: as canele_mailbox_sender_try_post.
 #[unsafe(no_mangle)]
-pub extern "C" fn canele_postbox_post_deadline(
-    postbox: Option<&canele_postbox>,
+pub extern "C" fn canele_mailbox_sender_post_deadline(
+    sender: Option<&canele_mailbox_sender>,
     message: Option<&mut *mut canele_message>,
     wait_ns: u64,
 ) -> canele_error {
     call(|| {
-        let postbox = get(postbox)?;
-        post_by(message, |message| postbox.post_deadline(message, duration(wait_ns)))
+        let sender = get(sender)?;
+        post_by(message, |message| sender.post_deadline(message, duration(wait_ns)))
     })
 }
 
 /// Closes the way to a mailbox, which becomes NULL; the mailbox stays.
 #[unsafe(no_mangle)]
-pub extern "C" fn canele_postbox_close(postbox: Option<&mut *mut canele_postbox>) -> canele_error {
-    call(|| close(postbox).map(drop))
+pub extern "C" fn canele_mailbox_sender_close(
+    sender: Option<&mut *mut canele_mailbox_sender>,
+) -> canele_error {
+    call(|| close(sender).map(drop))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use canele::raw::{Raw, RawMut};
 
-use crate::error::Told;
+use crate::error::ReportedError;
 use crate::handle::no_place;
 
 /// A wait without end.
@@ -14,7 +14,7 @@ pub const CANELE_FOREVER: u64 = u64::MAX;
 
 /// Stores a result where the program wants it.
 #[inline(always)]
-pub fn set<T>(place: Option<&mut MaybeUninit<T>>, value: T, what: &str) -> Result<(), Told> {
+pub fn set<T>(place: Option<&mut MaybeUninit<T>>, value: T, what: &str) -> Result<(), ReportedError> {
     place.map(|place| place.write(value)).map(drop).ok_or_else(|| no_place(what))
 }
 
@@ -33,22 +33,24 @@ pub fn wait(wait_ns: u64) -> Option<Duration> {
 
 #[cold]
 #[inline(never)]
-fn no_memory(bytes: usize) -> Told {
-    Told::argument(format!("the data is a null pointer, though it has {bytes} bytes"))
+fn no_memory(bytes: usize) -> ReportedError {
+    ReportedError::argument(format!("the data is a null pointer, though it has {bytes} bytes"))
 }
 
 #[cold]
 #[inline(never)]
-fn unaligned(address: usize, alignment: usize) -> Told {
-    Told::argument(format!(
+fn unaligned(address: usize, alignment: usize) -> ReportedError {
+    ReportedError::argument(format!(
         "the items at {address:#x} are not aligned: a multiple of {alignment} is needed, as malloc and arrays of the type have it"
     ))
 }
 
 #[cold]
 #[inline(never)]
-fn too_many(count: usize, size: usize) -> Told {
-    Told::argument(format!("{count} items of {size} bytes are more than memory has: is a length negative?"))
+fn too_many(count: usize, size: usize) -> ReportedError {
+    ReportedError::argument(format!(
+        "{count} items of {size} bytes are more than memory has: is a length negative?"
+    ))
 }
 
 /// The bytes from an address.
@@ -56,7 +58,7 @@ fn too_many(count: usize, size: usize) -> Told {
 /// # Safety
 /// Unless it is null they can be read, and are not written while the slice is in use.
 #[inline(always)]
-pub unsafe fn bytes<'a>(data: *const c_void, bytes: usize) -> Result<&'a [u8], Told> {
+pub unsafe fn bytes<'a>(data: *const c_void, bytes: usize) -> Result<&'a [u8], ReportedError> {
     // SAFETY: as the caller says; bytes need no alignment.
     unsafe { items(data, bytes) }
 }
@@ -66,14 +68,14 @@ pub unsafe fn bytes<'a>(data: *const c_void, bytes: usize) -> Result<&'a [u8], T
 /// # Safety
 /// Unless it is null they can be written, and nothing else accesses them while the slice is in use.
 #[inline(always)]
-pub unsafe fn bytes_mut<'a>(data: *mut c_void, bytes: usize) -> Result<&'a mut [u8], Told> {
+pub unsafe fn bytes_mut<'a>(data: *mut c_void, bytes: usize) -> Result<&'a mut [u8], ReportedError> {
     // SAFETY: as the caller says; bytes need no alignment.
     unsafe { items_mut(data, bytes) }
 }
 
 /// Checks that there can be items at an address.
 #[inline(always)]
-fn check<T>(data: *const c_void, count: usize) -> Result<(), Told> {
+fn check<T>(data: *const c_void, count: usize) -> Result<(), ReportedError> {
     if data.is_null() {
         return if count == 0 { Ok(()) } else { Err(no_memory(count.saturating_mul(size_of::<T>()))) };
     }
@@ -91,7 +93,10 @@ fn check<T>(data: *const c_void, count: usize) -> Result<(), Told> {
 /// # Safety
 /// As of [`bytes`]; any bytes are a `T`.
 #[inline(always)]
-pub unsafe fn items<'a, T: canele::Plain>(data: *const c_void, count: usize) -> Result<&'a [T], Told> {
+pub unsafe fn items<'a, T: canele::Plain>(
+    data: *const c_void,
+    count: usize,
+) -> Result<&'a [T], ReportedError> {
     check::<T>(data, count)?;
     if data.is_null() {
         return Ok(&[]);
@@ -105,7 +110,10 @@ pub unsafe fn items<'a, T: canele::Plain>(data: *const c_void, count: usize) -> 
 /// # Safety
 /// As of [`bytes_mut`]; any bytes are a `T`.
 #[inline(always)]
-pub unsafe fn items_mut<'a, T: canele::Plain>(data: *mut c_void, count: usize) -> Result<&'a mut [T], Told> {
+pub unsafe fn items_mut<'a, T: canele::Plain>(
+    data: *mut c_void,
+    count: usize,
+) -> Result<&'a mut [T], ReportedError> {
     check::<T>(data, count)?;
     if data.is_null() {
         return Ok(&mut []);
@@ -118,7 +126,7 @@ pub unsafe fn items_mut<'a, T: canele::Plain>(data: *mut c_void, count: usize) -
 ///
 /// # Safety
 /// Unless it is null they stay until then, and are not written.
-pub unsafe fn raw(data: *const c_void, bytes: usize) -> Result<Raw, Told> {
+pub unsafe fn raw(data: *const c_void, bytes: usize) -> Result<Raw, ReportedError> {
     check::<u8>(data, bytes)?;
     // SAFETY: as the caller says.
     Ok(unsafe { Raw::new(data.cast(), 0, bytes.cast_signed()) })
@@ -128,20 +136,20 @@ pub unsafe fn raw(data: *const c_void, bytes: usize) -> Result<Raw, Told> {
 ///
 /// # Safety
 /// Unless it is null they stay until then, and nothing else accesses them.
-pub unsafe fn raw_mut(data: *mut c_void, bytes: usize) -> Result<RawMut, Told> {
+pub unsafe fn raw_mut(data: *mut c_void, bytes: usize) -> Result<RawMut, ReportedError> {
     check::<u8>(data, bytes)?;
     // SAFETY: as the caller says.
     Ok(unsafe { RawMut::new(data.cast(), 0, bytes.cast_signed()) })
 }
 
 /// Refuses memory that is read and written by one call.
-pub fn check_apart<T, U>(input: &[T], output: &[U]) -> Result<(), Told> {
+pub fn check_apart<T, U>(input: &[T], output: &[U]) -> Result<(), ReportedError> {
     let (input, output) = (input.as_ptr_range(), output.as_ptr_range());
     let (input, output) = (input.start.addr()..input.end.addr(), output.start.addr()..output.end.addr());
     if input.is_empty() || output.is_empty() || input.end <= output.start || output.end <= input.start {
         return Ok(());
     }
-    Err(Told::argument(
+    Err(ReportedError::argument(
         "the memory of the items and that of the result overlap: give the result memory of its own",
     ))
 }
@@ -150,25 +158,25 @@ pub fn check_apart<T, U>(input: &[T], output: &[U]) -> Result<(), Told> {
 ///
 /// # Safety
 /// Unless it is null it ends with a zero byte, and is not written while the text is in use.
-pub unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Told> {
+pub unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, ReportedError> {
     if text.is_null() {
-        return Err(Told::argument(format!("the {what} is a null pointer")));
+        return Err(ReportedError::argument(format!("the {what} is a null pointer")));
     }
     // SAFETY: as the caller says.
     let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| Told::argument(format!("the {what} {text:?} is not in UTF-8")))
+    text.to_str().map_err(|_| ReportedError::argument(format!("the {what} {text:?} is not in UTF-8")))
 }
 
 /// An array.
 ///
 /// # Safety
 /// Unless it is null, or empty, it has so many elements, which nothing else accesses while the slice is in use.
-pub unsafe fn array<'a, T>(array: *mut T, count: usize, what: &str) -> Result<&'a mut [T], Told> {
+pub unsafe fn array<'a, T>(array: *mut T, count: usize, what: &str) -> Result<&'a mut [T], ReportedError> {
     if count == 0 {
         return Ok(&mut []);
     }
     if array.is_null() {
-        return Err(Told::argument(format!("the array of {count} {what} is a null pointer")));
+        return Err(ReportedError::argument(format!("the array of {count} {what} is a null pointer")));
     }
     // SAFETY: not null, and as the caller says.
     Ok(unsafe { std::slice::from_raw_parts_mut(array, count) })

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use canele::Notice;
 
-use crate::error::{Told, call, canele_error};
+use crate::error::{ReportedError, call, canele_error};
 use crate::job::{canele_job, endpoint};
 use crate::memory::{set, wait};
 
@@ -76,7 +76,8 @@ pub extern "C" fn canele_job_on_notice(
     context: *mut c_void,
 ) -> canele_error {
     crate::error::call(|| {
-        let call = call.ok_or_else(|| Told::argument("the function for notices is a null pointer"))?;
+        let call =
+            call.ok_or_else(|| ReportedError::argument("the function for notices is a null pointer"))?;
         let context = Context(context);
         Ok(endpoint(job)?.on_notice(first..end, move |notice| call(&notice.into(), context.get()))?)
     })

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use canele::Matched;
 
-use crate::error::{Told, call, canele_error};
+use crate::error::{ReportedError, call, canele_error};
 use crate::flow::{canele_flow, flow, source, tag_match};
 use crate::handle::{Head, close, kind, no_place, open, put};
 use crate::memory::{bytes_mut, set, set_if_wanted};
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn canele_matched_recv(
     call(|| {
         // SAFETY: the program gives memory that can be written, and does not touch it during the call.
         let bytes = unsafe { bytes_mut(data, bytes) }?;
-        let got = close(matched)?.recv(bytes).map_err(Told::from)?;
+        let got = close(matched)?.recv(bytes).map_err(ReportedError::from)?;
         set_if_wanted(status, got.into());
         Ok(())
     })

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use canele::raw::RawRequest;
 use canele::{Mode, Rank, Tag};
 
-use crate::error::{Kept, Told, call, canele_error};
+use crate::error::{ReportedError, SavedError, call, canele_error};
 use crate::flow::{canele_flow, flow, source, tag_match};
 use crate::handle::{Head, at, close, get_mut, kind, put};
 use crate::memory::{array, raw, raw_mut, set, set_if_wanted, wait};
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn canele_flow_irecv(
 fn finish(
     request: Option<&mut *mut canele_request>,
     status: Option<&mut MaybeUninit<canele_status>>,
-) -> Result<(), Told> {
+) -> Result<(), ReportedError> {
     let got = close(request)?.take()?;
     set_if_wanted(status, got.into());
     Ok(())
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn canele_wait_all(
                 Err(told) => first = first.and_then(|()| Err(told.keep())),
             }
         }
-        first.map_err(Kept::tell)
+        first.map_err(SavedError::tell)
     })
 }
 
@@ -257,16 +257,18 @@ pub unsafe extern "C" fn canele_wait_some(
             so_far += 1;
             ended.write(so_far);
         }
-        first.map_err(Kept::tell)
+        first.map_err(SavedError::tell)
     })
 }
 
 /// Waits until one of several has ended; gives its number.
-fn wait_any(requests: &mut [*mut canele_request]) -> Result<usize, Told> {
+fn wait_any(requests: &mut [*mut canele_request]) -> Result<usize, ReportedError> {
     let mut sorted: Vec<_> = requests.iter().copied().filter(|request| !request.is_null()).collect();
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(Told::argument("a request is in the array twice: each operation is waited for once"));
+        return Err(ReportedError::argument(
+            "a request is in the array twice: each operation is waited for once",
+        ));
     }
     let (mut numbers, mut open) = (Vec::with_capacity(sorted.len()), Vec::with_capacity(sorted.len()));
     for (n, request) in requests.iter_mut().enumerate().filter(|(_, request)| !request.is_null()) {

@@ -1,6 +1,6 @@
 //! Types of items and operations, as numbers.
 
-use crate::error::Told;
+use crate::error::ReportedError;
 use canele::Op;
 
 /// A type of items: one of CANELE_INT8 to CANELE_DOUBLE. Programs of one job on machines of one kind see the same items.
@@ -40,13 +40,13 @@ pub const CANELE_MAX: canele_op = 3;
 pub const CANELE_PROD: canele_op = 4;
 
 /// The operation of a number.
-pub fn op(op: canele_op) -> Result<Op, Told> {
+pub fn op(op: canele_op) -> Result<Op, ReportedError> {
     match op {
         CANELE_SUM => Ok(Op::Sum),
         CANELE_MIN => Ok(Op::Min),
         CANELE_MAX => Ok(Op::Max),
         CANELE_PROD => Ok(Op::Prod),
-        _ => Err(Told::argument(format!(
+        _ => Err(ReportedError::argument(format!(
             "there is no operation {op}: CANELE_SUM, CANELE_MIN, CANELE_MAX and CANELE_PROD are known"
         ))),
     }
@@ -73,6 +73,6 @@ pub(crate) use with_type;
 
 /// Says that there is no such type.
 #[cold]
-pub fn no_type(number: canele_type) -> Told {
-    Told::argument(format!("there is no type {number}: CANELE_INT8 to CANELE_DOUBLE are known"))
+pub fn no_type(number: canele_type) -> ReportedError {
+    ReportedError::argument(format!("there is no type {number}: CANELE_INT8 to CANELE_DOUBLE are known"))
 }

@@ -31,7 +31,7 @@ fn threads_have_errors_and_messages_of_their_own() {
 }
 
 #[test]
-fn whoever_waits_when_the_job_is_finished_is_told_so() {
+fn a_thread_that_waits_when_the_job_is_finished_is_told_so() {
     passes("finished", 1);
     passes("finished", 2);
 }

@@ -1,6 +1,6 @@
 //! Curves in a frame with two axes, and the frame of bars: what pictures share.
 //!
-//! Whoever makes a chart says what the curves mean.
+//! Owns the drawing. Knows no benchmark: the code that makes a chart says what its curves mean.
 
 use crate::DrawError;
 use crate::picture::{CAPTION, FONT, LABEL, range};

@@ -59,7 +59,7 @@ fn main() -> Result<(), Error> {
     let job = Job::start()?;
     let (world, me, size) = (job.world(), job.rank(), job.size());
     let others = || (0..size).map(Rank).filter(|rank| *rank != me);
-    // Everybody has started, and is linked to rank 0 only.
+    // All ranks have started, and are linked to rank 0 only.
     if me.0 == 0 {
         others().try_for_each(|from| world.recv(from, READY, &mut [0_u64]).map(drop))?;
         others().try_for_each(|to| world.send(to, GO, &[0_u64]))?;

@@ -1,4 +1,4 @@
-//! Sends messages that nobody wants yet, beyond the credit, and says how long they took.
+//! Sends messages that no receive is posted for yet, beyond the credit, and says how long they took.
 //!
 //! `canele run -n 2 flood 300000`. Rank 0 starts as many sends of 8 bytes; when rank 1 has heard that, it receives them all.
 //! Rank 1 prints the number of messages and the microseconds that one took to be received.

@@ -47,7 +47,7 @@ fn main() -> Result<(), Error> {
     let mut random = Random(0x9e37_79b9 + u64::from(me.0));
     let until = Instant::now() + Duration::from_secs(seconds);
     // A ring: each rank passes on what it gets, so at any time most of them are about to sleep. Each also sends to the
-    // one before it, which it receives from anybody: two senders race to wake one sleeper.
+    // one before it, which receives it from any rank: two senders race to wake one sleeper.
     let (next, previous) = (Rank((me.0 + 1) % size), Rank((me.0 + size - 1) % size));
     let mut received = [0u64; 2];
     let mut rounds = 0u64;

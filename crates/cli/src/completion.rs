@@ -31,7 +31,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A command without the subcommands that nobody types.
+/// Returns a command without the subcommands that no user types.
 fn visible(mut command: clap::Command) -> clap::Command {
     command.build();
     let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help");

@@ -121,7 +121,7 @@ enum Command {
     /// Started by `run`: holds the ranks, and ends them should the launcher die
     #[command(hide = true)]
     Supervise {
-        /// Process id of the launcher, for whoever lists processes.
+        /// Process id of the launcher, for users who list processes.
         launcher: u32,
     },
 }
@@ -253,6 +253,6 @@ pub(crate) fn print(text: &str) {
 /// One message of the command itself, of which the terminal obeys nothing.
 pub(crate) fn say(text: &str) {
     use std::io::Write;
-    // Nobody is left to tell if standard error is closed.
+    // If standard error is closed there is no reader to tell.
     let _ = writeln!(std::io::stderr(), "canele: {}", printable::lines(text));
 }

@@ -91,5 +91,5 @@ fn where_nothing_leads_to_the_other_host_each_address_is_told_with_its_error() {
             assert!(try_of.is_some_and(|part| part.contains(error)), "{address} {error}: {line}");
         }
     }
-    assert!(hosts > 0, "nobody told of addresses: {}", ended.error);
+    assert!(hosts > 0, "no host told of addresses: {}", ended.error);
 }

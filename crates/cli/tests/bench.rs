@@ -8,13 +8,13 @@ use support::hosts::{Cluster, SCRIPT, rsh};
 use support::start_with;
 
 /// Two processes and a launcher, on a machine that may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const SMALL: [&str; 5] = ["--rounds", "1", "--iterations", "20", "--json"];
 
 /// What `canele bench WORDS` prints.
 fn report(words: &[&str], variables: &[(&str, &str)]) -> Value {
     let words = [&["bench"], words, &SMALL].concat();
-    let ended = start_with(&words, variables, b"").end_within(PATIENCE);
+    let ended = start_with(&words, variables, b"").end_within(TIMEOUT);
     assert_eq!(ended.code(), Some(0), "{words:?}: {}", ended.error);
     let report: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(report["bench"], words[1]);

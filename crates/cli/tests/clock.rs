@@ -1,4 +1,4 @@
-//! Somebody sets the system's clock while jobs run: no deadline, heartbeat or measurement follows it.
+//! The system's clock is set while jobs run: no deadline, heartbeat or measurement follows it.
 //!
 //! The clock itself is left alone, for others live by it; a library loaded before every process of a job gives each look at it
 //! another year.
@@ -55,7 +55,7 @@ fn unharmed(options: &[&str], words: &[&str], expected: usize) {
 
 #[test]
 fn a_clock_that_jumps_neither_ends_a_connection_nor_a_host() {
-    // Longer than the patience with a silent host.
+    // Longer than a silent host is waited for.
     unharmed(&[], &[&example("rails_check"), "4"], 2);
 }
 

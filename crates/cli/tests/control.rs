@@ -219,7 +219,7 @@ fn survivors_are_told_who_died() {
 }
 
 #[test]
-fn a_rank_that_asks_without_reading_delays_nobody() {
+fn a_rank_that_asks_without_reading_delays_no_rank() {
     let ended = role("deaf", &["-n", "2"]);
     assert!(ended.out.contains("served"), "{}{}", ended.out, ended.error);
     assert_eq!(ended.code(), Some(42));

@@ -59,7 +59,7 @@ fn a_region_that_was_dropped_is_refused_by_name_and_nothing_else_suffers() {
 }
 
 #[test]
-fn whoever_uses_memory_of_a_rank_that_dies_is_told_and_the_others_go_on() {
+fn a_rank_that_uses_memory_of_one_that_dies_is_told_and_the_others_go_on() {
     let Some(cluster) = Cluster::up() else { return };
     let options = ["--on-failure", "continue"];
     let ended = start(&cluster, "h0:2,h1:2", &options, &["region_check", "dead"]).end();

@@ -158,7 +158,7 @@ fn ranks_below_a_shell_end_when_launcher_and_supervisor_are_killed_together() {
         wait_until("the end of the ranks that wait", || {
             !run.processes().iter().any(|pid| ranks[1..].contains(pid))
         });
-        // The stopped rank, and children that ranks have left to nobody.
+        // The stopped rank, and children that ranks have left without a parent.
         for pid in run.processes() {
             let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).output();
         }
@@ -167,7 +167,7 @@ fn ranks_below_a_shell_end_when_launcher_and_supervisor_are_killed_together() {
 }
 
 #[test]
-fn whoever_exits_without_finishing_is_named() {
+fn a_rank_that_exits_without_finishing_is_named() {
     let ended = start_job(&["-n", "3"], &["unfinished", "1"], &[]).end();
     assert_eq!(ended.code(), Some(1), "{ended:?}");
     assert!(ended.error.contains("rank 1 exited with status 0 without finalising"), "{ended:?}");

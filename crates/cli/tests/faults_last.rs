@@ -1,11 +1,11 @@
-//! The last rank of a job waits for messages from anybody, and nobody is left.
+//! The last rank of a job waits for messages from any rank, and no other is left.
 
 mod support;
 
 use support::ranks::{start_job, succeeds};
 
 #[test]
-fn a_receive_from_anybody_ends_when_nobody_is_left_and_loses_nothing() {
+fn a_receive_from_any_rank_ends_when_no_other_is_left_and_loses_nothing() {
     for wait in ["adaptive", "sleep", "poll"] {
         for progress in ["0", "1"] {
             let variables = [("CANELE_PROGRESS_THREAD", progress)];
@@ -24,6 +24,6 @@ fn ranks_that_died_are_told_first() {
 }
 
 #[test]
-fn alone_nobody_else_ever_was() {
+fn a_single_rank_has_no_other_sender() {
     assert_eq!(succeeds(&["-n", "1"], &["last-one", "1"], &[]).lines(), ["0 messages, 0 retrieved"]);
 }

@@ -200,7 +200,7 @@ fn standard_input_goes_to_rank_0_only_whole_and_to_its_end() {
 }
 
 #[test]
-fn who_does_not_read_its_input_harms_nobody() {
+fn a_rank_that_does_not_read_its_input_harms_no_other() {
     let run = start_on_with("plain", TWO, &[], &["sh", "-c", "exec <&-; sleep 0.3"], &[], &[b'x'; 1000]);
     assert_eq!(run.end().code(), Some(0));
 }
@@ -234,7 +234,7 @@ fn a_reader_that_does_not_read_holds_the_ranks_up_and_no_memory() {
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(kilobytes < 50_000, "the launcher holds {kilobytes} KB");
-    // Nobody reads: as any program in a pipe.
+    // Without a reader the launcher ends as any program in a pipe.
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(128 + 13));
 }

@@ -50,7 +50,7 @@ impl Rank {
         self.control.send(message, &[]).unwrap();
     }
 
-    /// The next message but the news that somebody finished.
+    /// Returns the next message that does not report a finished rank.
     fn hear(&mut self) -> FromLauncher {
         self.hear_all().0
     }

@@ -1,4 +1,4 @@
-//! How jobs on several hosts end: failures, kills of anybody, hosts that fall silent. All hosts are this machine.
+//! How jobs on several hosts end: failures, kills of any process, hosts that fall silent. All hosts are this machine.
 
 mod support;
 
@@ -68,7 +68,7 @@ fn when_a_shell_is_killed_its_host_is_lost_and_everything_ends() {
 }
 
 #[test]
-fn when_a_supervisor_is_killed_everything_ends_and_somebody_says_so() {
+fn when_a_supervisor_is_killed_everything_ends_with_a_message() {
     let run = start_on("plain", TWO, &[], &["sleep", "1000"]);
     run.wait_for(4, "sleep");
     kill("KILL", wait_on_host(&run, "h1", 1, "rank-supervisor")[0]);
@@ -138,7 +138,7 @@ fn random_kills_of_anyone_leave_nothing() {
 
 const SOON: [(&str, &str); 1] = [("CANELE_HOST_LOST_MS", "1600")];
 
-/// Less than the tests below stop somebody for.
+/// Less than the time for which the tests below stop a process.
 const STOPPED_FOR_LONGER: [(&str, &str); 1] = [("CANELE_HOST_LOST_MS", "3200")];
 
 #[test]

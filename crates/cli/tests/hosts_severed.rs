@@ -1,4 +1,4 @@
-//! A host all of whose interfaces are cut while its agent can still be heard: whoever waits for its ranks is told, naming them, and
+//! A host all of whose interfaces are cut while its agent can still be heard: a rank that waits for its ranks is told, naming them, and
 //! goes on with the others. Skipped, visibly, where there can be no network namespaces.
 
 mod support;

@@ -95,7 +95,7 @@ fn kill_at_random(start: impl Fn() -> PmiJob, victim: impl Fn(&PmiJob, &mut Rand
         let job = start();
         let after = Duration::from_millis(random.below(150));
         let mut victims = Vec::new();
-        wait_until("somebody to kill", || {
+        wait_until("a process to kill", || {
             victims = victim(&job, &mut random);
             !victims.is_empty()
         });
@@ -105,7 +105,7 @@ fn kill_at_random(start: impl Fn() -> PmiJob, victim: impl Fn(&PmiJob, &mut Rand
         let _ = std::process::Command::new("kill").args(["-KILL", &victim.to_string()]).status();
         let ended = job.end();
         let what = format!("kill {n} of process {victim} after {after:?}: {ended:?}");
-        assert!(!ended.error.is_empty(), "nobody said a word: {what}");
+        assert!(!ended.error.is_empty(), "no message: {what}");
         assert!(ended.statuses.iter().all(|status| !status.success()), "{what}");
     }
 }
@@ -149,7 +149,7 @@ fn the_agents_say_that_the_launcher_was_killed() {
 #[test]
 fn kills_on_two_hosts_leave_nothing() {
     let Some(cluster) = Cluster::up() else { return };
-    let anybody = |job: &PmiJob, random: &mut Random| {
+    let any_process = |job: &PmiJob, random: &mut Random| {
         let ranks = rank(job, random);
         if ranks.is_empty() {
             ranks
@@ -157,7 +157,7 @@ fn kills_on_two_hosts_leave_nothing() {
             [ranks, job.named("canele-agent"), job.named("canele-launcher")].concat()
         }
     };
-    kill_at_random(|| start_across(&cluster, 4, &["exchange-alone", "1000"], &[]), anybody);
+    kill_at_random(|| start_across(&cluster, 4, &["exchange-alone", "1000"], &[]), any_process);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn when_the_launcher_is_killed_everything_ends() {
 }
 
 #[test]
-fn when_the_supervisor_is_killed_everything_ends_and_somebody_says_so() {
+fn when_the_supervisor_is_killed_everything_ends_with_a_message() {
     let run = start_shell(&["-n", "3"], FAMILY);
     run.wait_for(3 * SLEEPERS, "sleep");
     kill("KILL", run.wait_for(1, "rank-supervisor")[0]);

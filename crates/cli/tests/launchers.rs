@@ -64,7 +64,7 @@ fn a_launcher_that_is_killed_leaves_nothing() {
 
 #[test]
 #[ignore = "scripts/launchers runs it"]
-fn kills_of_anybody_at_any_moment_leave_nothing() {
+fn kills_of_any_process_at_any_moment_leave_nothing() {
     let mut state = setting("FAULT_SEED", 1);
     let mut below = |limit: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -76,12 +76,12 @@ fn kills_of_anybody_at_any_moment_leave_nothing() {
             run.wait_for(4, "fault");
             run.wait_for(1, "canele-launcher");
             std::thread::sleep(Duration::from_millis(below(200)));
-            let mut anybody = run.processes();
-            anybody.retain(|pid| {
+            let mut victims = run.processes();
+            victims.retain(|pid| {
                 let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
                 ["fault", "canele-agent", "canele-launcher", "hydra_pmi_proxy"].contains(&comm.trim_end())
             });
-            let victim = anybody[below(anybody.len() as u64) as usize];
+            let victim = victims[below(victims.len() as u64) as usize];
             kill("KILL", victim);
             let ended = end(run);
             assert_ne!(ended.code(), Some(0), "{name}, kill {n} of {victim}: {ended:?}");

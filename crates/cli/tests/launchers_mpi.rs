@@ -10,7 +10,9 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use programs::{C, Interface, compiled, conformance, conforming, folder};
-use support::launchers::{Way, end, launcher, start_by, wait_for_empty_queue, wait_for_joined, ways};
+use support::launchers::{
+    StartCommand, end, launcher, start_by, wait_for_empty_queue, wait_for_joined, ways,
+};
 use support::pmi::path;
 use support::{Ended, Run, kill, start_command};
 
@@ -47,7 +49,7 @@ fn of_both(name: &str) -> Vec<PathBuf> {
 }
 
 /// Starts a program, which finds its library beside itself.
-fn start(way: &Way, program: &Path, words: &[&str]) -> Run {
+fn start(way: &StartCommand, program: &Path, words: &[&str]) -> Run {
     let beside = program.parent().expect("it lies in a folder");
     let path = format!("LD_LIBRARY_PATH={}", beside.display());
     let command = ["env", path.as_str(), program.to_str().expect("a path of text")];

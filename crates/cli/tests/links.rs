@@ -28,7 +28,7 @@ fn lines_of(table: &str, rank: u32) -> Vec<String> {
 
 #[test]
 fn on_one_host_all_peers_are_in_shared_memory() {
-    // Rank 3 has finished: nobody has a link to it any more.
+    // Rank 3 has finished: no rank has a link to it any more.
     let job = start_job(&["-n", "4", "--wait", "sleep"], &["counted"], &[]);
     let pid = job.run.pid();
     wait_for(pid, "the links of ranks that sleep or come by", |report| {

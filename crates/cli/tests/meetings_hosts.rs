@@ -38,22 +38,22 @@ fn command(words: &[&str]) -> Vec<String> {
 
 /// Where jobs run: this machine under several names, or hosts in namespaces, whose launchers are on the first one.
 #[derive(Clone, Copy)]
-enum Where<'a> {
+enum JobSite<'a> {
     Pretended,
     Namespaces(&'a Cluster),
 }
 
 /// A job on these hosts, or, where a number is given instead, of so many ranks on the launcher's host.
-fn job(place: Where, hosts: &str, options: &[&str], words: &[&str]) -> Run {
+fn job(place: JobSite, hosts: &str, options: &[&str], words: &[&str]) -> Run {
     let command = command(words);
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     match (place, hosts.parse::<u32>().is_ok()) {
-        (Where::Pretended, true) => {
+        (JobSite::Pretended, true) => {
             start(&[&["run", "--timeout", "1000", "-n", hosts], options, &command].concat())
         }
-        (Where::Pretended, false) => start_on("plain", hosts, options, &command),
-        (Where::Namespaces(cluster), true) => cluster.start_within("h0", &["-n", hosts], options, &command),
-        (Where::Namespaces(cluster), false) => {
+        (JobSite::Pretended, false) => start_on("plain", hosts, options, &command),
+        (JobSite::Namespaces(cluster), true) => cluster.start_within("h0", &["-n", hosts], options, &command),
+        (JobSite::Namespaces(cluster), false) => {
             let rsh = cluster.remote_shell();
             cluster.start_within("h0", &["--hosts", hosts, "--rsh", &rsh], options, &command)
         }
@@ -72,7 +72,7 @@ fn passed(run: Run, hosts: &str) {
     assert_eq!((ended.code(), ended.lines(), ended.error.as_str()), (Some(0), all, ""), "{hosts}");
 }
 
-fn meet(at: Where, server: &str, visitor: &str) {
+fn meet(at: JobSite, server: &str, visitor: &str) {
     let place = place();
     let (serving, visiting) =
         (job(at, server, &[], &["serve", &place, "2"]), job(at, visitor, &[], &["visit", &place, "2"]));
@@ -90,7 +90,7 @@ fn jobs_are_connected_wherever_their_ranks_run() {
         ("1", "a:2"),
         ("a:1", "a:2"),
     ] {
-        meet(Where::Pretended, server, visitor);
+        meet(JobSite::Pretended, server, visitor);
     }
 }
 
@@ -105,7 +105,7 @@ fn jobs_in_namespaces_are_connected_wherever_their_ranks_run() {
         ("h1:1", "h0:1,h1:1"),
         ("h0:1", "2"),
     ] {
-        meet(Where::Namespaces(&cluster), server, visitor);
+        meet(JobSite::Namespaces(&cluster), server, visitor);
     }
 }
 
@@ -114,7 +114,7 @@ fn jobs_in_namespaces_are_connected_wherever_their_ranks_run() {
 fn ranks_that_wait_for_another_job_sleep_until_it_sends() {
     for (waiting, telling) in [("2", "a:1,b:1"), ("a:1,b:1", "2"), ("a:1,b:1", "a:1,b:1")] {
         let place = place();
-        let at = Where::Pretended;
+        let at = JobSite::Pretended;
         let waits = job(at, waiting, &["--wait", "sleep"], &["waits", &place]);
         passed(job(at, telling, &[], &["tells", &place]), telling);
         passed(waits, waiting);
@@ -124,7 +124,7 @@ fn ranks_that_wait_for_another_job_sleep_until_it_sends() {
 #[test]
 fn three_jobs_are_connected_one_after_the_other_and_by_the_name_of_a_service() {
     let place = place();
-    let at = Where::Pretended;
+    let at = JobSite::Pretended;
     let server = job(at, "a:1,b:1", &[], &["publish", &place, "3"]);
     for visitor in ["a:1,b:1", "2", "a:1"] {
         passed(job(at, visitor, &[], &["lookup", &place]), visitor);
@@ -135,7 +135,7 @@ fn three_jobs_are_connected_one_after_the_other_and_by_the_name_of_a_service() {
 #[test]
 fn jobs_without_a_host_in_common_are_not_connected() {
     let Some(cluster) = Cluster::up() else { return };
-    let at = Where::Namespaces(&cluster);
+    let at = JobSite::Namespaces(&cluster);
     for (server, visitor) in [("h0:1", "h1:1"), ("h1:1", "1"), ("1", "h1:1")] {
         let place = place();
         let serving = job(at, server, &[], &["serve", &place]);
@@ -176,8 +176,8 @@ fn a_job_on_several_hosts_that_is_killed_is_no_more_for_the_other() {
             [("a:1,b:1", "a:1,b:1"), ("2", "a:1,b:1"), ("a:1,b:1", "2")][kinds as usize];
         let options = [&[][..], &["--on-failure", "continue"]][random.below(2) as usize];
         let place = place();
-        let server = job(Where::Pretended, of_server, options, &["serve-forever", &place]);
-        let visitor = job(Where::Pretended, of_visitor, options, &["visit-forever", &place]);
+        let server = job(JobSite::Pretended, of_server, options, &["serve-forever", &place]);
+        let visitor = job(JobSite::Pretended, of_visitor, options, &["visit-forever", &place]);
         let met = format!("{place}.met");
         wait_until("the connection", || Path::new(&met).exists());
         std::thread::sleep(after);

@@ -89,7 +89,7 @@ fn ranks_of_a_host_need_not_follow_each_other() {
 }
 
 #[test]
-fn wrong_arguments_threads_and_children_trouble_nobody() {
+fn wrong_arguments_threads_and_children_trouble_no_rank() {
     let Some(cluster) = Cluster::up() else { return };
     for name in ["arguments", "threads", "child"] {
         let ended = job(&cluster, "h0:1,h1:2", &fault(name), &[]);

@@ -1,4 +1,4 @@
-//! Programs that another MPI's wrapper has built, or that load another MPI: they are refused or ended with one text, and nobody else is told so.
+//! Programs that another MPI's wrapper has built, or that load another MPI: they are refused or ended with one text, and other programs are not.
 
 mod support;
 
@@ -125,9 +125,9 @@ fn who_means_it_runs_such_programs_and_they_are_not_told_that_they_are_several()
 }
 
 #[test]
-fn nobody_else_is_told() {
+fn other_programs_are_not_refused() {
     let folder = Folder::new("no-other-mpi");
-    // One rank is a job of one, whoever starts it.
+    // One rank is a job of one, under any launcher.
     let other = program(&folder, "libmpi.so.40");
     says_nothing(&canele(&["run", "-n", "1", &other]));
     // Programs without MPI: linked, linked to a library with a similar name.
@@ -197,7 +197,7 @@ fn a_program_of_ours_that_does_not_begin_with_mpi_is_not_told() {
     for part in [other.join("libmpi_abi.so.1").to_str().unwrap(), "patchelf", "mpicc"] {
         assert!(error.contains(part), "{part}: {error}");
     }
-    // The mpi4py of pip's is told which library it shall load, unless somebody has done so.
+    // The mpi4py of pip's is told which library it shall load, unless the environment does so.
     let print = ["sh", "-c", "echo $MPI4PY_LIBMPI"];
     let told =
         |options: &[&str]| printed(&here.run("canele", &[&["run", "-n", "1"], options, &print].concat()));

@@ -205,7 +205,7 @@ fn help_is_there_with_examples() {
         let ended = canele(command);
         assert_eq!(ended.code(), Some(0));
         assert!(ended.out.contains("Examples:\n  canele "), "{command:?}: {}", ended.out);
-        assert!(!ended.out.contains("supervise"), "the supervisor is nobody's business");
+        assert!(!ended.out.contains("supervise"), "the supervisor's command is internal");
     }
 }
 

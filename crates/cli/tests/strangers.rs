@@ -14,7 +14,7 @@ use support::hosts::{start_on, wait_on_host};
 use support::ranks::{program, setting};
 use support::wait_until;
 
-/// What a stranger says: nothing, the beginning of a hello, or all of one that nobody with the key made.
+/// What a stranger says: nothing, the beginning of a hello, or all of one that was made without the key.
 const WORDS: [&[u8]; 3] = [b"", b"CANELE\x03\x00half", &wrong_hello()];
 
 const fn wrong_hello() -> [u8; 104] {

@@ -99,7 +99,7 @@ fn a_reader_that_does_not_read_delays_neither_failures_nor_their_consequences() 
     let mut message = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut message).unwrap();
     assert_eq!(message, "canele: rank 1 exited with status 5; ending the job\n");
-    // Only now somebody reads.
+    // Only now the output is read.
     std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(5));
 }
@@ -167,7 +167,7 @@ fn the_time_limit_ends_a_launcher_whose_output_is_not_read() {
     assert_eq!(code_at_the_end(with_a_stuck_reader(&["--timeout", "20"])), Some(124));
 }
 
-/// A terminal, of which nobody reads what is written there.
+/// Returns a terminal whose output is not read.
 fn terminal() -> (OwnedFd, std::fs::File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -178,7 +178,7 @@ fn terminal() -> (OwnedFd, std::fs::File) {
 }
 
 /// A launcher that labels the endless lines of its ranks and so writes them itself.
-fn on_a_terminal_nobody_reads(options: &[&str]) -> (OwnedFd, Child) {
+fn on_an_unread_terminal(options: &[&str]) -> (OwnedFd, Child) {
     let (master, slave) = terminal();
     let child = Command::new(env!("CARGO_BIN_EXE_canele"))
         .args(["run", "-n", "2", "--label"])
@@ -194,9 +194,9 @@ fn on_a_terminal_nobody_reads(options: &[&str]) -> (OwnedFd, Child) {
 
 #[test]
 fn a_terminal_that_takes_nothing_delays_neither_signals_nor_the_time_limit() {
-    let (_master, child) = on_a_terminal_nobody_reads(&["--timeout", "2"]);
+    let (_master, child) = on_an_unread_terminal(&["--timeout", "2"]);
     assert_eq!(code_at_the_end(child), Some(124));
-    let (_master, child) = on_a_terminal_nobody_reads(&[]);
+    let (_master, child) = on_an_unread_terminal(&[]);
     let stat = || std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     support::wait_until("the ranks to start", || !is_alone(child.id()));
     // It has written what the terminal takes once it uses no processor.

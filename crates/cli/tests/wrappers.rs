@@ -24,7 +24,7 @@ fn a_program_runs_over_the_library_it_was_built_with_or_another_one_that_is_sear
 }
 
 #[test]
-fn programs_find_the_library_whoever_has_built_them_and_whoever_starts_them() {
+fn programs_find_the_library_of_any_build_and_under_any_launcher() {
     let here = Installation::complete("with a blank");
     let source = "#include <mpi.h>\n#include <stdio.h>\nconst char *which(void);\n\
                   int main(void) { puts(which()); return 0; }\n";

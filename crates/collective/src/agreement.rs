@@ -1,4 +1,4 @@
-//! Agreements on a new flow that nobody waits inside of: which pairs are free everywhere, and could all take the one chosen?
+//! Agreements on a new flow, in which no rank waits: which pairs are free everywhere, and could all take the one chosen?
 //!
 //! ```text
 //!   free here ──(conjunction)──▶ free everywhere: take one ──(conjunction)──▶ all could: agreed; else once more
@@ -7,7 +7,7 @@
 //! Owns how far one has come. Its conjunctions go on with any pass, as other collectives do, whatever the program waits for.
 //! They share one tag, drawn at the start: each begins after the one before, and messages with one tag keep their order.
 //!
-//! Between two groups a conjunction gives each group the other's alone, so it is made twice: the second time everybody says
+//! Between two groups a conjunction gives each group the other's alone, so it is made twice: the second time each member says
 //! what the first gave and its own, and both groups have the same.
 
 use std::sync::Arc;

@@ -76,7 +76,7 @@ impl CollectiveBuffer {
         match (self, buffer) {
             (Self::Own(own), Buffer::Out(buffer)) => own.take_back(buffer),
             (Self::Own(own), Buffer::In(buffer)) => own.take_back_mut(buffer),
-            // Nobody waits for memory that is read where it lies: that the call has ended says that it is back.
+            // Memory that is read in place is back once the call has ended, so no wait is needed.
             _ => {}
         }
     }

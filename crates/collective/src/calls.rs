@@ -7,7 +7,7 @@ use canele_sys::ids::Tag;
 pub struct Calls(u32);
 
 impl Calls {
-    /// With the highest, tags are somebody else's; with the other one, of collectives that are started.
+    /// The highest bit marks tags outside of collectives; the other one, those of collectives that are started.
     const FIXED: u32 = 3 << 30;
     const STARTED: u32 = 1 << 30;
 

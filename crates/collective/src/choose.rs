@@ -14,7 +14,7 @@
 //! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | shared buffer or burst: see below | burst; likewise | pairwise |
 //!
 //! *Crowded*: the ranks of a host share processors. There a round that waits costs a change of processes, so the flat
-//! algorithms win: everybody waits once, for rank 0 (or the root). For long data the caches are shared too, and shared buffers, which
+//! algorithms win: each rank waits once, for rank 0 (or the root). For long data the caches are shared too, and shared buffers, which
 //! publish it once, win. With a processor for each, what counts is the number of messages one after the other. Two
 //! ranks have one message one after the other anyway.
 //!
@@ -29,7 +29,7 @@
 
 use crate::Error;
 use crate::build::{between, bruck, flat, long, neighbours, shared_buffer, short};
-use crate::schedule::{Draft, Schedule, Span};
+use crate::schedule::{Schedule, ScheduleDraft, Span};
 use crate::spec::{Block, CollectiveSpec, Operation, Root, Shape, Uneven, check_root};
 use crate::team::Team;
 use canele_sys::ids::Rank;
@@ -115,7 +115,7 @@ pub(crate) fn schedule(seat: Seat, team: Option<&[Rank]>, shape: Shape) -> Resul
     if let Some(root) = shape.operation.root() {
         check_root(seat, root)?;
     }
-    let mut s = Draft::of(team);
+    let mut s = ScheduleDraft::of(team);
     if seat.is_between() {
         even_between(&mut s, seat, shape);
     } else {
@@ -124,7 +124,7 @@ pub(crate) fn schedule(seat: Seat, team: Option<&[Rank]>, shape: Shape) -> Resul
     Ok(s.finish())
 }
 
-fn even(s: &mut Draft<'_>, seat: Seat, shape: Shape) {
+fn even(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
     let Shape { operation, bytes, in_place, .. } = shape;
     let Seat { me, ranks, .. } = seat;
     match operation {
@@ -166,7 +166,7 @@ fn even(s: &mut Draft<'_>, seat: Seat, shape: Shape) {
 }
 
 /// The reductions of one block of each rank.
-fn reduce(s: &mut Draft<'_>, seat: Seat, shape: Shape) {
+fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
     let Shape { operation, bytes, element, commutative, in_place } = shape;
     let result = Span::output(0, bytes);
     let input = if in_place { result } else { Span::input(0, bytes) };
@@ -195,7 +195,7 @@ fn reduce(s: &mut Draft<'_>, seat: Seat, shape: Shape) {
     }
 }
 
-fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, lens: &[usize], shape: Shape) {
+fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, lens: &[usize], shape: Shape) {
     let total = lens.iter().sum();
     let mine = Span::output(0, lens[seat.me]);
     let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
@@ -211,9 +211,9 @@ fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, lens: &[usize], shape: Shape) {
 }
 
 /// All know the lengths of all blocks.
-fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
+fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let (total, most) = all.iter().fold((0, 0), |(sum, most), block| (sum + block.len, block.len.max(most)));
-    // The middle sends everything to everybody.
+    // The middle sends everything to all others.
     if seat.is_flat(usize::saturating_mul(total, seat.ranks)) {
         flat::allgather(s, seat, mine, all);
     } else if seat.publishes(most) {
@@ -225,7 +225,7 @@ fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     }
 }
 
-fn even_alltoall(s: &mut Draft<'_>, seat: Seat, bytes: usize, in_place: bool) {
+fn even_alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, bytes: usize, in_place: bool) {
     if seat.ranks >= BRUCK_RANKS && bytes <= BRUCK_BYTES {
         let total = seat.ranks * bytes;
         return bruck::alltoall(
@@ -247,7 +247,7 @@ fn even_alltoall(s: &mut Draft<'_>, seat: Seat, bytes: usize, in_place: bool) {
     }
 }
 
-fn alltoall(s: &mut Draft<'_>, seat: Seat, from: Option<&Vec<Span>>, into: &[Span]) {
+fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: Option<&Vec<Span>>, into: &[Span]) {
     let is_short = |spans: &[Span]| spans.iter().all(|span| span.len <= SHORT_BYTES);
     match from {
         Some(from) if is_short(from) && is_short(into) => short::alltoall(s, seat, from, into),
@@ -258,7 +258,7 @@ fn alltoall(s: &mut Draft<'_>, seat: Seat, from: Option<&Vec<Span>>, into: &[Spa
 }
 
 /// Between two groups.
-fn even_between(s: &mut Draft<'_>, seat: Seat, shape: Shape) {
+fn even_between(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
     let Shape { operation, bytes, .. } = shape;
     let (input, output) = (Span::input(0, bytes), Span::output(0, bytes));
     let all = |area: fn(usize, usize) -> Span| split(area, seat.remote(), bytes);
@@ -282,7 +282,7 @@ fn even_between(s: &mut Draft<'_>, seat: Seat, shape: Shape) {
 /// This rank's part of a collective of uneven blocks, among `team`.
 pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, spec: Uneven<'_>) -> Result<Schedule, Error> {
     spec.check(seat)?;
-    let mut draft = Draft::of(team);
+    let mut draft = ScheduleDraft::of(team);
     let s = &mut draft;
     s.be_sparse();
     match spec {
@@ -357,6 +357,6 @@ fn split(area: fn(usize, usize) -> Span, blocks: usize, bytes: usize) -> Vec<Spa
 fn number(root: Root) -> usize {
     match root {
         Root::At(n) => n as usize,
-        Root::Here | Root::Elsewhere => unreachable!("checked: in one group everybody names the root"),
+        Root::Here | Root::Elsewhere => unreachable!("checked: in one group all members name the root"),
     }
 }

@@ -28,23 +28,23 @@ pub type SharedKernel = dyn Fn(&mut [u8], &[u8], bool) + Send + Sync;
 
 /// How the elements of a call are reduced.
 #[derive(Clone)]
-pub struct Reduction(How);
+pub struct Reduction(ReductionKernel);
 
 #[derive(Clone)]
-enum How {
+enum ReductionKernel {
     Plain(Kernel),
     Shared(Arc<SharedKernel>),
 }
 
 impl From<Kernel> for Reduction {
     fn from(kernel: Kernel) -> Self {
-        Self(How::Plain(kernel))
+        Self(ReductionKernel::Plain(kernel))
     }
 }
 
 impl From<Arc<SharedKernel>> for Reduction {
     fn from(kernel: Arc<SharedKernel>) -> Self {
-        Self(How::Shared(kernel))
+        Self(ReductionKernel::Shared(kernel))
     }
 }
 
@@ -53,8 +53,8 @@ impl Reduction {
     #[inline(always)]
     pub fn combine(&self, into: &mut [u8], from: &[u8], from_first: bool) {
         match &self.0 {
-            How::Plain(kernel) => kernel(into, from, from_first),
-            How::Shared(kernel) => kernel(into, from, from_first),
+            ReductionKernel::Plain(kernel) => kernel(into, from, from_first),
+            ReductionKernel::Shared(kernel) => kernel(into, from, from_first),
         }
     }
 

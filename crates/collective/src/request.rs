@@ -34,8 +34,8 @@ pub struct CollectiveRequest {
     scratch: Divided,
     shared_buffer: Option<SharedBuffer>,
     transfers: Transfers,
-    /// How many had gone when it last looked for them.
-    partings: usize,
+    /// How many ranks had finished or died when this last looked for them.
+    finished_ranks: usize,
 }
 
 /// How far a request has come.
@@ -102,7 +102,7 @@ impl CollectiveRequest {
     ) -> Self {
         let (mut missing, scratch) = (Vec::new(), Divided::new(schedule.scratch_bytes));
         let place = ScheduleRun::new(name, reduction.as_ref(), &schedule, &mut missing).place();
-        let (shared_buffer, transfers, partings) = (None, Transfers::default(), 0);
+        let (shared_buffer, transfers, finished_ranks) = (None, Transfers::default(), 0);
         Self {
             name,
             reduction,
@@ -113,7 +113,7 @@ impl CollectiveRequest {
             scratch,
             shared_buffer,
             transfers,
-            partings,
+            finished_ranks,
         }
     }
 
@@ -149,7 +149,7 @@ impl CollectiveRequest {
             scratch,
             shared_buffer,
             transfers,
-            partings,
+            finished_ranks,
         } = self;
         let mut run = ScheduleRun::resume(*name, reduction.as_ref(), schedule, *place, missing);
         let mut memory = Memory {
@@ -168,8 +168,8 @@ impl CollectiveRequest {
             match run.advance(proto, rail, &mut memory)? {
                 Stop::Done => break CollectiveProgress::Done,
                 Stop::Missing { .. } | Stop::Behind => {
-                    let gone = std::mem::replace(partings, proto.partings());
-                    if gone == *partings || !run.waits_for_gone(proto) {
+                    let gone = std::mem::replace(finished_ranks, proto.partings());
+                    if gone == *finished_ranks || !run.waits_for_gone(proto) {
                         break CollectiveProgress::Waiting;
                     }
                 }

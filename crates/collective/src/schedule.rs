@@ -191,7 +191,7 @@ pub struct SharedBufferNeed {
 
 /// A schedule being made. Peers are named by their numbers among some members; here they become ranks of the job.
 #[derive(Default)]
-pub(crate) struct Draft<'t> {
+pub(crate) struct ScheduleDraft<'t> {
     made: Schedule,
     /// The ranks of all members; without, numbers are ranks.
     team: Option<&'t [Rank]>,
@@ -201,7 +201,7 @@ pub(crate) struct Draft<'t> {
     is_sparse: bool,
 }
 
-impl<'t> Draft<'t> {
+impl<'t> ScheduleDraft<'t> {
     /// With members that are these ranks.
     pub fn of(team: Option<&'t [Rank]>) -> Self {
         Self { team, ..Self::default() }

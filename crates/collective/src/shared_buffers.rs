@@ -3,7 +3,7 @@
 //! ```text
 //!   word: how many have read ──┐  64 bytes  │ what is published
 //! ```
-//! Owns this process's shared buffers. A call takes one that everybody has read, and gives it back with the number of members that
+//! Owns this process's shared buffers. A call takes one that all members have read, and gives it back with the number of members that
 //! will read it; each of those counts itself in the word when it has (invariant I18). So a call returns before others have
 //! read what it showed, and no message says that they have.
 //!
@@ -76,7 +76,7 @@ impl SharedBufferPool {
     /// So many shared buffers may wait for their readers; a call that needs another one waits too.
     pub const MOST: usize = 2;
 
-    /// Takes one with so many bytes that everybody has read: the first where there are several, which the caches know best.
+    /// Takes one with so many bytes that all members have read: the first where there are several, which the caches know best.
     pub fn take(&mut self, bytes: usize) -> Option<SharedBuffer> {
         let fits = |held: &SharedBuffer| held.region.len() >= HEADER + bytes && held.is_read();
         let at = self.0.iter().position(fits)?;
@@ -111,7 +111,7 @@ mod tests {
         let held = shared_buffer(&mut Regions::default());
         assert_eq!(held.window().unwrap().len(), BYTES);
         held.window().unwrap().write(0, &[0xff; BYTES]);
-        assert!(held.is_read(), "nobody has to read what nobody was told of");
+        assert!(held.is_read(), "a buffer that no message named needs no reader");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The specification of a collective, without its memory.
 //!
-//! Owns the ways to say it: the same bytes from everybody ([`Shape`]), parts of any size ([`Uneven`]), a schedule made
+//! Owns the ways to say it: the same bytes from each member ([`Shape`]), parts of any size ([`Uneven`]), a schedule made
 //! before ([`Plan`]).
 
 use std::sync::Arc;
@@ -32,19 +32,19 @@ impl From<Rank> for Root {
 /// What all members do together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// Nobody leaves before everybody has come.
+    /// No member leaves before all have come.
     Barrier,
-    /// The root's output becomes everybody's output.
+    /// The root's output becomes the output of all members.
     Broadcast(Root),
     /// The root's output becomes the reduction of all inputs.
     Reduce(Root),
-    /// Everybody's output becomes the reduction of all inputs.
+    /// The output of each member becomes the reduction of all inputs.
     Allreduce,
     /// The root's output becomes all inputs, in the order of members.
     Gather(Root),
     /// Each member's output becomes its block of the root's input.
     Scatter(Root),
-    /// Everybody's output becomes all inputs, in the order of members.
+    /// The output of each member becomes all inputs, in the order of members.
     Allgather,
     /// Block `r` of each member's input becomes the block of that member in the output of member `r`.
     Alltoall,
@@ -56,7 +56,7 @@ pub enum Operation {
     Exscan,
 }
 
-/// A collective in which everybody gives or gets the same number of bytes; equal on all members, but for the role of
+/// A collective in which each member gives or gets the same number of bytes; equal on all members, but for the role of
 /// each and `in_place`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
@@ -206,7 +206,7 @@ pub(crate) fn check_root(seat: Seat, root: Root) -> Result<(), Error> {
     match root {
         Root::At(n) if n as usize >= among => Err(Error::NoSuchRank { rank: Rank(n), size: among as u32 }),
         Root::Here | Root::Elsewhere if !seat.is_between() => {
-            panic!("in one group everybody names the root")
+            panic!("in one group all members name the root")
         }
         _ => Ok(()),
     }

@@ -1,7 +1,7 @@
 //! What is left of a round when it takes requests: long data, a peer not yet connected, a message that has come already,
 //! a wait long enough for sleep.
 //!
-//! Owns the requests of one round; whoever submits them waits, and takes the buffers back. Each ends before the memory is
+//! Owns the requests of one round; the caller that submits them waits, and takes the buffers back. Each ends before the memory is
 //! used again, also when the collective has failed.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};

@@ -160,7 +160,7 @@ impl fmt::Display for ProcessorList<'_> {
 }
 
 /// Shares of the cores that no other job has. Where another user holds those that are missing, ranks are bound to them all the same: a claim
-/// that anybody can make keeps no job unbound.
+/// that any user can make keeps no job unbound.
 fn shared(topology: &Topology, ranks: u32) -> ChosenBinding {
     let own = rustix::process::getuid().as_raw();
     let cores = Unit::Core.all(topology).into_iter().map(|ids| (core_of(topology, ids[0]), ids));

@@ -104,7 +104,7 @@ impl Launcher {
         end
     }
 
-    /// Tells what is lost, if somebody reads that.
+    /// Reports what is lost, if the stream still has a reader.
     fn drop_rest(&mut self, bytes: usize) {
         self.output.say(&format!("{bytes} bytes that the ranks printed were not read and are lost"));
         self.output.flush(&self.events);

@@ -86,10 +86,10 @@ pub fn reap() -> Result<Option<(Pid, WaitStatus)>, NoChildren> {
 pub struct NoChildren;
 
 /// Kills every process below this one and collects it, again and again until none is left. Gives up only when
-/// `patience` has passed *and* they have been killed many times over: time alone also passes while this process
+/// `timeout` has passed *and* they have been killed many times over: time alone also passes while this process
 /// is not given a processor. Answers those that could not be ended.
-pub fn kill_all(since: u64, patience: Duration) -> Vec<Pid> {
-    let deadline = Instant::now() + patience;
+pub fn kill_all(since: u64, timeout: Duration) -> Vec<Pid> {
+    let deadline = Instant::now() + timeout;
     let mut rounds = 0_u32;
     loop {
         if reap_all() == Err(NoChildren) {

@@ -144,7 +144,7 @@ impl Source {
 #[derive(Debug)]
 pub struct Events {
     poller: Poller,
-    /// Sockets whose connections nobody wants.
+    /// Sockets whose connections are no longer needed.
     closing: Vec<OwnedFd>,
 }
 

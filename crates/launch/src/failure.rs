@@ -13,7 +13,7 @@ pub enum Exit {
     Status(u8),
     /// By this signal.
     Signal(u8),
-    /// Nobody knows: its host was lost.
+    /// Unknown, because its host was lost.
     Lost,
     /// Its parent knows, which is not of the job.
     Unknown,

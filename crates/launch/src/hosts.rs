@@ -193,7 +193,7 @@ fn most(host: &NamedHost) -> u32 {
     host.most.or(host.ranks).unwrap_or(u32::MAX)
 }
 
-/// Whether a name means this host: nobody should need a remote shell to it.
+/// Returns true if a name means this host, which needs no remote shell.
 pub fn is_here(name: &str) -> bool {
     let own = rustix::system::uname();
     let own = own.nodename().to_string_lossy().into_owned();

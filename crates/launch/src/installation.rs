@@ -71,7 +71,7 @@ pub fn example_program(name: &str) -> Result<PathBuf, PathBuf> {
 }
 
 /// Lets programs that are started with `environment`, on top of this process's own, find the library before any other: those that the
-/// dynamic linker serves, and pip's mpi4py, unless somebody has told it which one it shall take. Where it is not installed there is nothing to find.
+/// dynamic linker serves, and pip's mpi4py, unless the environment already names the library it shall take. Where it is not installed there is nothing to find.
 pub fn add_library_path(environment: &mut Vec<(OsString, OsString)>) {
     let Ok(folder) = library_folder() else { return };
     let set = |variable: &str| {

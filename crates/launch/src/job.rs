@@ -41,7 +41,7 @@ pub struct Job {
     /// Ranks of this job that are gone, which other jobs are still to be told.
     gone: Vec<(u32, RankEnd)>,
     /// Ranks that another launcher has started have been told that all have finished.
-    told_over: bool,
+    over_reported: bool,
     /// What ranks have given up at their end.
     pub given_up: GivenUp,
     /// Of ranks of other jobs.
@@ -66,7 +66,7 @@ impl Job {
             out: Vec::new(),
             finished: Vec::new(),
             gone: Vec::new(),
-            told_over: false,
+            over_reported: false,
             given_up: GivenUp::default(),
             elsewhere: ElsewhereLinks::default(),
             worlds: WorldGraph::default(),
@@ -125,7 +125,7 @@ impl Job {
 
     /// The ranks of this job that are gone.
     pub fn gone(&self) -> Vec<(u32, RankEnd)> {
-        let gone = |rank: &u32| self.member(*rank).told_gone && !self.member(*rank).is_elsewhere;
+        let gone = |rank: &u32| self.member(*rank).end_reported && !self.member(*rank).is_elsewhere;
         (0..self.info.ranks()).filter(gone).map(|rank| (rank, self.member(rank).end())).collect()
     }
 
@@ -238,8 +238,8 @@ impl Job {
 
     fn handle_hello(&mut self, from: u32) {
         self.member_mut(from).initialised = true;
-        // Those that are still to be told are told with everybody.
-        let told = |rank: &u32| self.member(*rank).told_gone && !self.finished.contains(rank);
+        // Ranks that are still to be told are told with all others.
+        let told = |rank: &u32| self.member(*rank).end_reported && !self.finished.contains(rank);
         let gone = (0..self.info.ranks()).filter(told);
         let gone = gone.map(|rank| (rank, self.member(rank).end()));
         let (finished, others): (Vec<_>, Vec<_>) = gone.partition(|&(_, how)| how == RankEnd::Finished);
@@ -341,10 +341,10 @@ impl Job {
     /// Lets ranks that another launcher has started end, once all have finished or ended, those that they have spawned among them.
     fn tell_over(&mut self) {
         let is_done = |member: &Member| member.finished || member.exit.is_some() || member.is_elsewhere;
-        if !self.info.joined || self.told_over || !self.members.iter().all(is_done) {
+        if !self.info.joined || self.over_reported || !self.members.iter().all(is_done) {
             return;
         }
-        self.told_over = true;
+        self.over_reported = true;
         for rank in (0..self.info.size).filter(|&rank| self.member(rank).exit.is_none()).collect::<Vec<_>>() {
             self.send(rank, FromLauncher::Over);
         }
@@ -353,7 +353,7 @@ impl Job {
     /// Tells every rank that is in the library, once. Of ranks that finished they are told later and together: if each end cost a
     /// message to every rank, the end of a job would cost as many as it has pairs.
     fn tell_gone(&mut self, rank: u32, how: RankEnd) {
-        if mem::replace(&mut self.member_mut(rank).told_gone, true) {
+        if mem::replace(&mut self.member_mut(rank).end_reported, true) {
             return;
         }
         if !self.member(rank).is_elsewhere {

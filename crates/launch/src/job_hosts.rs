@@ -10,7 +10,7 @@ use canele_rail::tcp::interfaces::{Interface, interfaces};
 use super::connected::HostRails;
 use super::events::{Events, Ready, Source};
 use super::host_ranks::{HostRanks, Order, Report};
-use super::remote::{Agents, Part};
+use super::remote::{Agents, HostRail};
 
 /// The hosts of a job, with their ranks.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl JobHosts {
     }
 
     /// What each host has of each rail; none where there is one host, or before all have answered.
-    pub fn parts(&self) -> &[Vec<Part>] {
+    pub fn parts(&self) -> &[Vec<HostRail>] {
         match self {
             JobHosts::Here(_) => &[],
             JobHosts::There(agents) => agents.parts(),
@@ -87,7 +87,7 @@ impl JobHosts {
 
     /// The rails of each host with an agent.
     pub fn rails(&self) -> Vec<HostRails> {
-        let ports = |host: &Vec<Part>| host.iter().map(|part| part.ports.clone()).collect();
+        let ports = |host: &Vec<HostRail>| host.iter().map(|part| part.ports.clone()).collect();
         self.parts().iter().map(ports).collect()
     }
 

@@ -87,7 +87,7 @@ fn a_cut_is_told_to_all_but_who_made_it_and_to_who_comes_late() {
 }
 
 #[test]
-fn where_a_failure_ends_the_job_a_cut_is_told_to_nobody() {
+fn where_a_failure_ends_the_job_a_cut_is_told_to_no_rank() {
     let mut job = Job::new(info(2, OnFailure::Stop));
     for rank in 0..2 {
         job.handle(rank, ToLauncher::Hello { version: VERSION }).unwrap();
@@ -173,7 +173,7 @@ fn ranks_that_another_launcher_has_started_end_after_those_that_they_have_spawne
     job.handle(0, ToLauncher::Finished).unwrap();
     job.handle(1, ToLauncher::Finished).unwrap();
     told(&mut job);
-    assert!(!job.told_over);
+    assert!(!job.over_reported);
     job.handle(2, ToLauncher::Finished).unwrap();
     let over = told(&mut job).into_iter().filter(|(_, message)| *message == FromLauncher::Over);
     assert_eq!(over.map(|(rank, _)| rank).collect::<Vec<_>>(), [0, 1]);
@@ -192,7 +192,7 @@ fn a_world_that_has_ended_connects_no_others() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_harms_nobody() {
+fn requests_without_sense_are_refused_and_harm_no_rank() {
     let mut job = job(2);
     for message in [
         ToLauncher::Connect { peers: vec![0] },

@@ -1,7 +1,7 @@
 //! The launcher's loop: waits for whatever happens next in the job and reacts to it.
 //!
 //! Owns the order of things: what a failure does (what hosts report is in `reports`; signals, the time limit and the end are in `ending`).
-//! Never waits for a rank or a host, nor for whoever reads its output. What concerns processes is done by the hosts.
+//! Never waits for a rank or a host, nor for the reader of its output. What concerns processes is done by the hosts.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -297,7 +297,7 @@ impl Launcher {
         }
     }
 
-    /// A rank's memory is corrupted, or its program: a failure of the job, though nobody has died.
+    /// A rank's memory is corrupted, or its program: a failure of the job, though no rank has died.
     fn handle_cut(&mut self, cut: &Cut) {
         let stop = self.info().on_failure == OnFailure::Stop;
         let Cut { by, of, what } = cut;

@@ -1,4 +1,4 @@
-//! What a launcher knows of one rank of its job. Owns the state of the rank; tells nobody.
+//! What a launcher knows of one rank of its job. Owns the state of the rank; sends nothing.
 
 use canele_control::{RailAddress, RankEnd};
 
@@ -21,8 +21,8 @@ pub struct Member {
     pub broken: Option<String>,
     /// Where it listens.
     pub(super) addresses: Option<Vec<RailAddress>>,
-    /// Its end was told, or is about to be.
-    pub(super) told_gone: bool,
+    /// True if its end was reported to the other ranks, or is about to be.
+    pub(super) end_reported: bool,
     /// A rank of another job.
     pub is_elsewhere: bool,
     /// How a rank of another job ended.

@@ -1,6 +1,6 @@
 //! What the job prints: the lines of its ranks, what remote shells say, and the launcher's own messages.
 //!
-//! Owns the launcher's two streams. Never waits for whoever reads them: while they do not, hosts are given no room for
+//! Owns the launcher's two streams. Never waits for their readers: while these read nothing, hosts are given no room for
 //! more, and stop reading what their ranks print.
 
 use std::io;
@@ -24,7 +24,7 @@ pub struct Output {
     sinks: [Sink; 2],
     /// Of each host and stream, what was taken from it and for which it was not given room again.
     owed: Vec<[u32; 2]>,
-    /// Hosts know that nobody reads this stream.
+    /// True if hosts know that this stream has no reader.
     shut: [bool; 2],
 }
 
@@ -81,7 +81,7 @@ impl Output {
     pub fn put_remark(&mut self, host: usize, bytes: &[u8]) {
         let label = format!("[{}] ", self.hosts[host]);
         if self.sinks[Stream::Error as usize].is_congested() {
-            // There is no back-pressure through the shell, and nobody reads.
+            // There is no back-pressure through the shell, and the stream has no reader.
             return;
         }
         let is_obeyed = |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t');
@@ -94,7 +94,7 @@ impl Output {
         self.sinks.iter_mut().for_each(|sink| sink.flush(events));
     }
 
-    /// What hosts are to be told: room for more where there is some again, or that nobody reads it.
+    /// Takes the orders for hosts: room for more where there is some again, or that a stream has no reader.
     pub fn take_orders(&mut self) -> Vec<(usize, Order)> {
         let mut orders = Vec::new();
         for stream in [Stream::Out, Stream::Error] {

@@ -36,8 +36,8 @@ pub struct OutputFiles {
     open_lines: HashSet<(u32, usize)>,
     /// Files that could not be written.
     lost: HashSet<PathBuf>,
-    /// The first of them, to be told once.
-    untold: Option<String>,
+    /// The text of the first error, until it is reported.
+    unreported: Option<String>,
 }
 
 impl OutputFiles {
@@ -92,14 +92,14 @@ impl OutputFiles {
         if let Err(error) = written {
             let text =
                 format!("cannot write the output of rank {rank} to {}: {error}; it is lost", path.display());
-            self.untold.get_or_insert(text);
+            self.unreported.get_or_insert(text);
             self.lost.insert(path);
         }
     }
 
     /// That output was lost, if that has not been told.
     pub fn take_lost(&mut self) -> Option<String> {
-        self.untold.take()
+        self.unreported.take()
     }
 }
 

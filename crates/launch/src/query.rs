@@ -2,7 +2,7 @@
 //!
 //! Owns the listening socket, the questions and the answers being written, and the shape of an answer: a line of JSON for the job
 //! and one for each rank, written as they are read, so that no job is too large. Only
-//! the user who runs the job (and root) gets one. Never waits for whoever asks, nor for a rank.
+//! the user who runs the job (and root) gets one. Never waits for the asking process, nor for a rank.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use super::host_ranks::{CodePlace, Counts, Order, ProcessState};
 use super::job::Job;
 use super::plan::Plan;
 use super::query_name::QueryName;
-use super::remote::Part;
+use super::remote::HostRail;
 use super::why;
 
 /// Questions answered at a time; who comes beyond them is told to come again.
@@ -32,10 +32,10 @@ const BACKLOG: i32 = 4096;
 const CLOSED_AT_A_TIME: usize = 64;
 /// Ranks whose lines are written together.
 const LINES: usize = 64;
-/// How long ranks may take where somebody asks who may ask again.
-const PATIENCE: Duration = Duration::from_millis(50);
-/// The same where the launcher asks itself, once.
-const OWN_PATIENCE: Duration = Duration::from_secs(1);
+/// How long ranks may take to answer another process, which may ask again.
+const ASKERS_TIMEOUT: Duration = Duration::from_millis(50);
+/// How long ranks may take to answer the launcher itself, which asks once.
+const LAUNCHERS_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much longer than its ranks a host may take to send their counters.
 const TRAVEL: Duration = Duration::from_millis(500);
 
@@ -125,7 +125,7 @@ impl JobReport {
         job: &Job,
         started: Instant,
         counts: &[Counts],
-        parts: &[Vec<Part>],
+        parts: &[Vec<HostRail>],
     ) -> JobReport {
         let own = job.members().iter().zip(counts).zip(0..).filter(|((member, _), _)| !member.is_elsewhere);
         let ranks = own.map(|((member, counts), rank)| {
@@ -162,11 +162,11 @@ impl JobReport {
 }
 
 /// By rail what `parts` has by host.
-fn rails(info: &JobInfo, parts: &[Vec<Part>]) -> Vec<RailReport> {
+fn rails(info: &JobInfo, parts: &[Vec<HostRail>]) -> Vec<RailReport> {
     let most = parts.iter().map(Vec::len).max().unwrap_or(0);
     let part = |place: usize| {
         let hosts = info.hosts.iter().zip(parts).filter_map(move |(host, parts)| {
-            let Part { interface, ports: addresses } = parts.get(place)?.clone();
+            let HostRail { interface, ports: addresses } = parts.get(place)?.clone();
             (!addresses.is_empty()).then(|| PartReport { host: host.name.clone(), interface, addresses })
         });
         hosts.collect()
@@ -178,14 +178,14 @@ fn rails(info: &JobInfo, parts: &[Vec<Part>]) -> Vec<RailReport> {
 #[derive(Debug)]
 pub struct Queries {
     listener: OwnedFd,
-    answers: Vec<Option<Answer>>,
+    answers: Vec<Option<PendingAnswer>>,
     own: Option<OwnQuestion>,
     /// How many questions there have been.
     questions: u32,
 }
 
 #[derive(Debug)]
-struct Answer {
+struct PendingAnswer {
     to: OwnedFd,
     question: u32,
     step: Step,
@@ -210,8 +210,8 @@ struct Counting {
 }
 
 impl Counting {
-    fn new(hosts: usize, ranks: u32, patience: Duration) -> Self {
-        let until = Instant::now() + patience + TRAVEL;
+    fn new(hosts: usize, ranks: u32, timeout: Duration) -> Self {
+        let until = Instant::now() + timeout + TRAVEL;
         Self { until, missing: hosts, counts: vec![Counts::default(); ranks as usize] }
     }
 
@@ -260,9 +260,9 @@ impl Queries {
         };
         let to = self.next_asker()?;
         self.questions = self.questions.wrapping_add(1);
-        let step = Step::Counting(Counting::new(hosts, ranks, PATIENCE));
-        self.answers[place] = Some(Answer { to, question: self.questions, step });
-        Some(count(self.questions, PATIENCE))
+        let step = Step::Counting(Counting::new(hosts, ranks, ASKERS_TIMEOUT));
+        self.answers[place] = Some(PendingAnswer { to, question: self.questions, step });
+        Some(count(self.questions, ASKERS_TIMEOUT))
     }
 
     /// Closes the connections that wait, so that the listener is not readable for as long as no place is free.
@@ -311,9 +311,9 @@ impl Queries {
         self.questions = self.questions.wrapping_add(1);
         self.own = Some(OwnQuestion {
             question: self.questions,
-            counting: Counting::new(hosts, ranks, OWN_PATIENCE),
+            counting: Counting::new(hosts, ranks, LAUNCHERS_TIMEOUT),
         });
-        Some(count(self.questions, OWN_PATIENCE))
+        Some(count(self.questions, LAUNCHERS_TIMEOUT))
     }
 
     /// When the launcher's own question is answered at the latest, if it has one.
@@ -339,7 +339,7 @@ impl Queries {
     /// Begins to write the answers that wait for no host any more.
     pub fn look(&mut self, now: Instant, report: impl Fn(&[Counts]) -> JobReport, events: &Events) {
         for (index, slot) in (0..).zip(&mut self.answers) {
-            let Some(Answer { to, step, .. }) = slot else { continue };
+            let Some(PendingAnswer { to, step, .. }) = slot else { continue };
             let Step::Counting(counting) = step else { continue };
             if !counting.is_over(now) {
                 continue;
@@ -356,7 +356,7 @@ impl Queries {
     /// Writes some of an answer; closes when it is complete or the asker has gone.
     pub fn write(&mut self, index: u32, events: &Events) {
         let Some(slot) = self.answers.get_mut(index as usize) else { return };
-        let Some(Answer { to, step: Step::Writing(rest, ranks), .. }) = slot else { return };
+        let Some(PendingAnswer { to, step: Step::Writing(rest, ranks), .. }) = slot else { return };
         match send(&to, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(count) if count < rest.len() => drop(rest.drain(..count)),
             Ok(_) if ranks.len() > 0 => *rest = ranks.take(LINES).flat_map(|rank| line(&rank)).collect(),
@@ -370,8 +370,8 @@ impl Queries {
 }
 
 /// What hosts are told for a question.
-fn count(question: u32, patience: Duration) -> Order {
-    Order::Count { question, patience_ms: patience.as_millis() as u32 }
+fn count(question: u32, timeout: Duration) -> Order {
+    Order::Count { question, timeout_ms: timeout.as_millis() as u32 }
 }
 
 /// A line of an answer.

@@ -97,7 +97,7 @@ impl Launcher {
         }
     }
 
-    /// Nobody knows what has become of the ranks there, and nobody will hear of them again.
+    /// Marks the ranks of a lost host: their ends are unknown and will not be reported.
     fn handle_lost(&mut self, host: usize, why: &str) {
         let lost = self.end_ranks_of(host, Exit::Lost);
         let name = self.info().hosts[host].name.clone();

@@ -45,8 +45,8 @@ pub struct Sink {
     again_at: Option<Instant>,
     /// Why nothing more is written.
     broken: Option<Broken>,
-    /// The same, to be told once.
-    untold: Option<Broken>,
+    /// The same error, until it is reported.
+    unreported: Option<Broken>,
 }
 
 /// Why a stream takes no more. What was to be written there is lost.
@@ -71,7 +71,7 @@ impl Sink {
             watched: false,
             again_at: None,
             broken: None,
-            untold: None,
+            unreported: None,
         }
     }
 
@@ -98,7 +98,7 @@ impl Sink {
 
     /// Why output was lost, if that has not been told.
     pub fn take_broken(&mut self) -> Option<Broken> {
-        self.untold.take()
+        self.unreported.take()
     }
 
     /// Bytes that wait to be written.
@@ -116,7 +116,7 @@ impl Sink {
         self.waiting.len() >= CONGESTED
     }
 
-    /// Appends what somebody printed; each line starts with the label, if there is one.
+    /// Appends what a rank or host printed; each line starts with the label, if there is one.
     pub fn put(&mut self, from: Origin, bytes: &[u8], label: Option<&str>) {
         if bytes.is_empty() || self.is_broken() {
             return;
@@ -186,7 +186,7 @@ impl Sink {
     fn break_off(&mut self, errno: Errno) {
         let why = if errno == Errno::PIPE { Broken::ReaderLeft } else { Broken::Failed(errno) };
         self.broken = Some(why);
-        self.untold = Some(why);
+        self.unreported = Some(why);
         self.waiting.clear();
     }
 }

@@ -64,7 +64,7 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
     signals::set_aside_inherited();
     let socket = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
     rustix::net::sockopt::socket_type(&socket)?;
-    // Nobody else shall keep the socket open, nor read from it.
+    // No child shall keep the socket open, nor read from it.
     rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
     let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| "program".into());
     let plan = Plan {
@@ -307,9 +307,9 @@ fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<
         Task { host, plan: Plan { here, ..plan.clone() }, info: info.clone(), bind, silence_ms }
     };
     let tasks = (0..).zip(info.map.by_host(info.hosts.len())).map(task).collect();
-    let patience = Duration::from_millis(tunables.remote_start_ms);
+    let start_timeout = Duration::from_millis(tunables.remote_start_ms);
     let start = |events: &Events| {
-        Agents::start(&shell, tasks, patience, tunables.rails.clone(), events)
+        Agents::start(&shell, tasks, start_timeout, tunables.rails.clone(), events)
             .map(|agents| JobHosts::There(Box::new(agents)))
     };
     let input = Some(Input::new(&spec.input, &info));

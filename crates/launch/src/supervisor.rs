@@ -108,9 +108,9 @@ pub enum FromSupervisor {
 }
 
 /// How long force is tried before giving up on processes that cannot be killed.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// The same when the launcher is gone: nobody waits for the answer.
-const ALONE_PATIENCE: Duration = Duration::from_secs(60);
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long force is tried when the launcher is gone, as no process waits for the answer.
+const KILL_TIMEOUT_WITHOUT_LAUNCHER: Duration = Duration::from_secs(60);
 
 /// The supervisor's main function. Its standard input is the socket to the launcher.
 ///
@@ -174,9 +174,9 @@ impl Supervisor {
             self.wait(self.force_at);
             self.handle_children();
             if self.handle_messages().and_then(|()| self.send_waiting()).is_err() {
-                // Whoever reads them shall see their end.
+                // The reader of the beats shall see their end.
                 self.beats = StarterBeats::default();
-                kill_all(0, ALONE_PATIENCE);
+                kill_all(0, KILL_TIMEOUT_WITHOUT_LAUNCHER);
                 if !self.has_left {
                     say_last(&format!(
                         "{} is gone: it was killed, or ran out of memory (the kernel's log tells, `dmesg`); everything below it was ended",
@@ -189,7 +189,7 @@ impl Supervisor {
                 break Vec::new();
             }
             if self.force_at.is_some_and(|at| Instant::now() >= at) {
-                break kill_all(0, PATIENCE);
+                break kill_all(0, KILL_TIMEOUT);
             }
         };
         let left = left.iter().map(|pid| pid.as_raw_nonzero().get() as u32).collect();
@@ -310,7 +310,7 @@ impl Supervisor {
         }
         let keep = control.as_ref().map(AsRawFd::as_raw_fd);
         prepare(&mut command, Preparation { keep, processors: processors.map(ProcessorSet::new) });
-        // The handle is dropped: ended children are collected in one place, whoever started them.
+        // The handle is dropped: ended children are collected in one place, also those that other code started.
         let pid = command.spawn()?.id();
         self.running.extend(Pid::from_raw(pid as i32).map(|pid| (pid, number)));
         Ok(pid)
@@ -322,7 +322,7 @@ impl Supervisor {
         while rustix::io::read(&self.children, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
     }
 
-    /// Collects whoever has ended, among them adopted grandchildren, and tells of those it started.
+    /// Collects all children that have ended, among them adopted grandchildren, and reports those it started.
     fn handle_children(&mut self) {
         self.clear_signals();
         let mut ended = Vec::new();

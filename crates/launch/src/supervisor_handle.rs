@@ -25,7 +25,7 @@ use super::refused::refused;
 use super::supervisor::{FromSupervisor, ToSupervisor};
 
 /// How much longer than it was given the supervisor may take to end everything before its work is done here.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+pub const ENDING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How often a supervisor that does not read is resumed: it may be stopped again.
 const RESUME_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -55,7 +55,7 @@ impl SupervisorHandle {
         let (socket, its) = Socket::pair()?;
         let mut command = Command::new("/proc/self/exe");
         command
-            // Not our own name: whoever kills all of that name shall leave somebody who tidies up.
+            // Not our own name: a user who kills all processes of that name shall leave this one, which tidies up.
             .arg0("rank-supervisor")
             .arg("supervise")
             .arg(std::process::id().to_string())
@@ -80,7 +80,7 @@ impl SupervisorHandle {
         self.process.id()
     }
 
-    /// Sends it a message, which it handles even if somebody has stopped it.
+    /// Sends it a message, which it handles even if it has been stopped by a signal.
     pub fn send(&self, message: &ToSupervisor, descriptors: &[BorrowedFd]) {
         // The supervisor always reads, so its queue is not full for long; if it is gone, its socket says so next.
         let attempt = || {
@@ -111,13 +111,13 @@ impl SupervisorHandle {
         }
     }
 
-    /// Ends every process below, because nobody else is left to. Answers those that could not be ended.
+    /// Ends every process below, because the supervisor is gone. Returns those that could not be ended.
     pub fn take_over(&mut self) -> Vec<u32> {
         let since = descendants::started(self.pid());
         // It may be hung rather than dead.
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let left = descendants::kill_all(since, PATIENCE);
+        let left = descendants::kill_all(since, ENDING_TIMEOUT);
         left.iter().map(|pid| pid.as_raw_nonzero().get() as u32).collect()
     }
 

@@ -1,4 +1,4 @@
-//! Programs that go on when ranks die: what they are told, and that those that are left agree, whoever dies and when.
+//! Programs that go on when ranks die: what they are told, and that those that are left agree, under any deaths.
 
 mod support;
 

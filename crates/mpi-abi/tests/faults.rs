@@ -48,7 +48,7 @@ fn a_rank_that_is_killed_ends_the_others_in_whatever_they_wait_with_one_message(
 /// MPI 5.0, §11.10.4. The status tells of the failure all the same.
 #[test]
 fn a_failure_ends_the_processes_that_are_connected_with_it_and_no_others() {
-    let program = program("partings");
+    let program = program("disconnects");
     let ways = [("abort", 7, "exited with status 7"), ("kill", 137, "was killed by signal 9 (Killed)")];
     for (how, status, said) in ways.into_iter().chain([("exit", 3, "exited with status 3")]) {
         let output = run(Some(&["-n", "1"]), &program, &["apart", how]);
@@ -110,7 +110,7 @@ fn a_tool_is_told_of_a_death() {
 }
 
 #[test]
-fn who_waits_for_anybody_else_than_the_dead_goes_on_waiting() {
+fn a_wait_for_any_rank_but_the_dead_goes_on() {
     let output = job(&["-n", "3", "--on-failure", "continue"], "apart");
     ended(&output, 137, &["rank 1 was killed by signal 9"]);
     assert_eq!(errors(&output).len(), 1, "{output:?}");

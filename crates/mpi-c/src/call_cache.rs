@@ -24,7 +24,7 @@ const SHARED: usize = 1 << (usize::BITS - 1);
 
 /// A handle was freed, a communicator revoked, or a rank has died: no call that is kept is good any more.
 pub fn forget() {
-    // Relaxed: whoever uses a handle while another thread frees it errs.
+    // Relaxed: a program that uses a handle while another thread frees it is wrong.
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -114,7 +114,7 @@ impl<const N: usize> CallCache<N> {
 #[inline(always)]
 fn exchange(place: &AtomicUsize, new: usize) -> usize {
     if deferred_recv::is_one_thread() {
-        // Twice as fast, and whoever calls next comes after this call.
+        // Twice as fast, and the next call of this thread comes after this one.
         let before = place.load(Ordering::Relaxed);
         place.store(new, Ordering::Relaxed);
         return before;

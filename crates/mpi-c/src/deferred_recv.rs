@@ -2,7 +2,7 @@
 //!
 //! As long as a program only starts receives and short sends, the receives rest in a ring, in order. A wait for the first of
 //! them then takes its message straight from where it comes, as a blocking receive does, and nothing was ever posted or matched.
-//! Every other call submits all of them first, so nobody can tell the difference: whatever makes progress, receives or probes
+//! Every other call submits all of them first, so a program cannot tell the difference: whatever makes progress, receives or probes
 //! finds them in their places. Only what a call does while it is inside of another one (a function of the program's that the
 //! library calls) is submitted at once.
 //!
@@ -10,7 +10,7 @@
 //! time (`any` in the table of functions) do not touch it, and none of them has to do with messages.
 //!
 //! With several threads one could wait for what another one's receive brings about, so only the main thread defers, and it does not if
-//! the program uses others too, or the library has a thread that makes progress. Sessions have threads of which nobody has told:
+//! the program uses others too, or the library has a thread that makes progress. Sessions have threads that the library does not know:
 //! from the first one on nothing is deferred, and the main thread submits what is left in its next call.
 
 mod ring;
@@ -102,7 +102,7 @@ pub fn settle() {
 #[cold]
 #[inline(never)]
 fn submit_all() {
-    // In a forked child nothing can be done, as whoever calls will hear.
+    // In a forked child nothing can be done, as the call that follows reports.
     if let Ok(mut table) = requests() {
         table.submit_deferred();
     }

@@ -22,7 +22,7 @@ fn added() -> MutexGuard<'static, ErrorClasses> {
     ADDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was changed is told to whoever holds the address of `MPI_LASTUSEDCODE`.
+/// Stores what was changed where the attribute `MPI_LASTUSEDCODE` points to.
 fn changed(classes: &ErrorClasses) {
     attributes::set_last_used_code(classes.last_used());
 }

@@ -31,7 +31,7 @@ pub fn comm_is_revoked(comm: MPI_Comm, flag: Out<c_int>) -> CallResult {
     give_revoked(comm.get()?, flag)
 }
 
-/// A handle of a group: the constant if nobody is in it.
+/// A handle of a group: the constant if it is empty.
 fn give_group(group: Group, newgroup: Out<MPI_Group>, what: &str) -> CallResult {
     let handle = if group.is_empty() { MPI_GROUP_EMPTY } else { MPI_Group::new(Arc::new(group))? };
     Ok(newgroup.set(handle, what)?)

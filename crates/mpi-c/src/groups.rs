@@ -19,7 +19,7 @@ pub(crate) fn predefine() {
     MPI_GROUP_EMPTY.fix(Arc::new(Group::empty()));
 }
 
-/// A handle of a group: the constant if nobody is in it.
+/// A handle of a group: the constant if it is empty.
 fn give(group: Arc<Group>, newgroup: Out<MPI_Group>) -> CallResult {
     let handle = if group.is_empty() { MPI_GROUP_EMPTY } else { MPI_Group::new(group)? };
     Ok(newgroup.set(handle, "newgroup")?)

@@ -76,7 +76,7 @@ pub fn tell(world: &World, before: UnderWay) -> Result<()> {
 pub fn say(text: &str) {
     let who =
         library::world().map_or("canele".to_owned(), |world| format!("canele: {}", world.engine().rank()));
-    // Nobody is left to tell if the error output is closed.
+    // If the error output is closed there is no reader to tell.
     let _ = writeln!(std::io::stderr(), "{who}: {text}");
 }
 

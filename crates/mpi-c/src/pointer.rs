@@ -109,7 +109,7 @@ impl<T> Out<T> {
             return Ok(&mut []);
         }
         self.check(what)?;
-        // SAFETY: the standard asks for an array of n elements, which nobody else touches during the call.
+        // SAFETY: the standard asks for an array of n elements, which no other thread touches during the call.
         Ok(unsafe { core::slice::from_raw_parts_mut(self.0, n) })
     }
 
@@ -149,7 +149,7 @@ impl<T> In<T> {
         if self.0.is_null() {
             fail!(Argument, "{what} is a null pointer: an array of {n} elements is needed");
         }
-        // SAFETY: the standard asks for an array of n elements, which nobody changes during the call.
+        // SAFETY: the standard asks for an array of n elements, which no thread changes during the call.
         Ok(unsafe { core::slice::from_raw_parts(self.0, n) })
     }
 
@@ -191,7 +191,7 @@ impl Text {
         if self.0.is_null() {
             fail!(Argument, "{what} is a null pointer: a string is needed");
         }
-        // SAFETY: the standard asks for a string that ends with a zero, which nobody changes during the call.
+        // SAFETY: the standard asks for a string that ends with a zero, which no thread changes during the call.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_bytes())
     }
 }

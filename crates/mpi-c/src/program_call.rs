@@ -55,7 +55,7 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         if let Some(destructor) = self.destructor {
-            // SAFETY: it was given for this state, which nobody uses from here on.
+            // SAFETY: it was given for this state, which is not used from here on.
             call_program("a function that frees a state", || unsafe { destructor(self.get()) });
         }
     }

@@ -31,7 +31,7 @@ const GENERATIONS: u32 = 1 << 8;
 /// The handle of every send that has left at once.
 pub const LEFT: MPI_Request = MPI_Request::of(FIRST);
 /// The handle of every receive from `MPI_PROC_NULL`.
-pub const FROM_NOBODY: MPI_Request = MPI_Request::of(FIRST + 1);
+pub const FROM_NO_PROCESS: MPI_Request = MPI_Request::of(FIRST + 1);
 const FIRST_ROW: usize = FIRST + 2;
 
 /// What an operation got that was over when it began, or null; nothing if the handle is one of a row.
@@ -39,7 +39,7 @@ const FIRST_ROW: usize = FIRST + 2;
 pub fn got_at_once(handle: MPI_Request) -> Option<Got> {
     match handle {
         LEFT => Some(Got::Sent),
-        FROM_NOBODY => Some(Got::Ended(Status::NO_PROCESS)),
+        FROM_NO_PROCESS => Some(Got::Ended(Status::NO_PROCESS)),
         MPI_REQUEST_NULL => Some(Got::Nothing),
         _ => None,
     }
@@ -53,7 +53,7 @@ pub fn status_at_once(handle: MPI_Request) -> Option<Status> {
 /// Returns true if the handle is of an operation that was over when it began.
 #[inline(always)]
 pub fn is_over_at_once(handle: MPI_Request) -> bool {
-    handle == LEFT || handle == FROM_NOBODY
+    handle == LEFT || handle == FROM_NO_PROCESS
 }
 
 /// All requests of the process.
@@ -129,11 +129,11 @@ impl Requests {
     /// The ring of deferred receives.
     #[inline(always)]
     pub fn ring(&mut self) -> &mut Ring {
-        // SAFETY: whoever has the table has its lock, and the reference ends before another one is asked for.
+        // SAFETY: a caller that has the table has its lock, and the reference ends before another one is asked for.
         unsafe { deferred_recv::ring() }
     }
 
-    /// What an ordinary message got, which nobody has treated as a request so far, if it has ended well; a deferred receive that
+    /// What an ordinary message got, which no call has treated as a request so far, if it has ended well; a deferred receive that
     /// comes first may end here. Its row is freed.
     #[inline(always)]
     pub fn end_message(&mut self, handle: MPI_Request, completions: &mut Completions<'_>) -> Option<Got> {
@@ -248,7 +248,7 @@ impl Requests {
         }
     }
 
-    /// An operation that ends elsewhere, though somebody may wait for it.
+    /// An operation that ends elsewhere, though a thread may wait for it.
     ///
     /// # Errors
     /// It is none.

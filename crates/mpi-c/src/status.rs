@@ -14,7 +14,7 @@ impl From<MPI_Status> for Status {
     /// What the program wrote; numbers that are no ranks or tags stay what they are.
     fn from(of: MPI_Status) -> Self {
         let source = match of.MPI_SOURCE {
-            MPI_ANY_SOURCE => Origin::Nobody,
+            MPI_ANY_SOURCE => Origin::Unknown,
             MPI_PROC_NULL => Origin::NoProcess,
             rank => Origin::Rank(rank as u32 as usize),
         };
@@ -87,7 +87,7 @@ impl StatusOut {
         // SAFETY: wanted: a place for a status, or an array of as many as the call has operations.
         let to = unsafe { &mut *self.0.add(at) };
         to.MPI_SOURCE = match of.source {
-            Origin::Nobody => MPI_ANY_SOURCE,
+            Origin::Unknown => MPI_ANY_SOURCE,
             Origin::NoProcess => MPI_PROC_NULL,
             Origin::Rank(rank) => rank as c_int,
         };

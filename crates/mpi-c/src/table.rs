@@ -145,7 +145,7 @@ impl Table {
     #[inline(always)]
     fn row_of<T: Object>(&self, value: usize) -> Option<&Row> {
         let (row, generation) = self.row(value)?;
-        // Relaxed: whoever was given the handle was given what stands in the row, too.
+        // Relaxed: a thread that was given the handle was given what stands in the row, too.
         (row.tag.load(Ordering::Relaxed) == tag(generation, T::KIND)).then_some(row)
     }
 

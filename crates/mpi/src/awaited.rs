@@ -1,6 +1,6 @@
 //! What a wait for requests looks for: what the engine ends, and what the program does.
 //!
-//! Owns the list of both during a wait. The requests stay where they are: once the wait is over, whoever waits lets them advance. The engine
+//! Owns the list of both during a wait. The requests stay where they are: once the wait is over, the waiting thread lets them advance. The engine
 //! waits by its own policy in any case; where the program has a part in an operation it tells the engine when it has done it.
 
 use std::sync::Arc;

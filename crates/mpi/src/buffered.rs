@@ -1,7 +1,7 @@
 //! The memory that the program attaches for buffered sends (MPI 5.0, §3.6).
 //!
 //! A pool owns that memory and the account of which parts are in use. It never copies or sends: a message is packed into its piece by
-//! whoever reserved it, and the piece comes back when the send has ended.
+//! the send that reserved it, and the piece comes back when the send has ended.
 
 mod ring;
 
@@ -129,7 +129,7 @@ impl Pool {
         Some(Piece(piece))
     }
 
-    /// Takes a piece back, once nobody reads it any more.
+    /// Takes a piece back, once no send reads it any more.
     ///
     /// # Panics
     /// It is not of this pool.

@@ -43,7 +43,7 @@ impl Generalized {
 
 impl Foreign for Generalized {
     fn complete(&self) -> Result<()> {
-        // Release: pairs with `is_complete`; what the operation did is seen by whoever waited for it.
+        // Release: pairs with `is_complete`; a thread that waited for the operation sees what it did.
         if self.complete.swap(true, Ordering::Release) {
             fail!(Request, "the operation was completed before");
         }

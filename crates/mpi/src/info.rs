@@ -1,6 +1,6 @@
 //! Info objects: ordered pairs of a key and a value, both bytes as the program gave them.
 //!
-//! An info owns its pairs and keeps the limits of the standard. It never interprets a key: whoever is given an info looks
+//! An info owns its pairs and keeps the limits of the standard. It never interprets a key: the call that is given an info looks
 //! for the keys it knows.
 
 mod pairs;
@@ -122,8 +122,8 @@ fn checked(key: &[u8]) -> Result<&[u8]> {
     }
 }
 
-/// What is known about how the program was started, for MPI_INFO_ENV; what is not known is left out. Nobody asks for a level of
-/// thread support before that.
+/// What is known about how the program was started, for MPI_INFO_ENV; what is not known is left out. No level of
+/// thread support is requested before that.
 #[derive(Clone, Default, Debug)]
 pub struct Environment<'a> {
     /// The program's name.

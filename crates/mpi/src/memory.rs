@@ -49,7 +49,7 @@ impl Allocated {
         Ok(())
     }
 
-    /// Takes a piece for a window. Whoever has it gives it back.
+    /// Takes a piece for a window, which gives it back.
     ///
     /// # Errors
     /// There is not so much memory.
@@ -63,7 +63,7 @@ impl Allocated {
         let _ = self.arena.give(piece.address().addr(), PieceUse::Window);
     }
 
-    /// Whether the program has any. Relaxed is enough: whoever has an address has seen the allocation.
+    /// Whether the program has any. Relaxed is enough: a thread that has an address has seen the allocation.
     #[inline(always)]
     pub fn any(&self) -> bool {
         self.count.load(Relaxed) != 0

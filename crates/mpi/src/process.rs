@@ -253,7 +253,7 @@ impl Process {
     pub fn leave_at_exit(&self) {
         let mut users = self.users();
         if users.count == 0 && !self.is_initialized() {
-            // Nobody is left to be told.
+            // No caller is left to be told.
             let _ = self.finish(&mut users);
         }
     }
@@ -268,7 +268,7 @@ impl Process {
         }
     }
 
-    /// Initialises the world model, by this thread. `publish` makes the communicators known before anybody can ask for them.
+    /// Initialises the world model, by this thread. `publish` makes the communicators known before any call can ask for them.
     ///
     /// # Errors
     /// It was called before; the job cannot be joined.

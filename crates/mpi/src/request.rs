@@ -3,7 +3,7 @@
 //! ```text
 //!   start ──▶ under way ──(the engine says how it ended: `advance`)──▶ ended ──(`take`)──▶ gone, or inactive if persistent
 //! ```
-//! A request never waits: whoever waits for it lets it advance, and asks an [`Awaited`](crate::awaited::Awaited) to wait in between.
+//! A request never waits: the waiting call lets it advance, and asks an [`Awaited`](crate::awaited::Awaited) to wait in between.
 //! A message stands in its request as a few words, from its start to its status. Operations of several steps, and those that
 //! end elsewhere, have a box; what they do then may call the program, so it is done where no lock is held.
 

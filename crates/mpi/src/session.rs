@@ -93,7 +93,7 @@ impl Session {
 
     /// The number under which the edge knows it.
     pub fn number(&self) -> usize {
-        // Relaxed: set before anybody else can know the session.
+        // Relaxed: set before another thread can know the session.
         self.number.load(Ordering::Relaxed)
     }
 

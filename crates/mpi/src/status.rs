@@ -3,8 +3,8 @@
 /// Whom a message is from, as its communicator counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// There was no message, or from whom it is has no meaning.
-    Nobody,
+    /// There was no message, or its source has no meaning.
+    Unknown,
     /// No process: the operation named none.
     NoProcess,
     /// This rank.
@@ -26,7 +26,7 @@ pub struct Status {
 
 impl Status {
     /// Of an operation of which nothing is to be known: a send, a null request.
-    pub const EMPTY: Status = Status { source: Origin::Nobody, tag: None, bytes: 0, cancelled: false };
+    pub const EMPTY: Status = Status { source: Origin::Unknown, tag: None, bytes: 0, cancelled: false };
     /// Of a receive from no process.
     pub const NO_PROCESS: Status =
         Status { source: Origin::NoProcess, tag: None, bytes: 0, cancelled: false };

@@ -1,7 +1,7 @@
 //! Virtual topologies: who is whose neighbour in a communicator (MPI 5.0, chapter 8).
 //!
 //! A topology owns its shape and answers by arithmetic. It never sends anything: what ranks tell each other to make a
-//! distributed graph is exchanged by whoever makes it. Ranks are those of the communicator.
+//! distributed graph is exchanged by the call that makes it. Ranks are those of the communicator.
 
 mod cart;
 mod dims;
@@ -26,7 +26,7 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// Whom a rank receives from, in the order of neighbourhood collectives; `None` is nobody, which keeps its place.
+    /// Returns the ranks that a rank receives from, in the order of neighbourhood collectives; `None` is no process, which keeps its place.
     ///
     /// # Panics
     /// The rank is not in the topology.

@@ -77,7 +77,7 @@ fn every_byte_of_the_handshake_counts() {
 }
 
 #[test]
-fn a_first_flight_that_is_said_again_gives_keys_that_nobody_has() {
+fn a_first_flight_that_is_said_again_gives_keys_that_no_end_has() {
     let (initiator, first) = Initiator::begin(&secret(1), PROLOGUE).unwrap();
     let (_, answer) = respond_to(&first, &secret(1), PROLOGUE).unwrap();
     let mut a = initiator.handle_answer(&answer).unwrap();

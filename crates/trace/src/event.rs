@@ -190,7 +190,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// One of this kind about which nothing else is said; its time and thread are those of whoever records it.
+    /// One of this kind about which nothing else is said; its time and thread are those of the thread that records it.
     pub fn new(kind: EventKind) -> Self {
         Self {
             at_ns: 0,

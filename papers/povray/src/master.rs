@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use canele::{Endpoint, Error, Failure, Job, Mailbox, Postbox, Rank, Tag};
+use canele::{Endpoint, Error, Failure, Job, Mailbox, MailboxSender, Rank, Tag};
 use canele_show::Moved;
 
 use crate::error::PovrayError;
@@ -38,7 +38,7 @@ pub struct Master {
 struct Worker {
     rank: usize,
     /// None until it has asked for something.
-    orders: Option<Postbox>,
+    orders: Option<MailboxSender>,
     /// Requests that are not answered.
     open: usize,
     /// It has left or died.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use canele::{Error, Failure, Job, Mailbox, Postbox, Rank};
+use canele::{Error, Failure, Job, Mailbox, MailboxSender, Rank};
 use canele_show::Moved;
 
 use crate::arguments::Arguments;
@@ -48,7 +48,7 @@ fn render(
     rendering: Rendering,
     at_once: usize,
     orders: &Mailbox,
-    master: &Arc<Postbox>,
+    master: &Arc<MailboxSender>,
 ) -> Result<Duration, PovrayError> {
     let mut processes = Processes::new(rendering);
     for _ in 0..at_once {
@@ -84,7 +84,7 @@ fn next_order(orders: &Mailbox) -> Result<Option<Slice>, PovrayError> {
     }
 }
 
-fn post(master: &Postbox, report: &Report) -> Result<(), PovrayError> {
+fn post(master: &MailboxSender, report: &Report) -> Result<(), PovrayError> {
     master.post(report.pack()).map_err(master_lost)
 }
 

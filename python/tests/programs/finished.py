@@ -1,4 +1,4 @@
-"""Threads that wait while the job is finished are told so, and so is whoever uses its objects later."""
+"""Threads that wait while the job is finished are told so, and so are threads that use its objects later."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ mailbox = job.create_mailbox(f"box {job.rank}", 4)
 channel = job.channel(job.rank, 1)
 region = job.region(64)
 remote = region.remote()
-postbox = job.find_mailbox(f"box {job.rank}", timeout=60)
+sender = job.find_mailbox(f"box {job.rank}", timeout=60)
 request = world.irecv(-1, 2, bytearray(1))
 duplicate = world.duplicate()
 
@@ -77,7 +77,7 @@ uses = {
     "fence": remote.fence,
     "channel": lambda: channel.send(b"x"),
     "mailbox": mailbox.try_retrieve,
-    "post": lambda: postbox.post(b"x"),
+    "post": lambda: sender.post(b"x"),
     "create": lambda: job.create_mailbox("late", 1),
     "find": lambda: job.find_mailbox("late"),
     "notice": job.try_notice,

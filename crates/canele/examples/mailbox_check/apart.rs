@@ -1,4 +1,4 @@
-//! Ranks that post and are not there: late, without patience, dead.
+//! Ranks that post late, with a deadline, or before they die.
 
 use super::many::{THREADS, written};
 use super::*;
@@ -10,27 +10,27 @@ pub fn late(job: &Job) -> Checked {
     let path = std::env::args().nth(2).ok_or("late PATH")?;
     let content = vec![7u8; 8 << 20];
     if job.rank().0 == 1 {
-        let postbox = endpoint.find_mailbox("late", FIND)?;
+        let sender = endpoint.find_mailbox("late", FIND)?;
         let mut message = Message::new();
         message.pack(&content);
-        postbox.post(message)?;
-        postbox.post(Message::new())?;
+        sender.post(message)?;
+        sender.post(Message::new())?;
         job.world().send(Rank(0), Tag(1), &[0u8])?;
-        let patience = Instant::now() + FIND;
-        while !std::path::Path::new(&path).exists() && Instant::now() < patience {
+        let deadline = Instant::now() + FIND;
+        while !std::path::Path::new(&path).exists() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         return Ok(());
     }
     let mailbox = endpoint.create_mailbox("late", 3)?;
-    let postbox = endpoint.find_mailbox("late", FIND)?;
+    let sender = endpoint.find_mailbox("late", FIND)?;
     job.world().recv(Rank(1), Tag(1), &mut [0u8])?;
     for _ in 0..20 {
         assert!(mailbox.try_retrieve()?.is_none());
         let late = mailbox.retrieve_deadline(Duration::from_millis(2));
         assert!(matches!(late, Err(Error::Deadline(_))), "{late:?}");
-        postbox.try_post(Message::new())?;
-        assert!(matches!(postbox.try_post(Message::new()), Err(PostError::Full(_))), "it holds more");
+        sender.try_post(Message::new())?;
+        assert!(matches!(sender.try_post(Message::new()), Err(PostError::Full(_))), "it holds more");
         assert_eq!(mailbox.retrieve()?.sender(), Some(Rank(0)));
     }
     std::fs::write(path, "")?;
@@ -39,9 +39,9 @@ pub fn late(job: &Job) -> Checked {
     let second = mailbox.retrieve()?;
     assert_eq!((second.sender(), second.len()), (Some(Rank(1)), 0));
     for _ in 0..3 {
-        postbox.try_post(Message::new())?;
+        sender.try_post(Message::new())?;
     }
-    assert!(matches!(postbox.try_post(Message::new()), Err(PostError::Full(_))), "it holds more");
+    assert!(matches!(sender.try_post(Message::new()), Err(PostError::Full(_))), "it holds more");
     Ok(())
 }
 
@@ -49,18 +49,18 @@ pub fn late(job: &Job) -> Checked {
 pub fn granted(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     let mailbox = if job.rank().0 == 0 { Some(endpoint.create_mailbox("granted", 1)?) } else { None };
-    let postbox = endpoint.find_mailbox("granted", FIND)?;
+    let sender = endpoint.find_mailbox("granted", FIND)?;
     meet(job)?;
     let Some(mailbox) = mailbox else {
         // Should the answer be there in time after all, the message is retrieved below.
-        let _ = postbox.post_deadline(Message::new(), Duration::from_millis(5));
+        let _ = sender.post_deadline(Message::new(), Duration::from_millis(5));
         return Ok(());
     };
     std::thread::sleep(Duration::from_millis(300));
     for _ in 0..2000 {
         let _ = mailbox.retrieve_deadline(Duration::from_millis(5));
-        if postbox.try_post(Message::new()).is_ok() && mailbox.retrieve()?.sender() == Some(Rank(0)) {
-            postbox.try_post(Message::new())?;
+        if sender.try_post(Message::new()).is_ok() && mailbox.retrieve()?.sender() == Some(Rank(0)) {
+            sender.try_post(Message::new())?;
             return Ok(mailbox.retrieve().map(drop)?);
         }
     }
@@ -72,19 +72,19 @@ pub fn dead(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     let doomed = Rank(job.size() - 1);
     if job.rank() == doomed {
-        let postbox = endpoint.find_mailbox("dead", FIND)?;
+        let sender = endpoint.find_mailbox("dead", FIND)?;
         let micros = std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(500);
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_micros(micros));
             std::process::abort();
         });
         for item in 0.. {
-            postbox.post(written(doomed.0 * THREADS, item))?;
+            sender.post(written(doomed.0 * THREADS, item))?;
         }
     }
     if job.rank().0 > 0 {
-        let postbox = endpoint.find_mailbox("dead", FIND)?;
-        return Ok((0..500).try_for_each(|item| postbox.post(written(job.rank().0 * THREADS, item)))?);
+        let sender = endpoint.find_mailbox("dead", FIND)?;
+        return Ok((0..500).try_for_each(|item| sender.post(written(job.rank().0 * THREADS, item)))?);
     }
     let mailbox = endpoint.create_mailbox("dead", 4)?;
     let (mut told, mut living) = (0, 0);
@@ -101,8 +101,8 @@ pub fn dead(job: &Job) -> Checked {
             Err(error) => return Err(error.into()),
         }
     }
-    let postbox = endpoint.find_mailbox("dead", FIND)?;
-    assert_eq!((0..9).filter(|_| postbox.try_post(Message::new()).is_ok()).count(), 4, "slots were lost");
+    let sender = endpoint.find_mailbox("dead", FIND)?;
+    assert_eq!((0..9).filter(|_| sender.try_post(Message::new()).is_ok()).count(), 4, "slots were lost");
     (0..4).try_for_each(|_| mailbox.retrieve().map(drop))?;
     assert!(mailbox.try_retrieve()?.is_none(), "told once");
     println!("told {told}");

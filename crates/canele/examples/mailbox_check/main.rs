@@ -57,13 +57,13 @@ fn depth(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     for (deep, name) in [(1, "one"), (7, "seven"), (600, "many")] {
         let mailbox = if job.rank().0 == 0 { Some(endpoint.create_mailbox(name, deep)?) } else { None };
-        let postbox = endpoint.find_mailbox(name, FIND)?;
+        let sender = endpoint.find_mailbox(name, FIND)?;
         meet(job)?;
         let mut accepted = 0u64;
-        while let Ok(()) = postbox.try_post(Message::new()) {
+        while let Ok(()) = sender.try_post(Message::new()) {
             accepted += 1;
         }
-        let late = postbox.post_deadline(Message::new(), Duration::from_millis(20));
+        let late = sender.post_deadline(Message::new(), Duration::from_millis(20));
         assert!(matches!(late, Err(PostError::Full(_))), "{late:?}");
         let world = job.world();
         let mut sum = accepted;
@@ -82,11 +82,11 @@ fn depth(job: &Job) -> Checked {
             (0..deep).try_for_each(|_| mailbox.retrieve().map(drop))?;
             assert!(mailbox.try_retrieve()?.is_none());
             assert!(matches!(mailbox.retrieve_deadline(Duration::from_millis(5)), Err(Error::Deadline(_))));
-            postbox.post(Message::new())?;
+            sender.post(Message::new())?;
             drop(mailbox);
         }
         meet(job)?;
-        assert!(matches!(postbox.post(Message::new()), Err(Error::Closed(Rank(0)))));
+        assert!(matches!(sender.post(Message::new()), Err(Error::Closed(Rank(0)))));
         meet(job)?;
     }
     Ok(())
@@ -107,10 +107,10 @@ fn full(job: &Job) -> Checked {
         drop(mailbox);
         return Ok(meet(job)?);
     }
-    let postbox = endpoint.find_mailbox("full", FIND)?;
+    let sender = endpoint.find_mailbox("full", FIND)?;
     meet(job)?;
     std::thread::scope(|scope| {
-        let posters: Vec<_> = (0..3).map(|_| scope.spawn(|| postbox.post(Message::new()))).collect();
+        let posters: Vec<_> = (0..3).map(|_| scope.spawn(|| sender.post(Message::new()))).collect();
         posters.into_iter().try_for_each(|poster| poster.join().expect("no panic"))
     })?;
     let sleeps = endpoint.counters()?.iter().find(|(row, _)| row.name == "sleeps").map(|(_, value)| value);
@@ -120,7 +120,7 @@ fn full(job: &Job) -> Checked {
     meet(job)?;
     let mut result = Ok(());
     while result.is_ok() {
-        result = postbox.post(Message::new());
+        result = sender.post(Message::new());
     }
     assert!(matches!(result, Err(Error::Closed(Rank(0)))), "{result:?}");
     Ok(meet(job)?)
@@ -154,12 +154,12 @@ fn long(job: &Job) -> Checked {
         (0..size).map(|n| (n as u32).wrapping_mul(rank + 7).to_le_bytes()[1]).collect()
     };
     if job.rank().0 > 0 {
-        let postbox = endpoint.find_mailbox("long", FIND)?;
+        let sender = endpoint.find_mailbox("long", FIND)?;
         for size in sizes.iter().cycle().take(4 * sizes.len()) {
             let mut message = Message::with_capacity(*size);
             message.pack_one(*size as u64);
             content(job.rank().0, *size).chunks(70_000).for_each(|part| message.pack(part));
-            postbox.post(message)?;
+            sender.post(message)?;
         }
         return Ok(());
     }

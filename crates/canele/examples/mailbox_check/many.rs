@@ -56,14 +56,14 @@ pub fn many(job: &Job) -> Checked {
 }
 
 fn produce(endpoint: &Endpoint, number: u32, each: u32) -> Result<(), Error> {
-    let postbox = endpoint.find_mailbox("many", FIND)?;
+    let sender = endpoint.find_mailbox("many", FIND)?;
     let counts = endpoint.find_region("counts", FIND)?;
     for item in 0..each {
         let message = written(number, item);
         match item % 3 {
-            0 => postbox.post(message)?,
-            1 => post_trying(&postbox, message)?,
-            _ => post_in_time(&postbox, message)?,
+            0 => sender.post(message)?,
+            1 => post_trying(&sender, message)?,
+            _ => post_in_time(&sender, message)?,
         }
         // Retrievals are counted before they begin and posts after they end, so this can only be too small.
         let posted = counts.fetch_add(0, 1)? + 1;
@@ -73,9 +73,9 @@ fn produce(endpoint: &Endpoint, number: u32, each: u32) -> Result<(), Error> {
     Ok(())
 }
 
-fn post_trying(postbox: &canele::Postbox, mut message: Message) -> Result<(), Error> {
+fn post_trying(sender: &canele::MailboxSender, mut message: Message) -> Result<(), Error> {
     loop {
-        match postbox.try_post(message) {
+        match sender.try_post(message) {
             Ok(()) => return Ok(()),
             Err(PostError::Failed(error)) => return Err(error),
             Err(PostError::Full(back)) => message = back,
@@ -84,10 +84,10 @@ fn post_trying(postbox: &canele::Postbox, mut message: Message) -> Result<(), Er
     }
 }
 
-fn post_in_time(postbox: &canele::Postbox, mut message: Message) -> Result<(), Error> {
+fn post_in_time(sender: &canele::MailboxSender, mut message: Message) -> Result<(), Error> {
     let mut wait = Duration::from_micros(50);
     loop {
-        match postbox.post_deadline(message, wait) {
+        match sender.post_deadline(message, wait) {
             Ok(()) => return Ok(()),
             Err(PostError::Failed(error)) => return Err(error),
             Err(PostError::Full(back)) => message = back,

@@ -11,8 +11,8 @@ use super::table::MailboxTable;
 use crate::message::pool::Pool;
 use crate::{Error, Flow, Rank, Request};
 
-/// Where a message goes: on which flow to whom, with which tag.
-pub type Way = (FlowId, Rank, Tag);
+/// Where a message goes: its flow, receiver and tag.
+pub type Destination = (FlowId, Rank, Tag);
 
 /// The state that the mailboxes of one endpoint share.
 pub struct MailboxContext {
@@ -93,11 +93,16 @@ impl MailboxContext {
 
     /// Sends a message; at the deadline what has not left is kept, to leave as soon as it can.
     #[inline(always)]
-    pub fn send(&self, way: Way, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
+    pub fn send(
+        &self,
+        destination: Destination,
+        bytes: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
         if self.count.load(Relaxed) > 0 {
             self.reap();
         }
-        let (flow, to, tag) = way;
+        let (flow, to, tag) = destination;
         match self
             .engine
             .post(Envelope { coalesce: true, ..Envelope::new(to, flow, tag) }, bytes)
@@ -105,7 +110,7 @@ impl MailboxContext {
         {
             Started::Done => Ok(()),
             Started::Posted(copy) => self.wait_for_copy(copy, deadline),
-            Started::Busy => self.send_later(way, bytes, deadline),
+            Started::Busy => self.send_later(destination, bytes, deadline),
         }
     }
 
@@ -119,7 +124,12 @@ impl MailboxContext {
     }
 
     #[cold]
-    fn send_later(&self, (flow, to, tag): Way, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
+    fn send_later(
+        &self,
+        (flow, to, tag): Destination,
+        bytes: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
         let mut request = Flow::new(self.engine.clone(), flow).isend(to, tag, bytes.to_vec())?;
         match request.block(deadline) {
             Err(Error::Deadline(_)) => {

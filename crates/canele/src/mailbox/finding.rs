@@ -9,7 +9,7 @@ use canele_engine::{Failure, Tag};
 use super::slots::Slots;
 use super::table::{FIND, FOUND};
 use super::waiting_posts::WaitingPosts;
-use super::{Mailbox, Postbox};
+use super::{Mailbox, MailboxSender};
 use crate::job::deadline;
 use crate::{Endpoint, Error, RemoteRegion};
 
@@ -21,12 +21,12 @@ impl Endpoint {
     /// use std::time::Duration;
     /// use canele::{Message, PostError};
     /// let mailbox = endpoint.create_mailbox("orders", 1)?;
-    /// let postbox = endpoint.find_mailbox("orders", Duration::from_secs(5))?;
+    /// let sender = endpoint.find_mailbox("orders", Duration::from_secs(5))?;
     ///
     /// let mut message = Message::new();
     /// message.pack(&[7u64, 8]);
-    /// postbox.post(message)?;
-    /// let full = postbox.try_post(Message::new());
+    /// sender.post(message)?;
+    /// let full = sender.try_post(Message::new());
     /// assert!(matches!(full, Err(PostError::Full(_))));
     ///
     /// let mut message = mailbox.retrieve()?;
@@ -67,7 +67,7 @@ impl Endpoint {
             waiting_posts: WaitingPosts::default(),
             held: AtomicUsize::new(0),
             settled: AtomicUsize::new(0),
-            told: AtomicUsize::new(deaths),
+            reported_deaths: AtomicUsize::new(deaths),
         })
     }
 
@@ -75,7 +75,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`Error::Deadline`]; its owner has finished or died.
-    pub fn find_mailbox(&self, name: &str, wait: Duration) -> Result<Postbox, Error> {
+    pub fn find_mailbox(&self, name: &str, wait: Duration) -> Result<MailboxSender, Error> {
         let at = deadline(wait);
         let books = self.find_published(&format!("mailbox {name}"), at)?;
         let (owner, elsewhere) = (books.owner(), self.engine.is_remote(books.owner()));
@@ -85,7 +85,7 @@ impl Endpoint {
         };
         self.engine.connect(owner, at)?;
         let (engine, context) = (self.engine.clone(), self.context.clone());
-        Ok(Postbox { engine, context, owner, number, slots, elsewhere })
+        Ok(MailboxSender { engine, context, owner, number, slots, elsewhere })
     }
 
     /// The number of a mailbox on another host.

@@ -14,7 +14,7 @@
 
 mod context;
 mod finding;
-mod postbox;
+mod sender;
 mod slots;
 mod table;
 mod waiting_posts;
@@ -29,7 +29,7 @@ use crate::job::deadline;
 use crate::message::{Arrived, CELL, DESCRIPTION, Store};
 use crate::{Error, Message, Rank, Region};
 pub(crate) use context::MailboxContext;
-pub use postbox::{PostError, Postbox};
+pub use sender::{MailboxSender, PostError};
 use slots::Slots;
 use table::Deposited;
 use waiting_posts::{Known, Post, Waiting, WaitingPosts};
@@ -55,14 +55,14 @@ pub struct Mailbox {
     waiting_posts: WaitingPosts,
     /// How many messages came that may wait for what was deposited with them.
     held: AtomicUsize,
-    /// [`EngineView::count_gone`] when slots of those that are gone were last given back.
+    /// [`EngineView::count_gone`] when slots of ranks that are gone were last given back.
     settled: AtomicUsize,
-    /// Of how many deaths so far a retrieval was told.
-    told: AtomicUsize,
+    /// The number of deaths that retrievals have reported.
+    reported_deaths: AtomicUsize,
 }
 
-/// What a retrieval has waited for.
-enum Next {
+/// What ends a wait of a retrieval.
+enum RetrievalStep {
     /// A message came.
     Came(Post),
     /// One that waited is all here, or never will be.
@@ -71,8 +71,8 @@ enum Next {
     Places,
 }
 
-/// The same, from within the engine.
-enum Found {
+/// What ends a wait inside the engine.
+enum EngineStep {
     Came(Matched),
     Ready(Box<(Waiting, Known)>),
     Places,
@@ -137,20 +137,22 @@ impl Mailbox {
     /// The general path: whatever came, or comes until the deadline, and is all here.
     #[inline(never)]
     fn retrieve_any(&self, mut came: Option<Post>, deadline: Option<Instant>) -> Result<Message, Error> {
-        let told = self.told.load(Relaxed);
+        let reported_deaths = self.reported_deaths.load(Relaxed);
         loop {
-            let next = came.take().map_or_else(|| self.wait(told, deadline), |post| Ok(Next::Came(post)));
+            let next = came
+                .take()
+                .map_or_else(|| self.wait(reported_deaths, deadline), |post| Ok(RetrievalStep::Came(post)));
             let (from, arrived, known) = match next? {
-                Next::Came(post) if post.held => {
+                RetrievalStep::Came(post) if post.held => {
                     self.waiting_posts.keep(post);
                     continue;
                 }
-                Next::Places => {
+                RetrievalStep::Places => {
                     self.wake_sleepers()?;
                     continue;
                 }
-                Next::Came(post) => (post.from, post.read(), None),
-                Next::Ready(Waiting { from, arrived, held }, known) => {
+                RetrievalStep::Came(post) => (post.from, post.read(), None),
+                RetrievalStep::Ready(Waiting { from, arrived, held }, known) => {
                     self.release(held)?;
                     (from, arrived, known)
                 }
@@ -187,20 +189,20 @@ impl Mailbox {
     }
 
     /// Waits for a message, however long.
-    fn wait(&self, told: usize, deadline: Option<Instant>) -> Result<Next, Error> {
+    fn wait(&self, reported_deaths: usize, deadline: Option<Instant>) -> Result<RetrievalStep, Error> {
         let want = Want { source: None, tag: Some(self.number) };
         let what = || format!("a message in the {}", self.name);
         let mut held = false;
         let matched = self.engine.wait_until_any_sender(deadline, what, |view| {
             if let Some(ready) = self.waiting_posts.take(|from, number| self.deposited(from, number)) {
-                return Some(Ok(Found::Ready(Box::new(ready))));
+                return Some(Ok(EngineStep::Ready(Box::new(ready))));
             }
             if let Some(matched) = view.probe_matched(POSTS, want) {
                 held = self.count(&matched.status);
-                return Some(Ok(Found::Came(matched)));
+                return Some(Ok(EngineStep::Came(matched)));
             }
             if self.settle(view) && self.slots.has_sleepers() {
-                return Some(Ok(Found::Places));
+                return Some(Ok(EngineStep::Places));
             }
             // Now that the dead keep no place: what will not come any more.
             let lost = |from, number| {
@@ -208,23 +210,23 @@ impl Mailbox {
                     .or_else(|| view.why_gone(from).map(|failure| Err(failure.into())))
             };
             if let Some(ready) = self.waiting_posts.take(lost) {
-                return Some(Ok(Found::Ready(Box::new(ready))));
+                return Some(Ok(EngineStep::Ready(Box::new(ready))));
             }
-            let dead = *view.deaths().get(told)?;
-            self.told.fetch_max(told + 1, Relaxed);
+            let dead = *view.deaths().get(reported_deaths)?;
+            self.reported_deaths.fetch_max(reported_deaths + 1, Relaxed);
             Some(Err(view.why_gone(dead).unwrap_or(Failure::PeerFailed(dead)).into()))
         });
         let matched = match matched? {
-            Found::Came(matched) => matched,
-            Found::Ready(ready) => {
+            EngineStep::Came(matched) => matched,
+            EngineStep::Ready(ready) => {
                 let (waiting, known) = *ready;
-                return Ok(Next::Ready(waiting, known));
+                return Ok(RetrievalStep::Ready(waiting, known));
             }
-            Found::Places => return Ok(Next::Places),
+            EngineStep::Places => return Ok(RetrievalStep::Places),
         };
         let mut bytes = Store::zeroed(matched.status.bytes);
         match self.engine.recv_matched(matched, bytes.bytes_mut()) {
-            Ok(Status { source: from, .. }) => Ok(Next::Came(Post { from, bytes, held })),
+            Ok(Status { source: from, .. }) => Ok(RetrievalStep::Came(Post { from, bytes, held })),
             Err(error) => {
                 if held {
                     self.release(true)?;

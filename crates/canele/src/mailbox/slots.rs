@@ -8,7 +8,7 @@
 //!   128  of rank 0:  slots it noted so far, whether it may sleep           one line per rank
 //! ```
 //! A slot is taken when `posted − retrieved` is less than the depth. A poster reads `retrieved` only when the value it
-//! remembers says that the box is full, so a post and a retrieval mostly write lines that nobody else has touched. It notes a slot
+//! remembers says that the box is full, so a post and a retrieval mostly write lines that no other rank has touched. It notes a slot
 //! before it takes it, so that the slots of one that dies are found: there are never more slots taken than noted.
 
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Slots {
         // Relaxed: what follows publishes it.
         self.noted_by(me).fetch_add(1, Relaxed);
         let more = |posted| (posted & CLOSED == 0 && self.has_room(posted)).then_some(posted + 1);
-        // Release: whoever sees the slot taken sees it noted (`doubtful`). The message itself is what publishes anything else.
+        // Release: a rank that sees the slot taken sees it noted (`doubtful`). The message itself is what publishes anything else.
         match self.word(POSTED).fetch_update(Release, Relaxed, more) {
             Ok(_) => Ok(true),
             Err(posted) => self.not_taken(me, posted),
@@ -144,13 +144,13 @@ impl Slots {
         retrieved.store(retrieved.load(Relaxed) + slots, SeqCst);
     }
 
-    /// Whether somebody may sleep.
+    /// Returns true if a poster may sleep.
     #[inline(always)]
     pub fn has_sleepers(&self) -> bool {
         self.word(SLEEPERS).load(SeqCst) != 0
     }
 
-    /// Calls `wake` for every rank in which somebody may sleep, as long as it succeeds.
+    /// Calls `wake` for every rank in which a poster may sleep, as long as it succeeds.
     pub fn wake(&self, ranks: u32, wake: impl FnMut(Rank) -> Result<(), Error>) -> Result<(), Error> {
         self.word(SLEEPERS).store(0, SeqCst);
         (0..ranks).map(Rank).filter(|rank| self.sleeper(*rank).swap(0, SeqCst) != 0).try_for_each(wake)
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finds_the_books_reads_the_depth_and_the_number_in_them() {
+    fn a_rank_that_finds_the_books_reads_the_depth_and_the_number_in_them() {
         let engine = canele_engine::Engine::start().unwrap();
         let slots = slots(&engine, 1);
         let (found, number) = Slots::open(slots.far.clone(), Rank(0), 3).unwrap();

@@ -15,7 +15,7 @@ use crate::Rank;
 
 /// Asks for a place in the box with a number; if there is none, and the third word is not 0, to be woken when there may be one.
 pub const TAKE: u64 = 0;
-/// Gives such a place back, because nobody waits for it any more.
+/// Gives such a place back, because no poster waits for it any more.
 pub const GIVE_BACK: u64 = 1;
 /// Asks for the number of the box whose books are a region: its index and its generation.
 pub const FIND: u64 = 2;

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_blocks_nobody_and_garbage_ends() {
+    fn a_lost_post_blocks_no_other_and_garbage_ends() {
         let waiting = WaitingPosts::default();
         waiting.keep(post(1, 5));
         waiting.keep(Post { from: Rank(1), bytes: Store::new(), held: true });

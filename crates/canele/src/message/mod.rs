@@ -51,7 +51,7 @@ pub(crate) use wire::{Arrived, DESCRIPTION, Sealed};
 /// that was posted, because it fills a cell without room for its types.
 ///
 /// Once a job has been started, a message longer than the tunable `message_region_bytes` lies in a region, and is read
-/// there by whoever retrieves it: posting it copies nothing.
+/// there by the rank that retrieves it: posting it copies nothing.
 pub struct Message {
     data: Data,
     types: Types,

@@ -49,7 +49,7 @@ pub fn pool() -> Option<Arc<Pool>> {
     locked(current()).upgrade()
 }
 
-/// Whether somebody may still read what is in the region; its first word says so.
+/// Returns true if a rank may still read what is in the region; its first word says so.
 fn is_used(region: &Region) -> bool {
     // Acquire pairs with the release store in `give_back`: the retriever has read what it wanted.
     region.far().word(0).is_some_and(|word| word.load(Ordering::Acquire) != 0)

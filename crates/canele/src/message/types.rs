@@ -205,7 +205,7 @@ mod tests {
     fn what_cannot_be_is_refused() {
         assert!(Types::decode(&[5, 2], 8).is_some());
         assert!(Types::decode(&[5, 2], 9).is_none(), "runs longer or shorter than the message");
-        assert!(Types::decode(&[99, 1], 1).is_none(), "a type nobody knows");
+        assert!(Types::decode(&[99, 1], 1).is_none(), "an unknown type");
         assert!(Types::decode(&[5], 4).is_none(), "no count");
         assert!(
             Types::decode(&[5, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1], 4).is_none()

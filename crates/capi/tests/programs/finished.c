@@ -1,4 +1,4 @@
-/* Threads that wait while another one finishes the job are told so, and so is whoever uses its handles later. For one rank or more. */
+/* Threads that wait while another one finishes the job are told so, and so are threads that use its handles later. For one rank or more. */
 #define _POSIX_C_SOURCE 200809L
 #include "expect.h"
 

@@ -27,17 +27,17 @@ int main(void)
     canele_remote_region *remote = NULL;
     canele_channel *channel = NULL;
     canele_mailbox *mailbox = NULL;
-    canele_postbox *postbox = NULL;
+    canele_mailbox_sender *sender = NULL;
     canele_message *message = NULL;
     canele_request *request = NULL;
     OK(canele_job_region(job, 64, &region));
     OK(canele_region_remote(region, &remote));
     OK(canele_job_channel(job, me, 1, &channel));
     OK(canele_job_create_mailbox(job, "box", 1, &mailbox));
-    OK(canele_job_find_mailbox(job, "box", WAIT_NS, &postbox));
+    OK(canele_job_find_mailbox(job, "box", WAIT_NS, &sender));
     OK(canele_message_new(&message));
     OK(canele_flow_irecv(world, me, 1, &byte, 1, &request));
-    void *all[KINDS] = {job, world, region, remote, channel, mailbox, postbox, message, request, four_bytes()};
+    void *all[KINDS] = {job, world, region, remote, channel, mailbox, sender, message, request, four_bytes()};
     for (int n = 0; n < KINDS; n++) {
         void *other = all[n];
         const char *words = "it points to another kind of handle";
@@ -60,9 +60,9 @@ int main(void)
         if (n != 5)
             FAILS(ARGUMENT, words, canele_mailbox_close((canele_mailbox **)&other));
         if (n != 6)
-            FAILS(ARGUMENT, words, canele_postbox_post(other, &message));
+            FAILS(ARGUMENT, words, canele_mailbox_sender_post(other, &message));
         if (n != 7)
-            FAILS(ARGUMENT, words, canele_postbox_post(postbox, (canele_message **)&other));
+            FAILS(ARGUMENT, words, canele_mailbox_sender_post(sender, (canele_message **)&other));
         if (n != 8) {
             bool ended;
             FAILS(ARGUMENT, words, canele_request_test((canele_request **)&other, &ended, NULL));

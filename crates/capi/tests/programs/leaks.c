@@ -67,12 +67,12 @@ static void notices(int n)
     OK(canele_region_close(&region));
 }
 
-static void post(canele_postbox *postbox, size_t len)
+static void post(canele_mailbox_sender *sender, size_t len)
 {
     canele_message *message;
     OK(canele_message_new(&message));
     OK(canele_message_pack(message, CANELE_UINT8, bytes, len));
-    OK(canele_postbox_post(postbox, &message));
+    OK(canele_mailbox_sender_post(sender, &message));
 }
 
 /* Takes a message out; one that is not read is closed all the same. */
@@ -89,20 +89,20 @@ static void mailboxes(int n)
 {
     char own[40], others[40];
     canele_mailbox *mailbox;
-    canele_postbox *postbox;
+    canele_mailbox_sender *sender;
     names(own, others, "mailbox", n);
     OK(canele_job_create_mailbox(job, own, 8, &mailbox));
-    OK(canele_job_find_mailbox(job, others, CANELE_FOREVER, &postbox));
+    OK(canele_job_find_mailbox(job, others, CANELE_FOREVER, &sender));
     for (int i = 0; i < 2; i++) {
-        post(postbox, 10);
-        post(postbox, LONG);
+        post(sender, 10);
+        post(sender, LONG);
         retrieve(mailbox, 10, i == 0);
         retrieve(mailbox, LONG, i == 0);
     }
     /* The last one is lost with its mailbox. */
-    post(postbox, LONG);
+    post(sender, LONG);
     OK(canele_flow_barrier(world));
-    OK(canele_postbox_close(&postbox));
+    OK(canele_mailbox_sender_close(&sender));
     OK(canele_mailbox_close(&mailbox));
 }
 
@@ -162,7 +162,7 @@ static void compare(const char *kind, const char *who, int pid, Held before)
 {
     Held now = held_by(pid);
     for (int look = 0; look < LOOKS && is_more(now, before); look++) {
-        /* What the launcher tells is read by whoever makes progress. */
+        /* A call that makes progress reads what the launcher tells. */
         canele_status status;
         bool found;
         OK(canele_flow_iprobe(world, CANELE_ANY_SOURCE, 99, &found, &status));

@@ -94,16 +94,16 @@ static void channels(canele_job *job, uint32_t me)
 static void mailboxes(canele_job *job, uint32_t me)
 {
     canele_mailbox *mailbox = NULL;
-    canele_postbox *postbox = NULL;
+    canele_mailbox_sender *sender = NULL;
     canele_message *message = NULL, *none = NULL;
     char name[32];
     snprintf(name, sizeof name, "mailbox of %u", (unsigned)me);
     FAILS(LENGTHS, "messages in a mailbox", canele_job_create_mailbox(job, name, 0, &mailbox));
     OK(canele_job_create_mailbox(job, name, 1, &mailbox));
     FAILS(NAME_TAKEN, name, canele_job_create_mailbox(job, name, 1, &(canele_mailbox *){NULL}));
-    FAILS(DEADLINE, "deadline", canele_job_find_mailbox(job, "nothing", SHORT_NS, &postbox));
-    OK(canele_job_find_mailbox(job, name, WAIT_NS, &postbox));
-    EXPECT(canele_postbox_owner(postbox) == me);
+    FAILS(DEADLINE, "deadline", canele_job_find_mailbox(job, "nothing", SHORT_NS, &sender));
+    OK(canele_job_find_mailbox(job, name, WAIT_NS, &sender));
+    EXPECT(canele_mailbox_sender_owner(sender) == me);
     OK(canele_mailbox_try_retrieve(mailbox, &none));
     EXPECT(none == NULL);
     FAILS(DEADLINE, "mailbox of", canele_mailbox_retrieve_deadline(mailbox, &none, SHORT_NS));
@@ -112,19 +112,19 @@ static void mailboxes(canele_job *job, uint32_t me)
     EXPECT(canele_message_len(message) == 0 && canele_message_sender(message) == UINT32_MAX);
     FAILS(ARGUMENT, "no type 11", canele_message_pack(message, 11, name, 1));
     OK(canele_message_pack(message, CANELE_UINT8, "bytes", 5));
-    OK(canele_postbox_try_post(postbox, &message));
+    OK(canele_mailbox_sender_try_post(sender, &message));
     EXPECT(message == NULL);
-    FAILS(ARGUMENT, "the message is NULL", canele_postbox_post(postbox, &message));
+    FAILS(ARGUMENT, "the message is NULL", canele_mailbox_sender_post(sender, &message));
     OK(canele_message_new(&message));
     OK(canele_message_pack(message, CANELE_UINT8, "more", 4));
-    FAILS(MAILBOX_FULL, "full", canele_postbox_try_post(postbox, &message));
-    FAILS(MAILBOX_FULL, "full", canele_postbox_post_deadline(postbox, &message, SHORT_NS));
+    FAILS(MAILBOX_FULL, "full", canele_mailbox_sender_try_post(sender, &message));
+    FAILS(MAILBOX_FULL, "full", canele_mailbox_sender_post_deadline(sender, &message, SHORT_NS));
     EXPECT(message != NULL && canele_message_len(message) == 4);
     OK(canele_mailbox_retrieve(mailbox, &none));
     EXPECT(canele_message_sender(none) == me && canele_message_len(none) == 5);
     EXPECT(memcmp(canele_message_bytes(none), "bytes", 5) == 0);
     OK(canele_message_close(&none));
-    OK(canele_postbox_post(postbox, &message));
+    OK(canele_mailbox_sender_post(sender, &message));
 
     /* A long message lies in a region. */
     enum { LONG = 1 << 20 };
@@ -136,7 +136,7 @@ static void mailboxes(canele_job *job, uint32_t me)
     OK(canele_message_new(&message));
     OK(canele_message_pack(message, CANELE_UINT8, data, LONG));
     EXPECT(memcmp(canele_message_bytes(message), data, LONG) == 0);
-    OK(canele_postbox_post(postbox, &message));
+    OK(canele_mailbox_sender_post(sender, &message));
     OK(canele_mailbox_retrieve(mailbox, &none));
     const void *bytes = canele_message_bytes(none);
     EXPECT(memcmp(bytes, data, LONG) == 0 && canele_message_bytes(none) == bytes);
@@ -145,9 +145,9 @@ static void mailboxes(canele_job *job, uint32_t me)
 
     OK(canele_mailbox_close(&mailbox));
     OK(canele_message_new(&message));
-    FAILS(MAILBOX_CLOSED, "closed", canele_postbox_post(postbox, &message));
+    FAILS(MAILBOX_CLOSED, "closed", canele_mailbox_sender_post(sender, &message));
     EXPECT(message == NULL);
-    OK(canele_postbox_close(&postbox));
+    OK(canele_mailbox_sender_close(&sender));
 }
 
 int main(void)

@@ -104,7 +104,7 @@ fn after_the_end(world: &Flow, other: Rank) -> Outcome {
     expect("send_with", world.send_with(other, SMALL, 8, |mut slot| slot.write(0, &[1u64])), &words)?;
     expect("isend", world.isend(other, SMALL, vec![1u8]), &words)?;
     expect("recv", world.recv(other, SMALL, &mut [1u8]), &words)?;
-    expect("recv from anybody", world.recv(ANY_SOURCE, SMALL, &mut [1u8]), &words)?;
+    expect("recv from any rank", world.recv(ANY_SOURCE, SMALL, &mut [1u8]), &words)?;
     expect("irecv", world.irecv(other, SMALL, vec![1u8]), &words)?;
     expect("probe", world.probe(other, SMALL), &words)?;
     expect("iprobe", world.iprobe(other, SMALL), &words)?;

@@ -68,13 +68,13 @@ pub fn goes_on(count: u64) -> Outcome {
     }
     fails("barrier", world.barrier(), &why)?;
     if me == C {
-        // Nobody ends before both have tried everything.
+        // No rank ends before both have tried everything.
         for rank in [A, B, A, B] {
             world.recv(rank, DONE, &mut [0u8])?;
             world.send(rank, DONE, &[0u8])?;
         }
-        for postbox in &boxes {
-            post(postbox.post_deadline(Message::new(), LONG))?;
+        for sender in &boxes {
+            post(sender.post_deadline(Message::new(), LONG))?;
         }
         mailbox.retrieve()?;
         mailbox.retrieve()?;
@@ -94,7 +94,7 @@ pub fn goes_on(count: u64) -> Outcome {
     Ok(())
 }
 
-/// Nobody does anything about it: the launcher must.
+/// Waits for a rank that is cut off, without a reaction of any rank: the launcher must react.
 pub fn waits() -> Outcome {
     let job = Job::start()?;
     let world = job.world();
@@ -108,7 +108,7 @@ pub fn waits() -> Outcome {
     // Which never comes: the sender waits too.
     let next = Rank((job.rank().0 + 1) % job.size());
     world.recv(if next == B { C } else { next }, NEVER, &mut [1u8])?;
-    Err("a message from nobody".into())
+    Err("a message that no rank sent".into())
 }
 
 /// Once the third rank does nothing else, rank 1 spoils a cell; rank 0 looks at it once it has received one more message, [`LAST`].
@@ -186,7 +186,7 @@ fn post(result: Result<(), PostError>) -> Outcome {
     result.map_err(|error| error.to_string().into())
 }
 
-/// `count` messages each way; where there is no other sender they are received from anybody.
+/// `count` messages each way; where there is no other sender they are received from any rank.
 fn exchange(world: &Flow, with: Rank, count: u64) -> Outcome {
     let mut bytes = vec![0; ROOM];
     let from = if with == C { ANY_SOURCE } else { with.into() };

@@ -1,4 +1,4 @@
-//! All ranks exchange messages of all lengths, until a time has passed or somebody has died and survivors went on.
+//! All ranks exchange messages of all lengths, until a time has passed or a rank has died and survivors went on.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use canele::{Error, Failure, Flow, Job, Rank, Region, Request, Tag};
 
 use crate::{Outcome, pattern};
 
-/// Rounds that follow once somebody has seen a reason to end.
+/// Rounds that follow once a rank has seen a reason to end.
 const AFTER: u64 = 20;
 const NEVER: u64 = u64::MAX;
 const DATA: Tag = Tag(1);
@@ -28,7 +28,7 @@ struct Exchange {
     me: Rank,
     partners: Vec<Rank>,
     lost: Vec<Rank>,
-    /// The last round, as far as known here; the latest that anybody names counts.
+    /// The last round, as far as known here; the latest that any rank names counts.
     last: u64,
     /// What is sent, and behind it what is received.
     region: Region,

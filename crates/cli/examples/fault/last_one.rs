@@ -1,6 +1,6 @@
 //! All ranks but the first send messages and finish; the last of them may die instead.
 //!
-//! Rank 0 loses none of them, and then everything it waits for from anybody fails, unless it can still come: from this
+//! Rank 0 loses none of them, and then everything it waits for from any rank fails, unless it can still come: from this
 //! rank itself.
 
 use std::time::Duration;
@@ -25,12 +25,12 @@ pub fn run(count: u64, last_dies: bool) -> Outcome {
     let job = Job::start()?;
     let (me, world, endpoint) = (job.rank(), job.world(), job.endpoint());
     if me != Rank(0) {
-        let postbox = endpoint.find_mailbox("last", LONG)?;
+        let sender = endpoint.find_mailbox("last", LONG)?;
         let region = endpoint.find_region("last", LONG)?;
         region.put_notify(0, &[1u8], 7)?;
         for number in 0..count {
             world.send(Rank(0), DATA, &pattern::message(me, Rank(0), number, 0))?;
-            postbox.post(Message::new())?;
+            sender.post(Message::new())?;
         }
         if last_dies && me.0 == job.size() - 1 {
             kill_process(getpid(), Signal::KILL)?;
@@ -65,7 +65,7 @@ fn fails<T>(what: &str, result: Result<T, Error>) -> Outcome {
     }
 }
 
-/// Until nobody is left; says how many came, each as it must be.
+/// Receives until no other rank is left; returns how many messages came, each as it must be.
 fn receive_all(world: &Flow, ranks: u32) -> Result<u64, Box<dyn std::error::Error>> {
     let (mut next, mut bytes) = (vec![0; ranks as usize], vec![0; ROOM]);
     loop {
@@ -108,7 +108,7 @@ fn nothing_comes(world: &Flow, mailbox: &Mailbox) -> Outcome {
     let nothing = world.iprobe(ANY_SOURCE, ANY_TAG)?.is_none() && mailbox.try_retrieve()?.is_none();
     let passed = matches!(world.recv_deadline(ANY_SOURCE, DATA, &mut [0u8], SHORT), Err(Error::Deadline(_)))
         && matches!(mailbox.retrieve_deadline(SHORT), Err(Error::Deadline(_)));
-    if nothing && passed { Ok(()) } else { Err("something came from nobody".into()) }
+    if nothing && passed { Ok(()) } else { Err("a message came that no rank sent".into()) }
 }
 
 fn own_messages_come(world: &Flow) -> Outcome {
@@ -122,7 +122,7 @@ fn own_messages_come(world: &Flow) -> Outcome {
     Ok(())
 }
 
-/// While another thread lives it may send something; afterwards nobody can.
+/// While another thread lives it may send something; afterwards no thread can.
 fn other_threads_count(endpoint: &Endpoint) -> Outcome {
     let world = endpoint.world();
     let late = std::thread::spawn({

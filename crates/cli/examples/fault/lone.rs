@@ -13,7 +13,7 @@ pub fn unfinished(which: u64) -> Outcome {
         return Ok(());
     }
     job.world().recv(Rank(which as u32), Tag(1), &mut [0u8])?;
-    Err("a message from nobody".into())
+    Err("a message that no rank sent".into())
 }
 
 /// Rank `which` never initialises and exits; all operations that name it fail at the others.
@@ -45,7 +45,7 @@ pub fn lost(which: u64) -> Outcome {
     let (job, lost) = (Job::start()?, Rank(which as u32));
     if job.rank() == lost {
         std::thread::sleep(Duration::from_secs(60));
-        return Err("nobody ended this rank".into());
+        return Err("this rank was not ended".into());
     }
     let world = job.world();
     let attempts = [
@@ -76,7 +76,7 @@ pub fn severed(which: u64, what: &str) -> Outcome {
             // What is sent finds no room any more before the host is cut off.
             std::thread::sleep(Duration::from_secs(12));
         }
-        let alone = world.recv(Rank(0), Tag(9), &mut [1u8]).err().ok_or("a message from nobody")?;
+        let alone = world.recv(Rank(0), Tag(9), &mut [1u8]).err().ok_or("a message that no rank sent")?;
         println!("{me} is alone: {alone}");
         return Ok(job.finish()?);
     }

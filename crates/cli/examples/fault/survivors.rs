@@ -1,4 +1,4 @@
-//! The last rank dies in the middle of its messages to rank 0, which receives from anybody.
+//! The last rank dies in the middle of its messages to rank 0, which receives from any rank.
 //!
 //! Rank 0 is told once, loses nothing of the others, and every operation that names the dead fails, naming it.
 
@@ -45,7 +45,7 @@ pub fn run(count: u64) -> Outcome {
         told += u32::from(!receive(&world, &mut next, dead)?);
     }
     if told != 1 {
-        return Err(format!("receives from anybody were told of one death {told} times").into());
+        return Err(format!("receives from any rank were told of one death {told} times").into());
     }
     println!("{} messages from the living", next[senders].iter().sum::<u64>());
     job.finish()?;
@@ -59,7 +59,7 @@ fn send_some(world: &Flow, me: Rank, numbers: std::ops::Range<u64>) -> Outcome {
     Ok(())
 }
 
-/// Receives from anybody; false if it was told of the death instead.
+/// Receives from any rank; false if it was told of the death instead.
 fn receive(world: &Flow, next: &mut [u64], dead: Rank) -> Result<bool, Box<dyn std::error::Error>> {
     let mut bytes = vec![0; ROOM];
     match world.recv_deadline(ANY_SOURCE, DATA, &mut bytes, LONG) {

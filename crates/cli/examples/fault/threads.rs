@@ -8,7 +8,7 @@ use crate::{Outcome, pattern};
 
 const PLAYERS: u32 = 4;
 const COLLECTORS: u32 = 2;
-const ANYBODY: Tag = Tag(100);
+const FROM_ANY: Tag = Tag(100);
 /// What a collector gets when there is nothing more to collect.
 const STOP: u64 = u64::MAX;
 
@@ -24,10 +24,10 @@ pub fn run(rounds: u64) -> Outcome {
         let players: Vec<_> = (0..PLAYERS).map(play).collect();
         let collectors: Vec<_> = (0..COLLECTORS).map(|_| scope.spawn(|| collect(&job.world()))).collect();
         for number in 0..rounds {
-            world.send(other, ANYBODY, &[number]).map_err(|error| error.to_string())?;
+            world.send(other, FROM_ANY, &[number]).map_err(|error| error.to_string())?;
         }
         for _ in 0..COLLECTORS {
-            world.send(other, ANYBODY, &[STOP]).map_err(|error| error.to_string())?;
+            world.send(other, FROM_ANY, &[STOP]).map_err(|error| error.to_string())?;
         }
         for player in players {
             player.join().map_err(|_| "a player panicked")??;
@@ -76,7 +76,7 @@ fn collect(world: &Flow) -> Result<Vec<u64>, String> {
     let mut all = Vec::new();
     loop {
         let mut number = [0];
-        world.recv(ANY_SOURCE, ANYBODY, &mut number).map_err(|error| format!("collector: {error}"))?;
+        world.recv(ANY_SOURCE, FROM_ANY, &mut number).map_err(|error| format!("collector: {error}"))?;
         if number[0] == STOP {
             return Ok(all);
         }

@@ -1,12 +1,12 @@
-//! All ranks at once in collectives, mailboxes and channels, until an operation says that somebody has died or stopped.
+//! All ranks at once in collectives, mailboxes and channels, until an operation says that a rank has died or stopped.
 
 use std::time::Duration;
 
-use canele::{Channel, Error, Failure, Flow, Job, Mailbox, Message, Op, Postbox, Rank};
+use canele::{Channel, Error, Failure, Flow, Job, Mailbox, MailboxSender, Message, Op, Rank};
 
 use crate::Outcome;
 
-/// More rounds than anybody lets it play.
+/// More rounds than any test lets it play.
 const ROUNDS: u64 = 10_000_000;
 const FIND: Duration = Duration::from_secs(5);
 const DEPTH: usize = 2;
@@ -20,7 +20,7 @@ struct Ring {
     size: u32,
     previous: Rank,
     mailbox: Mailbox,
-    next_box: Postbox,
+    next_box: MailboxSender,
     to_next: Channel,
     from_previous: Channel,
 }
@@ -42,9 +42,9 @@ pub fn run() -> Outcome {
     let job = Job::start()?;
     match enter(&job).map_err(End::from).and_then(|ring| (0..ROUNDS).try_for_each(|round| ring.round(round)))
     {
-        Ok(()) => println!("nobody died"),
+        Ok(()) => println!("no rank died"),
         Err(End::Operation(Error::Failed(Failure::PeerFailed(rank)))) => println!("lost {}", rank.0),
-        // Whoever is told of the death first stops, which the others may see before they are told; and a name that
+        // The rank that is told of the death first stops, which the others may see before they are told; and a name that
         // the dead did not live to publish is looked for in vain.
         Err(End::Operation(
             Error::Failed(Failure::PeerFinished(_) | Failure::RegionLost(_))

@@ -2,7 +2,7 @@
 //! the number of processors.
 
 use super::case::{Buffers, COUNT_NAMES, Task};
-use crate::run::{Place, Wait};
+use crate::run::{HostOptions, Wait};
 use canele_sys::tunables::STRATEGIES;
 use clap::ValueEnum;
 use std::fmt;
@@ -119,7 +119,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub iterations: Option<u32>,
     #[command(flatten)]
-    pub place: Place,
+    pub place: HostOptions,
     /// Leave the limits out, as when a network is cut meanwhile and only our pause is to be seen
     #[arg(long)]
     pub no_limits: bool,

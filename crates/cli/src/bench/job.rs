@@ -6,7 +6,7 @@
 use super::case::{COPY_LIMIT_BYTES, Task};
 use super::report::Report;
 use super::{Failure, launch};
-use crate::run::Place;
+use crate::run::HostOptions;
 use canele_mem::limits::MeasuredSizes;
 use canele_sys::bounded_read::{Bounded, MOST_DATA};
 use canele_sys::segment::Segment;
@@ -44,7 +44,7 @@ impl Order {
 }
 
 /// Runs the jobs one after the other and joins their reports.
-pub fn run_all(tasks: &[Task], place: &Place) -> Result<Report, Failure> {
+pub fn run_all(tasks: &[Task], place: &HostOptions) -> Result<Report, Failure> {
     let rounds = tasks.iter().map(|task| u64::from(task.rounds)).sum();
     let style = ProgressStyle::with_template("{msg:24} [{bar:40}] {pos}/{len} rounds, {eta} left")?;
     let bar = ProgressBar::new(rounds).with_style(style.progress_chars("=> "));
@@ -61,7 +61,7 @@ pub fn run_all(tasks: &[Task], place: &Place) -> Result<Report, Failure> {
     all.ok_or_else(|| "no job to run".into())
 }
 
-fn run(task: &Task, place: &Place, bar: &ProgressBar) -> Result<Report, Failure> {
+fn run(task: &Task, place: &HostOptions, bar: &ProgressBar) -> Result<Report, Failure> {
     // Without sizes of its own a task measures up to the largest that any workload has.
     let largest_bytes = task.bytes.iter().copied().max().unwrap_or(COPY_LIMIT_BYTES);
     let (reader, writer) = std::io::pipe()?;

@@ -9,13 +9,13 @@ use canele_launch::{BindTo, Unit};
 use super::Failure;
 use super::case::Task;
 use crate::run;
-use crate::run::Place;
+use crate::run::HostOptions;
 
 /// Runs the job to its end; its standard output goes to `out`. The launcher says what went wrong with a rank.
 ///
 /// # Errors
 /// When a rank failed.
-pub fn launch(task: &Task, place: &Place, arguments: &[OsString], out: OwnedFd) -> Result<(), Failure> {
+pub fn launch(task: &Task, place: &HostOptions, arguments: &[OsString], out: OwnedFd) -> Result<(), Failure> {
     let here = std::env::current_exe()?;
     let mut command = vec![place.canele.clone().unwrap_or(here).into_os_string()];
     command.extend_from_slice(arguments);

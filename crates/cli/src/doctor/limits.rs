@@ -150,7 +150,7 @@ fn messages(ranks: u32, tunables: &Tunables, spare: u64) -> Finding {
     let unexpected = u64::from(ranks) * tunables.unexpected_bytes as u64;
     let value = format!(
         "{} can be had, {ranks} ranks that all talk to each other share {} at first, {} at most, and hold up to {} of messages \
-         that nobody receives",
+         that are not received",
         size(spare),
         size(first),
         size(most),

@@ -20,7 +20,7 @@ use canele_launch::{NamedHost, RankOrder, place_ranks};
 use canele_sys::topology;
 use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
 
-use crate::run::Place;
+use crate::run::HostOptions;
 use crate::{print, say, wrong_usage};
 use finding::{Finding, Level, Section, ok, problem};
 pub use kernel::peer_main;
@@ -33,7 +33,7 @@ pub struct Arguments {
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
     #[command(flatten)]
-    place: Place,
+    place: HostOptions,
     /// Look at this interpreter of Python, too: its mpi4py, and whether Canelé's wheel there is as it was installed; may be repeated [default:
     /// the first python3 of PATH]
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
@@ -93,8 +93,8 @@ fn examine(arguments: &Arguments) -> Result<Vec<Section>, String> {
             let elsewhere = all.saturating_sub(ranks[host]);
             ProbeRequest { ranks: ranks[host], elsewhere, settings: settings.clone() }
         };
-        let patience = Duration::from_millis(tunables.remote_start_ms);
-        sections.extend(hosts::sections(&survey(&placement, request, &tunables.rails, patience)?));
+        let start_timeout = Duration::from_millis(tunables.remote_start_ms);
+        sections.extend(hosts::sections(&survey(&placement, request, &tunables.rails, start_timeout)?));
     }
     Ok(sections)
 }
@@ -133,7 +133,7 @@ fn of_machine(request: &ProbeRequest, has_user: bool) -> Vec<Finding> {
     found
 }
 
-/// What is found of the Python that programs are started with where nobody says otherwise.
+/// Examines the Python that programs are started with unless an option names another.
 fn of_first_python() -> Vec<Finding> {
     let first = python::first(&other_mpi::path_folders());
     first.map(|path| python::examine(&path)).unwrap_or_default()

@@ -22,7 +22,7 @@ const MOST_NAMED: usize = 6;
 /// A longer file is no script that calls the command.
 const LONGEST_SCRIPT: u64 = 4096;
 
-/// All of it; the commands where somebody types them.
+/// Examines everything; the commands only where a user types them.
 pub fn examine(has_user: bool) -> Vec<Finding> {
     let mut found: Vec<Finding> = has_user.then(|| commands(&path_folders())).into_iter().collect();
     found.extend([preloaded(), searched(), cached(), variables()]);

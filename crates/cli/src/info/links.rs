@@ -1,6 +1,6 @@
 //! The links of the ranks of a job, in words: which rail leads to which peer, and what each link over sockets does.
 //!
-//! Owns how they are printed, and how much of it: a job may have more links than anybody reads. Never asks anybody.
+//! Owns how they are printed, and how much of it: a job may have more links than a user reads. Sends no question.
 
 use canele_control::SocketLink;
 use canele_sys::printable;

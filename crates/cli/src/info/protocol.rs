@@ -26,9 +26,9 @@ pub struct Message {
     pub remote: bool,
 }
 
-/// What it takes.
+/// The protocols that a message takes.
 #[derive(Debug, Serialize)]
-struct Taken {
+struct ProtocolReport {
     peer: u32,
     bytes: usize,
     remote: bool,
@@ -83,7 +83,7 @@ pub fn main(message: &Message, as_json: bool) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let taken = Taken::of(message, &caps, tunables.eager_bytes);
+    let taken = ProtocolReport::of(message, &caps, tunables.eager_bytes);
     print(&if as_json {
         serde_json::to_string(&taken).expect("it has no unencodable part")
     } else {
@@ -101,7 +101,7 @@ fn shared_memory(ranks: u32, tunables: &Tunables) -> Result<Caps, String> {
     Ok(*rail.caps(LinkId::in_memory(Rank(1))))
 }
 
-impl Taken {
+impl ProtocolReport {
     fn of(message: &Message, caps: &Caps, eager_bytes: usize) -> Self {
         let Message { peer, bytes, remote } = *message;
         let buffers = [
@@ -118,11 +118,11 @@ impl Taken {
             TakenWith { buffers, protocol: row.name, doc: row.doc, estimates }
         });
         let eager_bytes = Path::over(caps, eager_bytes).whole_bytes();
-        Taken { peer, bytes, remote, rail: caps.name, eager_bytes, choices: choices.into() }
+        ProtocolReport { peer, bytes, remote, rail: caps.name, eager_bytes, choices: choices.into() }
     }
 
     fn text(&self) -> String {
-        let Taken { peer, bytes, rail, eager_bytes, .. } = self;
+        let ProtocolReport { peer, bytes, rail, eager_bytes, .. } = self;
         let hosts = if self.remote { "different hosts" } else { "the same host" };
         let ranks = peer.saturating_add(1);
         let mut lines = vec![

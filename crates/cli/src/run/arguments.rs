@@ -11,7 +11,7 @@ use canele_launch::{
 use clap::Parser;
 
 use super::choices::{Foreign, InitialErrhandler, OnFailure, Wait};
-use super::place::{Place, Whereabouts};
+use super::place::{HostOptions, Whereabouts};
 
 /// Arguments of `canele run`.
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ pub struct Arguments {
     #[arg(short = 'n', long = "ranks", visible_alias = "np", value_name = "N")]
     ranks: Option<u32>,
     #[command(flatten)]
-    pub place: Place,
+    pub place: HostOptions,
     /// Which processors each rank may run on: equal shares of the cores that no other job has (auto), any (none), or one hwthread, core,
     /// l3cache, numa or package (socket), or so many next to each other, as core:2; with more ranks than these they share in turn
     /// [default: auto]
@@ -241,7 +241,7 @@ impl Arguments {
     pub fn new(ranks: u32, command: Vec<OsString>) -> Arguments {
         Arguments {
             ranks: Some(ranks),
-            place: Place::default(),
+            place: HostOptions::default(),
             bind: None,
             map_by: None,
             report_bindings: false,

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub use arguments::{Arguments, with_number};
 use canele_launch::StartError;
 pub use choices::Wait;
-pub use place::Place;
+pub use place::HostOptions;
 
 use crate::{say, wrong_usage};
 

@@ -10,7 +10,7 @@ use canele_launch::{
 
 /// Where the ranks run, for every command that starts any.
 #[derive(Debug, Default, Clone, clap::Args)]
-pub struct Place {
+pub struct HostOptions {
     /// Run on these hosts, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
     #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
     pub hosts: Option<String>,
@@ -28,7 +28,7 @@ pub struct Place {
     pub canele: Option<PathBuf>,
 }
 
-impl Place {
+impl HostOptions {
     /// Whether any hosts were named.
     pub fn is_elsewhere(&self) -> bool {
         self.hosts.is_some() || self.hostfile.is_some() || self.rankfile.is_some()
@@ -76,7 +76,7 @@ impl Place {
     /// # Errors
     /// A text that says what is wrong with the hosts, or with the variables of the batch system.
     pub fn whereabouts(&self, order: RankOrder) -> Result<Whereabouts, String> {
-        let Place { rsh, canele, .. } = self;
+        let HostOptions { rsh, canele, .. } = self;
         let placement = |hosts, order, usual: Option<&str>| Placement {
             hosts,
             order,

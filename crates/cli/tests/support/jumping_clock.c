@@ -1,4 +1,4 @@
-/* The system's clock as somebody sets it who cannot make up his mind: each look at it finds another year. What only goes on,
+/* The system's clock, which shows another year at each call. A clock that only goes on,
    as the monotonic clock, is left alone. Loaded before a program (LD_PRELOAD). */
 #define _GNU_SOURCE
 #include <sys/syscall.h>

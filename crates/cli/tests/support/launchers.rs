@@ -19,11 +19,11 @@ pub fn launcher(variable: &str) -> Option<String> {
     found
 }
 
-/// A way to start ranks: its name and its words.
-pub type Way = (&'static str, Vec<String>);
+/// A command that starts ranks: its name and its words.
+pub type StartCommand = (&'static str, Vec<String>);
 
-/// The ways to start so many ranks.
-pub fn ways(ranks: u32) -> Vec<Way> {
+/// The commands that start so many ranks.
+pub fn ways(ranks: u32) -> Vec<StartCommand> {
     let n = ranks.to_string();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let mut ways = Vec::new();

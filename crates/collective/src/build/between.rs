@@ -3,25 +3,25 @@
 //! Simple: the first of each group, its leader, speaks for it, or each speaks with each.
 
 use crate::choose::Seat;
-use crate::schedule::{Draft, Span};
+use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::Root;
 
 use super::{flat, short};
 
 /// The leaders meet once all of their groups have come.
-pub(crate) fn barrier(s: &mut Draft<'_>, seat: Seat) {
+pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat) {
     allreduce(s, seat, Span::NOTHING, Span::NOTHING);
 }
 
 /// Within the other group and the root.
-pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: Root, data: Span) {
+pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, data: Span) {
     let Some((group, own)) = with_root(s, seat, root) else { return };
     short::broadcast(s, group, own, data);
     s.among(None);
 }
 
 /// A group of the root and those of the other group, the root first; its seat there, and the root's.
-fn with_root(s: &mut Draft<'_>, seat: Seat, root: Root) -> Option<(Seat, usize)> {
+fn with_root(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root) -> Option<(Seat, usize)> {
     let (me, group): (usize, Vec<usize>) = match root {
         Root::Elsewhere => return None,
         Root::Here => (0, std::iter::once(seat.me).chain(seat.local..seat.ranks).collect()),
@@ -33,7 +33,7 @@ fn with_root(s: &mut Draft<'_>, seat: Seat, root: Root) -> Option<(Seat, usize)>
 }
 
 /// The leader of the other group sends the root what its group has.
-pub(crate) fn reduce(s: &mut Draft<'_>, seat: Seat, root: Root, input: Span, result: Span) {
+pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, input: Span, result: Span) {
     match root {
         Root::Elsewhere => {}
         Root::Here => drop(s.round().receive(seat.local, result)),
@@ -47,14 +47,14 @@ pub(crate) fn reduce(s: &mut Draft<'_>, seat: Seat, root: Root, input: Span, res
 }
 
 /// What this rank's group has, at its leader.
-fn reduce_own(s: &mut Draft<'_>, seat: Seat, input: Span) -> Span {
+fn reduce_own(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span) -> Span {
     let sum = if seat.local == 1 { input } else { s.scratch(input.len) };
     short::reduce(s, seat.own(), 0, input, sum);
     sum
 }
 
 /// The leaders exchange what their groups have and hand it on.
-pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
+pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     let sum = reduce_own(s, seat, input);
     if seat.me == 0 {
         s.round().send(seat.local, sum).receive(seat.local, result);
@@ -63,7 +63,7 @@ pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span
 }
 
 /// The same, but each gets its block.
-pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
+pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     let sum = reduce_own(s, seat, input);
     let result = if seat.me == 0 { s.scratch(input.len) } else { Span::NOTHING };
     if seat.me == 0 {
@@ -74,7 +74,7 @@ pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &
 }
 
 /// The root gets what each of the other group gives.
-pub(crate) fn gather(s: &mut Draft<'_>, seat: Seat, root: Root, mine: Span, all: &[Span]) {
+pub(crate) fn gather(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, mine: Span, all: &[Span]) {
     s.round();
     match root {
         Root::Elsewhere => {}
@@ -86,7 +86,7 @@ pub(crate) fn gather(s: &mut Draft<'_>, seat: Seat, root: Root, mine: Span, all:
 }
 
 /// The root gives each of the other group its block.
-pub(crate) fn scatter(s: &mut Draft<'_>, seat: Seat, root: Root, all: &[Span], mine: Span) {
+pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, all: &[Span], mine: Span) {
     s.round();
     match root {
         Root::Elsewhere => {}
@@ -98,7 +98,7 @@ pub(crate) fn scatter(s: &mut Draft<'_>, seat: Seat, root: Root, all: &[Span], m
 }
 
 /// Each gives to each of the other group, and gets from each.
-pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
+pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     s.round();
     for n in (0..from.len()).map(|n| (n + seat.me) % from.len()) {
         s.send(seat.local + n, from[n]).receive(seat.local + n, into[n]);

@@ -9,12 +9,12 @@
 //! "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.
 
 use crate::choose::Seat;
-use crate::schedule::{Blocks, Draft, Span};
+use crate::schedule::{Blocks, ScheduleDraft, Span};
 
 use super::doubling;
 
 /// The whole of it, for blocks of `bytes` that lie one behind the other in `from`, and will in the output.
-pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: Span, bytes: usize) {
+pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: Span, bytes: usize) {
     let Seat { me, ranks, .. } = seat;
     let most = doubling(ranks).map(|distance| travelling(ranks, distance)).max().unwrap_or(0);
     let (turned, out, come) = (s.scratch(ranks * bytes), s.scratch(most * bytes), s.scratch(most * bytes));

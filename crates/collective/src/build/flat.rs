@@ -1,12 +1,12 @@
-//! One rank in the middle: it receives from all, then answers all. Everybody else waits once.
+//! One rank in the middle: it receives from all, then answers all. Each other rank waits once.
 
 use crate::choose::Seat;
-use crate::schedule::{Draft, Span};
+use crate::schedule::{ScheduleDraft, Span};
 
 use super::others;
 
 /// All report to rank 0, which lets them go.
-pub(crate) fn barrier(s: &mut Draft<'_>, seat: Seat) {
+pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat) {
     s.round();
     if seat.me == 0 {
         others(seat).for_each(|rank| {
@@ -22,7 +22,7 @@ pub(crate) fn barrier(s: &mut Draft<'_>, seat: Seat) {
 }
 
 /// The root sends to all.
-pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) {
+pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
     s.round();
     if seat.me == root {
         others(seat).for_each(|rank| {
@@ -33,8 +33,8 @@ pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) 
     }
 }
 
-/// The root receives all inputs and reduces them in the order of ranks, whoever it is.
-pub(crate) fn reduce(s: &mut Draft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
+/// The root receives all inputs and reduces them in the order of ranks, which is the same for every root.
+pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
     s.round();
     if seat.me != root {
         s.send(root, input);
@@ -51,7 +51,7 @@ pub(crate) fn reduce(s: &mut Draft<'_>, seat: Seat, root: usize, input: Span, re
 }
 
 /// The inputs of all, those of others in scratch.
-fn receive_all(s: &mut Draft<'_>, seat: Seat, input: Span) -> Vec<Span> {
+fn receive_all(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span) -> Vec<Span> {
     let mut inputs = vec![input; seat.ranks];
     for rank in others(seat) {
         inputs[rank] = s.scratch(input.len);
@@ -61,7 +61,7 @@ fn receive_all(s: &mut Draft<'_>, seat: Seat, input: Span) -> Vec<Span> {
 }
 
 /// Sends something to rank 0 and receives its answer, which may lie in the same place.
-fn ask(s: &mut Draft<'_>, question: Span, answer: Span) {
+fn ask(s: &mut ScheduleDraft<'_>, question: Span, answer: Span) {
     s.round().send(0, question);
     if question.overlaps(answer) {
         s.round();
@@ -70,7 +70,7 @@ fn ask(s: &mut Draft<'_>, question: Span, answer: Span) {
 }
 
 /// Rank 0 reduces and sends the result to all.
-pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
+pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     if seat.me != 0 {
         return ask(s, input, result);
     }
@@ -82,7 +82,7 @@ pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span
 }
 
 /// Rank 0 reduces and sends each rank its block.
-pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
+pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     if seat.me != 0 {
         return ask(s, input, mine);
     }
@@ -96,7 +96,7 @@ pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &
 }
 
 /// Rank 0 reduces the inputs one after the other, and sends each rank what it had then; without its own, if exclusive.
-pub(crate) fn scan(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, exclusive: bool) {
+pub(crate) fn scan(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span, exclusive: bool) {
     if seat.me != 0 {
         return ask(s, input, result);
     }
@@ -116,7 +116,7 @@ pub(crate) fn scan(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, exc
 
 /// The root receives each block where it belongs. The root's memory is the limit for long blocks, and a message from
 /// each the least there can be for short ones: a tree would only move bytes more often.
-pub(crate) fn gather(s: &mut Draft<'_>, seat: Seat, root: usize, mine: Span, all: &[Span]) {
+pub(crate) fn gather(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, mine: Span, all: &[Span]) {
     s.round();
     if seat.me != root {
         s.send(root, mine);
@@ -129,7 +129,7 @@ pub(crate) fn gather(s: &mut Draft<'_>, seat: Seat, root: usize, mine: Span, all
 }
 
 /// The root sends each block to its rank; as `gather`, backwards.
-pub(crate) fn scatter(s: &mut Draft<'_>, seat: Seat, root: usize, all: &[Span], mine: Span) {
+pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, all: &[Span], mine: Span) {
     s.round();
     if seat.me != root {
         s.receive(root, mine);
@@ -143,7 +143,7 @@ pub(crate) fn scatter(s: &mut Draft<'_>, seat: Seat, root: usize, all: &[Span], 
 
 /// Rank 0 receives all blocks and sends all of them to all, as one message: where they do not lie one behind the other,
 /// it is put together in scratch.
-pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
+pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let is_whole = all.windows(2).all(|pair| pair[0].at + pair[0].len == pair[1].at);
     let total = all.iter().map(|block| block.len).sum();
     let whole = if is_whole { Span { len: total, ..all[0] } } else { s.scratch(total) };

@@ -1,7 +1,7 @@
 //! As few bytes through each rank as there can be: for data so long that messages cost nothing beside it.
 
 use crate::choose::Seat;
-use crate::schedule::{Draft, Span};
+use crate::schedule::{ScheduleDraft, Span};
 
 use super::rotation;
 
@@ -17,7 +17,7 @@ const PACKED_BYTES: usize = 32 << 10;
 /// that: what comes goes into the result, to be reduced with the input there, unless that is where the input lies.
 ///
 /// Where each rank has a processor, a part that its cache holds is reduced and handed on before the next one is begun.
-pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
+pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
     let part = if result.len <= PACKED_BYTES * seat.ranks { PACKET_BYTES } else { PART_BYTES };
     let most = if seat.oversubscribed { result.len } else { part * seat.ranks };
     let most = most.next_multiple_of(element);
@@ -27,7 +27,7 @@ pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span
     }
 }
 
-fn ring(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
+fn ring(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
     let Seat { me, ranks, .. } = seat;
     let (next, previous) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
     let start = |n: usize| (result.len / element * n / ranks) * element;
@@ -58,7 +58,7 @@ fn ring(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, element: usize
 
 /// Ring: each block travels round once while it is reduced, from the rank behind its owner to that. Operands change
 /// places.
-pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
+pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     let Seat { me, ranks, .. } = seat;
     let (next, previous) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
     let (blocks, most) = (input.split(lens.iter().copied()), lens.iter().copied().max().unwrap_or(0));
@@ -74,7 +74,7 @@ pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &
 }
 
 /// Ring: each block is handed on from neighbour to neighbour, so that one message is under way per link.
-pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
+pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let Seat { me, ranks, .. } = seat;
     let mut have = mine;
     for step in 0..ranks - 1 {
@@ -86,7 +86,7 @@ pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span])
 }
 
 /// Pairwise exchange: one message out and one in at a time, each round with other partners.
-pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
+pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     for (to, source) in rotation(seat) {
         s.round().send(to, from[to]).receive(source, into[source]);
     }
@@ -94,7 +94,7 @@ pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Spa
 }
 
 /// The same where blocks are exchanged in place: in each round pairs exchange theirs, through scratch for one.
-pub(crate) fn alltoall_in_place(s: &mut Draft<'_>, seat: Seat, all: &[Span]) {
+pub(crate) fn alltoall_in_place(s: &mut ScheduleDraft<'_>, seat: Seat, all: &[Span]) {
     let Seat { me, ranks, .. } = seat;
     let part = s.scratch(all.iter().map(|block| block.len).max().unwrap_or(0));
     for turn in 0..ranks {

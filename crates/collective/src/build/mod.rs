@@ -17,7 +17,7 @@ fn others(seat: Seat) -> impl Iterator<Item = usize> {
     (0..seat.ranks).filter(move |rank| *rank != seat.me)
 }
 
-/// To whom and from whom in each step of a rotation: no rank is everybody's target at the same time.
+/// To whom and from whom in each step of a rotation: no rank is the target of all others at the same time.
 fn rotation(seat: Seat) -> impl Iterator<Item = (usize, usize)> {
     let Seat { me, ranks, .. } = seat;
     (1..ranks).map(move |step| ((me + step) % ranks, (me + ranks - step) % ranks))

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::schedule::Draft;
+use crate::schedule::ScheduleDraft;
 use crate::spec::Block;
 
 /// All at once, but for those to or from one rank, which take a round each: the `n`th of a pair is in round `n` at both
-/// ends, so that each meets its own, and nobody waits for what another one sends later.
-pub(crate) fn exchange(s: &mut Draft<'_>, sends: &[(u32, Block)], receives: &[(u32, Block)]) {
+/// ends, so that each meets its own, and no rank waits for what another one sends later.
+pub(crate) fn exchange(s: &mut ScheduleDraft<'_>, sends: &[(u32, Block)], receives: &[(u32, Block)]) {
     let (sends, receives) = (turns(sends), turns(receives));
     for turn in 0..sends.len().max(receives.len()) {
         s.round();

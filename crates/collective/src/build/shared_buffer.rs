@@ -1,12 +1,12 @@
-//! Algorithms over shared buffers: each rank publishes its data in a shared buffer in shared memory, once, and whoever needs it fetches it
+//! Algorithms over shared buffers: each rank publishes its data in a shared buffer in shared memory, once, and the ranks that need it fetch it
 //! from there. For long data on one host: what many need is written once and not once for each, few rounds wait, and few lines of memory
 //! are in use.
 //!
 //! A long block is published in parts, in the two halves of a shared buffer by turns: while one is being fetched, the other one is
-//! written. Nobody waits for those who fetch the last part: the shared buffer counts them (`shared_buffers`).
+//! written. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
 
 use crate::choose::Seat;
-use crate::schedule::{Area, Draft, Published, SharedBufferNeed, Span};
+use crate::schedule::{Area, Published, ScheduleDraft, SharedBufferNeed, Span};
 
 use super::{flat, others, rotation};
 
@@ -26,7 +26,7 @@ pub(crate) fn hold(seat: Seat, element: usize) -> bool {
 }
 
 /// A shared buffer for this rank alone to publish on; gives where its name is.
-fn open(s: &mut Draft<'_>, readers: usize) -> Span {
+fn open(s: &mut ScheduleDraft<'_>, readers: usize) -> Span {
     let name = s.scratch(NAME);
     s.shared_buffer(SharedBufferNeed { bytes: 2 * HALF, name, readers });
     s.round();
@@ -35,7 +35,7 @@ fn open(s: &mut Draft<'_>, readers: usize) -> Span {
 
 /// Tells a reader that this turn's part is in the shared buffer, and hears that it has the one before: what is published next is written
 /// over that.
-fn announce(s: &mut Draft<'_>, reader: usize, turn: usize, name: Span) {
+fn announce(s: &mut ScheduleDraft<'_>, reader: usize, turn: usize, name: Span) {
     s.send(reader, name);
     if turn > 0 {
         s.receive(reader, Span::NOTHING);
@@ -43,7 +43,7 @@ fn announce(s: &mut Draft<'_>, reader: usize, turn: usize, name: Span) {
 }
 
 /// The same as a reader.
-fn hear(s: &mut Draft<'_>, shower: usize, turn: usize, name: Span) {
+fn hear(s: &mut ScheduleDraft<'_>, shower: usize, turn: usize, name: Span) {
     s.receive(shower, name);
     if turn > 0 {
         s.send(shower, Span::NOTHING);
@@ -63,13 +63,13 @@ struct MemberBuffers {
 
 impl MemberBuffers {
     /// To read from.
-    fn of_others(s: &mut Draft<'_>, seat: Seat) -> Self {
+    fn of_others(s: &mut ScheduleDraft<'_>, seat: Seat) -> Self {
         let names = s.scratch(NAME * seat.ranks).split(vec![NAME; seat.ranks]);
         Self { names, seat, are_known: false, through: None, aside: None }
     }
 
     /// To publish on, too.
-    fn open(s: &mut Draft<'_>, seat: Seat) -> Self {
+    fn open(s: &mut ScheduleDraft<'_>, seat: Seat) -> Self {
         let shared_buffers = Self::of_others(s, seat);
         s.shared_buffer(SharedBufferNeed {
             bytes: 2 * HALF,
@@ -81,7 +81,7 @@ impl MemberBuffers {
     }
 
     /// Waits until all have come here; at the first time they learn the names of the shared buffers.
-    fn meet(&mut self, s: &mut Draft<'_>) {
+    fn meet(&mut self, s: &mut ScheduleDraft<'_>) {
         if std::mem::replace(&mut self.are_known, true) {
             flat::barrier(s, self.seat);
         } else {
@@ -90,7 +90,7 @@ impl MemberBuffers {
     }
 
     /// This rank reads nothing more.
-    fn close(self, s: &mut Draft<'_>) {
+    fn close(self, s: &mut ScheduleDraft<'_>) {
         for rank in others(self.seat) {
             s.has_read(rank, self.names[rank]);
         }
@@ -102,7 +102,7 @@ impl MemberBuffers {
     }
 
     /// Reduces what all publish at `at` in the order of members; this rank's is `own`. The first turn is the longest.
-    fn fold(&mut self, s: &mut Draft<'_>, mut own: Span, at: usize, (into, element): (Span, usize)) {
+    fn fold(&mut self, s: &mut ScheduleDraft<'_>, mut own: Span, at: usize, (into, element): (Span, usize)) {
         if self.seat.me > 0 && own.overlaps(into) {
             let aside = self.aside.get_or_insert_with(|| s.scratch(own.len)).part(0, own.len);
             s.copy(own, aside);
@@ -155,7 +155,7 @@ fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
 }
 
 /// The root publishes its data; all fetch it.
-pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) {
+pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
     s.publishes(data.len);
     let most = most(data.len, 1, 1);
     let parts = turns(data.len, most).map(|turn| (turn, part(data, turn, most)));
@@ -176,7 +176,7 @@ pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) 
 }
 
 /// All publish their blocks and fetch those of others.
-pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
+pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let mut shared_buffers = MemberBuffers::open(s, seat);
     s.copy(mine, all[seat.me]);
     let longest = all.iter().map(|block| block.len).max().unwrap_or(0);
@@ -195,7 +195,7 @@ pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span])
 }
 
 /// All publish their blocks for others, of one length, and fetch those for them. The same blocks may be both.
-pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
+pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     let mut shared_buffers = MemberBuffers::open(s, seat);
     s.copy(from[seat.me], into[seat.me]);
     s.publishes(into[seat.me].len);
@@ -217,7 +217,7 @@ pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Spa
 
 /// All publish their blocks for others, and each reduces those for it.
 pub(crate) fn reduce_scatter(
-    s: &mut Draft<'_>,
+    s: &mut ScheduleDraft<'_>,
     seat: Seat,
     input: Span,
     lens: &[usize],
@@ -249,7 +249,7 @@ fn shares(seat: Seat, len: usize, element: usize) -> Vec<Span> {
 
 /// All publish their inputs, and the root reduces them.
 pub(crate) fn reduce_at_root(
-    s: &mut Draft<'_>,
+    s: &mut ScheduleDraft<'_>,
     seat: Seat,
     root: usize,
     input: Span,
@@ -277,11 +277,11 @@ pub(crate) fn reduce_at_root(
 
 /// All publish their inputs, each reduces a share of them and publishes that, and all fetch the shares of others; or the root alone.
 ///
-/// Nobody needs this rank's own share of its input: in its place the result is published. So a turn needs no half of its own. What it
+/// No other rank needs this rank's own share of its input: in its place the result is published. So a turn needs no half of its own. What it
 /// publishes first was read before all met for the second time in the turn before, and the result is written after all have
 /// met once more.
 pub(crate) fn reduce(
-    s: &mut Draft<'_>,
+    s: &mut ScheduleDraft<'_>,
     seat: Seat,
     root: Option<usize>,
     input: Span,
@@ -316,7 +316,7 @@ pub(crate) fn reduce(
 
 /// A chain: each rank fetches what the one before it publishes, link by link, reduces its input with it, and publishes that.
 pub(crate) fn scan(
-    s: &mut Draft<'_>,
+    s: &mut ScheduleDraft<'_>,
     seat: Seat,
     input: Span,
     (result, element): (Span, usize),

@@ -1,12 +1,12 @@
 //! As few messages one after the other as there can be: for data so short that a message costs the same without it.
 
 use crate::choose::Seat;
-use crate::schedule::{Draft, Span};
+use crate::schedule::{ScheduleDraft, Span};
 
 use super::{doubling, others, rotation};
 
 /// Dissemination: in round `k` each rank hears, from the rank 2ᵏ before it, of 2ᵏ more.
-pub(crate) fn barrier(s: &mut Draft<'_>, seat: Seat) {
+pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat) {
     let Seat { me, ranks, .. } = seat;
     for distance in doubling(ranks) {
         let (next, previous) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
@@ -14,8 +14,8 @@ pub(crate) fn barrier(s: &mut Draft<'_>, seat: Seat) {
     }
 }
 
-/// Binomial tree: whoever has the data sends it on, the largest subtree first.
-pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) {
+/// Binomial tree: a rank that has the data sends it on, the largest subtree first.
+pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
     let tree = Tree::new(seat, root);
     if let Some(parent) = tree.parent() {
         s.round().receive(parent, data);
@@ -29,7 +29,7 @@ pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) 
 
 /// The tree of `broadcast`, upwards: the smallest subtree, which is ready first, comes first. A subtree holds
 /// consecutive ranks, counted from the root.
-pub(crate) fn reduce(s: &mut Draft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
+pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
     let tree = Tree::new(seat, root);
     let (parent, mut sum) = (tree.parent(), input);
     for (n, child) in tree.children().enumerate() {
@@ -48,7 +48,7 @@ pub(crate) fn reduce(s: &mut Draft<'_>, seat: Seat, root: usize, input: Span, re
 }
 
 /// The same where operands may not change places: the tree of rank 0, which hands the result on.
-pub(crate) fn reduce_in_order(s: &mut Draft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
+pub(crate) fn reduce_in_order(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
     if root == 0 || seat.ranks == 1 {
         return reduce(s, seat, 0, input, result);
     }
@@ -64,7 +64,7 @@ pub(crate) fn reduce_in_order(s: &mut Draft<'_>, seat: Seat, root: usize, input:
 /// Recursive doubling: partners exchange what they have, at distances 1, 2, 4 … Ranks beyond the largest power of two
 /// are represented by a neighbour, so that what is reduced is always of consecutive ranks. The first message is received
 /// where the result belongs, so that the input need not be copied there.
-pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
+pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     let Seat { me, ranks, .. } = seat;
     if ranks == 1 {
         s.copy(input, result);
@@ -96,7 +96,7 @@ pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span
 }
 
 /// Receives from a partner and reduces it with what this rank has, which from then on is in `result`.
-fn join(s: &mut Draft<'_>, partner: usize, me: usize, input: Span, have: &mut Span, result: Span) {
+fn join(s: &mut ScheduleDraft<'_>, partner: usize, me: usize, input: Span, have: &mut Span, result: Span) {
     if *have == result {
         let part = s.scratch(result.len);
         s.receive(partner, part).reduce(part, result, partner < me);
@@ -107,7 +107,7 @@ fn join(s: &mut Draft<'_>, partner: usize, me: usize, input: Span, have: &mut Sp
 }
 
 /// Hillis and Steele: in round `k` each rank hears what the 2ᵏ ranks up to the one 2ᵏ before it have together.
-pub(crate) fn scan(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
+pub(crate) fn scan(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     s.round().copy(input, result);
     for distance in doubling(seat.ranks) {
         s.round();
@@ -122,7 +122,7 @@ pub(crate) fn scan(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
 }
 
 /// The same without the own input: what comes is reduced with the input to be handed on, and without it as the result.
-pub(crate) fn exscan(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
+pub(crate) fn exscan(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     let have = s.scratch(input.len);
     s.round().copy(input, have);
     for distance in doubling(seat.ranks) {
@@ -143,8 +143,8 @@ pub(crate) fn exscan(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
     }
 }
 
-/// Burst: everybody sends each its block at once, and reduces what it got in the order of ranks.
-pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
+/// Burst: each rank sends each other its block at once, and reduces what it got in the order of ranks.
+pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     let blocks = input.split(lens.iter().copied());
     let mut parts = vec![blocks[seat.me]; seat.ranks];
     s.round();
@@ -159,8 +159,8 @@ pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &
     });
 }
 
-/// Burst: everybody sends its block to everybody at once.
-pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
+/// Burst: each rank sends its block to all others at once.
+pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     s.round();
     for (to, from) in rotation(seat) {
         s.send(to, mine).receive(from, all[from]);
@@ -168,8 +168,8 @@ pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span])
     s.copy(mine, all[seat.me]);
 }
 
-/// Burst: everybody sends to everybody at once.
-pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
+/// Burst: each rank sends to all others at once.
+pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     s.round();
     for (to, source) in rotation(seat) {
         s.send(to, from[to]).receive(source, into[source]);
@@ -178,7 +178,7 @@ pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Spa
 }
 
 /// The same where blocks are exchanged in place: what comes waits in scratch until all have left.
-pub(crate) fn alltoall_in_place(s: &mut Draft<'_>, seat: Seat, all: &[Span]) {
+pub(crate) fn alltoall_in_place(s: &mut ScheduleDraft<'_>, seat: Seat, all: &[Span]) {
     s.round();
     let others: Vec<usize> = others(seat).collect();
     let parts: Vec<Span> = others.iter().map(|rank| s.scratch(all[*rank].len)).collect();

@@ -6,7 +6,7 @@
 //!   deaths        ─▶ │ Revocations ─▶ decisions, groups that are revoked
 //!                    └───────────┘
 //! ```
-//! No I/O, no clock, no randomness, and no detection: whoever owns these states tells them of each rank that is gone, after its last
+//! No I/O, no clock, no randomness, and no detection: the owner of these states tells them of each rank that is gone, after its last
 //! message, and tells all ranks of the same ones (the launcher does so). That makes the detection perfect, on which both
 //! protocols rely: no rank that is told to be gone is heard of again.
 

@@ -6,7 +6,7 @@ use super::{Model, inputs, run_all, schedule_of, seat};
 use crate::build::bruck;
 use crate::choose::Seat;
 use crate::reduce::{Op, Reduction};
-use crate::schedule::{Draft, Schedule, Span};
+use crate::schedule::{Schedule, ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
 
 fn at(root: usize) -> Root {
@@ -76,11 +76,11 @@ fn barriers_end() {
 }
 
 #[test]
-fn nobody_leaves_a_barrier_before_everybody_has_come() {
+fn no_rank_leaves_a_barrier_before_all_have_come() {
     for ranks in 2..20 {
         for oversubscribed in [false, true] {
             for late in 0..ranks {
-                // What rank 0 hears of, directly or not, before anybody may go: all but the late one never suffices.
+                // What rank 0 hears of, directly or not, before any rank may go: all but the late one never suffices.
                 let mut heard: Vec<Vec<bool>> =
                     (0..ranks).map(|me| (0..ranks).map(|r| r == me).collect()).collect();
                 let shape = Shape::new(Operation::Barrier, 0);
@@ -120,7 +120,7 @@ fn nobody_leaves_a_barrier_before_everybody_has_come() {
 }
 
 #[test]
-fn broadcasts_reach_everybody() {
+fn broadcasts_reach_all_ranks() {
     each(|ranks, oversubscribed, words| {
         for root in roots(ranks) {
             let inputs = inputs(ranks, words);
@@ -192,7 +192,7 @@ fn carrying_blocks_for_others_brings_them_where_they_belong() {
         for words in [0, 1, 3] {
             let inputs = inputs(ranks, words * ranks);
             let build = |me| {
-                let mut draft = Draft::default();
+                let mut draft = ScheduleDraft::default();
                 let from = Span::input(0, ranks * words * 8);
                 bruck::alltoall(&mut draft, seat(me, ranks, false), from, words * 8);
                 draft.finish()

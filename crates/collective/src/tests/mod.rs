@@ -26,7 +26,7 @@ struct Model {
     scratch: Divided,
 }
 
-/// What all ranks publish, when somebody looks, and how many have read it.
+/// What all ranks publish, and how many have read it.
 type SharedBufferPool = Vec<(Vec<u8>, usize)>;
 
 /// What a rank's shared buffer is called.

@@ -7,7 +7,7 @@ use crate::spec::{Call, Case, ELEMENT, Kind};
 /// The map x ↦ a·x + b; to do one after the other is associative and not commutative.
 type Map = [u64; 2];
 
-/// Where nobody writes.
+/// The content of bytes that no rank writes.
 const UNTOUCHED: u8 = 0xAA;
 
 /// Different for each pair and place, and never lost by multiplication: odd.

@@ -6,7 +6,7 @@ use canele_sim::world::Random;
 /// Bytes of an element: the map x ↦ a·x + b.
 pub const ELEMENT: usize = 16;
 
-/// What a collective moves, in elements, as somebody sees it who sees all members.
+/// What a collective moves, in elements, as seen for all members together.
 #[derive(Clone, Debug)]
 pub enum Kind {
     Barrier,
@@ -273,7 +273,7 @@ impl Case {
         call
     }
 
-    /// Those in which everybody gives or gets all there is.
+    /// Returns the operation if each member gives or gets one block.
     fn of_one_block(&self, me: usize) -> Option<(Operation, usize)> {
         match &self.kind {
             Kind::Barrier => Some((Operation::Barrier, 0)),

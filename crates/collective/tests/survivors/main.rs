@@ -33,7 +33,7 @@ fn check_agreements(world: &World, seed: u64) {
 }
 
 #[test]
-fn all_that_live_agree_and_know_what_is_revoked_whoever_dies_and_when() {
+fn all_that_live_agree_and_know_what_is_revoked_under_any_deaths() {
     let (mut deaths, mut revoked, mut coordinators) = (0, 0, 0);
     for seed in 0..SEEDS {
         let mut world = World::new(seed);
@@ -85,7 +85,7 @@ fn a_coordinator_that_dies_while_it_says_that_all_have_the_decision_leaves_nothi
 }
 
 #[test]
-fn an_agreement_that_nobody_dies_in_takes_four_messages_for_each_other_member() {
+fn an_agreement_without_deaths_takes_four_messages_for_each_other_member() {
     let mut world = World::of(5, 0);
     world.run();
     let name = |number| Name { flow: FlowId(10), number };

@@ -132,7 +132,7 @@ fn shares_are_whole_cores_and_equal() {
 fn a_core_has_one_job_at_a_time() {
     // No machine has such a core.
     let core = u32::MAX - std::process::id();
-    let first = claim(core).expect("nobody has it");
+    let first = claim(core).expect("no job has it");
     assert!(claim(core).is_none());
     drop(first);
     assert!(claim(core).is_some());
@@ -145,7 +145,7 @@ fn lists_of_processors_are_short() {
     }
 }
 
-/// Runs this in a network namespace of its own, where nobody has claims; not at all without the right to.
+/// Runs this in a network namespace of its own, where no job has claims; not at all without the right to.
 #[expect(deprecated, reason = "it is unsafe for tables of descriptors, which stay shared here")]
 fn without_claims(test: impl FnOnce() + Send + 'static) {
     let run = || match rustix::thread::unshare(rustix::thread::UnshareFlags::NEWNET) {
@@ -193,7 +193,7 @@ fn cores_of_strangers_are_taken_only_where_free_ones_are_missing() {
 }
 
 #[test]
-fn a_name_that_nobody_listens_at_is_not_one_of_this_user() {
+fn a_name_without_a_listener_is_not_one_of_this_user() {
     without_claims(|| {
         let _silent = claims::socket_at(3);
         let own = rustix::process::getuid().as_raw();

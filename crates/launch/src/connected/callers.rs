@@ -3,8 +3,8 @@
 use canele_control::{FromLauncher, PortName, ToLauncher};
 
 use super::messages::ToJob;
-use super::ports::{Answer, Caller};
-use super::services::Found;
+use super::ports::{Caller, PortAnswer};
+use super::services::FoundName;
 use super::{ATTEMPTS, Wanted};
 use crate::launcher::Launcher;
 
@@ -81,7 +81,7 @@ impl Launcher {
         }
     }
 
-    pub(super) fn tell_callers(&mut self, answers: Vec<Answer>) {
+    pub(super) fn tell_callers(&mut self, answers: Vec<PortAnswer>) {
         for (Caller { rank, ticket, job }, result) in answers {
             match job {
                 None => self.job.tell(rank, FromLauncher::Connected { ticket, result }),
@@ -94,7 +94,7 @@ impl Launcher {
         }
     }
 
-    pub(super) fn tell_found(&mut self, found: impl IntoIterator<Item = Found>) {
+    pub(super) fn tell_found(&mut self, found: impl IntoIterator<Item = FoundName>) {
         for ((rank, ticket), value) in found {
             self.job.tell(rank, FromLauncher::FoundElsewhere { ticket, value });
         }

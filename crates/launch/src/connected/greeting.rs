@@ -11,7 +11,7 @@ use rustix::net::{SocketFlags, accept_with};
 use super::link::{JobLink, address, connect_with};
 use super::messages::{RankSeries, ToJob};
 use super::network::{HostRails, OwnRails, agree};
-use super::{ATTEMPTS, MOST_SERIES, MOST_STRANGERS, PATIENCE, STRANGERS_AT_A_TIME, Wanted};
+use super::{ATTEMPTS, HELLO_TIMEOUT, MOST_SERIES, MOST_STRANGERS, STRANGERS_AT_A_TIME, Wanted};
 use crate::launcher::Launcher;
 
 impl Launcher {
@@ -29,7 +29,7 @@ impl Launcher {
 
     pub(super) fn add_link(&mut self, socket: OwnedFd, job: Option<u64>) -> Result<u32, Errno> {
         let place = self.connected.free_place();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + HELLO_TIMEOUT;
         let link = JobLink::new(canele_control::Socket::new(socket), place, job, until, &self.events)?;
         self.connected.links[place as usize] = Some(link);
         Ok(place)

@@ -29,7 +29,7 @@ pub fn address(job: u64) -> Result<SocketAddrUnix, Errno> {
 /// Connects with a listener of this user.
 ///
 /// # Errors
-/// As connect(2): `CONNREFUSED` if nobody listens; `ACCESS` if it is another user who does.
+/// As connect(2): `CONNREFUSED` if no process listens; `ACCESS` if another user's process does.
 pub fn connect_with(address: &SocketAddrUnix) -> Result<Socket, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;

@@ -11,7 +11,7 @@
 //! Where one of the two jobs has hosts of its own (`--hosts`) descriptors do not reach its ranks: those of the other job are on other hosts to
 //! them, also where they are not, and instead of inboxes the addresses on which the ranks listen go that way.
 //!
-//! Two jobs have one link, at most, until one of them ends. Whoever is at its other end is believed nothing: numbers are checked against what is
+//! Two jobs have one link, at most, until one of them ends. The launcher at its other end is not trusted: numbers are checked against what is
 //! known of its ranks, and a link that breaks the rules is closed, which harms nothing but the ranks behind it.
 
 mod callers;
@@ -50,7 +50,7 @@ const STRANGERS_AT_A_TIME: usize = 64;
 /// Links whose other end has not said Hello, at most.
 const MOST_STRANGERS: usize = 64;
 /// How long a launcher has to say Hello.
-const PATIENCE: Duration = Duration::from_secs(20);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
 /// Messages of a link handled in a row.
 const AT_A_TIME: usize = 64;
 /// Series of ranks in a Hello, at most.

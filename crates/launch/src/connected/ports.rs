@@ -17,8 +17,8 @@ pub struct Caller {
     pub job: Option<u64>,
 }
 
-/// What a caller is told.
-pub type Answer = (Caller, Result<Meeting, String>);
+/// The answer for one caller of a port.
+pub type PortAnswer = (Caller, Result<Meeting, String>);
 
 /// The ports that are open.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Ports {
     ///
     /// # Errors
     /// A text that says, after `rank N `, which rule it broke.
-    pub fn close(&mut self, owner: u32, number: u32) -> Result<Vec<Answer>, String> {
+    pub fn close(&mut self, owner: u32, number: u32) -> Result<Vec<PortAnswer>, String> {
         let Some(port) = self.open.remove(&(owner, number)) else {
             return Err(format!("closed port {number}, which it has not opened"));
         };
@@ -62,12 +62,12 @@ impl Ports {
     }
 
     /// A rank accepts a connection at a port.
-    pub fn accept(&mut self, port: (u32, u32), caller: Caller) -> Vec<Answer> {
+    pub fn accept(&mut self, port: (u32, u32), caller: Caller) -> Vec<PortAnswer> {
         self.wait(port, caller, |port| &mut port.accepting)
     }
 
     /// A rank wants to be connected at a port.
-    pub fn connect(&mut self, port: (u32, u32), caller: Caller) -> Vec<Answer> {
+    pub fn connect(&mut self, port: (u32, u32), caller: Caller) -> Vec<PortAnswer> {
         self.wait(port, caller, |port| &mut port.connecting)
     }
 
@@ -76,7 +76,7 @@ impl Ports {
         port: (u32, u32),
         caller: Caller,
         queue: impl Fn(&mut Port) -> &mut VecDeque<Caller>,
-    ) -> Vec<Answer> {
+    ) -> Vec<PortAnswer> {
         let Some(port) = self.open.get_mut(&port) else { return vec![(caller, Err(closed()))] };
         queue(port).push_back(caller);
         if port.connecting.is_empty() || port.accepting.is_empty() {
@@ -98,14 +98,14 @@ impl Ports {
     }
 
     /// A rank of this job is gone: its ports are closed. Returns what those are told that wait there.
-    pub fn close_all_of(&mut self, owner: u32) -> Vec<Answer> {
+    pub fn close_all_of(&mut self, owner: u32) -> Vec<PortAnswer> {
         let closed = self.open.extract_if(|(of, _), _| *of == owner);
         closed.flat_map(|(_, port)| port.refused()).collect()
     }
 }
 
 impl Port {
-    fn refused(self) -> impl Iterator<Item = Answer> {
+    fn refused(self) -> impl Iterator<Item = PortAnswer> {
         self.connecting.into_iter().chain(self.accepting).map(|caller| (caller, Err(closed())))
     }
 }
@@ -118,7 +118,7 @@ mod tests {
         Caller { rank, ticket: u64::from(rank), job: None }
     }
 
-    fn told(answers: &[Answer]) -> Vec<(u32, Option<(u32, u64)>)> {
+    fn told(answers: &[PortAnswer]) -> Vec<(u32, Option<(u32, u64)>)> {
         let with = |result: &Result<Meeting, String>| result.as_ref().ok().map(|met| (met.with, met.call));
         answers.iter().map(|(caller, result)| (caller.rank, with(result))).collect()
     }

@@ -81,7 +81,7 @@ impl Launcher {
                         Ok(met) => Ok(with(met)?),
                         Err(why) => Err(why),
                     };
-                    // Nobody may wait any more.
+                    // The rank that asked may have given up.
                     if let Some(Wanted { rank, ticket, .. }) = self.connected.wanted.remove(&ticket) {
                         self.job.tell(rank, FromLauncher::Connected { ticket, result });
                     }

@@ -1,7 +1,7 @@
 //! Names that other jobs of the user find: each is a listener of the launcher, at an address made of the name and a nonce.
 //!
 //! Owns the listeners and the questions that are under way. The kernel forgets such an address with its launcher, so nothing is left of a job
-//! that was killed. Nobody can take an address before its launcher, since nobody knows the nonce; those that look for the name find it in the
+//! that was killed. No process can take an address before its launcher, because only the launcher knows the nonce; those that look for the name find it in the
 //! kernel's list. Who listens, and who asks, has to be this user; of a name that several jobs announce one is found.
 
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ const MOST_LISTENERS: usize = 1 << 16;
 /// Questions that may wait at one listener; the system may allow fewer.
 const BACKLOG: i32 = 4096;
 /// How long an announcing launcher has to answer: one that is stopped does not.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ANNOUNCER_TIMEOUT: Duration = Duration::from_secs(2);
 /// When a listener whose queue is full is asked again.
 const AGAIN: Duration = Duration::from_millis(10);
 /// Connections of other users that are closed before something else is done.
@@ -58,8 +58,8 @@ struct Search {
     again: Option<(Instant, Instant)>,
 }
 
-/// Who asked for a name, and what was found.
-pub type Found = ((u32, u64), Option<Vec<u8>>);
+/// The rank and ticket that asked for a name, and the value found.
+pub type FoundName = ((u32, u64), Option<Vec<u8>>);
 
 /// What the addresses of a name begin with.
 fn prefix(name: &str) -> String {
@@ -114,7 +114,7 @@ impl Services {
         Ok(())
     }
 
-    /// Lets nobody find a name any more.
+    /// Withdraws a name, so that no launcher finds it any more.
     pub fn withdraw(&mut self, name: &str, events: &Events) {
         for place in &mut self.announced {
             if let Some((listener, _)) = place.take_if(|(_, announced)| announced.name == name) {
@@ -123,7 +123,7 @@ impl Services {
         }
     }
 
-    /// Answers whoever asks at a listener.
+    /// Answers the launchers that ask at a listener.
     pub fn answer(&mut self, place: u32) {
         let Some(Some((listener, announced))) = self.announced.get(place as usize) else { return };
         for _ in 0..STRANGERS_AT_A_TIME {
@@ -136,7 +136,7 @@ impl Services {
     }
 
     /// Looks for a name on behalf of a rank. Returns what was found if that is known at once.
-    pub fn find(&mut self, to: (u32, u64), name: String, events: &Events) -> Option<Found> {
+    pub fn find(&mut self, to: (u32, u64), name: String, events: &Events) -> Option<FoundName> {
         let place = free_place(&mut self.searches);
         let listeners = listeners(&name);
         self.searches[place] = Some(Search { to, name, listeners, asked: None, again: None });
@@ -144,7 +144,7 @@ impl Services {
     }
 
     /// Something is ready of a search. Returns what was found, once that is known.
-    pub fn handle(&mut self, place: u32, events: &Events) -> Option<Found> {
+    pub fn handle(&mut self, place: u32, events: &Events) -> Option<FoundName> {
         let search = self.searches.get_mut(place as usize)?.as_mut()?;
         let (socket, _) = search.asked.as_ref()?;
         let value = match socket.try_receive::<Announced>() {
@@ -165,14 +165,14 @@ impl Services {
     }
 
     /// Asks the next job that may have announced it.
-    fn proceed(&mut self, place: usize, events: &Events) -> Option<Found> {
+    fn proceed(&mut self, place: usize, events: &Events) -> Option<FoundName> {
         let search = self.searches[place].as_mut()?;
         for _ in 0..search.listeners.len() {
             let nonce = search.listeners.pop_front()?;
             match address(&search.name, nonce).and_then(|at| connect_with(&at)) {
                 Ok(socket) => {
                     if events.add(&socket, Source::Search(place as u32), Ready::IN).is_ok() {
-                        search.asked = Some((socket, Instant::now() + PATIENCE));
+                        search.asked = Some((socket, Instant::now() + ANNOUNCER_TIMEOUT));
                         return None;
                     }
                 }
@@ -196,7 +196,7 @@ impl Services {
     }
 
     /// Gives up waiting for launchers that do not answer, and asks again those that had no room.
-    pub fn check(&mut self, now: Instant, events: &Events) -> Vec<Found> {
+    pub fn check(&mut self, now: Instant, events: &Events) -> Vec<FoundName> {
         let mut found = Vec::new();
         for place in 0..self.searches.len() {
             let Some(search) = &mut self.searches[place] else { continue };
@@ -223,7 +223,7 @@ impl Search {
     /// Says whether full queues are to be tried again; notes when.
     fn wait_for_room(&mut self) -> bool {
         let now = Instant::now();
-        let until = self.again.map_or(now + PATIENCE, |(until, _)| until);
+        let until = self.again.map_or(now + ANNOUNCER_TIMEOUT, |(until, _)| until);
         self.again = (!self.listeners.is_empty() && now < until).then_some((until, now + AGAIN));
         self.again.is_some()
     }
@@ -280,7 +280,7 @@ mod tests {
             bind(&listener, &address).unwrap();
             listener
         };
-        // Whoever takes all addresses that can be guessed, or listens at ones of the same form and answers nothing.
+        // A stranger that takes all addresses that can be guessed, or listens at ones of the same form and answers nothing.
         let _guessed: Vec<_> = (0..16).map(|number| stranger(number.to_string())).collect();
         let full: Vec<_> = (0..4).map(|number| stranger(format!("{number:016x}"))).collect();
         full.iter().for_each(|listener| listen(listener, 0).unwrap());
@@ -300,7 +300,7 @@ mod tests {
         let mut services = Services::default();
         assert!(services.find((0, 1), name, &events).is_none());
         let until = services.deadline().expect("it waits for an answer");
-        assert!(services.check(until - PATIENCE / 2, &events).is_empty());
+        assert!(services.check(until - ANNOUNCER_TIMEOUT / 2, &events).is_empty());
         assert_eq!(services.check(until, &events), [((0, 1), None)]);
     }
 }

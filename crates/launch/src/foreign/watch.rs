@@ -230,7 +230,7 @@ mod tests {
     static LOOKS_LAST: Mutex<()> = Mutex::new(());
 
     #[test]
-    fn a_look_that_takes_long_delays_nobody_and_is_the_only_one() {
+    fn a_look_that_takes_long_delays_no_call_and_is_the_only_one() {
         let start = Instant::now();
         let mut watch = Watch { look_at: look_long, ..Watch::default() };
         let held = LOOKS_LAST.lock().unwrap();

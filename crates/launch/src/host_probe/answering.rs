@@ -14,14 +14,14 @@ use super::shells::MOST_LINE;
 use super::{Attempts, Outcomes, ProbeAnswer, ProbeRequest, line, message};
 
 /// How long a connection, and then the identity, may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Connections that are tried at a time.
 pub(super) const AT_ONCE: usize = 32;
 
 /// Answers on standard output what an asker says on standard input, to its end. `examine` says what is to be reported of this host.
 ///
 /// # Errors
-/// Nobody asks.
+/// No request comes.
 pub fn answer(examine: impl FnOnce(&ProbeRequest) -> serde_json::Value) -> io::Result<()> {
     let input = io::stdin();
     if input.is_terminal() {
@@ -78,7 +78,7 @@ fn draw_identity() -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Gives everybody who connects to the address the identity, until this process ends; says where.
+/// Sends the identity to each peer that connects to the address, until this process ends; returns the bound address.
 fn listen(at: IpAddr, identity: u64) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind((at, 0))?;
     let address = listener.local_addr()?;
@@ -111,8 +111,8 @@ fn attempt(addresses: &[SocketAddr]) -> Vec<Result<(u64, u64), String>> {
 
 fn connect(address: SocketAddr) -> io::Result<(u64, u64)> {
     let since = Instant::now();
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
+    stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
     let mut identity = [0; 8];
     stream.read_exact(&mut identity)?;
     Ok((u64::from_le_bytes(identity), since.elapsed().as_micros() as u64))
@@ -122,7 +122,7 @@ fn connect(address: SocketAddr) -> io::Result<(u64, u64)> {
 fn in_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            format!("no answer within {} s", PATIENCE.as_secs())
+            format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())
         }
         io::ErrorKind::UnexpectedEof => "something else answers there".into(),
         _ => error.to_string(),
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_connects_gets_the_identity_and_failures_are_told_in_their_order() {
+    fn a_peer_that_connects_gets_the_identity_and_failures_come_in_their_order() {
         let open = listen("127.0.0.1".parse().unwrap(), 77).unwrap();
         let closed = {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();

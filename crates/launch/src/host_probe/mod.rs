@@ -6,7 +6,7 @@
 //!                                          └──────────────┘ ──▶ canele doctor-host (h1)
 //! ```
 //! A message is a line of JSON behind a mark, so a shell may print anything before it. A host listens for as long as it is asked, and gives
-//! whoever connects its identity and nothing else: an address that leads elsewhere is known as such.
+//! each peer that connects its identity and nothing else: an address that leads elsewhere is known as such.
 
 mod answering;
 mod shells;
@@ -43,7 +43,7 @@ pub struct ProbeAnswer {
     pub version: u32,
     /// The release of its command.
     pub release: String,
-    /// Drawn by it: what it gives whoever connects.
+    /// Drawn by the host, which sends it to each peer that connects.
     pub identity: u64,
     /// Its interfaces that are up.
     pub interfaces: Vec<Interface>,

@@ -23,9 +23,9 @@ const MOST_WAITING: usize = 1024;
 /// How long shells may take to end by themselves, and then by force.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// What came of a shell.
+/// What a remote shell printed.
 #[derive(Debug)]
-pub enum Came {
+pub enum ShellOutput {
     /// A line of standard output.
     Line(String),
     /// Standard output has ended.
@@ -38,10 +38,10 @@ pub enum Came {
 #[derive(Debug)]
 pub struct Shells {
     shells: Vec<Shell>,
-    sender: SyncSender<(usize, Came)>,
-    receiver: Receiver<(usize, Came)>,
+    sender: SyncSender<(usize, ShellOutput)>,
+    receiver: Receiver<(usize, ShellOutput)>,
     /// What came while something else was waited for.
-    kept: VecDeque<(usize, Came)>,
+    kept: VecDeque<(usize, ShellOutput)>,
     since: u64,
 }
 
@@ -100,11 +100,11 @@ impl Shells {
     }
 
     /// What comes next of any host, until then.
-    pub fn next(&mut self, until: Instant) -> Option<(usize, Came)> {
+    pub fn next(&mut self, until: Instant) -> Option<(usize, ShellOutput)> {
         self.kept.pop_front().or_else(|| self.receive(until))
     }
 
-    fn receive(&self, until: Instant) -> Option<(usize, Came)> {
+    fn receive(&self, until: Instant) -> Option<(usize, ShellOutput)> {
         self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
     }
 
@@ -138,7 +138,7 @@ impl Shells {
         let until = Instant::now() + Duration::from_millis(200);
         while self.shells[host].noise.is_empty() {
             match self.receive(until) {
-                Some((from, Came::Remark(bytes))) => drop(self.hear_noise(from, &bytes)),
+                Some((from, ShellOutput::Remark(bytes))) => drop(self.hear_noise(from, &bytes)),
                 Some(other) => self.kept.push_back(other),
                 None => break,
             }
@@ -166,24 +166,24 @@ fn exit_of(status: ExitStatus) -> Exit {
     status.code().map(|code| Exit::Status(code as u8)).or(signal).unwrap_or(Exit::Unknown)
 }
 
-fn read_lines(out: Option<impl Read>, mut tell: impl FnMut(Came) -> bool) {
+fn read_lines(out: Option<impl Read>, mut tell: impl FnMut(ShellOutput) -> bool) {
     let Some(out) = out else { return };
     let mut out = BufReader::new(out);
     loop {
         let mut line = Vec::new();
         match (&mut out).take(MOST_LINE).read_until(b'\n', &mut line) {
-            Ok(1..) if tell(Came::Line(String::from_utf8_lossy(&line).into_owned())) => {}
+            Ok(1..) if tell(ShellOutput::Line(String::from_utf8_lossy(&line).into_owned())) => {}
             _ => break,
         }
     }
-    tell(Came::End);
+    tell(ShellOutput::End);
 }
 
-fn read_all(error: Option<impl Read>, mut tell: impl FnMut(Came) -> bool) {
+fn read_all(error: Option<impl Read>, mut tell: impl FnMut(ShellOutput) -> bool) {
     let Some(mut error) = error else { return };
     let mut bytes = [0; 4096];
     while let Ok(count @ 1..) = error.read(&mut bytes) {
-        if !tell(Came::Remark(bytes[..count].to_vec())) {
+        if !tell(ShellOutput::Remark(bytes[..count].to_vec())) {
             return;
         }
     }
@@ -203,9 +203,9 @@ mod tests {
             Shells { shells: vec![shell(), shell()], sender, receiver, kept: VecDeque::new(), since: 0 };
         // Its end would be that of all processes that other tests have started.
         let mut shells = ManuallyDrop::new(shells);
-        shells.sender.send((1, Came::Line("answer".into()))).expect("there is a receiver");
+        shells.sender.send((1, ShellOutput::Line("answer".into()))).expect("there is a receiver");
         assert_eq!(shells.printed(0), "; it printed nothing");
         let next = shells.next(Instant::now());
-        assert!(matches!(&next, Some((1, Came::Line(text))) if text == "answer"), "{next:?}");
+        assert!(matches!(&next, Some((1, ShellOutput::Line(text))) if text == "answer"), "{next:?}");
     }
 }

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::answering::{AT_ONCE, PATIENCE};
-use super::shells::{Came, Shells};
+use super::answering::{AT_ONCE, CONNECT_TIMEOUT};
+use super::shells::{ShellOutput, Shells};
 use super::{Attempts, Outcomes, ProbeAnswer, ProbeRequest, SUBCOMMAND, line, message};
-use crate::remote::{Part, RemoteShell, agree, as_typed};
+use crate::remote::{HostRail, RemoteShell, agree, as_typed};
 use crate::spec::Placement;
 
 /// Each host connects to so many of those behind it in the list, in a circle.
@@ -89,17 +89,17 @@ pub fn survey(
     placement: &Placement,
     request: impl Fn(usize) -> ProbeRequest,
     names: &str,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Survey, String> {
     let own = || std::env::current_exe().map_err(|error| format!("this executable: {error}"));
     let canele = placement.executable.clone().map_or_else(own, Ok)?;
     let shell = RemoteShell::new(placement.remote_shell.as_deref(), canele)?;
     let mut asking = Asking { hosts: Vec::new(), shells: Shells::new() };
     for (host, named) in placement.hosts.iter().enumerate() {
-        asking.start(&shell, &named.name, &request(host), patience);
+        asking.start(&shell, &named.name, &request(host), timeout);
     }
-    asking.hear_answers(patience);
-    asking.ask_releases(&shell, patience);
+    asking.hear_answers(timeout);
+    asking.ask_releases(&shell, timeout);
     let (rails, no_rails) = asking.agree(names);
     let links = asking.try_links(&rails);
     Ok(Survey { hosts: asking.hosts.into_iter().map(Asked::ended).collect(), rails, no_rails, links })
@@ -126,9 +126,9 @@ impl Asked {
 }
 
 impl Asking {
-    fn start(&mut self, shell: &RemoteShell, name: &str, request: &ProbeRequest, patience: Duration) {
+    fn start(&mut self, shell: &RemoteShell, name: &str, request: &ProbeRequest, timeout: Duration) {
         let waiting = |asking: &Asking| asking.hosts.iter().filter(|asked| asked.result.is_none()).count();
-        let until = Instant::now() + patience;
+        let until = Instant::now() + timeout;
         while waiting(self) >= MOST_STARTING && self.hear_one(until) {}
         let command = shell.command(name, SUBCOMMAND);
         let host = self.hosts.len();
@@ -138,13 +138,13 @@ impl Asking {
         self.hosts.push(Asked { name: name.into(), command: as_typed(&command), result });
     }
 
-    fn hear_answers(&mut self, patience: Duration) {
-        let until = Instant::now() + patience;
+    fn hear_answers(&mut self, timeout: Duration) {
+        let until = Instant::now() + timeout;
         while self.hosts.iter().any(|asked| asked.result.is_none()) && self.hear_one(until) {}
         for host in 0..self.hosts.len() {
             if self.hosts[host].result.is_none() {
                 let printed = self.shells.printed(host);
-                self.fail(host, format!("did not answer within {} s{printed}", patience.as_secs_f64()));
+                self.fail(host, format!("did not answer within {} s{printed}", timeout.as_secs_f64()));
             }
         }
     }
@@ -157,15 +157,15 @@ impl Asking {
     fn hear_one(&mut self, until: Instant) -> bool {
         let Some((host, came)) = self.shells.next(until) else { return false };
         let noise = match came {
-            Came::Remark(bytes) => bytes,
-            Came::End if self.hosts[host].result.is_none() => {
+            ShellOutput::Remark(bytes) => bytes,
+            ShellOutput::End if self.hosts[host].result.is_none() => {
                 let ended = self.shells.how_it_ended(host).unwrap_or_else(|| "closed its output".into());
                 let printed = self.shells.printed(host);
                 self.fail(host, format!("{ended}{printed}"));
                 return true;
             }
-            Came::End => return true,
-            Came::Line(text) => match message::<ProbeAnswer>(&text) {
+            ShellOutput::End => return true,
+            ShellOutput::Line(text) => match message::<ProbeAnswer>(&text) {
                 Some(Ok(answer)) => {
                     self.hosts[host].result.get_or_insert(Ok(answer));
                     return true;
@@ -181,7 +181,7 @@ impl Asking {
     }
 
     /// Asks those that did not answer for their release: a command that is older knows no other question.
-    fn ask_releases(&mut self, shell: &RemoteShell, patience: Duration) {
+    fn ask_releases(&mut self, shell: &RemoteShell, timeout: Duration) {
         let failed =
             |asked: &Asked| matches!(&asked.result, Some(Err(failure)) if failure.what.contains("status"));
         let silent: Vec<usize> = (0..self.hosts.len()).filter(|host| failed(&self.hosts[*host])).collect();
@@ -190,7 +190,7 @@ impl Asking {
             let _ = self.shells.start(&shell.command(&self.hosts[*host].name, "--version"));
         }
         let first = self.hosts.len();
-        let until = Instant::now() + patience;
+        let until = Instant::now() + timeout;
         let mut open = silent.len();
         while open > 0
             && let Some((index, came)) = self.shells.next(until)
@@ -198,14 +198,14 @@ impl Asking {
             // Of a shell that was started here.
             let Some(host) = index.checked_sub(first).map(|index| silent[index]) else { continue };
             match came {
-                Came::Line(text) => {
+                ShellOutput::Line(text) => {
                     let release = text.trim().strip_prefix("canele ").map(str::to_owned);
                     if let Some(Err(failure)) = &mut self.hosts[host].result {
                         failure.release = failure.release.take().or(release);
                     }
                 }
-                Came::End => open -= 1,
-                Came::Remark(_) => {}
+                ShellOutput::End => open -= 1,
+                ShellOutput::Remark(_) => {}
             }
         }
     }
@@ -238,17 +238,17 @@ impl Asking {
             }
             waiting.push(wanted.into());
         }
-        let until = Instant::now() + 3 * PATIENCE + 2 * PATIENCE * rounds;
+        let until = Instant::now() + 3 * CONNECT_TIMEOUT + 2 * CONNECT_TIMEOUT * rounds;
         while waiting.iter().any(|wanted| !wanted.is_empty())
             && let Some((host, came)) = self.shells.next(until)
         {
             let outcomes = match came {
-                Came::Line(text) => match message::<Outcomes>(&text) {
+                ShellOutput::Line(text) => match message::<Outcomes>(&text) {
                     Some(Ok(Outcomes(outcomes))) => outcomes,
                     _ => continue,
                 },
-                Came::End => Vec::new(),
-                Came::Remark(_) => continue,
+                ShellOutput::End => Vec::new(),
+                ShellOutput::Remark(_) => continue,
             };
             let mut outcomes = outcomes.into_iter();
             for wanted in waiting[host].drain(..) {
@@ -319,10 +319,10 @@ impl Wanted {
 }
 
 /// By rail, from what each host has of each.
-fn rails_of(hosts: &[usize], parts: &[Vec<Part>]) -> Vec<ProbedRail> {
+fn rails_of(hosts: &[usize], parts: &[Vec<HostRail>]) -> Vec<ProbedRail> {
     let count = parts.iter().map(Vec::len).max().unwrap_or(0);
     let rail = |rail: usize| {
-        let part = |(host, parts): (&usize, &Vec<Part>)| {
+        let part = |(host, parts): (&usize, &Vec<HostRail>)| {
             let part = parts.get(rail).filter(|part| !part.ports.is_empty())?;
             Some(ProbedPart { host: *host, interface: part.interface.clone(), addresses: part.ports.clone() })
         };
@@ -351,12 +351,12 @@ mod tests {
 
     #[test]
     fn rails_have_the_parts_of_hosts_that_have_any() {
-        let part = |interface: &str, address: &str| Part {
+        let part = |interface: &str, address: &str| HostRail {
             interface: interface.into(),
             ports: vec![address.into()],
         };
         let parts = [
-            vec![part("a", "10.1.0.1"), Part::default()],
+            vec![part("a", "10.1.0.1"), HostRail::default()],
             vec![part("b", "10.1.0.2"), part("c", "10.2.0.2")],
         ];
         let rails = rails_of(&[0, 3], &parts);

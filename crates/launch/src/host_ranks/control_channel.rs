@@ -153,7 +153,7 @@ fn send_queued(
             Ok(()) => any = true,
             Err(SendError::Full) => return Sent { any, held_back: false },
             Err(SendError::DescriptorsUnderWay) => return Sent { any, held_back: true },
-            // Whoever does not listen any more is found out when its process ends. (None is too large.)
+            // A rank that does not listen any more is noticed when its process ends. (None is too large.)
             Err(SendError::Closed | SendError::TooLarge(_) | SendError::System(_)) => {}
         }
         queue.pop_front();

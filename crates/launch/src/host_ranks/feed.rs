@@ -66,7 +66,7 @@ impl Feed {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// Writes what the pipes take, and closes those that nobody reads or that need no more.
+    /// Writes what the pipes take, and closes those that have no reader or need no more.
     pub fn write(&mut self, events: &Events) -> Fed {
         let (waiting, ended) = (&self.waiting, self.ended);
         self.ends.retain_mut(|end| {
@@ -90,7 +90,7 @@ impl Feed {
 }
 
 impl End {
-    /// Writes what the pipe takes. False if nobody reads it.
+    /// Writes what the pipe takes. Returns false if it has no reader.
     fn write(&mut self, waiting: &[u8]) -> bool {
         while self.taken < waiting.len() {
             match rustix::io::write(&self.pipe, &waiting[self.taken..]) {

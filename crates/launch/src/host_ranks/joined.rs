@@ -1,7 +1,7 @@
 //! Ranks that a launcher of another system has started: how they are taken over, and their end where that of the supervisor's children is not
 //! enough.
 //!
-//! Owns what tells of the ends of the processes that have started them: when one of those is killed, its ranks are nobody's.
+//! Owns what tells of the ends of the processes that have started them: when one of those is killed, its ranks have no parent that ends them.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ use crate::join::JoinedRank;
 use crate::plan::Plan;
 
 /// How long a rank may live on after the process that has started it.
-const ORPHAN_PATIENCE: Duration = Duration::from_millis(500);
+const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// A process that has started ranks.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Starters {
     pub fn handle_end(&mut self, index: u32, now: Instant, events: &Events) {
         if let Some(starter) = self.0.get_mut(index as usize) {
             events.remove(&starter.process);
-            starter.until = Some(now + ORPHAN_PATIENCE);
+            starter.until = Some(now + ORPHAN_GRACE);
         }
     }
 
@@ -89,7 +89,7 @@ impl HostRanks {
     /// Signals the ranks that were not started here, but for those that have finished and been told that all have: how they end is no
     /// matter of the job.
     pub(super) fn signal_adopted(&self, signal: Signal) {
-        let may_end = |adopted: &&Adopted| self.told_over && self.local_ranks.of(adopted.rank).finished;
+        let may_end = |adopted: &&Adopted| self.over_reported && self.local_ranks.of(adopted.rank).finished;
         self.adopted.iter().filter(|adopted| !may_end(adopted)).for_each(|adopted| adopted.signal(signal));
     }
 

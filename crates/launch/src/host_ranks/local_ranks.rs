@@ -194,7 +194,7 @@ impl LocalRanks {
         mem::take(&mut self.out)
     }
 
-    /// Asks whoever is in the library for its links. Whoever has not answered yet is not asked again, so that no more than one
+    /// Asks each rank that is in the library for its links. A rank that has not answered yet is not asked again, so that no more than one
     /// question waits for a rank that computes.
     pub fn ask_for_links(&mut self) {
         let most = most_links(self.info.ranks());

@@ -102,7 +102,7 @@ fn regions_are_found_until_dropped() {
 }
 
 #[test]
-fn a_region_that_there_is_no_descriptor_for_is_unknown_and_harms_nobody() {
+fn a_region_that_there_is_no_descriptor_for_is_unknown_and_harms_no_rank() {
     let mut all = local_ranks(2);
     all.handle_truncated(0, ToLauncher::Region { id: 5 }).unwrap();
     all.handle_truncated(0, ToLauncher::Trace).unwrap();
@@ -138,7 +138,7 @@ fn ranks_that_keep_a_region_are_told_once_when_it_is_dropped() {
 }
 
 #[test]
-fn broken_rules_are_texts_and_harm_nobody() {
+fn broken_rules_are_texts_and_harm_no_rank() {
     let mut all = local_ranks(2);
     let fd = inbox(0, &all);
     all.handle(0, INBOX, fd).unwrap();
@@ -184,7 +184,7 @@ fn a_rank_with_other_settings_than_the_first_is_refused() {
         }
     }
     all.handle(2, ToLauncher::Connect { peers: vec![0] }, None).unwrap();
-    assert!(told(&mut all).is_empty(), "nobody gets the inbox of a rank that was refused");
+    assert!(told(&mut all).is_empty(), "no rank gets the inbox of a rank that was refused");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Owns all that has a descriptor or a process there. Says what happens as [`Report`]s and does what [`Order`]s say; what
 //! a failure means, and what ranks of other hosts do, is the job's business. It runs inside the launcher if the job has no
-//! other host, else inside each host's agent. Never waits for a rank, nor for whoever takes the reports.
+//! other host, else inside each host's agent. Never waits for a rank, nor for the launcher that takes the reports.
 
 mod adopted;
 mod control_channel;
@@ -69,7 +69,7 @@ pub struct HostRanks {
     /// The processes that have started them.
     starters: Starters,
     /// Those ranks may end.
-    told_over: bool,
+    over_reported: bool,
     own: Own,
     pipes: Pipes,
     feed: Option<Feed>,
@@ -147,7 +147,7 @@ impl HostRanks {
             supervisor,
             adopted: Vec::new(),
             starters: Starters::default(),
-            told_over: false,
+            over_reported: false,
             own,
             feed: None,
             channels: Vec::new(),
@@ -181,7 +181,7 @@ impl HostRanks {
         }
     }
 
-    /// Listens to ranks or not, because whoever takes the reports does not keep up.
+    /// Listens to ranks, or pauses because the launcher does not keep up with the reports.
     pub fn set_reading_paused(&mut self, reading_paused: bool) {
         self.reading_paused = reading_paused;
     }
@@ -222,7 +222,7 @@ impl HostRanks {
     pub fn obey(&mut self, order: Order, events: &Events) {
         match order {
             Order::Tell { rank, message } => {
-                self.told_over |= message == FromLauncher::Over;
+                self.over_reported |= message == FromLauncher::Over;
                 if let Some(channel) = self.channel_mut(rank) {
                     channel.push(message, Vec::new());
                 }
@@ -242,10 +242,10 @@ impl HostRanks {
             Order::TellClock { asked_ns } => {
                 self.reports.push(Report::Clock { asked_ns, at_ns: clock::monotonic_ns() });
             }
-            Order::Count { question, patience_ms } => {
+            Order::Count { question, timeout_ms } => {
                 self.local_ranks.ask_for_links();
                 self.post();
-                let until = Instant::now() + Duration::from_millis(patience_ms.into());
+                let until = Instant::now() + Duration::from_millis(timeout_ms.into());
                 self.countings.push(Counting::start(question, &self.local_ranks, until));
             }
         }
@@ -263,13 +263,13 @@ impl HostRanks {
 
     fn end(&mut self, grace_ms: u32) {
         if self.telling.is_some() {
-            // Whoever says so again waits for nothing any more.
+            // A second order to end waits for nothing any more.
             return self.stop_telling();
         }
         self.signal_adopted(if grace_ms > 0 { Signal::TERM } else { Signal::KILL });
         let grace = Duration::from_millis(grace_ms.into());
         self.grace_until = Some(Instant::now() + grace);
-        self.ending_until = Some(Instant::now() + grace + supervisor_handle::PATIENCE);
+        self.ending_until = Some(Instant::now() + grace + supervisor_handle::ENDING_TIMEOUT);
         self.supervisor.send(&ToSupervisor::End { grace_ms }, &[]);
     }
 

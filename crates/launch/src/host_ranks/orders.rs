@@ -50,7 +50,7 @@ pub enum Order {
         /// How much.
         bytes: u32,
     },
-    /// Nobody reads any more what ranks print there.
+    /// The stream that ranks print to has no reader any more.
     Shut {
         /// Where.
         stream: Stream,
@@ -70,7 +70,7 @@ pub enum Order {
         /// Comes back with the answer.
         question: u32,
         /// How long ranks may take, in ms: one that computes does not come by.
-        patience_ms: u32,
+        timeout_ms: u32,
     },
 }
 

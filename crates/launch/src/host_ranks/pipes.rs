@@ -50,7 +50,7 @@ pub struct Pipes {
     pipes: Vec<Option<Pipe>>,
     /// Of standard output and standard error; below 0 after the last words of a process.
     room: [i64; 2],
-    /// Nobody reads what is printed there any more.
+    /// True for a stream that has no reader any more.
     shut: [bool; 2],
     prints: Vec<Print>,
 }
@@ -96,7 +96,7 @@ impl Pipes {
         *room = (*room + i64::from(bytes)).min(ROOM);
     }
 
-    /// Nobody wants to know any more: who prints shall learn it as usual, by writing into a pipe without a reader.
+    /// Closes a stream that has no reader any more: ranks notice it as usual, when they write into a pipe without a reader.
     pub fn shut(&mut self, stream: Stream) {
         self.shut[stream as usize] = true;
         for slot in &mut self.pipes {

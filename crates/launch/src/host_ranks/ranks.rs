@@ -12,7 +12,7 @@ use crate::failure::Exit;
 use crate::supervisor::ToSupervisor;
 
 /// How long a rank may live on after its control socket has closed without its having finalised.
-const CLOSED_PATIENCE: Duration = Duration::from_secs(1);
+const CLOSED_GRACE: Duration = Duration::from_secs(1);
 /// Messages of one rank handled in a row, so that one cannot keep the host from the others.
 pub(super) const AT_A_TIME: u32 = 64;
 /// The same after its end: more than its socket can hold.
@@ -24,7 +24,7 @@ impl HostRanks {
         self.channels.get_mut(place)
     }
 
-    /// For everybody who wants to see them now.
+    /// Stores the links of a rank for all questions that wait for them.
     fn note_links(&mut self, rank: u32, links: &Links) {
         let Some(place) = self.local_ranks.place(rank) else { return };
         self.countings.iter_mut().for_each(|counting| counting.note_links(place, links));
@@ -63,7 +63,7 @@ impl HostRanks {
                 }
                 Err(ReceiveError::Closed | ReceiveError::System(_)) => {
                     if self.local_ranks.of(rank).is_inside() {
-                        self.closed.push((rank, Instant::now() + CLOSED_PATIENCE));
+                        self.closed.push((rank, Instant::now() + CLOSED_GRACE));
                     }
                     return;
                 }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_of_the_dead_stay_while_a_peer_lives_and_nobody_is_blamed() {
+    fn regions_of_the_dead_stay_while_a_peer_lives_and_no_rank_is_blamed() {
         let mut all = job();
         let (dead, other) = (spawn(&mut all), spawn(&mut all));
         all.handle(other, ToLauncher::Connect { peers: vec![dead] }, None).unwrap();

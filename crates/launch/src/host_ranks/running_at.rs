@@ -1,7 +1,7 @@
 //! Where processes compute: the instruction that a running thread of each is at, read while the thread is stopped for a moment.
 //!
-//! Ranks that do not come by cannot tell it themselves. Whoever asks is an ancestor of theirs, which may trace them (ptrace(2)) where the system
-//! lets anybody; where it does not, nothing is known. A thread of its own does it: when that ends, the system lets go of all that it
+//! Ranks that do not come by cannot tell it themselves. The process that asks is an ancestor of theirs, which may trace them (ptrace(2)) where the system
+//! allows any tracing; where it does not, nothing is known. A thread of its own does it: when that ends, the system lets go of all that it
 //! traces, stopped or not yet, so no way out of here leaves a process stopped.
 
 use std::fs;
@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use super::outside::is_running;
 
 /// How long threads may take to stop: those that wait for a processor need longer.
-const PATIENCE: Duration = Duration::from_millis(50);
+const STOP_TIMEOUT: Duration = Duration::from_millis(50);
 /// Between two looks whether they have.
 const LOOK: Duration = Duration::from_micros(100);
 /// Threads of a process among which one that runs is looked for.
@@ -47,7 +47,7 @@ fn addresses(threads: &[Option<Pid>]) -> Vec<Option<u64>> {
     let mut found = vec![None; threads.len()];
     let mut waiting: Vec<(usize, Pid)> =
         traced.iter().enumerate().filter_map(|(place, thread)| Some((place, (*thread)?))).collect();
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + STOP_TIMEOUT;
     while !waiting.is_empty() && Instant::now() < until {
         waiting.retain(|(place, thread)| match stopped(*thread) {
             Stop::NotYet => true,

@@ -178,7 +178,7 @@ impl HostRanks {
         }
     }
 
-    /// Nobody else is left to end the processes below: does it here.
+    /// Ends the processes below here, because the supervisor that would is gone.
     pub(super) fn take_over(&mut self) {
         self.reports.push(Report::SupervisorDied { pid: self.supervisor.pid() });
         let left = self.supervisor.take_over();

@@ -40,7 +40,7 @@ impl HostRanks {
         }
     }
 
-    /// Tells the next events, if whoever takes the reports keeps up.
+    /// Reports the next events, if the launcher keeps up with the reports.
     pub(super) fn tell_events(&mut self) {
         if self.reading_paused {
             return;

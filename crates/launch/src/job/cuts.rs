@@ -29,7 +29,7 @@ impl Job {
         Some(cut)
     }
 
-    /// All who are in the library are told, so that nobody waits for what cannot come; not if the job ends anyway.
+    /// Tells all ranks that are in the library, so that no rank waits for a message that cannot come; not if the job ends anyway.
     pub(super) fn handle_cut(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
         if of >= self.info.ranks() || of == by {
             return Err(format!("cut off rank {of} of {}", self.info.ranks()));

@@ -50,7 +50,7 @@ pub fn serve(begin: JoinTask, listener: OwnedFd) -> io::Result<()> {
 }
 
 /// A connection to the launcher, over whichever of its addresses answers first.
-fn connect(begin: &JoinTask, patience: Duration) -> Result<(TcpStream, SecureChannel), String> {
+fn connect(begin: &JoinTask, timeout: Duration) -> Result<(TcpStream, SecureChannel), String> {
     let own = all_addresses()
         .map_err(|error| unreachable(&format!("this host's addresses cannot be read ({error})")))?;
     let addresses = reachable(begin, &own);
@@ -58,11 +58,11 @@ fn connect(begin: &JoinTask, patience: Duration) -> Result<(TcpStream, SecureCha
         return Err(unreachable("it has no address that is not this host's own, too"));
     }
     let (sender, results) = mpsc::channel();
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     for address in addresses {
         let (told, key) = (sender.clone(), begin.key.clone());
         let started = std::thread::Builder::new().spawn(move || {
-            // Nobody listens any more once another one was faster.
+            // The receiver is gone once another address was faster.
             let _ = told.send((address, connect_until(address, &secret_of_agents(&key), deadline)));
         });
         if let Err(error) = started {
@@ -87,7 +87,7 @@ fn unreachable(why: &str) -> String {
     )
 }
 
-/// The addresses at which the launcher may be. Those that this host has itself lead to it only if both share a network namespace: anybody
+/// The addresses at which the launcher may be. Those that this host has itself lead to it only if both share a network namespace: any process
 /// may listen there else.
 fn reachable(begin: &JoinTask, own: &[IpAddr]) -> Vec<SocketAddr> {
     let is_here = begin.namespace.is_some() && begin.namespace == network_namespace();

@@ -29,7 +29,7 @@ pub use arrivals::{Arrival, Arrivals, JoinedRank};
 pub use gathering::GatheredAgent;
 
 /// How long the rank that has started this process may take to say what for.
-const BEGIN_PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+const BEGIN_TIMEOUT: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// What agents and launcher of a job have in common.
 fn secret_of_agents(key: &[u8; 32]) -> Secret {
@@ -58,7 +58,7 @@ pub fn serve_join(role: JoinRole) -> io::Result<()> {
     signals::set_aside_inherited();
     let starter = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
     rustix::net::sockopt::socket_type(&starter)?;
-    // Nobody else shall keep the socket open, nor read from it.
+    // No child shall keep the socket open, nor read from it.
     rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
     let (begin, descriptor) = read_begin(&starter)?;
     match (role, descriptor) {
@@ -86,7 +86,7 @@ fn read_begin(starter: &Socket) -> io::Result<(JoinTask, Option<OwnedFd>)> {
             }
             Some(_) => return Err(io::Error::other("the rank that started this says something else first")),
             None => {
-                if poll(&mut [PollFd::new(starter, PollFlags::IN)], Some(&BEGIN_PATIENCE))? == 0 {
+                if poll(&mut [PollFd::new(starter, PollFlags::IN)], Some(&BEGIN_TIMEOUT))? == 0 {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
             }
@@ -97,6 +97,6 @@ fn read_begin(starter: &Socket) -> io::Result<(JoinTask, Option<OwnedFd>)> {
 /// One message of these processes.
 fn say(text: &str) {
     use std::io::Write;
-    // Nobody is left to tell if standard error is closed.
+    // If standard error is closed there is no reader to tell.
     let _ = writeln!(io::stderr(), "canele: {}", canele_sys::printable::lines(text));
 }

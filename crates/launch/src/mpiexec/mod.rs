@@ -75,7 +75,7 @@ pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsStrin
     Ok(Asked::Run { remarks, words })
 }
 
-fn line(wanted: Wanted, place: places::Place) -> Vec<OsString> {
+fn line(wanted: Wanted, place: places::HostChoice) -> Vec<OsString> {
     let mut line: Vec<OsString> = vec!["canele".into(), "run".into()];
     let mut option = |name: &str, value: OsString| line.extend([name.into(), value]);
     let are_named = place.hosts.is_some() || wanted.mapping.rankfile.is_some();

@@ -5,28 +5,32 @@ use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use super::command_line::Wanted;
 use crate::hosts::{self, NamedHost, RankOrder};
 
-/// What comes of them.
+/// The hosts and ranks that the options choose.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct HostChoice {
     /// For `--hosts`; without, the ranks run here.
     pub hosts: Option<String>,
-    /// How many ranks, if nobody says.
+    /// The number of ranks if no option gives it.
     pub ranks: Option<u32>,
     /// The hosts have numbers, those of an allocation among them.
     pub says_ranks: bool,
 }
 
 /// Looks at hosts, host file and ranks per host together.
-pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<Place, String> {
+pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<HostChoice, String> {
     if wanted.mapping.rankfile.is_some() {
-        return Ok(Place::default());
+        return Ok(HostChoice::default());
     }
     let (named, typed) = match (&wanted.hosts, &wanted.hostfile) {
         (None, None) => {
             if wanted.mapping.no_local {
                 return Err("nolocal leaves no host: -hosts names others than this one".into());
             }
-            return Ok(Place { ranks: wanted.per_host, says_ranks: in_allocation, ..Place::default() });
+            return Ok(HostChoice {
+                ranks: wanted.per_host,
+                says_ranks: in_allocation,
+                ..HostChoice::default()
+            });
         }
         (Some(_), Some(file)) => {
             let file = file.to_string_lossy();
@@ -51,7 +55,7 @@ pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<Place, String> {
         return Err(format!("{typed}: no host is named"));
     }
     if named.iter().all(|host| hosts::is_here(&host.name)) {
-        return Ok(Place { ranks: sum(&named), ..Place::default() });
+        return Ok(HostChoice { ranks: sum(&named), ..HostChoice::default() });
     }
     // Asked for nothing else, each host gets one rank.
     let said = wanted.programs.iter().any(|program| program.ranks.is_some());
@@ -59,7 +63,7 @@ pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<Place, String> {
     let asked = wanted.programs.iter().map(|program| program.ranks.unwrap_or(1)).sum();
     let named = filled(named, asked)?;
     let words: Vec<String> = named.iter().map(word).collect();
-    Ok(Place { hosts: Some(words.join(",")), ranks: None, says_ranks: sum(&named).is_some() })
+    Ok(HostChoice { hosts: Some(words.join(",")), ranks: None, says_ranks: sum(&named).is_some() })
 }
 
 /// A host that is named several times, or beside others with numbers, has room for one rank each time.

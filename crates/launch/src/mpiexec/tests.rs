@@ -84,7 +84,7 @@ fn a_file_of_hosts_is_read() {
     refused(&format!("-f {name} -n 5 a"), "take 4");
     std::fs::write(file, "localhost slots=2 # here\n").unwrap();
     becomes(&format!("-f {name} a"), "canele run -n 2 -- a");
-    std::fs::write(file, "# nobody\n").unwrap();
+    std::fs::write(file, "# none\n").unwrap();
     refused(&format!("-f {name} a"), "no host");
     std::fs::remove_file(file).unwrap();
     refused(&format!("-f {name} a"), "No such file");

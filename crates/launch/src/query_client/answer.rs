@@ -37,9 +37,9 @@ pub enum AnswerError {
     TooLong(usize),
 }
 
-/// What has come of an answer.
+/// Reads a launcher's answer piece by piece.
 #[derive(Debug)]
-pub struct Answer {
+pub struct AnswerReader {
     limits: AnswerLimits,
     taken: usize,
     /// The beginning of the next line.
@@ -47,10 +47,10 @@ pub struct Answer {
     report: Option<JobReport>,
 }
 
-impl Answer {
-    /// Nothing yet.
-    pub fn new(limits: AnswerLimits) -> Answer {
-        Answer { limits, taken: 0, rest: Vec::new(), report: None }
+impl AnswerReader {
+    /// Returns a reader that has read nothing.
+    pub fn new(limits: AnswerLimits) -> AnswerReader {
+        AnswerReader { limits, taken: 0, rest: Vec::new(), report: None }
     }
 
     /// Adds what has come; gives the report once it is whole.
@@ -162,7 +162,7 @@ mod tests {
 
     /// The report of an answer that comes in pieces of `piece` bytes.
     fn read(bytes: &[u8], piece: usize, limits: AnswerLimits) -> Result<JobReport, AnswerError> {
-        let mut answer = Answer::new(limits);
+        let mut answer = AnswerReader::new(limits);
         for piece in bytes.chunks(piece) {
             if let Some(report) = answer.add(piece)? {
                 return Ok(report);

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 
 use super::QueryError;
-use super::answer::{Answer, AnswerError, AnswerLimits};
+use super::answer::{AnswerError, AnswerLimits, AnswerReader};
 use super::reach::Reached;
 use crate::query::JobReport;
 
@@ -37,7 +37,7 @@ struct Conversation {
     with: Reached,
     number: u32,
     is_own: bool,
-    answer: Answer,
+    answer: AnswerReader,
 }
 
 /// How much strangers have sent.
@@ -65,7 +65,7 @@ pub fn converse(reached: Vec<Reached>, own: u32) -> Vec<Answered> {
         let number = with.peer.pid.unwrap_or(with.name.pid);
         let is_own = with.peer.uid == own || with.peer.uid == 0;
         let limits = if is_own { OWN } else { STRANGERS };
-        Conversation { with, number, is_own, answer: Answer::new(limits) }
+        Conversation { with, number, is_own, answer: AnswerReader::new(limits) }
     };
     let mut open: Vec<Conversation> = reached.into_iter().map(begin).collect();
     let mut bytes = StrangersBytes::default();

@@ -58,7 +58,7 @@ fn listen_as(
 
 /// Sends the report of a job without ranks.
 fn report(mut to: UnixStream) -> bool {
-    // Whoever does not believe it has closed the connection.
+    // A client that does not believe it has closed the connection.
     let _ = writeln!(to, "{}", HEADER.replace("SIZE", "0"));
     true
 }
@@ -143,7 +143,7 @@ fn a_flood_for_root_ends_at_a_fixed_bound() {
 }
 
 #[test]
-fn a_stranger_that_drips_holds_up_nobody_for_long() {
+fn a_stranger_that_drips_holds_up_no_query_for_long() {
     let stranger = QueryName::draw().unwrap();
     let drip = |mut to: UnixStream| {
         while to.write_all(b" ").is_ok() {
@@ -179,7 +179,7 @@ fn one_user_takes_not_all_the_room_of_root() {
 
 #[test]
 fn launchers_of_containers_are_told_from_each_other() {
-    // A number that is nobody's here.
+    // A number that no process has here.
     let pid = 0x7fff_fff0;
     let (one, other) = (name(pid), name(pid));
     listen_as(own(), one, report).unwrap();
@@ -205,7 +205,7 @@ fn who_asks_hears_that_not_all_were_looked_at_unless_the_process_itself_was_foun
     listen_as(own(), own_name, report).unwrap();
     let cut = |names: &[QueryName]| QueryNames { is_cut: true, ..all(names) };
     assert!(find(own_name.pid, &cut(&[own_name]), own()).is_ok());
-    // A number that is nobody's here.
+    // A number that no process has here.
     let pid = 0x7fff_fff1;
     let contained = name(pid);
     listen_as(own(), contained, report).unwrap();

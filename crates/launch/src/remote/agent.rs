@@ -21,7 +21,7 @@ use crate::join::GatheredAgent;
 /// Bytes waiting for an agent from which on it is not listened to.
 const CONGESTED: usize = 4 << 20;
 /// How long the status of a remote shell is waited for after its output has ended.
-const STATUS_PATIENCE: Duration = Duration::from_millis(300);
+const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// How far an agent has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Agent {
 
     /// Its streams have ended; how its shell has is known soon.
     pub fn wait_for_status(&mut self) {
-        self.until = Some(Instant::now() + STATUS_PATIENCE);
+        self.until = Some(Instant::now() + STATUS_TIMEOUT);
     }
 
     fn look_for_preamble(&mut self) -> Result<(), String> {
@@ -254,7 +254,7 @@ impl Agent {
         }
     }
 
-    /// What its shell printed to its standard error; given back once the agent runs, for everybody to see.
+    /// Takes what its shell printed to its standard error; returns it once the agent runs, to be printed.
     pub fn hear_remark(&mut self, bytes: Vec<u8>) -> Option<Report> {
         if self.begun {
             return Some(Report::Remarked { bytes });
@@ -281,8 +281,8 @@ impl Agent {
         self.found.as_deref().unwrap_or_default()
     }
 
-    /// Gives it its task, with the ports of all hosts' rails. What its shell remarked before is no failure, so everybody
-    /// shall see it.
+    /// Gives it its task, with the ports of all hosts' rails. Returns what its shell
+    /// remarked before to be printed, as it is no failure.
     pub fn begin(&mut self, rails: &[Vec<Vec<String>>]) -> Report {
         if let Some(network) = &mut self.task.info.network {
             network.rails = rails.to_vec();
@@ -349,7 +349,7 @@ impl Agent {
                 down.close(events);
             }
             // What it still said is read first.
-            self.until.get_or_insert(Instant::now() + STATUS_PATIENCE);
+            self.until.get_or_insert(Instant::now() + STATUS_TIMEOUT);
         } else if let Some(up) = &mut self.up {
             up.watch(down.waiting() < CONGESTED, events);
         }

@@ -314,7 +314,7 @@ impl AgentLoop {
         self.launcher_gone();
     }
 
-    /// Nobody is left to work for.
+    /// Ends the ranks, because the launcher is gone.
     fn launcher_gone(&mut self) {
         let Some((input, out)) = self.streams.take() else { return };
         input.close(&self.events);

@@ -210,7 +210,7 @@ fn hear(make: impl FnOnce(&mut Sealer, &mut Random) -> Vec<u8>, random: &mut Ran
         }
         if let Some(found) = agent.interfaces() {
             let rails = rails::agree(&[found.clone(), found.clone()], "", false).unwrap();
-            let ports = |host: Vec<rails::Part>| host.into_iter().map(|part| part.ports).collect();
+            let ports = |host: Vec<rails::HostRail>| host.into_iter().map(|part| part.ports).collect();
             agent.begin(&rails.into_iter().map(ports).collect::<Vec<_>>());
         }
     }

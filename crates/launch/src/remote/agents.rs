@@ -42,11 +42,11 @@ pub struct Agents {
     is_starting: bool,
     /// Standard error of the shells, by host.
     pipes: Pipes,
-    start_patience: Duration,
+    start_timeout: Duration,
     /// Which interfaces are to be used.
     rails: String,
     /// What each host has of each rail, once that is known.
-    parts: Vec<Vec<rails::Part>>,
+    parts: Vec<Vec<rails::HostRail>>,
     silence: Duration,
     /// When the agents must have ended everything; set once they are ending.
     ending_until: Option<Instant>,
@@ -65,7 +65,7 @@ impl Agents {
     pub fn start(
         shell: &RemoteShell,
         tasks: Vec<Task>,
-        start_patience: Duration,
+        start_timeout: Duration,
         rails: String,
         events: &Events,
     ) -> io::Result<Agents> {
@@ -98,7 +98,7 @@ impl Agents {
             to_start: VecDeque::new(),
             is_starting: false,
             pipes: Pipes::new(0),
-            start_patience,
+            start_timeout,
             rails,
             parts: Vec::new(),
             silence,
@@ -134,7 +134,7 @@ impl Agents {
         agent.has_shell = true;
         agent.up = Some(Inflow::new(up, Source::Incoming(number), events)?);
         agent.down = Some(Outflow::new(down, Source::Outgoing(number)));
-        agent.until = Some(Instant::now() + self.start_patience);
+        agent.until = Some(Instant::now() + self.start_timeout);
         self.supervisor.send(
             &ToSupervisor::Start { number },
             &[its_input.as_fd(), its_output.as_fd(), its_error.as_fd()],
@@ -169,7 +169,7 @@ impl Agents {
         }
         if heard.iter().any(|report| matches!(report, Report::Recorded { .. })) {
             // All has ended there, and it tells what was recorded: that may take as long as it takes.
-            let until = Instant::now() + supervisor_handle::PATIENCE + TRAVEL;
+            let until = Instant::now() + supervisor_handle::ENDING_TIMEOUT + TRAVEL;
             self.ending_until = self.ending_until.map(|before| before.max(until));
         }
         self.reports.extend(heard.into_iter().map(|report| (host, report)));
@@ -237,7 +237,7 @@ impl Agents {
 
     fn hear_remarks(&mut self) {
         for print in self.pipes.take() {
-            // Whoever prints them drops what nobody reads.
+            // The printing side drops what has no reader.
             self.pipes.give_room(print.stream, print.bytes.len() as u32);
             let host = print.from as usize;
             let remark = self.agents[host].hear_remark(print.bytes);
@@ -326,7 +326,7 @@ impl Agents {
     pub fn tell(&mut self, host: usize, order: Order, events: &Events) {
         if let Order::End { grace_ms } = order {
             let grace = Duration::from_millis(grace_ms.into());
-            self.ending_until = Some(Instant::now() + grace + supervisor_handle::PATIENCE + TRAVEL);
+            self.ending_until = Some(Instant::now() + grace + supervisor_handle::ENDING_TIMEOUT + TRAVEL);
         }
         match self.agents[host].state {
             State::Starting | State::Greeting | State::Ready if matches!(order, Order::End { .. }) => {
@@ -341,7 +341,7 @@ impl Agents {
     }
 
     /// What each host has of each rail; empty before all have answered.
-    pub fn parts(&self) -> &[Vec<rails::Part>] {
+    pub fn parts(&self) -> &[Vec<rails::HostRail>] {
         &self.parts
     }
 

@@ -5,7 +5,7 @@
 //!                                   │ count u64, 16 bytes that prove it                     kind 1: a beat of the one that stands in
 //! ```
 //! A chunk is written at once and fits in what a pipe takes whole (PIPE_BUF), so that a second process can put its beats between
-//! those of a process that is stopped. A header of which one byte is changed is known as such, so nobody waits for a length that was made up.
+//! those of a process that is stopped. A header of which one byte is changed is known as such, so no reader waits for a length that was made up.
 
 use canele_secure::{BEAT, Sealer, TAG};
 

@@ -50,7 +50,7 @@ pub struct Inflow {
     /// What has come of a message, and the chunk opened last.
     message: Vec<u8>,
     plain: Vec<u8>,
-    /// A chunk was taken, and so many bytes came, since somebody asked whether the far end lives.
+    /// True if a chunk was taken, and so many bytes came, since the last check that the far end lives.
     any: bool,
     came: usize,
 }
@@ -139,7 +139,7 @@ impl Inflow {
         self.opener = Some(opener);
     }
 
-    /// Takes what was read and is no message, for whoever wants to show it.
+    /// Takes what was read and is no message, to be shown.
     pub fn take_rest(&mut self) -> Vec<u8> {
         self.bytes.split_off(std::mem::take(&mut self.taken))
     }

@@ -163,13 +163,13 @@ fn told() -> Vec<ToAgent> {
         Order::Shut { stream: Stream::Error },
         Order::Feed { bytes: b"input\n".to_vec() },
         Order::TellClock { asked_ns: 1 << 40 },
-        Order::Count { question: 1, patience_ms: 100 },
+        Order::Count { question: 1, timeout_ms: 100 },
     ];
     let orders = orders.map(ToAgent::Order);
     orders.into_iter().chain([ToAgent::Refuse { why: "x".into() }, ToAgent::Begin(Box::new(task))]).collect()
 }
 
-/// One of each kind of message, through the streams that launcher and agents use: whichever byte of it somebody changes on its way, it is
+/// One of each kind of message, through the streams that launcher and agents use: whichever byte of it is changed on its way, it is
 /// refused, and nothing that follows is taken.
 #[test]
 fn each_changed_byte_of_each_frame_is_refused() {
@@ -217,7 +217,7 @@ fn random_frames_never_panic_and_take_no_memory_they_do_not_have() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             *byte = (state >> 56) as u8 % 32;
         }
-        // Of somebody who has the keys, and of somebody who has not.
+        // From a sender that has the keys, and from one that has not.
         let bytes = match round % 2 {
             0 => raw(&bytes, &mut sealer),
             _ => [&chunks::header(bytes.len() as u16 + 17, ChunkKind::Sealed)[..], &bytes, &[0; 17]].concat(),

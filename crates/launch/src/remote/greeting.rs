@@ -45,7 +45,7 @@ impl Version {
     pub fn parse(preamble: &[u8; PREAMBLE]) -> Version {
         let (version, release) = preamble[MAGIC.len()..].split_at(4);
         let version = u32::from_le_bytes(version.try_into().expect("four bytes"));
-        // It may be anybody's, and is shown.
+        // Any process may have sent it, and it is shown.
         let release = release.iter().map(|byte| char::from(*byte)).filter(char::is_ascii_graphic).collect();
         Version { version, release }
     }

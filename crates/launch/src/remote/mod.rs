@@ -29,7 +29,7 @@ pub use agents::Agents;
 pub use chunks::stand_in_beat;
 pub use frames::{Inflow, Outflow, Read};
 pub use greeting::{Connection, MAGIC, PREAMBLE, Version};
-pub use rails::{Part, agree};
+pub use rails::{HostRail, agree};
 pub use shell::{RemoteShell, as_typed, ended, last_lines};
 
 use canele_control::JobInfo;

@@ -5,7 +5,7 @@ use canele_rail::tcp::interfaces::{Interface, choose, number};
 
 /// What a host has of one rail: the interface and its ports; neither where it has no part in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct HostRail {
     /// The interface's name there.
     pub interface: String,
     /// What its ranks open, in words of the driver.
@@ -18,7 +18,11 @@ pub struct Part {
 ///
 /// # Errors
 /// The number of a host that has nothing of a name, and why.
-pub fn agree(hosts: &[Vec<Interface>], names: &str, more: bool) -> Result<Vec<Vec<Part>>, (usize, String)> {
+pub fn agree(
+    hosts: &[Vec<Interface>],
+    names: &str,
+    more: bool,
+) -> Result<Vec<Vec<HostRail>>, (usize, String)> {
     let names = list(names);
     let chosen = hosts
         .iter()
@@ -42,10 +46,10 @@ fn list(names: &str) -> Vec<&str> {
 /// # Errors
 /// It has nothing of a name, and why.
 pub fn join(
-    hosts: &[(Vec<Interface>, Vec<Part>)],
+    hosts: &[(Vec<Interface>, Vec<HostRail>)],
     found: &[Interface],
     names: &str,
-) -> Result<Vec<Part>, String> {
+) -> Result<Vec<HostRail>, String> {
     let names = list(names);
     let chosen = choose(found, &names).map_err(|error| format!("CANELE_RAILS: {error}"))?;
     let rails = hosts.iter().map(|(_, parts)| parts.len()).max().unwrap_or(0);
@@ -64,19 +68,19 @@ pub fn join(
     };
     let part = |rail: usize| {
         let one = chosen.iter().find(|one| is_on(rail, one));
-        one.map_or_else(Part::default, |one| Part { interface: one.name.clone(), ports: one.ports() })
+        one.map_or_else(HostRail::default, |one| HostRail { interface: one.name.clone(), ports: one.ports() })
     };
     Ok((0..rails).map(part).collect())
 }
 
 /// By number.
-fn in_order(interfaces: &[Interface], numbers: &[Option<u8>]) -> Vec<Part> {
+fn in_order(interfaces: &[Interface], numbers: &[Option<u8>]) -> Vec<HostRail> {
     let rails = numbers.iter().flatten().max().map_or(0, |most| usize::from(*most) + 1);
-    let mut parts = vec![Part::default(); rails];
+    let mut parts = vec![HostRail::default(); rails];
     for (interface, number) in interfaces.iter().zip(numbers) {
         if let Some(number) = number {
             parts[usize::from(*number)] =
-                Part { interface: interface.name.clone(), ports: interface.ports() };
+                HostRail { interface: interface.name.clone(), ports: interface.ports() };
         }
     }
     parts
@@ -93,8 +97,8 @@ mod tests {
         interfaces.iter().map(interface).collect()
     }
 
-    fn addresses(rails: &[Vec<Part>]) -> Vec<Vec<String>> {
-        let rail = |part: &Part| part.ports.first().cloned().unwrap_or_default();
+    fn addresses(rails: &[Vec<HostRail>]) -> Vec<Vec<String>> {
+        let rail = |part: &HostRail| part.ports.first().cloned().unwrap_or_default();
         rails.iter().map(|host| host.iter().map(rail).collect()).collect()
     }
 

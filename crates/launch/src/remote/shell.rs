@@ -46,7 +46,7 @@ impl RemoteShell {
     }
 }
 
-/// Brackets are for whoever looks for the number of ranks behind an address: `me@[fd77::1]` is `me@fd77::1` to a shell.
+/// Brackets separate an address from the number of ranks behind it: `me@[fd77::1]` is `me@fd77::1` to a shell.
 fn unbracketed(name: &str) -> String {
     name.replace(['[', ']'], "")
 }

@@ -1,4 +1,4 @@
-//! Beats in the place of a process that is stopped: whoever started the supervisor, launcher or agent, is not dead then.
+//! Beats in the place of a process that is stopped: the launcher or agent that started the supervisor is not dead then.
 //!
 //! Owns copies of the streams that the starter writes. Writes nothing there while the starter runs, so a starter that hangs falls
 //! silent.

@@ -65,7 +65,7 @@ pub enum WaitFinding {
         absent: Vec<u32>,
     },
     /// Ranks wait for a message of any rank, and none is left that could send one.
-    NobodySends {
+    NoSenderLeft {
         /// Who waits.
         ranks: Vec<u32>,
     },
@@ -92,7 +92,7 @@ pub fn conclude(facts: &[RankFacts<'_>]) -> Vec<WaitFinding> {
     findings.extend(ranks.cycle(&stuck, &findings));
     findings.extend(ranks.gone());
     findings.extend(ranks.absent(&findings));
-    findings.extend(ranks.nobody_sends(&stuck));
+    findings.extend(ranks.without_sender(&stuck));
     findings.extend(ranks.awaited(&findings));
     if findings.is_empty() && !stuck.is_empty() {
         findings.push(WaitFinding::Stuck { ranks: stuck.into_iter().collect() });
@@ -242,7 +242,7 @@ impl Ranks<'_> {
         self.calls().into_values().filter_map(absent).collect()
     }
 
-    fn nobody_sends(&self, stuck: &BTreeSet<u32>) -> Option<WaitFinding> {
+    fn without_sender(&self, stuck: &BTreeSet<u32>) -> Option<WaitFinding> {
         let is_from_any = |operation: &WaitOperation| match operation {
             WaitOperation::Receive(message) | WaitOperation::Probe(message) => message.peer.is_none(),
             _ => false,
@@ -250,7 +250,7 @@ impl Ranks<'_> {
         let from_any =
             |rank: &u32| self.waits_of(*rank).iter().all(|wait| wait.operations.iter().any(is_from_any));
         let ranks: Vec<u32> = stuck.iter().copied().filter(from_any).collect();
-        (!ranks.is_empty()).then_some(WaitFinding::NobodySends { ranks })
+        (!ranks.is_empty()).then_some(WaitFinding::NoSenderLeft { ranks })
     }
 
     /// Ranks that do not wait and for which others do, unless they were named before.

@@ -175,7 +175,7 @@ fn a_rank_that_computes_is_what_all_wait_for_through_others() {
 #[test]
 fn a_receive_from_any_rank_is_in_vain_if_all_others_wait_too() {
     let found = conclude_of(&[rank(vec![receive_any()]), rank(vec![receive(0)]), gone()]);
-    assert_eq!(found, [WaitFinding::NobodySends { ranks: vec![0] }]);
+    assert_eq!(found, [WaitFinding::NoSenderLeft { ranks: vec![0] }]);
     let found = conclude_of(&[rank(vec![receive_any()]), rank(vec![receive(0)]), active()]);
     assert_eq!(found, [], "rank 2 may send");
 }
@@ -189,7 +189,7 @@ fn one_of_several_operations_is_enough() {
 }
 
 #[test]
-fn a_job_in_which_nobody_waits_is_explained_by_nothing() {
+fn a_job_in_which_no_rank_waits_is_explained_by_nothing() {
     assert_eq!(conclude_of(&[active(), active(), gone()]), []);
 }
 

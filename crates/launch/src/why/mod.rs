@@ -1,6 +1,6 @@
 //! Why a job does not go on: what each rank waits for, and what follows from it.
 //!
-//! Takes the report of a launcher, as anybody gets it who asks; so a launcher that explains its own job does it in the same way. Owns how
+//! Takes the report of a launcher, as any process of the user gets it; so a launcher that explains its own job does it in the same way. Owns how
 //! that is put in words. The conclusion is a pure function (`conclusion`); names and lines of code come from files (`code`).
 
 mod activity;

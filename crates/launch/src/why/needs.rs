@@ -1,7 +1,7 @@
 //! What ranks that wait need of each other, and which of them nothing can help any more.
 //!
 //! A rank is *stuck* if nothing that others may still do can end the wait of any of its threads. Ranks that do not wait are taken for such
-//! that may do anything; whoever waits for one of them, or for one that waits for one of them, is not stuck. What remains is: a
+//! that may do anything; a rank that waits for one of them, directly or through others, is not stuck. What remains is: a
 //! thread whose wait needs all of several other ranks is stuck if one of these is, a thread that waits for any if all are.
 
 use std::collections::{BTreeMap, BTreeSet};

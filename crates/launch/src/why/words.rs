@@ -187,7 +187,7 @@ impl FlowNames {
                     first.collect::<Vec<_>>().join("; ")
                 )
             }
-            WaitFinding::NobodySends { ranks } => {
+            WaitFinding::NoSenderLeft { ranks } => {
                 format!(
                     "{} for a message from any rank, and no rank is left that could send one",
                     verb(ranks, "waits", "wait")

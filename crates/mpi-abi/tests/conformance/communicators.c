@@ -46,13 +46,13 @@ void groups(void)
     MPI_Group_range_excl(world, 1, down, &made);
     say_group("range excl", made);
     MPI_Group_incl(world, 0, NULL, &made);
-    say_group("nobody", made);
+    say_group("empty", made);
     int asked[3] = {0, size - 1, MPI_PROC_NULL}, told[3];
     MPI_Group_translate_ranks(world, 3, asked, evens, told);
     for (int i = 0; i < 3; i++)
         say("translated: %d", told[i] == MPI_UNDEFINED ? -1 : told[i] == MPI_PROC_NULL ? -2 : told[i]);
     MPI_Group_compare(world, MPI_GROUP_EMPTY, &how);
-    say("world and nobody: %s", relation(how));
+    say("world and empty: %s", relation(how));
 }
 
 static void say_comm(const char *what, MPI_Comm comm)
@@ -136,7 +136,7 @@ void communicators(void)
     say_comm("from group", other);
     MPI_Comm_free(&other);
     MPI_Comm_create(MPI_COMM_WORLD, MPI_GROUP_EMPTY, &other);
-    say_comm("create nobody", other);
+    say_comm("create of none", other);
     say_comm("self", MPI_COMM_SELF);
     MPI_Comm_get_name(MPI_COMM_WORLD, name, &len);
     say("name: '%s' %d", name, len);

@@ -129,7 +129,7 @@ static char *said(int from, int *len)
     return text;
 }
 
-/* Rank 0 prints what everybody has said in this part; what all say, once. */
+/* Rank 0 prints what each rank has said in this part; what all say, once. */
 static void print(const char *part)
 {
     enum { MOST = 8 };

@@ -49,18 +49,18 @@ void blocking(void)
     int bytes;
     MPI_Buffer_detach(&given, &bytes);
     say("detached: %d %d", given == buffer, bytes);
-    /* Nobody. */
+    /* No process. */
     in[0] = -5;
     CODE(MPI_Send(out, 10, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
     CODE(MPI_Recv(in, 10, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
-    say_status("nobody", &status, MPI_INT);
+    say_status("no process", &status, MPI_INT);
     say_ints("untouched", in, 1);
     CODE(MPI_Probe(MPI_PROC_NULL, 7, MPI_COMM_WORLD, &status));
-    say_status("probe of nobody", &status, MPI_INT);
+    say_status("probe of no process", &status, MPI_INT);
     CODE(MPI_Mprobe(MPI_PROC_NULL, 7, MPI_COMM_WORLD, &message, &status));
     say("no process: %d", message == MPI_MESSAGE_NO_PROC);
     CODE(MPI_Mrecv(in, 1, MPI_INT, &message, &status));
-    say_status("mrecv of nobody", &status, MPI_INT);
+    say_status("mrecv of no process", &status, MPI_INT);
     /* Partly filled elements; not of MPI_2INT, on which MPICH gives up. */
     MPI_Datatype two;
     MPI_Type_contiguous(2, MPI_INT, &two);
@@ -136,7 +136,7 @@ void nonblocking(void)
     say("cancelled: %d", flag);
     MPI_Irecv(two[0], 2, MPI_INT, MPI_PROC_NULL, 22, MPI_COMM_WORLD, &requests[0]);
     MPI_Wait(&requests[0], &status);
-    say_status("nobody", &status, MPI_INT);
+    say_status("no process", &status, MPI_INT);
     MPI_Irecv(two[0], 2, MPI_INT, before, 23, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(out, 1, MPI_INT, next, 23, MPI_COMM_WORLD, &requests[1]);
     MPI_Request_free(&requests[1]);

@@ -15,7 +15,7 @@ static void part(const char *what)
     say_ints(what, memory, CELLS);
 }
 
-/* All of this rank's part, with nobody else in it. */
+/* All of this rank's part, while no other rank accesses it. */
 static void clear(int value)
 {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, window);
@@ -36,7 +36,7 @@ static void fences(void)
     MPI_Win_fence(0, window);
     part("put");
     say_ints("got", got, 3);
-    /* Nobody adds before all have looked. */
+    /* No rank adds before all have looked. */
     MPI_Win_fence(0, window);
     for (int n = 0; n < size; n++)
         MPI_Accumulate(from, 2, MPI_INT, n, 10, 2, MPI_INT, MPI_SUM, window);
@@ -106,7 +106,7 @@ static void locks(void)
     say("before %d, after %d", before_it[0], got);
     MPI_Rget(&got, 1, MPI_INT, MPI_PROC_NULL, 7, 1, MPI_INT, window, &requests[0]);
     MPI_Wait(&requests[0], &status);
-    say("of nobody: completed");
+    say("of no process: completed");
     MPI_Win_unlock_all(window);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, window);

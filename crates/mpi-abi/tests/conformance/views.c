@@ -137,7 +137,7 @@ static void external(void)
     MPI_File_read_at(file, 8, &same, 1, MPI_DOUBLE, &status);
     say("read: %x %d %g", got[0], got[1], same);
     MPI_Barrier(MPI_COMM_WORLD);
-    CODE(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "of nobody", MPI_INFO_NULL));
+    CODE(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "of no program", MPI_INFO_NULL));
     CODE(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
     MPI_File_read_at(file, 0, got, 2, MPI_INT, &status);
     say("native: %x %x", got[0], got[1]);

@@ -3,7 +3,7 @@
 
 static int rank, ranks, local, remote, mine, root, is_root;
 
-/* What the root's calls name, and the members of the other group; in the root's own group nobody else takes part. */
+/* What the root's calls name, and the members of the other group; in the root's own group no other member takes part. */
 static int named(int group)
 {
     if (group == mine) return is_root ? MPI_ROOT : MPI_PROC_NULL;

@@ -13,7 +13,7 @@ static int cancelled(MPI_Request *request)
     return flag;
 }
 
-/* The sender asks for messages that nobody receives; what it sends after them with the same tag comes. */
+/* The sender asks for messages that are not received; what it sends after them with the same tag comes. */
 static void sends(int bytes, int synchronous, char *data)
 {
     MPI_Request requests[3];

@@ -47,7 +47,7 @@ static void by_tags(void)
         }
 }
 
-/* Those in front of one from anybody, by anything, and of a blocking one, get what comes first. */
+/* Receives posted before one from any source, or before a blocking one, get the messages that come first. */
 static void mixed(void)
 {
     int got[COUNT];

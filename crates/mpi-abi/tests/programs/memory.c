@@ -203,7 +203,7 @@ static void forked(void)
     OK(MPI_Free_mem(base));
 }
 
-/* Windows until nobody takes another descriptor: all members are told the same, and can go on. */
+/* Windows until no rank can take another descriptor: all members are told the same, and can go on. */
 static void exhausted(void)
 {
     enum { MOST = 300 };

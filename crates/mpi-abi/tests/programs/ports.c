@@ -105,7 +105,7 @@ static void join(void)
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     MPI_Comm with = MPI_COMM_WORLD;
     close(ends[1]);
-    /* Nobody is at the other end. */
+    /* No process is at the other end. */
     CHECK(MPI_Comm_join(ends[0], &with) != MPI_SUCCESS);
     close(ends[0]);
 }

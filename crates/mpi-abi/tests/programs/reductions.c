@@ -84,7 +84,7 @@ static void outer(void *in, void *inout, int *len, MPI_Datatype *datatype)
             ((int(*)[3])inout)[n][i] += ((int(*)[3])in)[n][i];
 }
 
-/* Two numbers with one between them that nobody touches; the handle is freed while the function is needed yet. */
+/* Two numbers with one between them that is not touched; the handle is freed while the function is needed yet. */
 static void spread_out(void)
 {
     MPI_Op op;

@@ -178,7 +178,7 @@ static void many(void)
     CHECK(kept_in == left);
 }
 
-static void from_nobody(const MPI_Status *status)
+static void from_no_process(const MPI_Status *status)
 {
     int count = -1;
     CHECK(status->MPI_SOURCE == MPI_PROC_NULL && status->MPI_TAG == MPI_ANY_TAG);
@@ -187,7 +187,7 @@ static void from_nobody(const MPI_Status *status)
 }
 
 /* Receives from MPI_PROC_NULL among others, as at the border of a domain, end by each function. */
-static void nobody(void)
+static void no_process(void)
 {
     enum { COUNT = 4 };
     int in[COUNT] = {-1, -1, -1, -1}, flag, index, n, indices[COUNT];
@@ -200,14 +200,14 @@ static void nobody(void)
         OK(MPI_Isend(&rank, 1, MPI_INT, right, 1, MPI_COMM_WORLD, &requests[3]));
         if (round == 0) {
             OK(MPI_Waitall(COUNT, requests, statuses));
-            from_nobody(&statuses[0]);
+            from_no_process(&statuses[0]);
             CHECK(statuses[1].MPI_SOURCE == left && statuses[1].MPI_TAG == 1);
         } else if (round == 1) {
             OK(MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE));
         } else {
             OK(MPI_Waitany(1, requests, &index, &status));
             CHECK(index == 0);
-            from_nobody(&status);
+            from_no_process(&status);
             OK(MPI_Waitall(COUNT - 1, requests + 1, MPI_STATUSES_IGNORE));
         }
         for (int i = 0; i < COUNT; i++) CHECK(requests[i] == MPI_REQUEST_NULL);
@@ -219,7 +219,7 @@ static void nobody(void)
         CHECK(request != MPI_REQUEST_NULL);
         OK(MPI_Request_get_status(request, &flag, &status));
         CHECK(flag);
-        from_nobody(&status);
+        from_no_process(&status);
         OK(MPI_Cancel(&request));
         FAILS(MPI_ERR_REQUEST, MPI_Start(&request));
         memset(&status, 0, sizeof status);
@@ -230,7 +230,7 @@ static void nobody(void)
         if (way == 3) OK(MPI_Testsome(1, &request, &n, indices, &status));
         if (way == 4) OK(MPI_Waitsome(1, &request, &n, indices, &status));
         if (way == 5) OK(MPI_Request_free(&request));
-        else from_nobody(&status);
+        else from_no_process(&status);
         OK(MPI_Test_cancelled(&status, &index));
         CHECK(flag && n == 1 && request == MPI_REQUEST_NULL && (way == 5 || !index));
     }
@@ -246,7 +246,7 @@ int main(int argc, char **argv)
     asked();
     persistent();
     many();
-    nobody();
+    no_process();
     MPI_Finalize();
     return result();
 }

@@ -63,7 +63,7 @@ static void sets(void)
     CHECK(count(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD") == size);
     CHECK(count(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://self") == 1);
     CHECK(count(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://nothing") == 0);
-    /* All name the same, or nobody is in any. */
+    /* All name the same, or no process is in any. */
     const char *other = rank == 0 ? "mpi_shared_memory" : "hwloc://PU";
     if (size > 1)
         CHECK(count(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", other) == 0);

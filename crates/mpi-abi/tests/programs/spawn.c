@@ -162,7 +162,7 @@ static void fails(void)
         CHECK(class == MPI_ERR_SPAWN);
     }
     CHECK(codes[2] == 7);
-    /* Those that were started are ended, and harm nobody. */
+    /* Those that were started are ended, and harm no process. */
     char *arguments[] = {"plain", "2", "an argument", NULL};
     char *commands[] = {self, "/no/such/program"}, **lists[] = {arguments, arguments};
     int numbers[] = {1, 1};

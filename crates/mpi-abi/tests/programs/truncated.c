@@ -85,7 +85,7 @@ static void matched(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
-/* Looking at a request tells its error to the handler of its communicator, and leaves the request; freeing it tells nobody. */
+/* Looking at a request tells its error to the handler of its communicator, and leaves the request; freeing it reports nothing. */
 static void looked(void)
 {
     MPI_Request requests[2], kept;
@@ -124,9 +124,9 @@ static void named(int code, const MPI_Status *status)
 /* How one rank can receive one message: in each way it is told whose message was too long. */
 enum { RECV, WAIT, TEST, WAITANY, TESTANY, SENDRECV, REPLACE, MRECV, STATUS, PERSISTENT, WAYS };
 
-static void one(int way, int anybody)
+static void one(int way, int any_source)
 {
-    int source = anybody ? MPI_ANY_SOURCE : 1, tag = anybody ? MPI_ANY_TAG : LONG, code = MPI_SUCCESS, flag = 0, index = -1;
+    int source = any_source ? MPI_ANY_SOURCE : 1, tag = any_source ? MPI_ANY_TAG : LONG, code = MPI_SUCCESS, flag = 0, index = -1;
     MPI_Status status = unset();
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Message message;

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use canele_mpi::collective::{Part, Root, Scattered, span};
+use canele_mpi::collective::{Root, Scattered, TypedPart, span};
 use canele_mpi::datatype::Datatype;
 use canele_mpi::{Comm, Elements, Result, fail};
 
@@ -95,7 +95,7 @@ fn number(n: usize, count: i64) -> Result<usize> {
     }
 }
 
-fn scattered<B: UserBuffer>(buffer: B, parts: Vec<Part>) -> Result<Scattered<B::Raw>> {
+fn scattered<B: UserBuffer>(buffer: B, parts: Vec<TypedPart>) -> Result<Scattered<B::Raw>> {
     if buffer.address() == MPI_IN_PLACE {
         fail!(Buffer, "a buffer is MPI_IN_PLACE where the standard does not permit it");
     }

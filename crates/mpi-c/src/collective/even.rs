@@ -1,4 +1,4 @@
-//! Collectives in which everybody gives or gets as much.
+//! Collectives in which all members give or get the same amount.
 
 use core::ffi::c_int;
 

@@ -112,7 +112,7 @@ fn strings(list: In<*const c_char>) -> Result<Vec<Vec<u8>>> {
         if at.is_null() {
             return Ok(strings);
         }
-        // SAFETY: the standard asks for strings that end with a zero, which nobody changes during the call.
+        // SAFETY: the standard asks for strings that end with a zero, which no thread changes during the call.
         strings.push(unsafe { CStr::from_ptr(at) }.to_bytes().to_vec());
     }
 }

@@ -1,7 +1,7 @@
 //! Data accesses of files, blocking and not (MPI 5.0, §14.4.2 to §14.4.4).
 
 use canele_mpi::Result;
-use canele_mpi::file::{AccessBuffer, Call, Place};
+use canele_mpi::file::{AccessBuffer, AccessPosition, Call};
 
 use super::use_threads;
 use crate::buffer::elements;
@@ -49,7 +49,7 @@ macro_rules! accesses {
             datatype: MPI_Datatype,
             result: $result,
         ) -> CallResult {
-            let call = Call { name: $name, place: Place::$place $(($offset))?, together: $together };
+            let call = Call { name: $name, place: AccessPosition::$place $(($offset))?, together: $together };
             $carry_out(fh, call, $data(buf, count, datatype), result)
         }
     )*};

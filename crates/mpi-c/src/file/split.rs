@@ -1,7 +1,7 @@
 //! Split collective accesses of files (MPI 5.0, §14.4.5).
 
 use canele_mpi::Result;
-use canele_mpi::file::{AccessBuffer, Place, SplitCall};
+use canele_mpi::file::{AccessBuffer, AccessPosition, SplitCall};
 
 use super::access::{source, target};
 use super::use_threads;
@@ -14,7 +14,7 @@ use crate::width::Count;
 fn begin(
     fh: MPI_File,
     call: SplitCall,
-    place: Place,
+    place: AccessPosition,
     buf: SendBuffer,
     memory: Result<AccessBuffer>,
 ) -> CallResult {
@@ -40,7 +40,7 @@ macro_rules! split_accesses {
             count: Count,
             datatype: MPI_Datatype,
         ) -> CallResult {
-            begin(fh, SplitCall::$call, Place::$place $(($offset))?, buf, $data(buf, count, datatype))
+            begin(fh, SplitCall::$call, AccessPosition::$place $(($offset))?, buf, $data(buf, count, datatype))
         }
 
         #[doc = concat!("`", $end_name, "`.")]

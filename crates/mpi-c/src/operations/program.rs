@@ -130,7 +130,7 @@ impl Elements {
     fn raw(&mut self) -> RawMut {
         let start = self.blocks.as_mut_ptr().cast::<u8>().wrapping_offset(-self.low);
         let high = self.low + (self.blocks.len() * BLOCK as usize).cast_signed();
-        // SAFETY: the blocks are this value's own and lie from `low` to `high`; nobody else touches them.
+        // SAFETY: the blocks are this value's own and lie from `low` to `high`; no other code touches them.
         unsafe { RawMut::new(start, self.low, high) }
     }
 }

@@ -150,7 +150,7 @@ fn receive(
     };
     let got = comm.recv(from, data).inspect_err(|error| status.set_failed(Some(comm), error))?;
     if status.is_wanted() {
-        // From whom it is, is known already unless it may be from anybody.
+        // The source is known already unless it may be any rank.
         let source = if source == MPI_ANY_SOURCE { rank_of(comm, got.source) } else { source };
         status.set_received(source, got.tag.0 as c_int, got.bytes);
     }

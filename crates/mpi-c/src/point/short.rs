@@ -283,7 +283,7 @@ pub fn defer_at_once(
     }
 }
 
-/// Ends the requests at the front of an array that need no look at the table: sends that have left, receives from nobody, null handles,
+/// Ends the requests at the front of an array that need no look at the table: sends that have left, receives from no process, null handles,
 /// and deferred receives in their order whose messages have come. Says how many.
 #[inline(always)]
 pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
@@ -332,7 +332,7 @@ fn take_any(engine: &Engine, mut run: Run<'_, false>) -> usize {
     run.taken
 }
 
-/// Ends the sends that have left, the receives from nobody and the null handles, from a place of an array on; gives the place behind them.
+/// Ends the sends that have left, the receives from no process and the null handles, from a place of an array on; gives the place behind them.
 #[inline(always)]
 fn end_sends(handles: &mut [MPI_Request], from: usize, statuses: StatusOut) -> usize {
     let mut at = from;

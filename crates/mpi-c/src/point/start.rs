@@ -13,7 +13,7 @@ use crate::deferred_recv;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
-use crate::requests::{self, FROM_NOBODY, LEFT};
+use crate::requests::{self, FROM_NO_PROCESS, LEFT};
 use crate::width::Count;
 
 /// `MPI_Isend` of a message that can go at once.
@@ -142,7 +142,7 @@ pub fn irecv(
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(from) = from(on, source, tag).map_err(|error| not_started(request, error))? else {
-        return Ok(request.set(FROM_NOBODY, "request")?);
+        return Ok(request.set(FROM_NO_PROCESS, "request")?);
     };
     deferred_recv::settle();
     let pending = on.start_receive(from, data)?;
@@ -204,7 +204,7 @@ pub fn imrecv(
         .map_err(|error| wait::raise(comm.as_deref(), "MPI_Imrecv", error))?;
     match started {
         Some(started) => give(request, Some(started)),
-        None => Ok(request.set(FROM_NOBODY, "request")?),
+        None => Ok(request.set(FROM_NO_PROCESS, "request")?),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::deferred_recv;
 use crate::error::{CallResult, Failed, raise_on};
 use crate::handle::MPI_Request;
 use crate::library;
-use crate::requests::{FROM_NOBODY, LEFT, got_at_once, requests, status_at_once};
+use crate::requests::{FROM_NO_PROCESS, LEFT, got_at_once, requests, status_at_once};
 use crate::status::{Got, StatusOut};
 
 /// How a request ended, and whose handler is told if it failed.
@@ -90,7 +90,7 @@ pub(super) fn advance(
         let stopped = engine.completions(|completions| -> Result<Option<usize>> {
             for (at, handle) in handles.iter().enumerate().skip(at) {
                 let progress = match *handle {
-                    LEFT | FROM_NOBODY => RequestProgress::Ended,
+                    LEFT | FROM_NO_PROCESS => RequestProgress::Ended,
                     MPI_REQUEST_NULL => RequestProgress::Inactive,
                     handle => table.get(handle)?.advance(completions),
                 };
@@ -215,7 +215,7 @@ pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
 /// The handle names no request; in a forked child.
 pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
     Ok(match handle {
-        LEFT | FROM_NOBODY => true,
+        LEFT | FROM_NO_PROCESS => true,
         MPI_REQUEST_NULL => false,
         handle => requests()?.get(handle)?.is_ended(),
     })

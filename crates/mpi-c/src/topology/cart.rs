@@ -47,7 +47,7 @@ pub fn cart_create(
     give(comm_cart, comm.with_topology(Topology::Cart(cart), size)?)
 }
 
-/// `MPI_Cart_map`. A grid with a dimension of size 0 has no places, so nobody gets one.
+/// `MPI_Cart_map`. A grid with a dimension of size 0 has no places, so no process gets one.
 pub fn cart_map(
     comm: MPI_Comm,
     ndims: c_int,

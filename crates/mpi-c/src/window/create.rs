@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 
 use canele_engine::Far;
-use canele_mpi::window::{Given, Win};
+use canele_mpi::window::{Win, WinMemory};
 use canele_mpi::{Class, Error, Result, fail};
 
 use crate::comm::create::given;
@@ -42,7 +42,7 @@ fn memory(base: RecvBuffer, size: i64) -> Result<Option<Far>> {
 fn create(
     name: &'static str,
     comm: MPI_Comm,
-    what: Result<(Given, usize)>,
+    what: Result<(WinMemory, usize)>,
     info: MPI_Info,
     win: Out<MPI_Win>,
 ) -> Result<*mut c_void> {
@@ -63,7 +63,7 @@ pub fn win_create(
     comm: MPI_Comm,
     win: Out<MPI_Win>,
 ) -> CallResult {
-    let given = |memory: Option<Far>| memory.map_or(Given::Nothing, Given::Program);
+    let given = |memory: Option<Far>| memory.map_or(WinMemory::Nothing, WinMemory::Program);
     let what = memory(base, size).and_then(|memory| Ok((given(memory), unit(disp_unit)?)));
     create("MPI_Win_create", comm, what, info, win)?;
     Ok(())
@@ -78,7 +78,7 @@ pub fn win_allocate(
     baseptr: Out<*mut c_void>,
     win: Out<MPI_Win>,
 ) -> CallResult {
-    let what = bytes(size).and_then(|bytes| Ok((Given::Allocate(bytes), unit(disp_unit)?)));
+    let what = bytes(size).and_then(|bytes| Ok((WinMemory::Allocate(bytes), unit(disp_unit)?)));
     Ok(baseptr.set(create("MPI_Win_allocate", comm, what, info, win)?, "baseptr")?)
 }
 
@@ -91,13 +91,13 @@ pub fn win_allocate_shared(
     baseptr: Out<*mut c_void>,
     win: Out<MPI_Win>,
 ) -> CallResult {
-    let what = bytes(size).and_then(|bytes| Ok((Given::Shared(bytes), unit(disp_unit)?)));
+    let what = bytes(size).and_then(|bytes| Ok((WinMemory::Shared(bytes), unit(disp_unit)?)));
     Ok(baseptr.set(create("MPI_Win_allocate_shared", comm, what, info, win)?, "baseptr")?)
 }
 
 /// `MPI_Win_create_dynamic`.
 pub fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: Out<MPI_Win>) -> CallResult {
-    create("MPI_Win_create_dynamic", comm, Ok((Given::Dynamic, 1)), info, win)?;
+    create("MPI_Win_create_dynamic", comm, Ok((WinMemory::Dynamic, 1)), info, win)?;
     Ok(())
 }
 

@@ -1,10 +1,10 @@
-//! Collectives in which everybody gives or gets as much: barrier, broadcast, gather, scatter, allgather, alltoall.
+//! Collectives in which all members give or get the same amount: barrier, broadcast, gather, scatter, allgather, alltoall.
 
 use canele_engine::collective::{Block, Operation, Shape};
 
 use super::call::{Call, OwnedSpec};
 use super::check::Description;
-use super::side::{Location, Place, Side, check_apart, check_own};
+use super::side::{InPlaceMemory, Location, Side, check_apart, check_own};
 use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
 use crate::{Result, fail};
@@ -17,15 +17,15 @@ pub use canele_engine::collective::Root;
 pub(super) enum Role {
     Root,
     Other,
-    /// Of the root's group, between two groups.
-    Nobody,
+    /// A member of the root's group that is not the root, between two groups.
+    Uninvolved,
 }
 
 impl Comm {
     pub(super) fn role(&self, root: Root) -> Result<Role> {
         match root {
             Root::Here => Ok(Role::Root),
-            Root::Elsewhere => Ok(Role::Nobody),
+            Root::Elsewhere => Ok(Role::Uninvolved),
             Root::At(n) if n as usize >= self.peers().size() => {
                 fail!(Root, "root is {n}: it must be from 0 to {}", self.peers().size() - 1)
             }
@@ -59,7 +59,7 @@ impl Comm {
     /// There is no such root; too many elements.
     pub fn bcast(&self, elements: ElementsMut, root: Root) -> Result<Call> {
         let role = self.role(root)?;
-        if role == Role::Nobody {
+        if role == Role::Uninvolved {
             return self.nothing_call("MPI_Bcast");
         }
         let description = self.describe("MPI_Bcast", |call| call.elements(&elements).root(root, self.rank()));
@@ -84,7 +84,7 @@ impl Comm {
     fn gather_call(&self, mine: Option<Elements>, all: Option<ElementsMut>, root: Root) -> Result<Call> {
         let role = self.role(root)?;
         match (role, mine, all) {
-            (Role::Nobody, _, _) => Ok(Call::nothing()),
+            (Role::Uninvolved, _, _) => Ok(Call::nothing()),
             (Role::Other, Some(mine), _) => {
                 let (input, bytes) = Side::of_moved(mine, 1)?;
                 Ok(Call::new(even(Operation::Gather(root), bytes), input, Side::NOTHING))
@@ -126,7 +126,7 @@ impl Comm {
     fn scatter_call(&self, all: Option<Elements>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
         let role = self.role(root)?;
         match (role, all, mine) {
-            (Role::Nobody, _, _) => Ok(Call::nothing()),
+            (Role::Uninvolved, _, _) => Ok(Call::nothing()),
             (Role::Other, _, Some(mine)) => {
                 let (output, bytes) = Side::of_moved(mine, 1)?;
                 Ok(Call::new(even(Operation::Scatter(root), bytes), Side::NOTHING, output))
@@ -226,7 +226,7 @@ impl Comm {
     }
 
     /// The elements of all ranks, one behind the other, where those of one were given.
-    fn many<M: Place>(&self, one: Elements<M>) -> Result<Side<M>> {
+    fn many<M: InPlaceMemory>(&self, one: Elements<M>) -> Result<Side<M>> {
         let ranks = self.peers().size();
         let count = one.count.saturating_mul(ranks);
         Ok(Side::of_moved(Elements { count, ..one }, ranks)?.0)

@@ -19,4 +19,4 @@ mod uneven;
 pub use call::Call;
 pub use even::Root;
 pub use reduce::Reducing;
-pub use side::{Part, Scattered, ScatteredMut, span};
+pub use side::{Scattered, ScatteredMut, TypedPart, span};

@@ -4,7 +4,7 @@ use canele_engine::collective::Block;
 use canele_mem::buffer::{Raw, RawMut};
 
 use super::call::{Call, OwnedSpec};
-use super::side::{Location, Place, Scattered, ScatteredMut, Side, check_apart, check_parts_apart};
+use super::side::{InPlaceMemory, Location, Scattered, ScatteredMut, Side, check_apart, check_parts_apart};
 use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
 use crate::topology::Topology;
@@ -119,7 +119,7 @@ fn present<M>(mut all: Scattered<M>, neighbours: &List) -> Scattered<M> {
 }
 
 /// The elements of many neighbours one behind the other, where those of one were given.
-fn row<M: Place>(one: Elements<M>, many: usize) -> Result<(Side<M>, Vec<Block>)> {
+fn row<M: InPlaceMemory>(one: Elements<M>, many: usize) -> Result<(Side<M>, Vec<Block>)> {
     let len = one.of.total_bytes(one.count)?;
     let count = one.count.saturating_mul(many);
     let (side, _) = Side::of_moved(Elements { count, ..one }, many)?;

@@ -15,7 +15,7 @@ pub struct Scattered<M = Raw> {
     /// The memory, counted from the address the program gave; it spans all elements.
     pub raw: M,
     /// For each rank: how many, where in bytes, and of which type.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TypedPart>,
 }
 
 /// Elements to be written.
@@ -30,11 +30,11 @@ fn too_much(parts: usize) -> Box<Error> {
     Error::new(Class::Count, format!("the elements of {parts} ranks exceed the address space"))
 }
 
-/// How many elements, where in bytes, and of which type.
-pub type Part = (usize, isize, Arc<Datatype>);
+/// The number of elements, their offset in bytes, and their type.
+pub type TypedPart = (usize, isize, Arc<Datatype>);
 
 /// The bytes that such parts touch, relative to the buffer's address.
-pub fn span(parts: &[Part]) -> Range<isize> {
+pub fn span(parts: &[TypedPart]) -> Range<isize> {
     let spans = parts.iter().filter(|(count, _, _)| *count > 0).map(|(count, at, of)| {
         let span = of.span(*count);
         span.start.saturating_add(*at)..span.end.saturating_add(*at)
@@ -66,7 +66,7 @@ struct Piece {
 }
 
 /// Memory that a collective reads or writes where it lies.
-pub(super) trait Place: Readable {
+pub(super) trait InPlaceMemory: Readable {
     /// What the engine gets.
     fn place(self) -> CollectiveBuffer;
 
@@ -77,7 +77,7 @@ pub(super) trait Place: Readable {
     fn parted(self, parts: Vec<MemoryPart>) -> PartedMemory;
 }
 
-impl Place for Raw {
+impl InPlaceMemory for Raw {
     fn place(self) -> CollectiveBuffer {
         CollectiveBuffer::At(self)
     }
@@ -91,7 +91,7 @@ impl Place for Raw {
     }
 }
 
-impl Place for RawMut {
+impl InPlaceMemory for RawMut {
     fn place(self) -> CollectiveBuffer {
         CollectiveBuffer::Own(Box::new(Divided::of(self)))
     }
@@ -115,14 +115,14 @@ impl<M> Side<M> {
     pub const NOTHING: Self = Self { buffer: CollectiveBuffer::Nowhere, packed: None };
 }
 
-impl<M: Place> Side<M> {
+impl<M: InPlaceMemory> Side<M> {
     fn here(raw: M) -> Self {
         Self { buffer: raw.place(), packed: None }
     }
 
     /// Of elements that are read or written where they lie, range by range.
-    fn parted(raw: M, parts: impl IntoIterator<Item = Part>) -> Self {
-        let part = |(count, place, of): Part| MemoryPart { layout: of.layout().clone(), count, place };
+    fn parted(raw: M, parts: impl IntoIterator<Item = TypedPart>) -> Self {
+        let part = |(count, place, of): TypedPart| MemoryPart { layout: of.layout().clone(), count, place };
         let parted = raw.parted(parts.into_iter().map(part).collect());
         Self { buffer: CollectiveBuffer::Parts(Arc::new(parted)), packed: None }
     }
@@ -183,9 +183,9 @@ impl<M: Place> Side<M> {
     pub fn of_parts(scattered: Scattered<M>) -> Result<(Self, Vec<Block>)> {
         let Scattered { raw, parts } = scattered;
         let lens = parts.iter().map(|(count, _, of)| of.total_bytes(*count)).collect::<Result<Vec<_>>>()?;
-        let direct = |(count, at, of): &Part| *count == 0 || *at >= 0 && of.is_contiguous();
+        let direct = |(count, at, of): &TypedPart| *count == 0 || *at >= 0 && of.is_contiguous();
         if parts.iter().all(direct) {
-            let block = |((count, at, _), len): (&Part, &usize)| Block {
+            let block = |((count, at, _), len): (&TypedPart, &usize)| Block {
                 at: if *count == 0 { 0 } else { at.cast_unsigned() },
                 len: *len,
             };

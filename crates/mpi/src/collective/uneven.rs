@@ -5,7 +5,7 @@ use canele_engine::collective::{Block, Root};
 use super::call::{Call, OwnedSpec};
 use super::even::Role;
 use super::side::{
-    Location, Place, Scattered, ScatteredMut, Side, check_apart, check_own, check_parts_apart,
+    InPlaceMemory, Location, Scattered, ScatteredMut, Side, check_apart, check_own, check_parts_apart,
 };
 use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
@@ -27,7 +27,7 @@ impl Comm {
 
     fn gatherv_call(&self, mine: Option<Elements>, all: Option<ScatteredMut>, root: Root) -> Result<Call> {
         match (self.role(root)?, all) {
-            (Role::Nobody, _) => Ok(Call::nothing()),
+            (Role::Uninvolved, _) => Ok(Call::nothing()),
             (Role::Other, _) => {
                 let Some(mine) = mine else {
                     fail!(Buffer, "sendbuf is MPI_IN_PLACE, which only the root may give");
@@ -51,7 +51,7 @@ impl Comm {
     }
 
     /// What this rank gives itself; nothing in place, and between two groups.
-    fn own_part<M: Place>(
+    fn own_part<M: InPlaceMemory>(
         &self,
         mine: Option<Elements<M>>,
         blocks: &[Block],
@@ -81,7 +81,7 @@ impl Comm {
 
     fn scatterv_call(&self, all: Option<Scattered>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
         match (self.role(root)?, all) {
-            (Role::Nobody, _) => Ok(Call::nothing()),
+            (Role::Uninvolved, _) => Ok(Call::nothing()),
             (Role::Other, _) => {
                 let Some(mine) = mine else {
                     fail!(Buffer, "recvbuf is MPI_IN_PLACE, which only the root may give");

@@ -1,6 +1,6 @@
 //! What members of a communicator find out from each other before a new one exists.
 //!
-//! Between two groups everybody takes part in one order that both sides count alike: the group whose first member
+//! Between two groups all members take part in one order that both sides count alike: the group whose first member
 //! has the lower name comes first. Messages go over the flow of collectives, with tags that those never use.
 
 use std::sync::Arc;
@@ -38,21 +38,21 @@ impl Comm {
     }
 
     /// All members, of both groups if there are two, in an order that is the same for all.
-    pub(crate) fn everybody(&self) -> Group {
+    pub(crate) fn all_members(&self) -> Group {
         match self.remote_if() {
             Some(remote) => both(&self.engine, self.group(), remote),
             None => (**self.group()).clone(),
         }
     }
 
-    /// The numbers of all members in the order of [`Comm::everybody`], as many from each.
+    /// The numbers of all members in the order of [`Comm::all_members`], as many from each.
     pub(crate) fn numbers_of_all(&self, mine: &[i64]) -> Result<Vec<i64>> {
-        let everybody = self.everybody();
-        let mut all = vec![0; mine.len() * everybody.size()];
+        let all_members = self.all_members();
+        let mut all = vec![0; mine.len() * all_members.size()];
         let shape = Shape::new(Operation::Allgather, size_of_val(mine));
         let (input, output) = (bytemuck::cast_slice(mine), bytemuck::cast_slice_mut(&mut all));
         if self.is_inter() {
-            let team = team_of(&everybody, self.engine.rank());
+            let team = team_of(&all_members, self.engine.rank());
             self.engine.collective_among(&team, (self.collectives(), NUMBERS), shape, None, input, output)?;
         } else {
             self.engine.collective(self.collectives(), shape, None, input, output)?;
@@ -65,7 +65,7 @@ impl Comm {
         if !self.is_inter() {
             return Ok(self.engine.create_flow(self.collectives())?);
         }
-        let team = team_of(&self.everybody(), self.engine.rank());
+        let team = team_of(&self.all_members(), self.engine.rank());
         Ok(self.engine.agree_among(&team, (self.collectives(), FLOW))?)
     }
 

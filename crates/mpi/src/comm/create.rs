@@ -172,10 +172,10 @@ impl Comm {
 
     pub(crate) fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
         let mine = [color.map_or(-1, i64::from), i64::from(key)];
-        let (all, everybody) = (self.numbers_of_all(&mine)?, self.everybody());
+        let (all, all_members) = (self.numbers_of_all(&mine)?, self.all_members());
         let flow = self.new_flow()?;
         let same = |group: &Group| {
-            let number = |rank: &Rank| everybody.rank_of(*rank).expect("everybody is there");
+            let number = |rank: &Rank| all_members.rank_of(*rank).expect("all members are there");
             let mut members: Vec<Rank> = group.members().to_vec();
             members.retain(|rank| color.is_some() && all[2 * number(rank)] == mine[0]);
             // Members with the same key keep their order.

@@ -42,8 +42,8 @@ impl Comm {
         if let Some(twice) = remote.members().iter().find(|rank| self.group().rank_of(**rank).is_some()) {
             fail!(Communicator, "{twice} of the job is in both groups: they must have no member in common");
         }
-        let everybody = both(&self.engine, self.group(), remote);
-        let flow = Name::new(name, "between groups").agree(&self.engine, &everybody)?;
+        let all_members = both(&self.engine, self.group(), remote);
+        let flow = Name::new(name, "between groups").agree(&self.engine, &all_members)?;
         let parts = self.parts(flow, self.group().clone());
         Ok(Arc::new(Comm::new(Parts { remote: Some(remote.clone()), errhandler, ..parts })?))
     }
@@ -68,12 +68,12 @@ impl Comm {
     pub fn merge(&self, high: bool) -> Result<Arc<Comm>> {
         let remote = self.remote()?;
         self.check_call("MPI_Intercomm_merge")?;
-        let (all, everybody) = (self.numbers_of_all(&[i64::from(high)])?, self.everybody());
-        let theirs = everybody.rank_of(remote.member(0)).is_some_and(|n| all[n] != 0);
+        let (all, all_members) = (self.numbers_of_all(&[i64::from(high)])?, self.all_members());
+        let theirs = all_members.rank_of(remote.member(0)).is_some_and(|n| all[n] != 0);
         let group = match (high, theirs) {
             (false, true) => self.group().union(remote),
             (true, false) => remote.union(self.group()),
-            _ => everybody,
+            _ => all_members,
         };
         let flow = self.new_flow()?;
         Ok(Arc::new(Comm::new(self.parts(flow, Arc::new(group)))?))
@@ -82,8 +82,8 @@ impl Comm {
     /// One between groups of both sides' members.
     pub(super) fn create_inter(&self, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
         let mine = group.rank_of(self.engine.rank()).map_or(-1, |rank| rank as i64);
-        let (all, everybody) = (self.numbers_of_all(&[mine])?, self.everybody());
-        let place = |rank: &Rank| all[everybody.rank_of(*rank).expect("everybody is there")];
+        let (all, all_members) = (self.numbers_of_all(&[mine])?, self.all_members());
+        let place = |rank: &Rank| all[all_members.rank_of(*rank).expect("all members are there")];
         let mut members = self.remote()?.members().to_vec();
         members.retain(|rank| place(rank) >= 0);
         members.sort_by_key(place);

@@ -1,4 +1,4 @@
-//! Communicators (MPI 5.0, chapter 7): who communicates with whom, apart from everybody else.
+//! Communicators (MPI 5.0, chapter 7): which processes communicate with each other, apart from all others.
 //!
 //! A communicator has a pair of flows, of its messages and of its collectives, which no other communicator that lives has.
 //! What hangs on it (name, handler, attributes …) is here too; messages are in `point`.
@@ -48,7 +48,7 @@ pub struct Comm {
     /// This process in `group`.
     rank: usize,
     number: AtomicUsize,
-    kept: Mutex<Kept>,
+    kept: Mutex<CommSettings>,
     attributes: Attributes,
     connection: Connection,
     attachment: Attachment,
@@ -91,8 +91,8 @@ impl Default for Shared {
     }
 }
 
-/// What a program hangs on a communicator.
-struct Kept {
+/// The name, error handler and info that a program sets for a communicator.
+struct CommSettings {
     name: String,
     errhandler: Arc<Errhandler>,
     info: Arc<Info>,
@@ -135,7 +135,7 @@ impl Comm {
 
     /// Makes its members known, who learn of failures and may revoke it.
     pub(crate) fn enter_group(&self) -> Result<()> {
-        Ok(self.engine.enter_group(self.flow, Arc::from(self.everybody().members()))?)
+        Ok(self.engine.enter_group(self.flow, Arc::from(self.all_members().members()))?)
     }
 
     /// The members as its collectives count them.
@@ -165,7 +165,7 @@ impl Comm {
             remote,
             rank,
             number: AtomicUsize::new(0),
-            kept: Mutex::new(Kept { name: String::new(), errhandler, info: Arc::new(Info::new()) }),
+            kept: Mutex::new(CommSettings { name: String::new(), errhandler, info: Arc::new(Info::new()) }),
             attributes: Attributes::new(),
             connection: Connection::default(),
             attachment: Attachment::default(),
@@ -269,7 +269,7 @@ impl Comm {
 
     /// The number under which the edge knows it.
     pub fn number(&self) -> usize {
-        // Relaxed: set before anybody else can know the communicator.
+        // Relaxed: set before another thread can know the communicator.
         self.number.load(Ordering::Relaxed)
     }
 
@@ -322,10 +322,10 @@ impl Comm {
     /// Ends the other members, of both groups if there are two, where the rest of the job goes on after failures: this process is about to
     /// end with `status`.
     pub fn abort(&self, status: u8) {
-        self.engine.abort(Some(self.everybody().members()), status);
+        self.engine.abort(Some(self.all_members().members()), status);
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, CommSettings> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -82,7 +82,7 @@ impl Comm {
         let alike = all.iter().all(|member| member[0] == all[0][0]);
         let (groups, found) = match division {
             _ if !alike => (Vec::new(), None),
-            Division::Unguided => unguided(&all, self.everybody().size()),
+            Division::Unguided => unguided(&all, self.all_members().size()),
             _ => {
                 (all.iter().map(|member| (member[2] != NONE).then(|| (member[1], member[2]))).collect(), None)
             }

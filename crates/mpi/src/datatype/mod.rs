@@ -41,7 +41,7 @@ use map::Map;
 
 /// A datatype. It never changes, except that it is committed and may be given another name.
 ///
-/// What every message looks at comes first, in a cache line that nobody writes: the counts of the [`Arc`] lie in another.
+/// What every message looks at comes first, in a cache line that is not written: the counts of the [`Arc`] lie in another.
 #[repr(C, align(64))]
 pub struct Datatype {
     size: usize,

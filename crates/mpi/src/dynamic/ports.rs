@@ -69,7 +69,7 @@ impl World {
         // Relaxed: a number on its own.
         let port = self.engine().open_port(self.ports.last.fetch_add(1, Relaxed))?;
         locked(&self.ports.opened).insert(port.number);
-        // Whoever is told of the port next finds it.
+        // A process that is told of the port next finds it.
         self.await_launcher()?;
         Ok(name_of(port))
     }
@@ -129,7 +129,7 @@ impl World {
     /// The name of the port of a service: of this job, or else of another one of the user.
     ///
     /// # Errors
-    /// Nobody has published the service.
+    /// The service is not published.
     pub fn lookup_name(&self, service: &str) -> Result<String> {
         let (name, engine) = (service_name(service), self.engine());
         let port = match engine.lookup(&name)? {
@@ -163,7 +163,7 @@ impl World {
     /// `comm` call it.
     ///
     /// # Errors
-    /// There is no such port, or it is closed; nobody has accepted in time; a member of either group died.
+    /// There is no such port, or it is closed; no process has accepted in time; a member of either group died.
     pub fn connect(
         &self,
         comm: &Comm,
@@ -176,7 +176,7 @@ impl World {
             let (name, limit) = port()?;
             let until = limit.and_then(|limit| Instant::now().checked_add(limit));
             let is_late = || until.is_some_and(|until| Instant::now() >= until);
-            let stops = || is_late().then_some("nobody has accepted there in time");
+            let stops = || is_late().then_some("no process has accepted there in time");
             self.meet(comm, &name, |port| self.engine().connect_port(port, stops))
         };
         let mine = (root == comm.rank()).then(ask);
@@ -189,7 +189,7 @@ impl World {
         comm: &Comm,
         name: &str,
         connect: impl FnOnce(PortName) -> std::result::Result<Connection, canele_engine::Error>,
-    ) -> Result<Found> {
+    ) -> Result<PortMeeting> {
         let (engine, port) = (self.engine(), port_of(name)?);
         let Connection { with, call } = match connect(port) {
             Err(canele_engine::Error::Port(why)) => fail!(Port, "port_name is {name:?}: {why}"),
@@ -200,7 +200,7 @@ impl World {
         if decode(engine, &members).is_ok_and(|members| !members.contains(&with)) {
             fail!(Port, "what {with} wants of the port cannot be understood");
         }
-        Ok(Found { name: format!("call {call} at ports of job {:016x}", port.owner.job), members })
+        Ok(PortMeeting { name: format!("call {call} at ports of job {:016x}", port.owner.job), members })
     }
 
     /// A communicator with one other process, which calls this too, by a socket: `exchange` gives the other end a few bytes and takes as
@@ -237,7 +237,7 @@ impl World {
 pub const NAME_BYTES: usize = 64;
 
 /// Tells all members what the root has found, and makes the communicator.
-fn join_found(comm: &Comm, root: usize, mine: Option<Result<Found>>) -> Result<Arc<Comm>> {
+fn join_found(comm: &Comm, root: usize, mine: Option<Result<PortMeeting>>) -> Result<Arc<Comm>> {
     let bytes = match &mine {
         Some(Ok(found)) => found.encode(),
         Some(Err(error)) => [&[1, error.class as u8][..], error.text.as_bytes()].concat(),
@@ -248,8 +248,8 @@ fn join_found(comm: &Comm, root: usize, mine: Option<Result<Found>>) -> Result<A
         return Err(error);
     }
     let (name, members) = match told.split_first() {
-        Some((0, rest)) => match Found::decode(rest) {
-            Some(Found { name, members }) => (name, decode(comm.engine(), &members)?),
+        Some((0, rest)) => match PortMeeting::decode(rest) {
+            Some(PortMeeting { name, members }) => (name, decode(comm.engine(), &members)?),
             None => fail!(Internal, "what the root says of the port cannot be understood"),
         },
         Some((_, rest)) => {
@@ -276,13 +276,13 @@ fn service_name(service: &str) -> String {
     format!("mpi service {service}")
 }
 
-/// What the root tells its group: the name of the call, and who the others are, encoded.
-struct Found {
+/// What the root sends its group: the name of the call, and the members of the other group, encoded.
+struct PortMeeting {
     name: String,
     members: Vec<u8>,
 }
 
-impl Found {
+impl PortMeeting {
     /// Behind a zero, which says that it was found.
     fn encode(&self) -> Vec<u8> {
         let name = self.name.as_bytes();
@@ -315,9 +315,9 @@ mod tests {
     #[test]
     fn what_is_found_survives_its_message() {
         let members = vec![4, 2];
-        let found = Found { name: "call".into(), members: members.clone() }.encode();
-        let back = Found::decode(&found[1..]).unwrap();
+        let found = PortMeeting { name: "call".into(), members: members.clone() }.encode();
+        let back = PortMeeting::decode(&found[1..]).unwrap();
         assert_eq!((found[0], back.name.as_str(), back.members), (0, "call", members));
-        assert!(Found::decode(&found[1..6]).is_none());
+        assert!(PortMeeting::decode(&found[1..6]).is_none());
     }
 }

@@ -21,8 +21,8 @@ pub struct Spawned {
     pub started: Vec<bool>,
 }
 
-/// What the root tells the others.
-enum Told {
+/// What the root sends the other members.
+enum SpawnOutcome {
     /// The first of the new ranks, by the name that every job understands, and how many there are.
     Started(JobRank, u32),
     /// The class of the error and its text, and of each process whether it was started.
@@ -51,14 +51,14 @@ impl Comm {
             true => start(&self.engine, self.group(), commands).encode(),
             false => Vec::new(),
         };
-        match Told::decode(&self.tell(root, mine)?) {
-            Some(Told::Started(first, count)) => {
+        match SpawnOutcome::decode(&self.tell(root, mine)?) {
+            Some(SpawnOutcome::Started(first, count)) => {
                 let (first, name) = (self.engine.rank_of(first)?.0, name_of(first));
                 let started = vec![true; count as usize];
                 let children = Arc::new(Group::range(first..first.saturating_add(count)));
                 Ok(Spawned { comm: self.join(&children, &name, self.errhandler()), started })
             }
-            Some(Told::Failed(class, text, started)) => {
+            Some(SpawnOutcome::Failed(class, text, started)) => {
                 Ok(Spawned { comm: Err(Error::new(class, text)), started })
             }
             None => fail!(Internal, "what the root says of the new processes cannot be understood"),
@@ -67,28 +67,28 @@ impl Comm {
 }
 
 /// Starts them, as the root.
-fn start(engine: &Engine, parents: &Group, commands: impl FnOnce() -> Result<Vec<Command>>) -> Told {
+fn start(engine: &Engine, parents: &Group, commands: impl FnOnce() -> Result<Vec<Command>>) -> SpawnOutcome {
     let programs = commands().and_then(|commands| commands.iter().map(Command::program).collect());
     let programs = match programs {
         Ok(programs) => programs,
-        Err(error) => return Told::Failed(error.class, error.text.clone(), Vec::new()),
+        Err(error) => return SpawnOutcome::Failed(error.class, error.text.clone(), Vec::new()),
     };
     let spawned = engine.spawn(programs, parents.members());
     let spawned = spawned.and_then(|ranks| Ok((engine.process(Rank(ranks.start))?, ranks.len() as u32)));
     match spawned {
-        Ok((first, count)) => Told::Started(first, count),
+        Ok((first, count)) => SpawnOutcome::Started(first, count),
         Err(error) => {
             let started = match &error {
                 canele_engine::Error::NotSpawned(reasons) => reasons.iter().map(String::is_empty).collect(),
                 _ => Vec::new(),
             };
             let error = Box::<Error>::from(error);
-            Told::Failed(error.class, error.text.clone(), started)
+            SpawnOutcome::Failed(error.class, error.text.clone(), started)
         }
     }
 }
 
-impl Told {
+impl SpawnOutcome {
     fn encode(&self) -> Vec<u8> {
         match self {
             Self::Started(JobRank { job, rank }, count) => {
@@ -125,7 +125,7 @@ fn name_of(first: JobRank) -> String {
 }
 
 /// The communicator between the processes that were started with this one, which have the communicator `world`, and those that started
-/// them; none if nobody did.
+/// them; none if they were not spawned.
 ///
 /// # Errors
 /// One of either side died.
@@ -146,13 +146,17 @@ mod tests {
     #[test]
     fn what_the_root_says_is_understood_or_refused() {
         let first = JobRank { job: 1 << 40, rank: 7 };
-        let started = Told::Started(first, 3).encode();
-        assert!(matches!(Told::decode(&started), Some(Told::Started(back, 3)) if back == first));
-        let failed = Told::Failed(Class::Spawn, "no such file".into(), vec![true, false]).encode();
-        let Some(Told::Failed(class, text, of_each)) = Told::decode(&failed) else { panic!("{failed:?}") };
+        let started = SpawnOutcome::Started(first, 3).encode();
+        assert!(
+            matches!(SpawnOutcome::decode(&started), Some(SpawnOutcome::Started(back, 3)) if back == first)
+        );
+        let failed = SpawnOutcome::Failed(Class::Spawn, "no such file".into(), vec![true, false]).encode();
+        let Some(SpawnOutcome::Failed(class, text, of_each)) = SpawnOutcome::decode(&failed) else {
+            panic!("{failed:?}")
+        };
         assert_eq!((class, text.as_str(), of_each), (Class::Spawn, "no such file", vec![true, false]));
         for short in [&[][..], &started[..5], &failed[..7], &[1, 255, 0, 0, 0, 0]] {
-            assert!(Told::decode(short).is_none(), "{short:?}");
+            assert!(SpawnOutcome::decode(short).is_none(), "{short:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Agreement on flags, whoever dies meanwhile.
+//! Agreement on flags, also if members die meanwhile.
 //!
 //! Between two groups each gets the flags of the other. So there is a word for each group, in the order that both have; a member leaves all bits of
 //! the other group's set.
@@ -61,7 +61,7 @@ impl Comm {
     /// # Errors
     /// A member makes another call; where the job ends with a rank, it died; in a forked child; the job is over.
     pub(crate) fn await_members(&self, name: &'static str) -> Result<()> {
-        let is_of_one_job = self.engine.are_of_this_job(self.everybody().members())?;
+        let is_of_one_job = self.engine.are_of_this_job(self.all_members().members())?;
         if is_of_one_job && !self.engine.goes_on_after_failures() {
             return self.barrier(name);
         }
@@ -85,7 +85,7 @@ impl Comm {
 
     /// The number of this process's group in the order that both have.
     fn group_number(&self) -> usize {
-        let first = self.everybody().member(0);
+        let first = self.all_members().member(0);
         usize::from(self.remote_if().is_some_and(|remote| remote.member(0) == first))
     }
 }

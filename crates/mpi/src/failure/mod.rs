@@ -18,7 +18,7 @@ use crate::{Class, Error, Result};
 impl Comm {
     /// Members that failed, of both groups if there are two, in the order in which this process learned of them.
     fn failed_members(&self) -> Result<Vec<Rank>> {
-        let all = self.everybody();
+        let all = self.all_members();
         let mut failed = self.engine.ask(|view| view.deaths().to_vec())?;
         failed.retain(|rank| all.rank_of(*rank).is_some());
         Ok(failed)
@@ -41,7 +41,7 @@ impl Comm {
     }
 
     fn acknowledged_members(&self) -> Result<Vec<Rank>> {
-        let all = self.everybody();
+        let all = self.all_members();
         // Relaxed: a count that only grows, and concerns nothing else in memory.
         let deaths = self.deaths_acknowledged.load(Ordering::Relaxed);
         let mut acknowledged =
@@ -55,7 +55,7 @@ impl Comm {
     /// # Errors
     /// In a forked child; the job is over.
     pub fn acknowledge_failed(&self, most: usize) -> Result<usize> {
-        let all = self.everybody();
+        let all = self.all_members();
         let deaths = self.engine.ask(|view| {
             let members = view.deaths().iter().enumerate().filter(|(_, rank)| all.rank_of(**rank).is_some());
             members.take(most).last().map_or(0, |(at, _)| at + 1)

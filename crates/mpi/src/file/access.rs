@@ -7,7 +7,7 @@ use canele_sys::file_lock::LockKind;
 use super::File;
 use super::access_buffer::AccessBuffer;
 use super::hints::Hints;
-use super::operation::{Ending, Operation};
+use super::operation::{EndGuard, Operation};
 use super::position::{beyond, stream_offset};
 use super::view::View;
 use crate::request::Request;
@@ -16,12 +16,12 @@ use crate::{Class, Error, Result, fail};
 
 /// Where an access begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum AccessPosition {
     /// At this position of the view.
     At(i64),
     /// At the individual file pointer.
     Individual,
-    /// At the shared file pointer, whoever comes first.
+    /// At the shared file pointer, in the order in which processes come.
     Shared,
     /// At the shared file pointer, in the order of ranks: all members take part.
     Ordered,
@@ -33,7 +33,7 @@ pub struct Call {
     /// Its name in the standard.
     pub name: &'static str,
     /// Where it begins.
-    pub place: Place,
+    pub place: AccessPosition,
     /// Whether all members take part.
     pub together: bool,
 }
@@ -87,7 +87,7 @@ impl File {
             self.comm.check_call(call.name)?;
         }
         let writes = memory.is_source();
-        let (access, requested) = if call.place == Place::Ordered {
+        let (access, requested) = if call.place == AccessPosition::Ordered {
             (self.prepare_in_order(call, memory)?, 0)
         } else {
             let access = self.prepare(call, memory);
@@ -96,7 +96,7 @@ impl File {
         };
         let etype_bytes = access.as_ref().map_or(1, |access| access.view.etype_bytes());
         let (status, done) = self.carry_out(call, writes, access)?;
-        if call.place == Place::Individual && done < requested {
+        if call.place == AccessPosition::Individual && done < requested {
             // The pointer is behind what was read.
             self.state().position -= (requested / etype_bytes - done / etype_bytes) as i64;
         }
@@ -113,9 +113,9 @@ impl File {
         }
         let writes = memory.is_source();
         let operation = Arc::new(Operation::default());
-        let ending = Ending::of(&operation);
+        let ending = EndGuard::of(&operation);
         let (file, engine) = (self.clone(), self.comm.engine().clone());
-        let job: Box<dyn FnOnce() + Send> = if call.place == Place::Ordered {
+        let job: Box<dyn FnOnce() + Send> = if call.place == AccessPosition::Ordered {
             Box::new(move || {
                 let access = file.prepare_in_order(call, memory);
                 ending.end(
@@ -164,15 +164,15 @@ impl File {
     fn prepare(&self, call: Call, memory: AccessBuffer) -> Result<Access> {
         let etypes = self.check(call, &memory)?;
         let position = match call.place {
-            Place::At(offset) => offset,
-            Place::Individual => {
+            AccessPosition::At(offset) => offset,
+            AccessPosition::Individual => {
                 let mut state = self.state();
                 let position = state.position;
                 state.position = position.checked_add(etypes).ok_or_else(|| beyond(position))?;
                 position
             }
-            Place::Shared => self.shared_pointer.add(&self.comm, etypes as u64)?.cast_signed(),
-            Place::Ordered => fail!(Internal, "an access in order was prepared alone"),
+            AccessPosition::Shared => self.shared_pointer.add(&self.comm, etypes as u64)?.cast_signed(),
+            AccessPosition::Ordered => fail!(Internal, "an access in order was prepared alone"),
         };
         self.prepare_at(position, memory)
     }
@@ -208,7 +208,7 @@ impl File {
                 self.path.display()
             );
         }
-        if matches!(call.place, Place::At(_) | Place::Individual) {
+        if matches!(call.place, AccessPosition::At(_) | AccessPosition::Individual) {
             self.check_not_sequential(name)?;
         }
         let view = self.view();

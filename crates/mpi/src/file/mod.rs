@@ -42,7 +42,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use access::{Call, Place};
+pub use access::{AccessPosition, Call};
 pub use access_buffer::AccessBuffer;
 pub use amode::{Amode, AmodeBits};
 pub use conversion::{DecodedData, EncodedData};

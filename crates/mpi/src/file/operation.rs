@@ -35,10 +35,10 @@ impl Foreign for Operation {
     }
 }
 
-/// The duty to end an operation, whatever happens.
-pub(super) struct Ending(Arc<Operation>);
+/// Ends an operation with an error when it is dropped before [`EndGuard::end`].
+pub(super) struct EndGuard(Arc<Operation>);
 
-impl Ending {
+impl EndGuard {
     pub fn of(operation: &Arc<Operation>) -> Self {
         Self(operation.clone())
     }
@@ -48,7 +48,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         // Nothing happens if it has ended.
         self.0.result.get_or_init(|| Err(Error::new(Class::Internal, "the access to the file has panicked")));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::File;
-use super::access::{Call, Place};
+use super::access::{AccessPosition, Call};
 use super::access_buffer::AccessBuffer;
 use crate::awaited;
 use crate::request::Request;
@@ -80,7 +80,7 @@ impl File {
     pub fn begin_split(
         self: &Arc<Self>,
         call: SplitCall,
-        place: Place,
+        place: AccessPosition,
         buffer: usize,
         memory: AccessBuffer,
     ) -> Result<()> {

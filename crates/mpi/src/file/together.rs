@@ -15,8 +15,8 @@ const LONG_WRITES: usize = 128 << 10;
 /// The same of reads, which do not exclude each other, in a file of one host.
 const LONG_READS: usize = 4 << 10;
 
-/// What a member says before an access of all.
-struct Said {
+/// What a member sends before a collective access.
+struct MemberAccess {
     rank: usize,
     first: u64,
     end: u64,
@@ -25,7 +25,7 @@ struct Said {
     has_memory: bool,
 }
 
-impl Said {
+impl MemberAccess {
     const NUMBERS: usize = 5;
 
     fn read((rank, numbers): (usize, &[i64])) -> Self {
@@ -71,7 +71,7 @@ impl File {
             return Ok(None);
         }
         let has_memory = i64::from(self.has_exchange(hints.cb_buffer_size));
-        let said: [i64; Said::NUMBERS] = match access {
+        let said: [i64; MemberAccess::NUMBERS] = match access {
             Ok(access) if access.len > 0 => {
                 let (first, end) = access.range();
                 let mean = access.view.tiles.mean_len().min(access.len);
@@ -81,9 +81,10 @@ impl File {
             _ => [0, 0, i64::MAX, 0, has_memory],
         };
         let all = self.comm.numbers_of_all(&said)?;
-        let all: Vec<Said> = all.chunks_exact(Said::NUMBERS).enumerate().map(Said::read).collect();
+        let all: Vec<MemberAccess> =
+            all.chunks_exact(MemberAccess::NUMBERS).enumerate().map(MemberAccess::read).collect();
         let all_have_memory = all.iter().all(|of| of.has_memory);
-        let mut some: Vec<&Said> = all.iter().filter(|of| of.end > of.first).collect();
+        let mut some: Vec<&MemberAccess> = all.iter().filter(|of| of.end > of.first).collect();
         if some.iter().any(|of| of.alone) || some.is_empty() {
             return Ok(None);
         }
@@ -99,7 +100,7 @@ impl File {
     }
 
     /// Whether stretches of one host lie among those of another one, as far as their ends tell.
-    fn are_hosts_interleaved(&self, all: &[&Said]) -> bool {
+    fn are_hosts_interleaved(&self, all: &[&MemberAccess]) -> bool {
         let mut ranges = vec![(u64::MAX, 0); self.hosts.count()];
         for of in all {
             let (first, end) = &mut ranges[self.hosts.host_of(of.rank)];

@@ -1,4 +1,4 @@
-//! Threads of the library that carry out what was started: started on first use, as many as wanted, until nobody needs them.
+//! Threads of the library that carry out what was started: started on first use, as many as wanted, until no file needs them.
 //!
 //! A file has one for its collective calls, which are carried out in their order; a process has a few for all others.
 
@@ -44,10 +44,10 @@ impl Workers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a thread carry out a job after those before it have begun. Whoever waits on the engine looks again when it has ended.
+    /// Has a thread carry out a job after those before it have begun. A thread that waits on the engine looks again when it has ended.
     pub fn start(self: &Arc<Self>, engine: &Arc<Engine>, job: Job) {
         let mut state = self.state();
-        // Release: pairs with `is_idle`; whoever started it sees that it has.
+        // Release: pairs with `is_idle`; the thread that started it sees that it has.
         let unfinished = self.unfinished.fetch_add(1, Ordering::Release) + 1;
         state.jobs.push_back(job);
         // A thread whose job has ended comes for the next one: counting those that already wait would start more than are needed.

@@ -80,7 +80,7 @@ impl Piece {
 }
 
 #[derive(Default)]
-struct Kept {
+struct ArenaPieces {
     ranges: Ranges<PieceUse>,
     /// Bytes that were freed since pages were given back.
     freed: usize,
@@ -92,11 +92,11 @@ struct Kept {
 #[derive(Default)]
 pub(crate) struct Arena {
     chunks: RwLock<BTreeMap<usize, Arc<Region>>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<ArenaPieces>,
 }
 
 impl Arena {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, ArenaPieces> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -103,12 +103,12 @@ impl Comm {
         let nothing = Ok(Status::NO_PROCESS);
         match (receive, send) {
             (Some(receive), send) => {
-                let part = Part::Receive { send };
+                let part = ExchangeStage::Receive { send };
                 let both = Both { comm: self.clone(), part, result: nothing, copy };
                 Request::steps(self.clone(), receive, Box::new(both))
             }
             (None, Some(send)) => {
-                let both = Both { comm: self.clone(), part: Part::Send, result: nothing, copy };
+                let both = Both { comm: self.clone(), part: ExchangeStage::Send, result: nothing, copy };
                 Request::steps(self.clone(), send, Box::new(both))
             }
             (None, None) => Request::ended_with(Some(self.clone()), nothing),
@@ -119,14 +119,14 @@ impl Comm {
 /// A receive, then a send, that are waited for as one.
 struct Both {
     comm: Arc<Comm>,
-    part: Part,
+    part: ExchangeStage,
     result: Result<Status>,
     /// What is sent, if its place is received into.
     copy: Option<Owned<u8>>,
 }
 
-/// What the engine ends next.
-enum Part {
+/// The transfer that the engine ends next.
+enum ExchangeStage {
     Receive { send: Option<Pending> },
     Send,
 }
@@ -136,15 +136,15 @@ impl Steps for Both {
         if let (Buffer::Out(buffer), Some(copy)) = (ended.buffer, &mut self.copy) {
             copy.take_back_out(buffer);
         }
-        match std::mem::replace(&mut self.part, Part::Send) {
-            Part::Receive { send } => {
+        match std::mem::replace(&mut self.part, ExchangeStage::Send) {
+            ExchangeStage::Receive { send } => {
                 self.result = ended.result.map(|status| self.comm.status(status)).map_err(Into::into);
                 if let Some(send) = send {
                     return Step::Next(send);
                 }
             }
             // The first error counts.
-            Part::Send => {
+            ExchangeStage::Send => {
                 if let (Err(error), true) = (ended.result, self.result.is_ok()) {
                     self.result = Err(error.into());
                 }

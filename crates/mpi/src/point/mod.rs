@@ -90,7 +90,7 @@ impl Comm {
 
     /// What the engine says of a message, as this communicator counts ranks.
     pub fn status(&self, of: canele_engine::Status) -> Status {
-        let source = self.rank_of(of.source).map_or(Origin::Nobody, Origin::Rank);
+        let source = self.rank_of(of.source).map_or(Origin::Unknown, Origin::Rank);
         Status { source, tag: Some(of.tag.0), bytes: of.bytes, cancelled: false }
     }
 }

@@ -38,13 +38,13 @@ struct Receive {
 }
 
 impl Comm {
-    /// A send that can be started; to nobody if `to` is none.
+    /// A send that can be started; to no process if `to` is none.
     pub fn send_init(self: &Arc<Self>, to: Option<Target>, handing: Handing, elements: Elements) -> Request {
         let send = Send { comm: self.clone(), to, handing, elements };
         Request::persistent(Some(self.clone()), Box::new(send))
     }
 
-    /// A receive that can be started; from nobody if `from` is none.
+    /// A receive that can be started; from no process if `from` is none.
     pub fn recv_init(self: &Arc<Self>, from: Option<From>, elements: ElementsMut) -> Request {
         let ElementsMut { raw, count, of } = elements;
         let receive = Receive { comm: self.clone(), from, memory: ReusableMemory::new(raw), count, of };

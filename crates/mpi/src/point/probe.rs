@@ -12,7 +12,7 @@ use crate::request::Request;
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
-/// A message taken out of matching, to be received by whoever holds it (MPI 5.0, §3.8.2).
+/// A message taken out of matching, to be received through this handle (MPI 5.0, §3.8.2).
 pub struct Message {
     comm: Arc<Comm>,
     matched: Mutex<Option<Matched>>,

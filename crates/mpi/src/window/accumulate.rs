@@ -5,7 +5,7 @@ use canele_mem::atomic_element::{put_value, value_of};
 use canele_mem::buffer::Readable;
 
 use super::elements::{Accumulation, fetch_and_change, try_accumulate, try_compare_and_swap};
-use super::target::Place;
+use super::target::ElementsPlace;
 use super::transfer::TargetData;
 use super::{Win, fencing};
 use crate::Result;
@@ -41,7 +41,7 @@ impl Win {
             return Ok(None);
         }
         match self.place(to.rank, to.disp, &to.of.span(to.count))? {
-            Place::Here(memory, at) => {
+            ElementsPlace::Here(memory, at) => {
                 let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
                 // Both plain loads and plain stores, where elements are not changed by the processor's atomic operations.
                 fencing::load();
@@ -49,7 +49,7 @@ impl Win {
                 fencing::store();
                 Ok(None)
             }
-            Place::Served(at) => self.accumulate_served(to, at, how, origin, result, tracked),
+            ElementsPlace::Served(at) => self.accumulate_served(to, at, how, origin, result, tracked),
         }
     }
 
@@ -150,7 +150,7 @@ impl Win {
             return Ok(());
         }
         match self.place(to.rank, to.disp, &to.of.span(1))? {
-            Place::Here(memory, at) => {
+            ElementsPlace::Here(memory, at) => {
                 fencing::load();
                 let window = memory.window(at.cast_unsigned(), len).expect("the element lies in the window");
                 let old = self.atomically(to.rank, |exclusion| {
@@ -160,7 +160,7 @@ impl Win {
                 result.raw.bytes_mut(0, len).copy_from_slice(&old);
                 Ok(())
             }
-            Place::Served(at) => self.compare_and_swap_served(to, at, [compare, new], result),
+            ElementsPlace::Served(at) => self.compare_and_swap_served(to, at, [compare, new], result),
         }
     }
 }

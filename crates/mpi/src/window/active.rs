@@ -25,7 +25,7 @@ impl Win {
             self.check_no_access(&epochs)?;
             self.check_no_exposure(&epochs)?;
         }
-        let flushed = self.flush_everybody();
+        let flushed = self.flush_all_targets();
         self.sync();
         self.epoch.fetch_and(!(FENCE | FENCED), Relaxed);
         self.check_revoked()?;

@@ -17,10 +17,10 @@ use super::epoch::{Epochs, FENCE};
 use super::exclusion::Excluding;
 use super::hints;
 use super::making::{
-    CONTROL, Given, LACKS_MEMORY, Made, PAGE, RECORD, allocate, completed, first_here, make, shares_host,
+    CONTROL, LACKS_MEMORY, Made, PAGE, RECORD, WinMemory, allocate, completed, first_here, make, shares_host,
 };
 use super::target::{Reached, RegionPart, ServedCount, Target, reach};
-use super::{Flavor, Kept, Part, Win};
+use super::{Flavor, OwnPart, Win, WinSettings};
 use crate::attribute::Attributes;
 use crate::comm::Comm;
 use crate::errhandler::Errhandler;
@@ -35,7 +35,7 @@ impl Win {
     pub fn create(
         comm: &Comm,
         name: &'static str,
-        given: Result<(Given, usize)>,
+        given: Result<(WinMemory, usize)>,
         info: &Info,
     ) -> Result<Arc<Self>> {
         if comm.is_inter() {
@@ -77,7 +77,7 @@ impl Win {
     }
 
     /// The part of this member in a shared window, of which the first member allocates all.
-    fn make_shared(comm: &Comm, given: Result<(Given, usize)>, info: &Info) -> Result<Result<Made>> {
+    fn make_shared(comm: &Comm, given: Result<(WinMemory, usize)>, info: &Info) -> Result<Result<Made>> {
         if !shares_host(comm) {
             fail!(
                 RmaShared,
@@ -86,7 +86,7 @@ impl Win {
         }
         let apart = i64::from(hints::is_true(info, "alloc_shared_noncontig"));
         let mine = match &given {
-            Ok((Given::Shared(bytes), unit)) => [1, *bytes as i64, *unit as i64, apart],
+            Ok((WinMemory::Shared(bytes), unit)) => [1, *bytes as i64, *unit as i64, apart],
             Ok(_) => [0; 4],
             Err(error) => failed(error),
         };
@@ -194,7 +194,7 @@ impl Win {
             targets,
             epoch: AtomicU8::new(0),
             epochs: Mutex::new(Epochs::default()),
-            part: Part {
+            part: OwnPart {
                 address: made.address,
                 size: AtomicU64::new(made.size as u64),
                 unit: AtomicU32::new(made.unit as u32),
@@ -204,7 +204,7 @@ impl Win {
                 key: made.key,
             },
             attached: RwLock::new(BTreeMap::new()),
-            kept: Mutex::new(Kept { name: String::new(), info }),
+            kept: Mutex::new(WinSettings { name: String::new(), info }),
             attributes: Attributes::new(),
             comm: own,
         }
@@ -232,13 +232,13 @@ impl Win {
     /// # Errors
     /// A member makes another call.
     pub fn finish(&self) -> Result<()> {
-        let flushed = self.flush_everybody();
+        let flushed = self.flush_all_targets();
         self.sync();
         match self.comm.await_members("MPI_Win_free").and(flushed) {
             // Those that are left give it up all the same.
             Err(error) if matches!(error.class, Class::ProcFailed | Class::Revoked) => Ok(()),
             result => {
-                // Pieces of which somebody may still access are never used again.
+                // Pieces that a process may still access are never used again.
                 self.part.is_unused.store(result.is_ok(), Relaxed);
                 result
             }
@@ -254,8 +254,8 @@ struct Ready {
     excluding: Excluding,
 }
 
-/// Finds the control memory of this host, and agrees with the other members that each of them has found its own: nobody asks before
-/// everybody is ready to serve.
+/// Finds the control memory of this host, and agrees with the other members that each of them has found its own: no member asks before
+/// all are ready to serve.
 fn ready(comm: &Comm, made: &Made, records: &[i64]) -> Result<Ready> {
     let own = comm.twin()?;
     let found = control_of(&own, records);

@@ -1,7 +1,7 @@
 //! What an accumulate does to the elements of a target: each is changed as a whole (MPI 5.0, §12.7.1).
 //!
-//! Owns the choice of the way, which depends on an element's size and address alone, so that whoever changes an element goes the
-//! same way as anybody else who does:
+//! Owns the choice of the way, which depends on an element's size and address alone, so that all ranks that change an element go the
+//! same way:
 //!
 //! ```text
 //!   1, 2, 4 or 8 bytes, aligned ── the processor's atomic operations, or in a long run plain loops that exclude those

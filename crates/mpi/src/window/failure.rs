@@ -1,7 +1,7 @@
 //! Windows that are revoked, and members that died: what accesses and synchronisations raise.
 //!
-//! An access looks at one flag of the process, which is set once any rank has died or anything was revoked. Whoever remembers mapped targets
-//! forgets all of them at that moment, and is given only those again that may be accessed.
+//! An access looks at one flag of the process, which is set once any rank has died or anything was revoked. A cache of mapped targets
+//! is emptied at that moment, and gets only those again that may be accessed.
 //!
 //! A call that ends an epoch ends it also where it raises such an error, so that a window can be freed.
 

@@ -113,7 +113,7 @@ impl Win {
         }
         let unchecked = self.epochs().all_unchecked;
         let is_served = !self.shares_host && !unchecked;
-        let mut result = if is_served { Ok(()) } else { self.flush_everybody() };
+        let mut result = if is_served { Ok(()) } else { self.flush_all_targets() };
         self.sync();
         self.epoch.fetch_and(!LOCK_ALL, Relaxed);
         if is_served {
@@ -144,7 +144,7 @@ impl Win {
         let (mut told, mut is_first) = (0, true);
         let what = || format!("the lock of rank {target} of a window");
         let result = engine.wait_until(None, what, |view| {
-            // Whoever takes the note sends a message.
+            // The process that takes the note sends a message.
             told += usize::from(!words.note_waiter(me) && !is_first);
             is_first = false;
             let why_gone = |member: usize| view.why_gone(self.targets[member].rank);
@@ -238,7 +238,7 @@ impl Win {
         self.check_any_locked()?;
         self.sync();
         self.make_progress()?;
-        self.flush_everybody()
+        self.flush_all_targets()
     }
 
     /// Waits until the program's memory of all accesses to a target may be used again.
@@ -258,7 +258,7 @@ impl Win {
     /// As [`Win::flush_all`].
     pub fn flush_local_all(&self) -> Result<()> {
         self.check_any_locked()?;
-        self.flush_everybody_here()
+        self.flush_all_targets_here()
     }
 
     /// Orders loads and stores of the program with those of other ranks.

@@ -14,8 +14,8 @@ use crate::info::Info;
 use crate::memory::Piece;
 use crate::{Class, Error, Result, fail};
 
-/// What a member gives a window, with the bytes of a unit of displacements.
-pub enum Given {
+/// The memory that a member gives a window.
+pub enum WinMemory {
     /// Memory that the program has.
     Program(Far),
     /// No memory.
@@ -95,23 +95,23 @@ impl Made {
 }
 
 /// What this member gives to a window that is not shared.
-pub(super) fn make(comm: &Comm, given: Given, unit: usize, info: &Info) -> Result<Made> {
+pub(super) fn make(comm: &Comm, given: WinMemory, unit: usize, info: &Info) -> Result<Made> {
     let made = Made { unit, ..Made::default() };
     Ok(match given {
-        Given::Program(memory) => {
+        WinMemory::Program(memory) => {
             let (address, size) = (memory.address().expose_provenance(), memory.len());
             let found = comm.allocated().find(address, size).filter(|_| size > 0);
             let region = found.map(|(region, offset)| (region.id(), region.len(), offset, false));
             let memory = region.is_none().then(|| Arc::new(memory));
             Made { size, address, region, memory, ..made }
         }
-        Given::Nothing | Given::Allocate(0) => made,
-        Given::Allocate(size) => {
+        WinMemory::Nothing | WinMemory::Allocate(0) => made,
+        WinMemory::Allocate(size) => {
             let allocated = allocate(comm, size, info.alignment())?;
             Made { size, unit, ..allocated }
         }
-        Given::Dynamic => made,
-        Given::Shared(_) => fail!(Internal, "a shared window is made otherwise"),
+        WinMemory::Dynamic => made,
+        WinMemory::Shared(_) => fail!(Internal, "a shared window is made otherwise"),
     })
 }
 

@@ -195,7 +195,7 @@ impl<'a> MappedTarget<'a> {
         // A full fence, too.
         words.unlock(self.me, RmaLockKind::Exclusive);
         if words.has_waiters() {
-            // Whoever cannot be told is gone, or this process is.
+            // A process that cannot be told is gone, or this process is.
             let _ = win.tell_next(self.member);
         }
         true

@@ -47,7 +47,7 @@ use control::Control;
 pub use elements::{Accumulation, ElementChange, WordChange};
 use epoch::Epochs;
 use exclusion::Excluding;
-pub use making::Given;
+pub use making::WinMemory;
 pub use mapped::MappedTarget;
 pub use query::SharedPart;
 pub use served::ServedWindows;
@@ -102,15 +102,15 @@ pub struct Win {
     /// Flushes, which look at the network now and then.
     flushes: AtomicU32,
     /// The part of this process.
-    part: Part,
+    part: OwnPart,
     /// Memory that was attached to a dynamic window, by its address.
     attached: RwLock<BTreeMap<usize, Arc<Far>>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<WinSettings>,
     attributes: Attributes,
 }
 
 /// The part of a window that this process has.
-struct Part {
+struct OwnPart {
     /// Where it begins, 0 for none.
     address: usize,
     /// Numbers that the program reads through their addresses.
@@ -126,14 +126,14 @@ struct Part {
     key: Option<ExposureKey>,
 }
 
-/// What a program hangs on a window.
-struct Kept {
+/// The name and info that a program sets for a window.
+struct WinSettings {
     name: String,
     info: Info,
 }
 
 impl Win {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, WinSettings> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

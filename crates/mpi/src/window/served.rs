@@ -142,7 +142,7 @@ impl Win {
     }
 
     /// As [`Win::flush_target`] for all targets.
-    pub(super) fn flush_everybody(&self) -> Result<()> {
+    pub(super) fn flush_all_targets(&self) -> Result<()> {
         if !self.is_served.load(Relaxed) {
             return Ok(());
         }
@@ -157,7 +157,7 @@ impl Win {
     }
 
     /// As [`Win::flush_target_here`] for all targets.
-    pub(super) fn flush_everybody_here(&self) -> Result<()> {
+    pub(super) fn flush_all_targets_here(&self) -> Result<()> {
         let all: Vec<usize> = (0..self.members()).collect();
         if self.is_served.load(Relaxed) { self.flush_served(&all, false) } else { Ok(()) }
     }
@@ -306,7 +306,7 @@ impl ServedWindows {
         self.windows.write().unwrap_or_else(PoisonError::into_inner).remove(&key);
     }
 
-    /// Does something that excludes others from this process's part of a window. Whoever calls must not wait.
+    /// Does something that excludes others from this process's part of a window. The caller must not wait.
     fn with<T>(&self, origin: &ElementsOrigin<'_>, act: impl FnOnce(&Exclusion<'_>) -> T) -> Option<T> {
         let windows = self.windows.read().unwrap_or_else(PoisonError::into_inner);
         let ServedWindow { control, excluding } = windows.get(&origin.window).cloned()?;

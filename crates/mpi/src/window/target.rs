@@ -105,7 +105,7 @@ pub(super) enum Reached {
 }
 
 /// Where the elements of an access lie.
-pub(super) enum Place {
+pub(super) enum ElementsPlace {
     /// In memory that is mapped here; offsets of the datatype are counted from this one.
     Here(Arc<Far>, isize),
     /// At the owner; offset from the start of its part, or an address in a dynamic window.
@@ -158,7 +158,7 @@ impl Win {
     ///
     /// # Errors
     /// They are not all part of the target's window; its memory cannot be found.
-    pub(super) fn place(&self, target: usize, disp: i64, span: &Range<isize>) -> Result<Place> {
+    pub(super) fn place(&self, target: usize, disp: i64, span: &Range<isize>) -> Result<ElementsPlace> {
         let to = &self.targets[target];
         if self.flavor == Flavor::Dynamic {
             return self.place_of_attached(target, disp, span);
@@ -183,15 +183,15 @@ impl Win {
             );
         }
         Ok(match to.reach(&self.comm.engine)? {
-            Reached::Here(memory, offset) => Place::Here(memory.clone(), offset.cast_signed() + at),
-            Reached::Served => Place::Served(at as i64),
+            Reached::Here(memory, offset) => ElementsPlace::Here(memory.clone(), offset.cast_signed() + at),
+            Reached::Served => ElementsPlace::Served(at as i64),
         })
     }
 
     /// The same of a dynamic window, whose displacements are addresses at the target.
-    fn place_of_attached(&self, target: usize, disp: i64, span: &Range<isize>) -> Result<Place> {
+    fn place_of_attached(&self, target: usize, disp: i64, span: &Range<isize>) -> Result<ElementsPlace> {
         if target != self.comm.rank() {
-            return Ok(Place::Served(disp));
+            return Ok(ElementsPlace::Served(disp));
         }
         let attached = self.attached();
         let low = (disp as isize).wrapping_add(span.start).cast_unsigned();
@@ -202,11 +202,11 @@ impl Win {
         });
         match found {
             Some((start, memory)) => {
-                Ok(Place::Here(memory.clone(), (disp as isize).wrapping_sub(start.cast_signed())))
+                Ok(ElementsPlace::Here(memory.clone(), (disp as isize).wrapping_sub(start.cast_signed())))
             }
             // What is adjacent is one memory for requests.
             None if self.targets[target].key.is_some() && is_covered(&attached, low, len) => {
-                Ok(Place::Served(disp))
+                Ok(ElementsPlace::Served(disp))
             }
             None => fail!(
                 RmaRange,

@@ -3,7 +3,7 @@
 use canele_engine::Window;
 use canele_mem::buffer::Readable;
 
-use super::target::Place;
+use super::target::ElementsPlace;
 use super::{Win, fencing};
 use crate::data::{Data, DataMut};
 use crate::datatype::Datatype;
@@ -66,13 +66,13 @@ impl Win {
             return Ok(None);
         }
         match self.place(to.rank, to.disp, &to.of.span(to.count))? {
-            Place::Here(memory, at) => {
+            ElementsPlace::Here(memory, at) => {
                 let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
                 write_elements(window, at, to, origin, len);
                 fencing::store();
                 Ok(None)
             }
-            Place::Served(at) => self.put_served(to, at, origin, tracked),
+            ElementsPlace::Served(at) => self.put_served(to, at, origin, tracked),
         }
     }
 
@@ -106,13 +106,13 @@ impl Win {
             return Ok(None);
         }
         match self.place(from.rank, from.disp, &from.of.span(from.count))? {
-            Place::Here(memory, at) => {
+            ElementsPlace::Here(memory, at) => {
                 let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
                 fencing::load();
                 read_elements(window, at, from, &mut into, len);
                 Ok(None)
             }
-            Place::Served(at) => self.get_served(from, at, into, tracked),
+            ElementsPlace::Served(at) => self.get_served(from, at, into, tracked),
         }
     }
 

@@ -14,7 +14,7 @@ pub use sockets::Sockets;
 
 /// The bare loops of one rank. All ranks call the same methods with the same arguments in the same order.
 pub trait Bare {
-    /// Everybody leaves with the value that rank 0 brought; nobody leaves before all have come.
+    /// Returns the value of rank 0 on all ranks, after all have called this.
     ///
     /// # Errors
     /// A rank is gone.

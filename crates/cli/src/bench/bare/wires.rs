@@ -1,7 +1,7 @@
 //! Plain TCP connections between the hosts of two ranks, one for each network that leads from one to the other.
 //!
 //! Owns how they are made: the far rank listens on every address of its networks and says so in a message of the job; rank 0
-//! connects to each. Never authenticates; whoever else connects is closed.
+//! connects to each. Never authenticates; connections of other processes are closed.
 
 use super::super::Failure;
 use canele::{Flow, Rank, Tag};
@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 /// How long one address may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const ADDRESSES: Tag = Tag(1);
 const CONNECTED: Tag = Tag(2);
 
@@ -71,7 +71,8 @@ fn dial(flow: &Flow, far: Rank) -> Result<Vec<Wire>, Failure> {
     let own = networks()?;
     let (mut wires, mut made) = (Vec::new(), Vec::new());
     for addresses in offers.iter().map(|(_, addresses)| addresses) {
-        let Some(stream) = addresses.iter().find_map(|to| TcpStream::connect_timeout(to, PATIENCE).ok())
+        let Some(stream) =
+            addresses.iter().find_map(|to| TcpStream::connect_timeout(to, CONNECT_TIMEOUT).ok())
         else {
             continue;
         };

@@ -59,7 +59,7 @@ impl Workload for Collectives {
         let all = numbers * flow.size() as usize;
         let (input, output) = (&mut self.input, &mut self.output);
         match case.operation.as_deref() {
-            // Roots take turns: with one root broadcasts would overlap, because it waits for nobody.
+            // Roots take turns: with one root broadcasts would overlap, because it waits for no other rank.
             Some("broadcast") => {
                 let mut roots = (0..flow.size()).cycle().map(Rank);
                 timed(calls, || flow.broadcast(roots.next().unwrap_or(Rank(0)), &mut input[..numbers]))

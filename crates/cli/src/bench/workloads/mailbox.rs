@@ -5,7 +5,7 @@ use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
 use super::super::sample::Workload;
 use super::largest;
-use canele::{Error, Job, Mailbox, Message, Postbox};
+use canele::{Error, Job, Mailbox, MailboxSender, Message};
 use std::time::{Duration, Instant};
 
 const ROUND_TRIPS: u32 = 20_000;
@@ -15,7 +15,7 @@ const FIND: Duration = Duration::from_secs(10);
 pub struct Mailboxes {
     me: u32,
     mine: Mailbox,
-    theirs: Postbox,
+    theirs: MailboxSender,
     memory: Vec<u8>,
     cases: Vec<Case>,
 }

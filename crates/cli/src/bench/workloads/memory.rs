@@ -39,7 +39,7 @@ impl Memory {
     pub fn act(&mut self, bytes: usize, act: impl Act) -> Result<f64, Failure> {
         match self {
             Memory::Private(memory) => act.on(&mut &mut memory[..bytes]),
-            Memory::Region(region) => act.on(&mut Part { region, bytes }),
+            Memory::Region(region) => act.on(&mut RegionStart { region, bytes }),
         }
     }
 }
@@ -57,12 +57,12 @@ impl Message for &mut [u8] {
 }
 
 /// The beginning of a region.
-struct Part<'a> {
+struct RegionStart<'a> {
     region: &'a Region,
     bytes: usize,
 }
 
-impl Message for Part<'_> {
+impl Message for RegionStart<'_> {
     #[inline(always)]
     fn send(&self, flow: &Flow, to: Rank, tag: Tag) -> Result<(), Error> {
         flow.send_region(to, tag, self.region, 0..self.bytes)

@@ -41,7 +41,7 @@ pub struct Row {
     pub messages: u64,
     pub events: u64,
     pub wall_s: f64,
-    /// Of the protocols, before and after; of the simulated network and rails. None where nobody counts.
+    /// Of the protocols, before and after; of the simulated network and rails. None where allocations are not counted.
     pub idle_bytes: Option<u64>,
     pub state_bytes: Option<u64>,
     pub net_bytes: Option<u64>,

@@ -50,7 +50,7 @@ pub struct Net {
     setup_ns: u64,
 }
 
-/// The state of ranks that nobody has talked to.
+/// Returns the state of ranks that no peer has talked to.
 pub fn protos(ranks: usize, settings: Settings) -> Vec<Proto> {
     (0..ranks as u32).map(|rank| Proto::new(Rank(rank), ranks, settings)).collect()
 }

@@ -18,7 +18,7 @@ impl LocalRanks {
     }
 
     fn connect(&mut self, from: u32, peer: u32) {
-        // Whoever asks for a link with a rank that has ended is told of its end.
+        // A rank that asks for a link with a rank that has ended is told of that end.
         if self.is_released(peer) {
             return;
         }

@@ -14,7 +14,7 @@ use crate::host_ranks::{Order, Report};
 use crate::plan::Plan;
 
 /// Hosts, and what each has of each rail.
-type PartsOfHosts = Vec<(usize, Vec<rails::Part>)>;
+type PartsOfHosts = Vec<(usize, Vec<rails::HostRail>)>;
 
 impl Agents {
     /// True of a host where no agent was started yet.
@@ -70,7 +70,7 @@ impl Agents {
         self.parts.resize_with(self.agents.len(), Vec::new);
         let begun: Vec<usize> = parts.iter().map(|(host, _)| *host).collect();
         parts.into_iter().for_each(|(host, parts)| self.parts[host] = parts);
-        let ports = |host: &Vec<rails::Part>| host.iter().map(|part| part.ports.clone()).collect();
+        let ports = |host: &Vec<rails::HostRail>| host.iter().map(|part| part.ports.clone()).collect();
         let rails: Vec<_> = self.parts.iter().map(ports).collect();
         for host in begun {
             self.reports.push((host, self.agents[host].begin(&rails)));

@@ -39,7 +39,7 @@ impl Agents {
         let agent = &mut self.agents[host];
         if agent.until.is_some_and(|until| now >= until) {
             if agent.has_not_answered() && agent.up.is_some() && agent.exit.is_none() {
-                let seconds = self.start_patience.as_secs_f64();
+                let seconds = self.start_timeout.as_secs_f64();
                 return self.give_up(host, &format!("did not answer within {seconds} s"), events);
             }
             agent.until = None;
@@ -65,7 +65,7 @@ impl Agents {
             }
         } else if all_ended || now >= until {
             self.closed = true;
-            self.closing_until = Some(now + supervisor_handle::PATIENCE);
+            self.closing_until = Some(now + supervisor_handle::ENDING_TIMEOUT);
             (0..self.agents.len()).for_each(|host| self.close_streams(host, events));
             self.supervisor.send(&ToSupervisor::End { grace_ms: 0 }, &[]);
         }

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     MPI_Comm half, left = MPI_COMM_WORLD, fewer;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half));
-    /* Nobody is in a call that needs those that are about to end. */
+    /* No rank is in a call that needs those that are about to end. */
     for (int n = 1; rank == 1 && n < 4; n++)
         OK(MPI_Recv(&size, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (rank != 1)

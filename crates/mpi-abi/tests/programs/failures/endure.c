@@ -1,5 +1,5 @@
 /* Ranks die at random moments, asynchronously, until one is left. The others compute, check what they get, and go on with those that are left.
- * Arguments: a seed, the milliseconds within which they die; or 0, 0 and how many are left of those that somebody else ends. */
+ * Arguments: a seed, the milliseconds within which they die; or 0, 0 and how many are left of those that the test ends. */
 #include "deaths.h"
 
 enum { LONG = 12000, MORE = 20 };
@@ -23,7 +23,7 @@ static int ring(MPI_Comm comm, int round, int rank, int size)
     return 1;
 }
 
-/* Everybody sends to one, which receives from anybody. */
+/* All ranks send to one, which receives from any. */
 static int gather_from_any(MPI_Comm comm, int round, int rank, int size)
 {
     int root = round % size, mine = round + rank, sum = 0;

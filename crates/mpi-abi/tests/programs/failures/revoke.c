@@ -106,7 +106,7 @@ static void wait_in(const char *how, MPI_Win win, MPI_Group revoker)
         FAILS(MPIX_ERR_REVOKED, MPI_Win_complete(win));
     } else if (strcmp(how, "lock") == 0) {
         say_ready();
-        /* The lock of a rank of another host is waited for where it is given back. Whoever learns of the revocation late may still get it. */
+        /* The lock of a rank of another host is waited for where it is given back. A rank that learns of the revocation late may still get it. */
         while (code == MPI_SUCCESS) {
             code = MPI_Win_lock(rank == 1 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, win);
             if (code == MPI_SUCCESS) code = MPI_Win_unlock(0, win);

@@ -1,4 +1,4 @@
-/* What the functions say after rank 3 of 4 has died: who failed, receives from anybody, agreement, revocation, those that are left. */
+/* What the functions say after rank 3 of 4 has died: who failed, receives from any rank, agreement, revocation, those that are left. */
 #include "../check.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ static void before(void)
     OK(MPI_Comm_free(&same));
 }
 
-/* Everybody waits for the dead in another way. */
+/* Each rank waits for the dead in another way. */
 static void wait_for_the_dead(MPI_Comm comm)
 {
     int word = 0;
@@ -73,8 +73,8 @@ static void wait_for_the_dead(MPI_Comm comm)
     CHECK(failed(comm) == 1 && acknowledged(comm) == 0);
 }
 
-/* Rank 1 sends to rank 0, which receives from anybody. */
-static void receive_from_anybody(MPI_Comm comm)
+/* Rank 1 sends to rank 0, which receives from any rank. */
+static void receive_from_any(MPI_Comm comm)
 {
     int word = 0, num, flag;
     if (rank == 0) {
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
     }
     OK(MPI_Send(&rank, 1, MPI_INT, 3, 1, comm));
     wait_for_the_dead(comm);
-    receive_from_anybody(comm);
+    receive_from_any(comm);
     agree(comm);
     revoke_it(comm);
     shrink(comm);

@@ -1,4 +1,4 @@
-/* Jobs that end badly, or nearly so; the argument says how. Most run until somebody ends them. */
+/* Jobs that end badly, or nearly so; the argument says how. Most run until the test ends them. */
 #include "../check.h"
 #include <mpi-ext.h>
 
@@ -146,7 +146,7 @@ static void fatal_handle(void)
     MPI_Barrier((MPI_Comm)0x54321);
 }
 
-/* Who waits for anybody of a communicator that the dead rank is not in goes on waiting. */
+/* A rank that waits for any rank of a communicator without the dead one goes on waiting. */
 static void apart(void)
 {
     int got = -1, lost;

@@ -114,11 +114,11 @@ int main(int argc, char **argv)
         int told = with == MPI_COMM_NULL || talk(with, -1);
         printf(told ? "told\n" : "alone\n");
         fflush(stdout);
-        /* What is under way with the dead is given up; nobody is waited for in MPI_Finalize. */
+        /* What is under way with the dead is given up; MPI_Finalize waits for no process. */
         MPI_Finalize();
         return 0;
     }
-    /* Nobody sends anything, and nobody waits: one side asks again and again whether the other has. */
+    /* No side sends or waits: one side asks again and again whether the other has. */
     if (strcmp(how, "tests") == 0 || strcmp(how, "probes") == 0) {
         MPI_Comm with = parent != MPI_COMM_NULL ? parent : children(argv[1], 2, MPI_COMM_WORLD);
         MPI_Request request;
@@ -152,7 +152,7 @@ int main(int argc, char **argv)
         }
         fflush(stdout);
         MPI_Finalize();
-        /* Nobody minds how a process ends after that, if it was started alone. */
+        /* No other process is affected by how one ends after that, if it was started alone. */
         if (argc > 2 && parent == MPI_COMM_NULL) raise(SIGKILL);
         return failures != 0;
     }

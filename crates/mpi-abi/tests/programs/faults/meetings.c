@@ -30,7 +30,7 @@ static void read_port(char *port)
     fclose(file);
 }
 
-/* Everybody of one side with everybody of the other. */
+/* All ranks of one side with all of the other. */
 static void exchange(MPI_Comm with, int theirs)
 {
     MPI_Request requests[2 * 64];
@@ -230,7 +230,7 @@ static void refused(void)
     FAILS(MPI_ERR_PORT, MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &with));
 }
 
-/* Opens a port and closes it once somebody may wait there. */
+/* Opens a port and closes it once another process may wait there. */
 static void closes(void)
 {
     char port[MPI_MAX_PORT_NAME] = "";

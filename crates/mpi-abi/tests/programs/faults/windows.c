@@ -99,7 +99,7 @@ int main(int argc, char **argv)
         FAILS(MPIX_ERR_PROC_FAILED, MPI_Win_fence(0, win));
     } else if (strncmp(how, "lock", 4) == 0) {
         FAILS(MPIX_ERR_PROC_FAILED, MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
-        /* A lock that nobody holds is free as before. */
+        /* A lock that no rank holds is free as before. */
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win));
         OK(MPI_Win_unlock(2, win));
     } else if (strcmp(how, "start") == 0) {

@@ -6,7 +6,7 @@ use canele_engine::collective::Root;
 use rustc_hash::FxHasher;
 
 use super::super::reduce::Reducing;
-use super::super::side::Part;
+use super::super::side::TypedPart;
 use crate::data::Elements;
 use crate::datatype::{BasicKind, Datatype};
 
@@ -90,13 +90,13 @@ impl Description {
     }
 
     /// With parts that all ranks give alike.
-    pub fn same_parts(mut self, parts: &[Part]) -> Self {
+    pub fn same_parts(mut self, parts: &[TypedPart]) -> Self {
         self.data = list(parts.iter().map(|(count, _, of)| signature(*count, of)));
         self.parts(parts)
     }
 
     /// With a part for each peer.
-    pub fn parts(mut self, parts: &[Part]) -> Self {
+    pub fn parts(mut self, parts: &[TypedPart]) -> Self {
         self.expected = parts.iter().map(|(count, _, of)| signature(*count, of)).collect();
         let counts: Vec<usize> = parts.iter().map(|(count, _, _)| *count).collect();
         let of = parts.first().map_or(String::new(), |(_, _, of)| format!(" of {}", named(of)));

@@ -3,7 +3,7 @@
 //! ```text
 //!   protocols ──▶ listener ──▶ ring ──(the program's thread, at the end of a call)──▶ functions of tools
 //!                    │           └─ full: counted as dropped
-//!                    └─ nobody listens to this kind: nothing
+//!                    └─ no registration for this kind: nothing
 //! ```
 
 mod registrations;

@@ -149,7 +149,7 @@ impl ToolEvents {
         let (mut state, next) = (self.state(), self.ring().next());
         let found = state.find(registration)?;
         if !found.is_heard() {
-            // What came while nobody listened was not kept.
+            // Events that came without a registration were not kept.
             found.since = next;
         }
         found.callbacks[safety] = callback;

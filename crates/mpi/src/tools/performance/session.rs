@@ -315,7 +315,7 @@ mod tests {
         all.start(session, Handles::One(handles[0]), &at(5, 50)).unwrap();
         assert_eq!(all.read(session, handles[0], &at(4, 5)), Ok(5), "the peak before does not count");
         all.start(session, Handles::One(handles[1]), &at(4, 9)).unwrap();
-        // The peak was told once, to whoever asked first.
+        // The peak was told once, to the handle that asked first.
         let values = handles.map(|handle| all.read(session, handle, &at(4, 4)).unwrap());
         assert_eq!(values, [9, 4]);
         assert_eq!(all.read_and_reset(session, handles[0], &at(3, 12)), Ok(12));

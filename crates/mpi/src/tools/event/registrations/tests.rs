@@ -36,7 +36,7 @@ fn new() -> (&'static ToolEvents, Log) {
 fn events_go_in_order_to_those_who_listened_when_they_were_raised() {
     let (events, log) = new();
     events.raise(lost(1));
-    assert!(!events.is_pending(), "nobody listens");
+    assert!(!events.is_pending(), "no registration");
     let first = events.register(RAIL_LOST).unwrap();
     events.raise(lost(2));
     assert!(!events.is_pending(), "it has no function");

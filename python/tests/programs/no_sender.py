@@ -11,4 +11,4 @@ with canele.Job() as job:
                 assert "no message can come any more" in str(error), error
             else:
                 raise AssertionError("a message came")
-        print("nobody left", flush=True)
+        print("no sender left", flush=True)

@@ -14,8 +14,8 @@ use crate::job::deadline;
 use crate::message::Sealed;
 use crate::{Error, Message, Rank};
 
-/// The way to a mailbox of any rank; shared by threads. Made by [`crate::Endpoint::find_mailbox`].
-pub struct Postbox {
+/// The posting end of a mailbox of any rank; shared by threads. Made by [`crate::Endpoint::find_mailbox`].
+pub struct MailboxSender {
     pub(super) engine: Arc<Engine>,
     pub(super) context: Arc<MailboxContext>,
     pub(super) owner: Rank,
@@ -36,8 +36,8 @@ pub enum PostError {
     Failed(#[from] Error),
 }
 
-impl Postbox {
-    /// Whose the mailbox is.
+impl MailboxSender {
+    /// Returns the rank whose mailbox it is.
     pub fn owner(&self) -> Rank {
         self.owner
     }
@@ -70,7 +70,7 @@ impl Postbox {
     /// Posts a message if the mailbox is not full, which an owner on another host is asked.
     ///
     /// # Errors
-    /// [`PostError::Full`] with the message; else as [`Postbox::post`].
+    /// [`PostError::Full`] with the message; else as [`MailboxSender::post`].
     #[allow(clippy::result_large_err)] // The message comes back as it is.
     pub fn try_post(&self, message: Message) -> Result<(), PostError> {
         let sealed = message.seal(&self.context.pool)?;
@@ -86,7 +86,7 @@ impl Postbox {
     /// Posts a message; waits while the mailbox is full, but not longer than `wait`.
     ///
     /// # Errors
-    /// [`PostError::Full`] with the message; else as [`Postbox::post`].
+    /// [`PostError::Full`] with the message; else as [`MailboxSender::post`].
     #[allow(clippy::result_large_err)] // As above.
     pub fn post_deadline(&self, message: Message, wait: Duration) -> Result<(), PostError> {
         let sealed = message.seal(&self.context.pool)?;
@@ -106,7 +106,7 @@ impl Postbox {
         }
     }
 
-    /// The same for one that lies in a region. An owner on another host gets all of it.
+    /// Sends a message that lies in a region and has its slot. An owner on another host gets all of it.
     #[inline(never)]
     fn send_region(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
         if !self.elsewhere {
@@ -164,7 +164,7 @@ impl Postbox {
         any
     }
 
-    /// The same where the books are on another host: asks the owner, and again when it says that there may be a slot.
+    /// Waits for a slot where the books are on another host: asks the owner, and again when it says that there may be a slot.
     fn wait_for_answer(&self, deadline: Option<Instant>) -> Result<(), Error> {
         let (owner, woken) = (self.owner, &self.context.woken);
         loop {
