@@ -58,7 +58,7 @@ from canele.errors import (
     MailboxClosed,
     NameTaken,
     NetworkError,
-    NobodyLeft,
+    NoSenderLeft,
     NoSuchRank,
     OutOfMemory,
     OutOfRange,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "Cancelled", "CutOff", "Deadline", "Error", "Finished", "Forked", "LauncherError", "LengthMismatch", "MailboxClosed", "NameTaken",
-    "NetworkError", "NobodyLeft", "NoSuchRank", "OutOfMemory", "OutOfRange", "PeerFailed", "PeerFinished", "PeerLost", "Refused",
+    "NetworkError", "NoSenderLeft", "NoSuchRank", "OutOfMemory", "OutOfRange", "PeerFailed", "PeerFinished", "PeerLost", "Refused",
     "RegionLost", "Truncated", "Unreachable",
 ]
 
@@ -39,7 +39,7 @@ class PeerFinished(PeerLost):
     """The rank has finished its part of the job in good order."""
 
 
-class NobodyLeft(Error):
+class NoSenderLeft(Error):
     """A message of any rank was waited for, and no rank is left that could send one."""
 
 

@@ -55,7 +55,7 @@ fn class_of_failure(failure: &Failure) -> (&'static str, Option<RankNumber>) {
         Failure::CutOff { of, .. } => ("CutOff", Some(of.0)),
         Failure::PeerFinished(rank) => ("PeerFinished", Some(rank.0)),
         Failure::RegionLost(rank) => ("RegionLost", Some(rank.0)),
-        Failure::NobodyLeft => ("NobodyLeft", None),
+        Failure::NoSenderLeft => ("NoSenderLeft", None),
         Failure::Cancelled => ("Cancelled", None),
         Failure::Finished => ("Finished", None),
         _ => ("Error", None),

@@ -114,7 +114,7 @@ impl Flow {
     /// Receives the next message of `source` with `tag` into writable memory `data`, which may be longer: the Status says how long it was.
     ///
     /// Raises Truncated if the message is longer (it is lost, nothing else is harmed); NoSuchRank, PeerFailed, PeerFinished; from any
-    /// source NobodyLeft when no rank is left that could send; Deadline after `timeout` seconds: the message, should it come, is still there.
+    /// source NoSenderLeft when no rank is left that could send; Deadline after `timeout` seconds: the message, should it come, is still there.
     #[pyo3(signature = (source, tag, data, timeout=None))]
     fn recv(
         &self,

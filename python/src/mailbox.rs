@@ -38,7 +38,7 @@ impl Mailbox {
 impl Mailbox {
     /// Takes the next message out; waits for one, at most `timeout` seconds.
     ///
-    /// Raises PeerFailed once for a rank that died; NobodyLeft; Deadline.
+    /// Raises PeerFailed once for a rank that died; NoSenderLeft; Deadline.
     #[pyo3(signature = (timeout=None))]
     fn retrieve(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Message> {
         let mailbox = self.open(py)?;

@@ -80,10 +80,10 @@ pub fn end_of(
     )
 }
 
-/// Raises NobodyLeft if a message from any rank is waited for and no rank or thread is left that could send one.
+/// Raises NoSenderLeft if a message from any rank is waited for and no rank or thread is left that could send one.
 pub fn fail_if_in_vain(py: Python<'_>, context: &Context, from_any: bool) -> PyResult<()> {
-    match from_any && context.engine.is_nobody_left().map_err(|error| raise(py, error))? {
-        true => Err(raise(py, Failure::NobodyLeft.into())),
+    match from_any && context.engine.is_no_sender_left().map_err(|error| raise(py, error))? {
+        true => Err(raise(py, Failure::NoSenderLeft.into())),
         false => Ok(()),
     }
 }

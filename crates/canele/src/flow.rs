@@ -232,7 +232,7 @@ impl Flow {
     /// # Errors
     /// The message is longer (it is consumed, and nothing else is harmed); the rank does not exist, has finished or
     /// died. From any rank: a rank died, which each flow is told once; all others have finished or died, and this thread,
-    /// the only one of its rank, would wait for ever ([`Failure::NobodyLeft`](crate::Failure::NobodyLeft)).
+    /// the only one of its rank, would wait for ever ([`Failure::NoSenderLeft`](crate::Failure::NoSenderLeft)).
     #[inline(always)]
     pub fn recv<T: Plain>(
         &self,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use canele_engine::Notice;
-use canele_engine::{Engine, Far, RegionId};
+use canele_engine::{Engine, RegionId, RegionMemory};
 use canele_sys::atomic::Ordering;
 
 use crate::job::deadline;
@@ -36,7 +36,7 @@ pub struct RemoteRegion {
     engine: Arc<Engine>,
     owner: Rank,
     pub(crate) id: RegionId,
-    pub(crate) far: Arc<Far>,
+    pub(crate) far: Arc<RegionMemory>,
 }
 
 impl Endpoint {

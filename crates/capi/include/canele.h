@@ -103,7 +103,7 @@ enum canele_error
     /**
      * A message of any rank was waited for, and no rank is left that could send one.
      */
-    CANELE_ERROR_NOBODY_LEFT = 9,
+    CANELE_ERROR_NO_SENDER_LEFT = 9,
     /**
      * The operation was cancelled.
      */
@@ -561,7 +561,7 @@ canele_error canele_flow_send_deadline(const struct canele_flow *flow,
  * CANELE_ANY_TAG. The message may be shorter; `status`, unless NULL, gets its sender, tag and length.
  *
  * Errors: CANELE_ERROR_TRUNCATED: it is longer (it is consumed, and nothing else is harmed); CANELE_ERROR_NO_SUCH_RANK; the rank is
- * gone, as of canele_flow_send. From any rank: a rank died, which each flow is told once; CANELE_ERROR_NOBODY_LEFT: all other ranks
+ * gone, as of canele_flow_send. From any rank: a rank died, which each flow is told once; CANELE_ERROR_NO_SENDER_LEFT: all other ranks
  * have finished or died, and this thread, the only one of its rank, would wait for ever.
  */
 canele_error canele_flow_recv(const struct canele_flow *flow,
@@ -985,7 +985,7 @@ canele_error canele_job_try_notice(const struct canele_job *job, bool *found, st
 /**
  * Waits for the next notice, at most `wait_ns` nanoseconds, and stores it in `notice`.
  *
- * Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_FINISHED. With CANELE_FOREVER: CANELE_ERROR_NOBODY_LEFT, as of canele_flow_recv.
+ * Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_FINISHED. With CANELE_FOREVER: CANELE_ERROR_NO_SENDER_LEFT, as of canele_flow_recv.
  */
 canele_error canele_job_wait_notice(const struct canele_job *job,
                                     uint64_t wait_ns,
@@ -1158,7 +1158,7 @@ canele_error canele_job_find_mailbox(const struct canele_job *job,
  * Takes the next message out of the mailbox, waiting for one, and stores a handle of it in `message`.
  *
  * Errors: a rank died: every waiting call is told once, and the next one works as before; the message's sender died before its data came;
- * CANELE_ERROR_NOBODY_LEFT, as of canele_flow_recv.
+ * CANELE_ERROR_NO_SENDER_LEFT, as of canele_flow_recv.
  */
 canele_error canele_mailbox_retrieve(const struct canele_mailbox *mailbox,
                                      struct canele_message **message);

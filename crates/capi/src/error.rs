@@ -31,7 +31,7 @@ pub enum canele_error {
     /// A rank has left the job in good order, and takes part in nothing more.
     CANELE_ERROR_PEER_FINISHED = 8,
     /// A message of any rank was waited for, and no rank is left that could send one.
-    CANELE_ERROR_NOBODY_LEFT = 9,
+    CANELE_ERROR_NO_SENDER_LEFT = 9,
     /// The operation was cancelled.
     CANELE_ERROR_CANCELLED = 10,
     /// The ranks that communicate on a flow have given it up.
@@ -195,7 +195,7 @@ fn code_of_failure(failure: &Failure) -> canele_error {
         Failure::Unreachable(..) => CANELE_ERROR_UNREACHABLE,
         Failure::CutOff { .. } => CANELE_ERROR_CUT_OFF,
         Failure::PeerFinished(_) => CANELE_ERROR_PEER_FINISHED,
-        Failure::NobodyLeft => CANELE_ERROR_NOBODY_LEFT,
+        Failure::NoSenderLeft => CANELE_ERROR_NO_SENDER_LEFT,
         Failure::Cancelled => CANELE_ERROR_CANCELLED,
         Failure::Revoked { .. } => CANELE_ERROR_REVOKED,
         Failure::RegionLost(_) => CANELE_ERROR_REGION_LOST,

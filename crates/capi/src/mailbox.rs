@@ -58,7 +58,7 @@ pub unsafe extern "C" fn canele_job_find_mailbox(
 /// Takes the next message out of the mailbox, waiting for one, and stores a handle of it in `message`.
 ///
 /// Errors: a rank died: every waiting call is told once, and the next one works as before; the message's sender died before its data came;
-/// CANELE_ERROR_NOBODY_LEFT, as of canele_flow_recv.
+/// CANELE_ERROR_NO_SENDER_LEFT, as of canele_flow_recv.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_mailbox_retrieve(
     mailbox: Option<&canele_mailbox>,

@@ -50,7 +50,7 @@ pub extern "C" fn canele_job_try_notice(
 
 /// Waits for the next notice, at most `wait_ns` nanoseconds, and stores it in `notice`.
 ///
-/// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_FINISHED. With CANELE_FOREVER: CANELE_ERROR_NOBODY_LEFT, as of canele_flow_recv.
+/// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_FINISHED. With CANELE_FOREVER: CANELE_ERROR_NO_SENDER_LEFT, as of canele_flow_recv.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_wait_notice(
     job: Option<&canele_job>,

@@ -109,7 +109,7 @@ pub unsafe extern "C" fn canele_flow_send_deadline(
 /// CANELE_ANY_TAG. The message may be shorter; `status`, unless NULL, gets its sender, tag and length.
 ///
 /// Errors: CANELE_ERROR_TRUNCATED: it is longer (it is consumed, and nothing else is harmed); CANELE_ERROR_NO_SUCH_RANK; the rank is
-/// gone, as of canele_flow_send. From any rank: a rank died, which each flow is told once; CANELE_ERROR_NOBODY_LEFT: all other ranks
+/// gone, as of canele_flow_send. From any rank: a rank died, which each flow is told once; CANELE_ERROR_NO_SENDER_LEFT: all other ranks
 /// have finished or died, and this thread, the only one of its rank, would wait for ever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_flow_recv(

@@ -11,7 +11,7 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 /// What is drawn on.
-pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type PlotArea<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Places in units of the axes.
 pub type Points = Vec<(f64, f64)>;
 
@@ -86,7 +86,7 @@ impl Chart {
     ///
     /// # Errors
     /// The drawing library fails.
-    pub fn draw(&self, area: &Area) -> Result<(), DrawError> {
+    pub fn draw(&self, area: &PlotArea) -> Result<(), DrawError> {
         let y = range(self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.1));
         match self.y.scale {
             Scale::Log(base) => self.draw_over(area, with_labels(y, base).log_scale().base(base)),
@@ -95,7 +95,7 @@ impl Chart {
         }
     }
 
-    fn draw_over<Y>(&self, area: &Area, y: Y) -> Result<(), DrawError>
+    fn draw_over<Y>(&self, area: &PlotArea, y: Y) -> Result<(), DrawError>
     where
         Y: AsRangedCoord<Value = f64>,
         Y::CoordDescType: ValueFormatter<f64>,
@@ -192,7 +192,7 @@ pub type Bars<'a, 'b> = ChartContext<
 
 /// The frame of bars for rows of these names, the first on top, with so many pixels for them on the left.
 pub fn bars<'a, 'b>(
-    area: &'a Area<'b>,
+    area: &'a PlotArea<'b>,
     caption: String,
     (names, left): (&[String], u32),
     x: std::ops::Range<f64>,
@@ -225,7 +225,7 @@ pub fn bars<'a, 'b>(
 }
 
 /// The names of the curves of several charts beside each other, in a place of their own.
-pub fn legend(area: &Area, curves: &[Curve]) -> Result<(), DrawError> {
+pub fn legend(area: &PlotArea, curves: &[Curve]) -> Result<(), DrawError> {
     for (curve, line) in curves.iter().zip(1..) {
         let (y, style) = (40 + line * LINE, curve.style());
         let ends = vec![(40, y), (96, y)];

@@ -8,7 +8,7 @@ mod chart;
 mod label;
 mod picture;
 
-pub use chart::{Area, Axis, Bars, Chart, Curve, Legend, Points, Scale, bars, legend};
+pub use chart::{Axis, Bars, Chart, Curve, Legend, PlotArea, Points, Scale, bars, legend};
 pub use label::{label_of_size, size};
 pub use picture::{CAPTION, COLOURS, FONT, LABEL, LIMIT, SIZE, ours, picture, range};
 

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use crate::DrawError;
-use crate::chart::Area;
+use crate::chart::PlotArea;
 
 /// Width and height of the picture, in pixels.
 pub const SIZE: (u32, u32) = (960, 600);
@@ -35,7 +35,7 @@ const NOTE_PIXELS: u32 = 28;
 pub fn picture(
     height: u32,
     note: &str,
-    draw: impl FnOnce(&Area) -> Result<(), DrawError>,
+    draw: impl FnOnce(&PlotArea) -> Result<(), DrawError>,
 ) -> Result<String, DrawError> {
     let mut svg = String::new();
     let below = if note.is_empty() { 0 } else { NOTE_PIXELS };

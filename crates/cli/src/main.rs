@@ -88,7 +88,7 @@ enum Command {
     /// Run one of the example programs
     Demo(demo::Arguments),
     /// Run the experiments of the papers again, and write what they give beside the published figures
-    Paper(canele_papers::Arguments),
+    Paper(canele_papers::PaperArguments),
     /// Started by `paper`: one rank of an experiment
     #[command(hide = true)]
     PaperRank(canele_papers::RankArguments),

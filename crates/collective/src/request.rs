@@ -168,7 +168,7 @@ impl CollectiveRequest {
             match run.advance(proto, rail, &mut memory)? {
                 Stop::Done => break CollectiveProgress::Done,
                 Stop::Missing { .. } | Stop::Behind => {
-                    let gone = std::mem::replace(finished_ranks, proto.partings());
+                    let gone = std::mem::replace(finished_ranks, proto.count_gone());
                     if gone == *finished_ranks || !run.waits_for_gone(proto) {
                         break CollectiveProgress::Waiting;
                     }

@@ -4,7 +4,7 @@
 
 use std::hint::black_box;
 
-use canele_engine::{Engine, Error, Far, FlowId, Mode, Notice, Rank, Region, Tag, Want};
+use canele_engine::{Engine, Error, FlowId, Mode, Notice, Rank, Region, RegionMemory, Tag, Want};
 use canele_sys::tunables::Tunables;
 
 /// The name of a workload, the bytes of its messages, and what it does with each.
@@ -50,7 +50,7 @@ fn exchange_put(
     to: &Engine,
     bytes: &[u8],
     region: &Region,
-    far: &Far,
+    far: &RegionMemory,
 ) -> Result<Notice, Error> {
     from.put_notify(Rank(1), far, region.id(), 0, bytes, 1)?;
     to.wait_notice(None)

@@ -53,6 +53,6 @@ pub use canele_proto::{
     ShortSent, Traffic, choice, matching::Want,
 };
 pub use canele_rail::MAX_INLINE;
-pub use canele_rail::{Far, Region};
+pub use canele_rail::{Region, RegionMemory};
 pub use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 pub use canele_trace as trace;

@@ -336,7 +336,7 @@ impl From<canele_engine::Error> for Box<Error> {
                 Failure::PeerFailed(_)
                 | Failure::Unreachable(..)
                 | Failure::CutOff { .. }
-                | Failure::NobodyLeft,
+                | Failure::NoSenderLeft,
             ) => Class::ProcFailed,
             Of::Failed(Failure::Revoked { .. }) => Class::Revoked,
             Of::Memory(_) => Class::NoMemory,

@@ -75,7 +75,7 @@ impl Proto {
     pub fn give_up(&mut self, id: RequestId) -> bool {
         let hopeless = self.is_from_anybody(id);
         if hopeless {
-            self.fail(id, Failure::NobodyLeft);
+            self.fail(id, Failure::NoSenderLeft);
         }
         hopeless
     }
@@ -87,7 +87,7 @@ impl Proto {
 
     /// Moves whenever another peer is gone.
     #[inline]
-    pub fn partings(&self) -> usize {
+    pub fn count_gone(&self) -> usize {
         self.deaths.len() + self.peers.len() - self.speaking
     }
 

@@ -120,7 +120,7 @@ pub enum Failure {
     PeerFinished(Rank),
     /// It waited for a message from anybody, and nobody is left who could send one.
     #[error("all other ranks have finished or died: no message can come any more")]
-    NobodyLeft,
+    NoSenderLeft,
     /// It was cancelled.
     #[error("the operation was cancelled")]
     Cancelled,

@@ -12,7 +12,7 @@ use canele_sys::ids::Rank;
 
 const PASSES: u32 = 10_000;
 /// Looks at the handshakes of one link before it is given up.
-const PATIENCE: u32 = 1_000_000;
+const MANY_STEPS: u32 = 1_000_000;
 
 /// A pass as the layer above makes it.
 fn pass(rail: &mut Tcp) {
@@ -41,7 +41,7 @@ fn connected(links: u32) -> Result<(Tcp, Vec<Tcp>), Box<dyn Error>> {
         other.introduce(Rank(0), &hub.own_address());
         hub.introduce(Rank(rank), &other.own_address());
         other.connect(Rank(0));
-        let is_open = (0..PATIENCE).any(|_| {
+        let is_open = (0..MANY_STEPS).any(|_| {
             hub.progress_connections(0);
             other.progress_connections(0);
             hub.link(Rank(rank)).is_some() && other.link(Rank(0)).is_some()

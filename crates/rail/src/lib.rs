@@ -40,7 +40,7 @@ pub use one_sided::{CHUNK_COUNTERS, OneSided, Reach};
 pub use packet::{Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, on_slice};
 pub use rail::{Armed, FullRail, Rail};
 pub use recoverable::Recoverable;
-pub use region::{Elsewhere, Far, Region};
+pub use region::{Region, RegionMemory, UnmappedRegion};
 pub use regions::{Mapped, Regions, WantedRegion};
 pub use set::Set;
 pub use shm::{StatsPage, Waker};

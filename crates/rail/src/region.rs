@@ -1,6 +1,6 @@
 //! Regions: memory that this process allocated for peers to read and write, and peers' regions mapped here.
 //!
-//! A region stays mapped while anybody holds it, be it the user or a transfer under way (invariant I11). Which regions there are is the
+//! A region stays mapped while it has a holder, the user or a transfer under way (invariant I11). Which regions there are is the
 //! matter of `regions`.
 
 use canele_mem::window::Window;
@@ -17,27 +17,27 @@ use canele_sys::segment::{Segment, SegmentError};
 pub struct Region {
     id: RegionId,
     len: usize,
-    memory: Arc<Far>,
+    memory: Arc<RegionMemory>,
     is_on_touch: bool,
 }
 
 /// The memory of a region, of this process or mapped from a peer; of a rank of another host there is nothing to be seen.
-pub struct Far {
+pub struct RegionMemory {
     base: NonNull<u8>,
     len: usize,
     /// Keeps it mapped; nothing of memory that the program keeps.
     segment: Option<Segment>,
-    elsewhere: Option<Elsewhere>,
+    elsewhere: Option<UnmappedRegion>,
 }
 
 // SAFETY: as of `Segment`, into which `base` points: shared access gives atomics and windows only.
-unsafe impl Send for Far {}
+unsafe impl Send for RegionMemory {}
 // SAFETY: as above.
-unsafe impl Sync for Far {}
+unsafe impl Sync for RegionMemory {}
 
 /// A region that cannot be mapped here: its owner does what is to be done there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Elsewhere {
+pub struct UnmappedRegion {
     /// Whose it is.
     pub owner: Rank,
     /// Its id there.
@@ -46,7 +46,7 @@ pub struct Elsewhere {
     pub bytes: usize,
 }
 
-impl Far {
+impl RegionMemory {
     pub(super) fn new(segment: Segment, len: usize) -> Self {
         Self { base: segment.base(), len, segment: Some(segment), elsewhere: None }
     }
@@ -67,17 +67,17 @@ impl Far {
 
     /// It as memory to be exposed under a key.
     pub fn exposed(self: &Arc<Self>) -> Exposed {
-        // SAFETY: `self.clone()` keeps the `self.len` bytes mapped, or whoever made the value promised it, and none are borrowed.
+        // SAFETY: `self.clone()` keeps the `self.len` bytes mapped, or the caller of `of_program` promised it, and none are borrowed.
         unsafe { Exposed::kept(self.base, self.len, self.clone()) }
     }
 
-    /// Stands for memory that cannot be mapped. It seems to have no bytes, so that whoever looks for some finds the way to the
+    /// Stands for memory that cannot be mapped. It seems to have no bytes, so that a call that looks for some finds the way to the
     /// owner where else it would find an error: where memory is mapped this costs nothing.
-    pub fn elsewhere(place: Elsewhere) -> Self {
+    pub fn elsewhere(place: UnmappedRegion) -> Self {
         Self { base: NonNull::dangling(), len: 0, segment: None, elsewhere: Some(place) }
     }
 
-    /// `bytes` of memory, zeroed, that nobody else will see.
+    /// `bytes` of memory, zeroed, that no other process will see.
     ///
     /// # Errors
     /// Not enough memory.
@@ -86,7 +86,7 @@ impl Far {
     }
 
     /// Where it is, if it cannot be mapped here.
-    pub fn place(&self) -> Option<Elsewhere> {
+    pub fn place(&self) -> Option<UnmappedRegion> {
         self.elsewhere
     }
 
@@ -119,7 +119,7 @@ impl Far {
 
 impl Region {
     pub(super) fn new(id: RegionId, segment: Segment, len: usize, is_on_touch: bool) -> Self {
-        Self { id, len, memory: Arc::new(Far::new(segment, len)), is_on_touch }
+        Self { id, len, memory: Arc::new(RegionMemory::new(segment, len)), is_on_touch }
     }
 
     /// True for memory of the program, whose pages become real when they are touched.
@@ -174,7 +174,7 @@ impl Region {
     }
 
     /// Its memory.
-    pub fn far(&self) -> Arc<Far> {
+    pub fn far(&self) -> Arc<RegionMemory> {
         self.memory.clone()
     }
 

@@ -19,14 +19,14 @@ use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::{Segment, SegmentError};
 
 use crate::Reach;
-use crate::region::{Far, Region};
+use crate::region::{Region, RegionMemory};
 
 /// The regions of this process and of its peers.
 #[derive(Default)]
 pub struct Regions {
     own: Vec<(u32, Option<Arc<Region>>)>,
     /// Regions of peers that transfers named.
-    kept: HashMap<(Rank, RegionId), Kept>,
+    kept: HashMap<(Rank, RegionId), KeptRegion>,
     /// Regions of peers that callers hold, or held.
     handles: HashMap<(Rank, RegionId), Handle>,
     /// So many handles are there when those without a holder are removed.
@@ -46,9 +46,9 @@ pub struct WantedRegion {
 }
 
 /// What is known of a peer's region for transfers.
-enum Kept {
+enum KeptRegion {
     Asked,
-    Mapped(Arc<Far>),
+    Mapped(Arc<RegionMemory>),
     /// There is none, or this process cannot map it; the next transfer that names it is told, and the one after asks again.
     Missing(Option<SegmentError>),
 }
@@ -58,11 +58,11 @@ enum Handle {
     Asked,
     /// The launcher's answer, until the first that asked takes it.
     Answered(Mapped),
-    Held(Weak<Far>),
+    Held(Weak<RegionMemory>),
 }
 
 /// The memory of a peer's region, nothing if there is no such region, or why this process cannot map one that exists.
-pub type Mapped = Result<Option<Arc<Far>>, SegmentError>;
+pub type Mapped = Result<Option<Arc<RegionMemory>>, SegmentError>;
 
 /// Fewer handles are not worth a look for those without a holder.
 const FEWEST_SWEPT: usize = 16;
@@ -130,24 +130,28 @@ impl Regions {
 
     /// A peer's region, for memory in which one use follows the other: nothing while it is being asked for.
     pub fn map_kept(&mut self, peer: Rank, id: RegionId) -> Option<Mapped> {
-        self.kept(peer, id).map(|known| known.map(Option::<&Arc<Far>>::cloned))
+        self.kept(peer, id).map(|known| known.map(Option::<&Arc<RegionMemory>>::cloned))
     }
 
-    fn kept(&mut self, owner: Rank, id: RegionId) -> Option<Result<Option<&Arc<Far>>, SegmentError>> {
+    fn kept(
+        &mut self,
+        owner: Rank,
+        id: RegionId,
+    ) -> Option<Result<Option<&Arc<RegionMemory>>, SegmentError>> {
         match self.kept.entry((owner, id)) {
             Entry::Vacant(place) => {
                 self.wanted.push(WantedRegion { owner, id, is_kept: true });
-                place.insert(Kept::Asked);
+                place.insert(KeptRegion::Asked);
                 None
             }
             Entry::Occupied(known) => match known.get() {
-                Kept::Asked => None,
-                Kept::Missing(_) => match known.remove() {
-                    Kept::Missing(Some(error)) => Some(Err(error)),
+                KeptRegion::Asked => None,
+                KeptRegion::Missing(_) => match known.remove() {
+                    KeptRegion::Missing(Some(error)) => Some(Err(error)),
                     _ => Some(Ok(None)),
                 },
-                Kept::Mapped(_) => match known.into_mut() {
-                    Kept::Mapped(far) => Some(Ok(Some(far))),
+                KeptRegion::Mapped(_) => match known.into_mut() {
+                    KeptRegion::Mapped(far) => Some(Ok(Some(far))),
                     _ => unreachable!("it was mapped a moment ago"),
                 },
             },
@@ -156,7 +160,7 @@ impl Regions {
 
     /// A peer's region for a holder: nothing while it is being asked for. It is mapped as long as it is held.
     pub fn map(&mut self, owner: Rank, id: RegionId) -> Option<Mapped> {
-        if let Some(Kept::Mapped(far)) = self.kept.get(&(owner, id)) {
+        if let Some(KeptRegion::Mapped(far)) = self.kept.get(&(owner, id)) {
             return Some(Ok(Some(far.clone())));
         }
         let handle = self.handles.remove(&(owner, id));
@@ -217,7 +221,7 @@ impl Regions {
     /// waits for is dropped.
     pub fn adopt(&mut self, owner: Rank, id: RegionId, memory: Option<Result<OwnedFd, SegmentError>>) {
         let region = (owner, id);
-        let is_kept_asked = matches!(self.kept.get(&region), Some(Kept::Asked));
+        let is_kept_asked = matches!(self.kept.get(&region), Some(KeptRegion::Asked));
         let is_handle_asked = matches!(self.handles.get(&region), Some(Handle::Asked));
         if memory.is_none() && !is_kept_asked {
             // Its owner dropped it between two questions, after the first of which the launcher does not tell of that.
@@ -229,7 +233,7 @@ impl Regions {
         let mapped = match memory.map(|file| file.and_then(Segment::map)) {
             Some(Ok(segment)) => {
                 let len = segment.len();
-                Ok(Some(Arc::new(Far::new(segment, len))))
+                Ok(Some(Arc::new(RegionMemory::new(segment, len))))
             }
             Some(Err(error @ SegmentError::Kernel { .. })) => Err(error),
             // Its owner sent a file that is no segment.
@@ -237,9 +241,9 @@ impl Regions {
         };
         if is_kept_asked {
             let kept = match &mapped {
-                Ok(Some(far)) => Kept::Mapped(far.clone()),
-                Ok(None) => Kept::Missing(None),
-                Err(error) => Kept::Missing(Some(error.clone())),
+                Ok(Some(far)) => KeptRegion::Mapped(far.clone()),
+                Ok(None) => KeptRegion::Missing(None),
+                Err(error) => KeptRegion::Missing(Some(error.clone())),
             };
             self.kept.insert(region, kept);
         }
@@ -253,7 +257,7 @@ impl Regions {
         match id {
             // What is being asked for gets its answer.
             Some(id) => {
-                if matches!(self.kept.get(&(owner, id)), Some(Kept::Mapped(_))) {
+                if matches!(self.kept.get(&(owner, id)), Some(KeptRegion::Mapped(_))) {
                     self.kept.remove(&(owner, id));
                 }
             }

@@ -27,7 +27,7 @@ fn without_descriptors_nobody_comes_in_and_nobody_spins() {
     let mut descriptors = [PollFd::from_borrowed_fd(rail.descriptor().unwrap(), PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     assert_eq!(poll(&mut descriptors, Some(&now)).unwrap(), 0, "who waits outside wakes nobody");
-    assert!(rail.next_timeout().is_some_and(|patience| patience <= Duration::from_millis(100)));
+    assert!(rail.next_timeout().is_some_and(|timeout| timeout <= Duration::from_millis(100)));
     setrlimit(Resource::Nofile, limit).unwrap();
     let mut now_ns = 100;
     for _ in 0..10 {

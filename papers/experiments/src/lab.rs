@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::compared::Compared;
-use crate::Failure;
+use crate::PaperError;
 
 /// Runs things for experiments.
 pub struct Lab {
@@ -32,10 +32,10 @@ pub enum Trouble {
     /// Something that it needs is not on this machine; says what, and how to get it.
     Missing(String),
     /// It failed.
-    Failed(Failure),
+    Failed(PaperError),
 }
 
-impl<E: Into<Failure>> From<E> for Trouble {
+impl<E: Into<PaperError>> From<E> for Trouble {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
@@ -74,7 +74,7 @@ const LOOPBACK: Settings<'static> = &[("CANELE_RAILS", "lo")];
 impl Lab {
     /// # Errors
     /// There is no folder for temporary files.
-    pub fn new(quick: bool, peers: Option<PathBuf>, bar: ProgressBar) -> Result<Self, Failure> {
+    pub fn new(quick: bool, peers: Option<PathBuf>, bar: ProgressBar) -> Result<Self, PaperError> {
         Ok(Self { quick, canele: std::env::current_exe()?, peers, scratch: Scratch::new()?, bar })
     }
 
@@ -263,7 +263,7 @@ fn output(command: &mut Command, what: &str) -> Result<String, Trouble> {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Result<Self, Failure> {
+    fn new() -> Result<Self, PaperError> {
         let name = format!("canele-paper-{:016x}", RandomState::new().build_hasher().finish());
         let path = std::env::temp_dir().join(name);
         // Programs are run from there: nobody else may have made it, or may write to it.

@@ -40,12 +40,12 @@ use outcome::{Ended, Outcome};
 use saved::Saved;
 
 /// Why an experiment or a rank of one failed; its text is what the user reads.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub type PaperError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Arguments of `canele paper`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct PaperArguments {
     /// Where papers.md and its pictures are written, and what has been measured is kept
     #[arg(long, short, value_name = "FOLDER", default_value = "papers")]
     output: PathBuf,
@@ -77,7 +77,7 @@ A run that was interrupted goes on where it stopped. An experiment for which som
 program that is not built, strace, other MPI implementations) is left out; the report says why.";
 
 /// Exit status 0 if all checks held, 1 if one did not or an experiment failed, 2 for wrong usage.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &PaperArguments) -> ExitCode {
     if arguments.list {
         EXPERIMENTS.iter().for_each(|one| print(&format!("{:<24} {}: {}", one.name, one.system, one.title)));
         return ExitCode::SUCCESS;
@@ -110,7 +110,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, String> {
 }
 
 /// Runs what has not been run; true if nothing failed.
-fn run(arguments: &Arguments, chosen: &[&'static Experiment]) -> Result<bool, Failure> {
+fn run(arguments: &PaperArguments, chosen: &[&'static Experiment]) -> Result<bool, PaperError> {
     let folder = &arguments.output;
     std::fs::create_dir_all(folder)
         .map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))?;

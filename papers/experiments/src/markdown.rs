@@ -7,7 +7,7 @@ use super::experiments::Experiment;
 use super::outcome::{AGREES_WITHIN, Claim, Ended, Outcome, Table, three};
 use super::saved::Saved;
 use super::svg;
-use crate::Failure;
+use crate::PaperError;
 
 const HEAD: &str = "# The papers' experiments, run again
 
@@ -20,7 +20,7 @@ to the simulation; it is judged by the others. Real figures are of the machine t
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write(folder: &Path, chosen: &[&Experiment], saved: &Saved) -> Result<PathBuf, Failure> {
+pub fn write(folder: &Path, chosen: &[&Experiment], saved: &Saved) -> Result<PathBuf, PaperError> {
     let mut text = String::from(HEAD);
     if saved.is_quick() {
         text += "\nThis was a quick run: its times are rough.\n";
@@ -51,7 +51,7 @@ pub fn write(folder: &Path, chosen: &[&Experiment], saved: &Saved) -> Result<Pat
     Ok(path)
 }
 
-fn save(path: &Path, text: &str) -> Result<(), Failure> {
+fn save(path: &Path, text: &str) -> Result<(), PaperError> {
     Ok(std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?)
 }
 

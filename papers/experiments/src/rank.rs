@@ -6,7 +6,7 @@ use canele::{Counter, Flow, Job, Rank, Snapshot, Tag};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
-use crate::Failure;
+use crate::PaperError;
 use crate::console;
 
 /// `canele paper-rank …`
@@ -28,7 +28,7 @@ const TAG: Tag = Tag(1);
 
 /// Measures as one rank of the job.
 pub fn main(arguments: &RankArguments) -> ExitCode {
-    let run = || -> Result<(), Failure> {
+    let run = || -> Result<(), PaperError> {
         let job = Job::start()?;
         match arguments.measurement {
             Measurement::Steps { messages } => steps(&job, messages)?,
@@ -53,7 +53,7 @@ fn now_ns() -> u64 {
 
 /// Time stamps of messages of 8 bytes from rank 0 to rank 1: when the send is called and returns, when a poll finds the message, and
 /// when the receive returns. Prints medians in nanoseconds, and what reading the clock takes.
-fn steps(job: &Job, messages: usize) -> Result<(), Failure> {
+fn steps(job: &Job, messages: usize) -> Result<(), PaperError> {
     let world = job.world();
     let mut stamps = Vec::with_capacity(messages);
     for number in 0..messages as u64 {
@@ -92,7 +92,7 @@ fn steps(job: &Job, messages: usize) -> Result<(), Failure> {
 
 /// Polls until the message is there, and receives it: the number of polls, when they began, when the last one ended, and when the
 /// receive did.
-fn poll(world: &Flow, number: u64) -> Result<[u64; 4], Failure> {
+fn poll(world: &Flow, number: u64) -> Result<[u64; 4], PaperError> {
     let began = now_ns();
     let mut polls = 1;
     while world.iprobe(Rank(0), TAG)?.is_none() {
@@ -125,7 +125,7 @@ fn clock_ns() -> u64 {
 }
 
 /// A ping-pong, and what the counters of both ranks moved by, for each message.
-fn counts(job: &Job, messages: usize, bytes: usize) -> Result<(), Failure> {
+fn counts(job: &Job, messages: usize, bytes: usize) -> Result<(), PaperError> {
     let world = job.world();
     let mut data = vec![job.rank().0 as u8; bytes];
     ping_pong(&world, 1, &mut data)?;
@@ -150,7 +150,7 @@ fn moved(before: &Snapshot, after: &Snapshot, counter: Counter) -> u64 {
     after[counter] - before[counter]
 }
 
-fn ping_pong(world: &Flow, messages: usize, data: &mut [u8]) -> Result<(), Failure> {
+fn ping_pong(world: &Flow, messages: usize, data: &mut [u8]) -> Result<(), PaperError> {
     let other = Rank(1 - world.rank().0);
     for _ in 0..messages {
         if other == Rank(1) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Ended;
-use crate::Failure;
+use crate::PaperError;
 
 /// How experiments ended, and where this is written.
 pub struct Saved {
@@ -28,7 +28,7 @@ impl Saved {
     ///
     /// # Errors
     /// There is a file of this name that no run wrote.
-    pub fn open(folder: &Path, quick: bool, fresh: bool, names: &[String]) -> Result<Self, Failure> {
+    pub fn open(folder: &Path, quick: bool, fresh: bool, names: &[String]) -> Result<Self, PaperError> {
         let path = folder.join("papers.json");
         let mut kept = match bounded_read::read(&path, MOST_DATA) {
             Ok(text) if !fresh => {
@@ -63,18 +63,18 @@ impl Saved {
     }
 
     /// Keeps how an experiment ended.
-    pub fn keep(&mut self, name: &str, ended: Ended) -> Result<(), Failure> {
+    pub fn keep(&mut self, name: &str, ended: Ended) -> Result<(), PaperError> {
         self.kept.ended.insert(name.into(), ended);
         self.write()
     }
 
     /// A run has come to its end; `finished` if there is nothing to go on with.
-    pub fn finish(&mut self, finished: bool) -> Result<(), Failure> {
+    pub fn finish(&mut self, finished: bool) -> Result<(), PaperError> {
         self.kept.finished = finished;
         self.write()
     }
 
-    fn write(&self) -> Result<(), Failure> {
+    fn write(&self) -> Result<(), PaperError> {
         // Whole or not at all: an interrupted write must not lose what was there.
         let new = self.path.with_extension("json.new");
         let text = serde_json::to_string_pretty(&self.kept)? + "\n";

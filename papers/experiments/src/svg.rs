@@ -1,14 +1,14 @@
 //! Figures as SVG.
 
 use super::outcome::{Figure, Quantity};
-use crate::Failure;
+use crate::PaperError;
 use canele_chart::{Axis, Chart, Curve, Legend, SIZE, Scale, label_of_size, ours, picture};
 
 /// Draws a figure.
 ///
 /// # Errors
 /// Whatever the drawing library says.
-pub fn draw(figure: &Figure) -> Result<String, Failure> {
+pub fn draw(figure: &Figure) -> Result<String, PaperError> {
     let curve = |(index, plotted): (usize, &super::outcome::Plotted)| Curve {
         name: plotted.name.clone(),
         points: plotted.points.clone(),

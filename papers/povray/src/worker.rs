@@ -91,7 +91,7 @@ fn post(master: &MailboxSender, report: &Report) -> Result<(), PovrayError> {
 fn master_lost(error: Error) -> PovrayError {
     match error {
         Error::Failed(
-            Failure::PeerFailed(Rank(0)) | Failure::PeerFinished(Rank(0)) | Failure::NobodyLeft,
+            Failure::PeerFailed(Rank(0)) | Failure::PeerFinished(Rank(0)) | Failure::NoSenderLeft,
         )
         | Error::Closed(_) => PovrayError::MasterLost,
         error => error.into(),

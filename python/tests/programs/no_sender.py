@@ -7,7 +7,7 @@ with canele.Job() as job:
         for wait in (lambda: job.world.recv(canele.ANY_SOURCE, 1, bytearray(1)), lambda: job.world.recv_object()):
             try:
                 wait()
-            except canele.NobodyLeft as error:
+            except canele.NoSenderLeft as error:
                 assert "no message can come any more" in str(error), error
             else:
                 raise AssertionError("a message came")

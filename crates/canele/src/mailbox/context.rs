@@ -4,7 +4,7 @@ use canele_sys::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use canele_engine::{Deposit, Engine, Envelope, Far, FlowId, Pending, Started, Tag};
+use canele_engine::{Deposit, Engine, Envelope, FlowId, Pending, RegionMemory, Started, Tag};
 
 use super::slots::Slots;
 use super::table::MailboxTable;
@@ -29,7 +29,7 @@ pub struct MailboxContext {
     /// How often an owner on another host has woken a poster of this rank.
     pub woken: AtomicU64,
     /// What stands for the books of their mailboxes.
-    absent: OnceLock<Arc<Far>>,
+    absent: OnceLock<Arc<RegionMemory>>,
 }
 
 impl MailboxContext {
@@ -55,7 +55,7 @@ impl MailboxContext {
         let far = match self.absent.get() {
             Some(far) => far.clone(),
             None => {
-                let far = Arc::new(Far::private(Slots::bytes(self.engine.size()))?);
+                let far = Arc::new(RegionMemory::private(Slots::bytes(self.engine.size()))?);
                 self.absent.get_or_init(|| far).clone()
             }
         };

@@ -84,7 +84,7 @@ impl Mailbox {
     /// # Errors
     /// A rank died: every waiting retrieval is told once, naming it, and the next one works as before. The message's
     /// sender died before its data came. All other ranks have finished or died, nothing of theirs is left, and this thread
-    /// is the only one of its rank ([`Failure::NobodyLeft`]).
+    /// is the only one of its rank ([`Failure::NoSenderLeft`]).
     #[inline]
     pub fn retrieve(&self) -> Result<Message, Error> {
         self.retrieve_until(None)

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Far, Tag};
+use canele_engine::{RegionMemory, Tag};
 use canele_sys::atomic::{AtomicU64, Ordering::*};
 
 use crate::{Error, Rank};
@@ -28,7 +28,7 @@ const CLOSED: u64 = 1 << 63;
 
 /// The books of one mailbox, as its owner or a poster sees them.
 pub struct Slots {
-    far: Arc<Far>,
+    far: Arc<RegionMemory>,
     owner: Rank,
     depth: u64,
     /// The last value of `retrieved` seen: never more than the real one.
@@ -42,7 +42,7 @@ impl Slots {
     }
 
     /// Opens the books of a new box.
-    pub fn create(far: Arc<Far>, owner: Rank, depth: u64, number: Tag) -> Self {
+    pub fn create(far: Arc<RegionMemory>, owner: Rank, depth: u64, number: Tag) -> Self {
         let slots = Self { far, owner, depth, seen: AtomicU64::new(0) };
         // Relaxed: a name that is published later, through the launcher, leads here.
         slots.word(DEPTH).store(depth, Relaxed);
@@ -51,7 +51,7 @@ impl Slots {
     }
 
     /// The books of a box that was found, and its number; nothing if they are too short for so many ranks.
-    pub fn open(far: Arc<Far>, owner: Rank, ranks: u32) -> Option<(Self, Tag)> {
+    pub fn open(far: Arc<RegionMemory>, owner: Rank, ranks: u32) -> Option<(Self, Tag)> {
         let mut slots = Self { far, owner, depth: 0, seen: AtomicU64::new(0) };
         (slots.far.len() >= Self::bytes(ranks)).then_some(())?;
         slots.depth = slots.word(DEPTH).load(Relaxed);
@@ -61,7 +61,7 @@ impl Slots {
 
     /// Books that are not here, over memory of as many bytes as books have: there is never a place in them, so that posters turn to
     /// the owner.
-    pub fn absent(far: Arc<Far>, owner: Rank) -> Self {
+    pub fn absent(far: Arc<RegionMemory>, owner: Rank) -> Self {
         Self { far, owner, depth: 0, seen: AtomicU64::new(0) }
     }
 

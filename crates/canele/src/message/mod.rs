@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use canele_engine::Far;
+use canele_engine::RegionMemory;
 
 use crate::{Error, Plain, Rank};
 use pool::{HEAD, Lease, pool};
@@ -71,7 +71,7 @@ enum Data {
 
 /// Where a retrieved message lies, until it is dropped.
 struct Retrieved {
-    far: Arc<Far>,
+    far: Arc<RegionMemory>,
     len: usize,
 }
 

@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use canele_engine::{Engine, Far, Gone, Region};
+use canele_engine::{Engine, Gone, Region, RegionMemory};
 use canele_sys::atomic::Ordering;
 
 use crate::{Error, Rank};
@@ -136,7 +136,7 @@ impl Drop for Lease {
 }
 
 /// The retriever has unpacked all it wants.
-pub fn give_back(far: &Far) {
+pub fn give_back(far: &RegionMemory) {
     if let Some(word) = far.word(0) {
         // Release pairs with the acquire load in `is_used`.
         word.store(0, Ordering::Release);

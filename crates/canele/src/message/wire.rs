@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Engine, Failure, Far, RegionId};
+use canele_engine::{Engine, Failure, RegionId, RegionMemory};
 
 use super::pool::{HEAD, Pool};
 use super::store::{CELL, Store};
@@ -211,7 +211,7 @@ impl Described {
     }
 
     /// The message, in its region; nothing if it does not lie there.
-    fn open(self, far: Arc<Far>) -> Option<Message> {
+    fn open(self, far: Arc<RegionMemory>) -> Option<Message> {
         let Self { sender, len, types } = self;
         let window = far.window(HEAD.checked_add(len)?, types)?;
         let mut encoded = vec![0; types];

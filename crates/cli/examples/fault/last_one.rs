@@ -54,7 +54,7 @@ pub fn run(count: u64, last_dies: bool) -> Outcome {
 }
 
 fn is_end<T>(result: &Result<T, Error>) -> bool {
-    matches!(result, Err(Error::Failed(Failure::NobodyLeft)))
+    matches!(result, Err(Error::Failed(Failure::NoSenderLeft)))
 }
 
 fn fails<T>(what: &str, result: Result<T, Error>) -> Outcome {

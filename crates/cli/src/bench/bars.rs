@@ -6,7 +6,7 @@ use super::case::Figure;
 use super::plot::finding;
 use super::report::{Line, Report};
 use super::table::{axis_time, time};
-use canele_chart::{Area, FONT, LABEL, LIMIT, ours, range, size};
+use canele_chart::{FONT, LABEL, LIMIT, PlotArea, ours, range, size};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -28,7 +28,7 @@ fn rows(report: &Report) -> Vec<&Line> {
 }
 
 /// Draws a report as bars, the first row on top.
-pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
+pub fn draw(report: &Report, area: &PlotArea) -> Result<(), Failure> {
     let rows = rows(report);
     let rate = rows.first().is_some_and(|line| line.figure != Figure::Time);
     let limits = rows.iter().flat_map(|line| line.beside.iter().map(|beside| limit(line, beside.median_ns)));

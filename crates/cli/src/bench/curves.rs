@@ -6,7 +6,7 @@ use super::case::{Figure, Limit};
 use super::plot::{finding, name};
 use super::report::{Line, Report};
 use super::table::axis_time;
-use canele_chart::{Area, Axis, Chart, Curve, LIMIT, Legend, Points, Scale, label_of_size, ours};
+use canele_chart::{Axis, Chart, Curve, LIMIT, Legend, PlotArea, Points, Scale, label_of_size, ours};
 use std::collections::BTreeMap;
 
 /// An empty message has no place on a logarithmic axis; it stands at this size, left of the first.
@@ -20,7 +20,7 @@ struct Curves {
 }
 
 /// Draws a report with several sizes.
-pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
+pub fn draw(report: &Report, area: &PlotArea) -> Result<(), Failure> {
     let curves = gather(report);
     let limit = |(limit, points): (&String, &Points)| Curve {
         name: format!("limit: {limit}"),

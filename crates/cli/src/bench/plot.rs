@@ -5,7 +5,7 @@ use super::arguments::Bench;
 use super::report::{Line, Report};
 use super::{Failure, bars, compared, curves, urgent};
 use crate::info::processor_model;
-use canele_chart::{Area, Chart, Legend, SIZE, legend, picture, size};
+use canele_chart::{Chart, Legend, PlotArea, SIZE, legend, picture, size};
 use canele_launch::TimeOfDay;
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ fn is_named(charts: &[Chart]) -> bool {
 }
 
 /// One chart alone, or several with the names of their curves in the place behind the last.
-fn beside_each_other(area: &Area, charts: &[Chart]) -> Result<(), Failure> {
+fn beside_each_other(area: &PlotArea, charts: &[Chart]) -> Result<(), Failure> {
     if is_named(charts) {
         return charts[0].draw(area);
     }

@@ -5,7 +5,7 @@ use super::Failure;
 use super::plot::finding;
 use super::report::{Report, Row};
 use super::table::{axis_time, time};
-use canele_chart::{Area, FONT, LABEL, LIMIT, ours, range};
+use canele_chart::{FONT, LABEL, LIMIT, PlotArea, ours, range};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -25,7 +25,7 @@ fn rows(report: &Report) -> Vec<&Row> {
 }
 
 /// Draws it, the first row on top.
-pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
+pub fn draw(report: &Report, area: &PlotArea) -> Result<(), Failure> {
     let rows = rows(report);
     let piece = rows.iter().filter_map(|row| row.piece_ns).reduce(f64::max);
     let figures = || rows.iter().flat_map(|row| [row.median_ns, row.p99_ns]).flatten();

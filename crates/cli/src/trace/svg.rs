@@ -9,7 +9,7 @@ use super::read::{RankTrace, SliceKind, Trace};
 use super::summary::{Summary, span};
 use super::table::time;
 use crate::bench::Failure;
-use canele_chart::{Area, CAPTION, FONT, LABEL, SIZE, picture};
+use canele_chart::{CAPTION, FONT, LABEL, PlotArea, SIZE, picture};
 
 /// Ranks that have a lane.
 const MOST_LANES: usize = 64;
@@ -46,7 +46,7 @@ fn style(size: u32) -> TextStyle<'static> {
     (FONT, size).into_font().color(&BLACK)
 }
 
-fn head(area: &Area, summary: &Summary) -> Result<(), Failure> {
+fn head(area: &PlotArea, summary: &Summary) -> Result<(), Failure> {
     let finding = summary.late_senders.first().map_or_else(String::new, |late| {
         format!("; rank {} waited {} for rank {}", late.receiver, time(late.waited), late.sender)
     });
@@ -63,7 +63,7 @@ fn head(area: &Area, summary: &Summary) -> Result<(), Failure> {
     Ok(())
 }
 
-fn timeline(area: &Area, trace: &Trace, lane: i32) -> Result<(), Failure> {
+fn timeline(area: &PlotArea, trace: &Trace, lane: i32) -> Result<(), Failure> {
     let spans = trace.ranks.values().filter_map(span);
     let Some((start, end)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { return Ok(()) };
     let width = SIZE.0 as i32 - LEFT - RIGHT;
@@ -128,7 +128,7 @@ fn runs(rank: &RankTrace, width: usize, pixel: impl Fn(f64) -> usize) -> Vec<(us
 }
 
 /// Who sends how much to whom: the more, the darker.
-fn square(area: &Area, trace: &Trace, summary: &Summary, top: i32) -> Result<(), Failure> {
+fn square(area: &PlotArea, trace: &Trace, summary: &Summary, top: i32) -> Result<(), Failure> {
     let numbers: Vec<u32> = trace.ranks.keys().take(MOST_LANES).copied().collect();
     let most = summary.pairs.iter().map(|pair| pair.bytes).max().unwrap_or(0);
     if numbers.is_empty() || most == 0 {

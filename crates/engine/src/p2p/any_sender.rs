@@ -53,7 +53,7 @@ impl Engine {
     /// As [`Engine::wait_until`]. Without a deadline it fails when no rank or thread is left that could send anything.
     ///
     /// # Errors
-    /// As [`Engine::wait_until`], and [`Failure::NobodyLeft`].
+    /// As [`Engine::wait_until`], and [`Failure::NoSenderLeft`].
     pub fn wait_until_any_sender<T>(
         &self,
         deadline: Option<Instant>,
@@ -69,7 +69,7 @@ impl Engine {
             Err(error) => Some(Err(error)),
         };
         let (_core, found) = self.wait_for_any_sender(core, Awaited::Words(&what), ready);
-        found.unwrap_or_else(|| Err(Failure::NobodyLeft.into()))
+        found.unwrap_or_else(|| Err(Failure::NoSenderLeft.into()))
     }
 
     /// True if no rank or thread is left that could send anything, and all that came has been taken in: for a caller that waits with
@@ -77,7 +77,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Forked`.
-    pub fn is_nobody_left(&self) -> Result<bool, Error> {
+    pub fn is_no_sender_left(&self) -> Result<bool, Error> {
         let mut core = self.lock()?;
         if !core.progress.proto.is_alone() {
             return Ok(false);

@@ -75,7 +75,7 @@ impl Engine {
         };
         if want.source.is_none() && deadline.is_none() {
             let (_core, found) = self.wait_for_any_sender(core, Awaited::Probe(flow, want), ready);
-            return found.unwrap_or_else(|| Err(Failure::NobodyLeft.into()));
+            return found.unwrap_or_else(|| Err(Failure::NoSenderLeft.into()));
         }
         let (_core, found) = self.wait_before(core, deadline, Awaited::Probe(flow, want), ready);
         found.unwrap_or_else(|| Err(Error::Deadline(crate::p2p::tagged::describe(want))))

@@ -27,7 +27,7 @@ impl EngineView<'_> {
     /// The number of peers that died or have finished; it only grows.
     #[inline]
     pub fn count_gone(&self) -> usize {
-        self.proto.partings()
+        self.proto.count_gone()
     }
 
     /// Whether and how a peer is gone.

@@ -71,7 +71,7 @@ impl Engine {
         };
         if deadline.is_none() {
             let (_core, notice) = self.wait_for_any_sender(core, Awaited::Other("a notice", None), take);
-            return notice.unwrap_or_else(|| Err(Failure::NobodyLeft.into()));
+            return notice.unwrap_or_else(|| Err(Failure::NoSenderLeft.into()));
         }
         let (_core, notice) = self.wait_before(core, deadline, Awaited::Other("a notice", None), take);
         notice.unwrap_or_else(|| Err(Error::Deadline("a notice".to_owned())))

@@ -3,7 +3,7 @@
 use canele_mem::buffer::RegionAddress;
 use canele_proto::wire::{MAX_PUT, Put};
 use canele_proto::{Moved, Sent};
-use canele_rail::Far;
+use canele_rail::RegionMemory;
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use canele_sys::ids::{Rank, RegionId};
 
@@ -41,7 +41,7 @@ impl Engine {
     ///
     /// # Errors
     /// The range lies outside of the region. On another host: the region was dropped; its owner has finished or died.
-    pub fn put(&self, far: &Far, offset: usize, bytes: &[u8]) -> Result<(), Error> {
+    pub fn put(&self, far: &RegionMemory, offset: usize, bytes: &[u8]) -> Result<(), Error> {
         match far.window(offset, bytes.len()) {
             Some(window) => window.write(0, bytes),
             None => return self.put_remote(far, offset, bytes, None),
@@ -58,7 +58,7 @@ impl Engine {
     pub fn put_notify(
         &self,
         to: Rank,
-        far: &Far,
+        far: &RegionMemory,
         id: RegionId,
         offset: usize,
         bytes: &[u8],

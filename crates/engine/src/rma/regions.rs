@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_control::ToLauncher;
-use canele_rail::{Elsewhere, Far, Mapped, Region, Regions};
+use canele_rail::{Mapped, Region, RegionMemory, Regions, UnmappedRegion};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::SegmentError;
 use rustix::io::Errno;
@@ -118,10 +118,10 @@ impl Engine {
         id: RegionId,
         bytes: usize,
         deadline: Option<Instant>,
-    ) -> Result<Arc<Far>, Error> {
+    ) -> Result<Arc<RegionMemory>, Error> {
         self.check_rank(owner)?;
         if self.is_remote(owner) {
-            return Ok(Arc::new(Far::elsewhere(Elsewhere { owner, region: id, bytes })));
+            return Ok(Arc::new(RegionMemory::elsewhere(UnmappedRegion { owner, region: id, bytes })));
         }
         self.map_region((owner, id), deadline, |regions, _| regions.map(owner, id))
     }
@@ -130,7 +130,7 @@ impl Engine {
     ///
     /// # Errors
     /// There is no such region on this host.
-    pub fn reach_kept_region(&self, owner: Rank, id: RegionId) -> Result<Arc<Far>, Error> {
+    pub fn reach_kept_region(&self, owner: Rank, id: RegionId) -> Result<Arc<RegionMemory>, Error> {
         self.check_rank(owner)?;
         self.map_region((owner, id), None, |regions, is_gone| match is_gone {
             // The launcher does not tell of the ends of regions that a rank has left behind.
@@ -145,7 +145,7 @@ impl Engine {
         (owner, id): (Rank, RegionId),
         deadline: Option<Instant>,
         map: impl Fn(&mut Regions, bool) -> Option<Mapped>,
-    ) -> Result<Arc<Far>, Error> {
+    ) -> Result<Arc<RegionMemory>, Error> {
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| {
             let Progress { proto, rails, .. } = &mut core.progress;

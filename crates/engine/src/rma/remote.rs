@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use canele_mem::buffer::RegionAddress;
 use canele_proto::rma::{DATA, Form, LateAnswer, REQUESTS, RmaRequest};
-use canele_rail::{Elsewhere, Far};
+use canele_rail::{RegionMemory, UnmappedRegion};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use super::call::RmaCall;
@@ -59,7 +59,7 @@ impl Engine {
     /// # Errors
     /// The range lies outside of the region; it was dropped; its owner is gone.
     #[cold]
-    pub fn get_remote(&self, far: &Far, offset: usize, bytes: &mut [u8]) -> Result<(), Error> {
+    pub fn get_remote(&self, far: &RegionMemory, offset: usize, bytes: &mut [u8]) -> Result<(), Error> {
         let (owner, place) = find(far, offset, bytes.len())?;
         let rma_request = RmaRequest::Get { place, len: bytes.len() as u64 };
         let call = RmaCall { into: bytes, ..RmaCall::new(owner, rma_request) };
@@ -71,7 +71,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::get_remote`]; the word is not aligned.
     #[cold]
-    pub fn add_remote(&self, far: &Far, offset: usize, n: u64) -> Result<u64, Error> {
+    pub fn add_remote(&self, far: &RegionMemory, offset: usize, n: u64) -> Result<u64, Error> {
         let (owner, place) = find_word(far, offset)?;
         self.call_owner(self.lock_to_submit()?, RmaCall::new(owner, RmaRequest::Add { place, n }), None)
     }
@@ -81,7 +81,13 @@ impl Engine {
     /// # Errors
     /// As [`Engine::add_remote`].
     #[cold]
-    pub fn swap_remote(&self, far: &Far, offset: usize, expected: u64, new: u64) -> Result<u64, Error> {
+    pub fn swap_remote(
+        &self,
+        far: &RegionMemory,
+        offset: usize,
+        expected: u64,
+        new: u64,
+    ) -> Result<u64, Error> {
         let (owner, place) = find_word(far, offset)?;
         self.call_owner(
             self.lock_to_submit()?,
@@ -94,7 +100,7 @@ impl Engine {
     #[cold]
     pub(crate) fn put_remote(
         &self,
-        far: &Far,
+        far: &RegionMemory,
         offset: usize,
         bytes: &[u8],
         notice: Option<u64>,
@@ -151,16 +157,16 @@ impl Engine {
 }
 
 /// Where a range of a region lies that is not here.
-fn find(far: &Far, offset: usize, len: usize) -> Result<(Rank, RegionAddress), Error> {
+fn find(far: &RegionMemory, offset: usize, len: usize) -> Result<(Rank, RegionAddress), Error> {
     let outside = |region: usize| Error::Range { offset, len, region };
-    let Elsewhere { owner, region, bytes } = far.place().ok_or_else(|| outside(far.len()))?;
+    let UnmappedRegion { owner, region, bytes } = far.place().ok_or_else(|| outside(far.len()))?;
     if offset.checked_add(len).is_none_or(|end| end > bytes) {
         return Err(outside(bytes));
     }
     Ok((owner, RegionAddress { region, offset: offset as u64 }))
 }
 
-fn find_word(far: &Far, offset: usize) -> Result<(Rank, RegionAddress), Error> {
+fn find_word(far: &RegionMemory, offset: usize) -> Result<(Rank, RegionAddress), Error> {
     let region = far.place().map_or(far.len(), |place| place.bytes);
     if !offset.is_multiple_of(8) {
         return Err(Error::Range { offset, len: 8, region });

@@ -98,7 +98,7 @@ impl Survivors {
     pub fn have_work(&self, progress: &Progress, splits: &[Failure]) -> bool {
         progress.proto.has_unexpected(MESSAGES)
             || self.mail.is_busy()
-            || self.seen != (progress.proto.partings(), splits.len())
+            || self.seen != (progress.proto.count_gone(), splits.len())
     }
 
     /// A group communicates on a flow from now on; says whether it was revoked by others already.
@@ -210,7 +210,7 @@ impl Core {
     /// Tells the protocols who is gone; says whether anything is new. While nothing is under way it is put off.
     fn learn_of_gone(&mut self) -> bool {
         let Self { survivors, progress, membership, .. } = self;
-        let now = (progress.proto.partings(), membership.splits.len());
+        let now = (progress.proto.count_gone(), membership.splits.len());
         survivors.is_behind |= survivors.seen != now;
         survivors.seen = now;
         let deaths = progress.proto.deaths().len();

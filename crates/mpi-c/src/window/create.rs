@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-use canele_engine::Far;
+use canele_engine::RegionMemory;
 use canele_mpi::window::{Win, WinMemory};
 use canele_mpi::{Class, Error, Result, fail};
 
@@ -27,12 +27,12 @@ fn unit(disp_unit: Count) -> Result<usize> {
 }
 
 /// Memory of the program that others are to reach; none for a null pointer to no bytes.
-fn memory(base: RecvBuffer, size: i64) -> Result<Option<Far>> {
+fn memory(base: RecvBuffer, size: i64) -> Result<Option<RegionMemory>> {
     let len = bytes(size)?;
     match NonNull::new(base.cast()) {
         // SAFETY: the program keeps the memory as long as it is in the window, and orders its own accesses with those of others, as the
         // standard says; this library makes no references to it meanwhile.
-        Some(start) => Ok(Some(unsafe { Far::of_program(start, len) })),
+        Some(start) => Ok(Some(unsafe { RegionMemory::of_program(start, len) })),
         None if len == 0 => Ok(None),
         None => fail!(Base, "base is a null pointer, and size is {size}"),
     }
@@ -63,7 +63,7 @@ pub fn win_create(
     comm: MPI_Comm,
     win: Out<MPI_Win>,
 ) -> CallResult {
-    let given = |memory: Option<Far>| memory.map_or(WinMemory::Nothing, WinMemory::Program);
+    let given = |memory: Option<RegionMemory>| memory.map_or(WinMemory::Nothing, WinMemory::Program);
     let what = memory(base, size).and_then(|memory| Ok((given(memory), unit(disp_unit)?)));
     create("MPI_Win_create", comm, what, info, win)?;
     Ok(())

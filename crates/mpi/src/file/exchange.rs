@@ -11,7 +11,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use canele_engine::{Far, Region, Window};
+use canele_engine::{Region, RegionMemory, Window};
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use canele_sys::ids::RegionId;
 use rustix::io::Errno;
@@ -27,7 +27,7 @@ const READERS: usize = HEADER / 16;
 
 /// The memory, as long as the file is open.
 pub(super) struct Exchange {
-    far: Arc<Far>,
+    far: Arc<RegionMemory>,
     /// At the member that owns it.
     region: Option<Arc<Region>>,
     /// Bytes of a half.
@@ -307,7 +307,7 @@ mod tests {
         #[test]
         fn runs_are_what_was_put(puts in prop::collection::vec((0usize..8000, 1usize..300), 0..40)) {
             let half = 8192;
-            let far = Arc::new(Far::private(HEADER + 2 * (half / 8) + 2 * half).unwrap());
+            let far = Arc::new(RegionMemory::private(HEADER + 2 * (half / 8) + 2 * half).unwrap());
             let exchange = Exchange { far, region: None, half };
             let mut there = vec![false; half];
             for (at, len) in puts {

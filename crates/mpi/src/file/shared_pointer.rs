@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Far, Region};
+use canele_engine::{Region, RegionMemory};
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use canele_sys::ids::RegionId;
 
@@ -17,7 +17,7 @@ pub(super) enum SharedPointer {
     /// Of a file with one member.
     Own(AtomicU64),
     /// At the first member.
-    Shared { far: Arc<Far>, region: Option<Arc<Region>> },
+    Shared { far: Arc<RegionMemory>, region: Option<Arc<Region>> },
 }
 
 /// Bytes of its region.

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Far, RmaLockKind};
+use canele_engine::{RegionMemory, RmaLockKind};
 use canele_mem::element_lock::ANNOUNCEMENTS;
 use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -29,7 +29,7 @@ const ALONE: u64 = SHARER - 1;
 
 /// The control region of this host.
 pub(super) struct Control {
-    memory: Arc<Far>,
+    memory: Arc<RegionMemory>,
     members: usize,
     /// Bytes of an entry.
     entry: usize,
@@ -52,7 +52,7 @@ impl Control {
     ///
     /// # Errors
     /// It is too short, or not aligned.
-    pub fn new(memory: Arc<Far>, members: usize, start: usize) -> Result<Self> {
+    pub fn new(memory: Arc<RegionMemory>, members: usize, start: usize) -> Result<Self> {
         if memory.window(start, Self::bytes(members)).is_none() || !start.is_multiple_of(STATE) {
             fail!(Internal, "the control memory of a window lies at {start} in {} bytes", memory.len());
         }
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn control(members: usize) -> Control {
-        let memory = Far::private(Control::bytes(members)).expect("some pages");
+        let memory = RegionMemory::private(Control::bytes(members)).expect("some pages");
         Control::new(Arc::new(memory), members, 0).expect("long enough")
     }
 
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_region_that_is_too_short_is_refused() {
-        let memory = Arc::new(Far::private(64).expect("a page"));
+        let memory = Arc::new(RegionMemory::private(64).expect("a page"));
         assert!(Control::new(memory.clone(), 100, 0).is_err());
         assert!(Control::new(memory, 1, usize::MAX).is_err());
     }

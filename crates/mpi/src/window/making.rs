@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Exposed, ExposureKey, Far, Rank, RegionId};
+use canele_engine::{Exposed, ExposureKey, Rank, RegionId, RegionMemory};
 
 use super::Flavor;
 use super::control::Control;
@@ -17,7 +17,7 @@ use crate::{Class, Error, Result, fail};
 /// The memory that a member gives a window.
 pub enum WinMemory {
     /// Memory that the program has.
-    Program(Far),
+    Program(RegionMemory),
     /// No memory.
     Nothing,
     /// So many bytes are to be allocated.
@@ -54,9 +54,9 @@ pub(super) struct Made {
     /// Its part in memory that peers can map: the region, its length, where the part begins, whether it was made for the window.
     pub region: Option<(RegionId, usize, usize, bool)>,
     /// Its part in memory that is of the program alone.
-    pub memory: Option<Arc<Far>>,
+    pub memory: Option<Arc<RegionMemory>>,
     /// The mapping in which its part of a shared window lies, and where in it: the program has its address as long as the window is there.
-    pub mapped: Option<(Arc<Far>, usize)>,
+    pub mapped: Option<(Arc<RegionMemory>, usize)>,
     pub regions: Vec<Arc<canele_engine::Region>>,
     pub pieces: Vec<Piece>,
     /// The control memory, made by the first member of each host: region, its bytes, offset.

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use canele_engine::RmaLockKind;
-use canele_engine::{ExposureKey, Far, FlowId, Region, Tag};
+use canele_engine::{ExposureKey, FlowId, Region, RegionMemory, Tag};
 use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crate::attribute::Attributes;
@@ -104,7 +104,7 @@ pub struct Win {
     /// The part of this process.
     part: OwnPart,
     /// Memory that was attached to a dynamic window, by its address.
-    attached: RwLock<BTreeMap<usize, Arc<Far>>>,
+    attached: RwLock<BTreeMap<usize, Arc<RegionMemory>>>,
     kept: Mutex<WinSettings>,
     attributes: Attributes,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
 
-use canele_engine::Far;
+use canele_engine::RegionMemory;
 use canele_sys::atomic::Ordering::Relaxed;
 
 use super::target::Reached;
@@ -48,7 +48,7 @@ impl Win {
         })
     }
 
-    pub(super) fn attached(&self) -> RwLockReadGuard<'_, BTreeMap<usize, Arc<Far>>> {
+    pub(super) fn attached(&self) -> RwLockReadGuard<'_, BTreeMap<usize, Arc<RegionMemory>>> {
         self.attached.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -56,7 +56,7 @@ impl Win {
     ///
     /// # Errors
     /// The window is of another flavor; the memory overlaps some that is attached.
-    pub fn attach(&self, memory: Far) -> Result<()> {
+    pub fn attach(&self, memory: RegionMemory) -> Result<()> {
         self.check_dynamic()?;
         if memory.len() == 0 {
             return Ok(());

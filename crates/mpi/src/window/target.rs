@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use canele_engine::{Engine, ExposureKey, Far, Rank, RegionId};
+use canele_engine::{Engine, ExposureKey, Rank, RegionId, RegionMemory};
 use canele_sys::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use super::{Flavor, Win};
@@ -89,7 +89,7 @@ pub(super) fn reach(
     id: RegionId,
     bytes: usize,
     is_own: bool,
-) -> std::result::Result<Arc<Far>, canele_engine::Error> {
+) -> std::result::Result<Arc<RegionMemory>, canele_engine::Error> {
     match is_own || engine.is_remote(owner) {
         true => engine.reach_region(owner, id, bytes, None),
         false => engine.reach_kept_region(owner, id),
@@ -99,7 +99,7 @@ pub(super) fn reach(
 /// How the part of a target is reached.
 pub(super) enum Reached {
     /// It is mapped here, from this offset on.
-    Here(Arc<Far>, usize),
+    Here(Arc<RegionMemory>, usize),
     /// By requests that its owner serves.
     Served,
 }
@@ -107,7 +107,7 @@ pub(super) enum Reached {
 /// Where the elements of an access lie.
 pub(super) enum ElementsPlace {
     /// In memory that is mapped here; offsets of the datatype are counted from this one.
-    Here(Arc<Far>, isize),
+    Here(Arc<RegionMemory>, isize),
     /// At the owner; offset from the start of its part, or an address in a dynamic window.
     Served(i64),
 }
@@ -222,7 +222,7 @@ impl Win {
 }
 
 /// True if several parts that are attached hold all of the range between them.
-fn is_covered(attached: &BTreeMap<usize, Arc<Far>>, low: usize, len: usize) -> bool {
+fn is_covered(attached: &BTreeMap<usize, Arc<RegionMemory>>, low: usize, len: usize) -> bool {
     let Some(end) = low.checked_add(len) else { return false };
     let mut covered = low;
     while let Some((start, memory)) = attached.range(..=covered).next_back().filter(|_| covered < end) {

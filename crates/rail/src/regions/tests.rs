@@ -26,7 +26,7 @@ impl Pair {
         kept
     }
 
-    fn map(&mut self, id: RegionId) -> Option<Arc<Far>> {
+    fn map(&mut self, id: RegionId) -> Option<Arc<RegionMemory>> {
         let first = self.peer.map(OWNER, id);
         self.answer();
         first.or_else(|| self.peer.map(OWNER, id)).expect("answered").expect("it can be mapped")
@@ -91,7 +91,7 @@ fn transfers_keep_a_region_until_its_owner_drops_it() {
 }
 
 #[test]
-fn answers_find_whoever_asked_in_any_order() {
+fn answers_find_the_caller_that_asked_in_any_order() {
     let mut pair = Pair::new();
     let region = pair.owner.create(100).unwrap();
     let fd = || Some(Ok(region.fd().try_clone_to_owned().unwrap()));

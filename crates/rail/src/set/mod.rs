@@ -1,6 +1,6 @@
 //! The opened rails of a rank as one: shared memory to ranks of its host, a network each to ranks of other hosts.
 //!
-//! Owns the rails and the list of all links on which packets may come. A link's number says which rail it is on: [`HOST`] is shared
+//! Owns the rails and the list of all links on which packets may come. A link's number says which rail it is on: 0 is shared
 //! memory, which is asked first everywhere, k the k-th network. Never chooses among the links to a peer: the protocols do.
 //!
 //! - `host`: the control path to ranks of this host, whose memory comes and goes through the launcher.

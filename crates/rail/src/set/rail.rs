@@ -117,7 +117,7 @@ impl<N: Network> Rail for Set<N> {
         if !matches!(armed, Armed::Ready) {
             return armed;
         }
-        // Behind the announcement, or a network that is ready already would wake nobody.
+        // Behind the announcement, or a network that is ready already would wake no thread.
         if !self.watch_networks() {
             self.waker.wake();
             return Armed::Work;

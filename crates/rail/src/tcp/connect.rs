@@ -108,7 +108,7 @@ impl Tcp {
             poller: &self.handshake_poller,
             ready,
             now_ns: self.now_ns,
-            patience_ns: self.patience_ns,
+            connect_timeout_ns: self.connect_timeout_ns,
         };
         for (peer, handshaking) in acceptor.step(&context, decide) {
             self.connectors.remove(&peer);
@@ -125,7 +125,7 @@ impl Tcp {
             poller: &self.handshake_poller,
             ready: &[],
             now_ns,
-            patience_ns: self.patience_ns,
+            connect_timeout_ns: self.connect_timeout_ns,
         };
         match connector.step(&context) {
             None => drop(self.connectors.insert(peer, connector)),
@@ -183,7 +183,7 @@ impl Tcp {
     pub(super) fn connection_timeout(&self) -> Option<Duration> {
         let dialling = (!self.connectors.is_empty()).then_some(ALONE_NS);
         let closed = self.acceptor.is_closed().then_some(CLOSED_NS);
-        let timed = self.acceptor.is_timed().then_some(TIMEOUT_CHECK_NS.min(self.patience_ns));
+        let timed = self.acceptor.is_timed().then_some(TIMEOUT_CHECK_NS.min(self.connect_timeout_ns));
         [dialling, closed, timed].into_iter().flatten().min().map(Duration::from_nanos)
     }
 }

@@ -50,7 +50,7 @@ pub struct Context<'a> {
     /// Sockets that are ready.
     pub ready: &'a [ReadyDescriptor],
     pub now_ns: Option<u64>,
-    pub patience_ns: u64,
+    pub connect_timeout_ns: u64,
 }
 
 impl Connector {
@@ -130,11 +130,11 @@ impl Connector {
         None
     }
 
-    /// After the patience with all of it, silent addresses have failed.
+    /// After the timeout of the whole attempt, silent addresses have failed.
     fn lose_patience(&mut self, context: &Context<'_>) {
         let Some(now_ns) = context.now_ns else { return };
         let since_ns = *self.since_ns.get_or_insert(now_ns);
-        if now_ns.saturating_sub(since_ns) >= context.patience_ns {
+        if now_ns.saturating_sub(since_ns) >= context.connect_timeout_ns {
             let silent = self.attempts.drain(..).map(|handshaking| handshaking.address);
             let untried = self.routes.by_ref().map(|way| way.to);
             self.failures.extend(silent.chain(untried).map(|address| (address, AddressFailure::Silent)));

@@ -122,7 +122,7 @@ impl Handshaking {
     /// True if it has lasted longer than a handshake may, where the time is known.
     pub fn is_too_old(&mut self, context: &Context<'_>) -> bool {
         let Some(now_ns) = context.now_ns else { return false };
-        now_ns.saturating_sub(*self.since_ns.get_or_insert(now_ns)) >= context.patience_ns
+        now_ns.saturating_sub(*self.since_ns.get_or_insert(now_ns)) >= context.connect_timeout_ns
     }
 
     /// On a socket that is still connecting this is what reports the failure.

@@ -24,7 +24,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Its addresses, as the ports of a rail ([`crate::Network::open`]).
+    /// Its addresses, as the ports of a rail ([`crate::Driver::open`]).
     pub fn ports(&self) -> Vec<String> {
         self.nets.iter().map(|net| net.addr().to_string()).collect()
     }

@@ -80,12 +80,12 @@ pub struct TcpLimits {
     /// Accepted connections whose other end has not proven itself.
     pub unproven: usize,
     /// How long the attempts to reach a peer may take, and a handshake.
-    pub patience_ns: u64,
+    pub connect_timeout_ns: u64,
 }
 
 impl Default for TcpLimits {
     fn default() -> Self {
-        Self { cells: 1024, payload: 4 << 20, unproven: 64, patience_ns: 15_000_000_000 }
+        Self { cells: 1024, payload: 4 << 20, unproven: 64, connect_timeout_ns: 15_000_000_000 }
     }
 }
 
@@ -109,7 +109,7 @@ pub struct Tcp {
     /// Ranks of other jobs.
     others: Arc<[OtherRanks]>,
     sizes: Sizes,
-    patience_ns: u64,
+    connect_timeout_ns: u64,
     caps: Caps,
     /// The addresses of this host, once a peer was introduced.
     own: Option<OwnAddresses>,
@@ -151,7 +151,7 @@ pub struct Tcp {
 impl TcpLimits {
     /// Those of a job's rails.
     pub fn of_jobs() -> TcpLimits {
-        TcpLimits { patience_ns: CONNECT_TIMEOUT_NS, ..TcpLimits::default() }
+        TcpLimits { connect_timeout_ns: CONNECT_TIMEOUT_NS, ..TcpLimits::default() }
     }
 
     fn sizes(&self) -> Sizes {
@@ -179,7 +179,7 @@ impl Tcp {
         }
     }
 
-    /// Opens a rail of a rank, which listens on those of `addresses` that it can ([`crate::Network::take_refused`]).
+    /// Opens a rail of a rank, which listens on those of `addresses` that it can ([`crate::Driver::take_refused`]).
     ///
     /// # Errors
     /// The system has no descriptor or memory left.
@@ -205,7 +205,7 @@ impl Tcp {
             credentials: Credentials { me, rail: number, ranks, job, key, cells, payload: payload as u32 },
             others: Arc::default(),
             sizes,
-            patience_ns: limits.patience_ns,
+            connect_timeout_ns: limits.connect_timeout_ns,
             caps,
             own: None,
             routes: vec![Vec::new(); ranks as usize],

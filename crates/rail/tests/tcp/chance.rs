@@ -141,7 +141,7 @@ fn whatever_ranks_and_strangers_do_everybody_is_reached_in_the_end() {
     let mut made = 0;
     for seed in 0..SEEDS {
         let mut random = Random(seed);
-        let limits = TcpLimits { patience_ns: 1_000_000_000, ..small() };
+        let limits = TcpLimits { connect_timeout_ns: 1_000_000_000, ..small() };
         let open = |me| Tcp::listen(RAIL, member(me, RANKS), &[LOCALHOST], limits).unwrap();
         let mut ends: Vec<_> =
             (0..RANKS).map(|me| End { rail: open(me), links: HashMap::new(), made: 0, now_ns: 0 }).collect();

@@ -85,7 +85,7 @@ fn a_frame_in_pieces_is_one_packet() {
 
 #[test]
 fn garbage_is_dropped_and_silence_ends_with_patience() {
-    let limits = TcpLimits { patience_ns: 1000, ..small() };
+    let limits = TcpLimits { connect_timeout_ns: 1000, ..small() };
     let mut b = Tcp::listen(RAIL, member(1, 2), &[LOCALHOST], limits).unwrap();
     let address = b.addresses()[0];
     let connect = || TcpStream::connect(address).unwrap();
@@ -278,7 +278,7 @@ fn an_address_that_swallows_everything_holds_up_nobody() {
 fn when_patience_ends_each_address_is_told() {
     let (_full, abyss, _listener) = abyss();
     let deserted = super::meeting::deserted();
-    let limits = TcpLimits { patience_ns: 15 * SECOND_NS, ..small() };
+    let limits = TcpLimits { connect_timeout_ns: 15 * SECOND_NS, ..small() };
     let mut a = Tcp::listen(RAIL, member(0, 2), &[LOCALHOST], limits).unwrap();
     a.introduce(Rank(1), &encode_address(&[abyss, deserted]));
     a.connect(Rank(1));

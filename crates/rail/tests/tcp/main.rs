@@ -28,7 +28,7 @@ fn member(me: u32, ranks: u32) -> Member {
 }
 
 fn small() -> TcpLimits {
-    TcpLimits { cells: 16, payload: 1024, unproven: 4, patience_ns: u64::MAX }
+    TcpLimits { cells: 16, payload: 1024, unproven: 4, connect_timeout_ns: u64::MAX }
 }
 
 fn open(me: u32, ranks: u32) -> Tcp {
@@ -177,7 +177,7 @@ impl NetworkHarness for Strangers {
     type Network = Tcp;
 
     fn new(ranks: usize) -> Self {
-        let limits = TcpLimits { patience_ns: 1_000_000_000, ..small() };
+        let limits = TcpLimits { connect_timeout_ns: 1_000_000_000, ..small() };
         let open = |me| Some(Tcp::listen(RAIL, member(me, ranks as u32), &[LOCALHOST], limits).unwrap());
         Self { rails: (0..ranks as u32).map(open).collect(), now_ns: 0 }
     }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use canele_engine::{Far, Rank};
+use canele_engine::{Rank, RegionMemory};
 use canele_mem::element_lock::ElementWait;
 use canele_sys::atomic::Ordering;
 
@@ -15,13 +15,13 @@ fn never(_: Rank) -> bool {
     false
 }
 
-fn memory() -> Far {
-    Far::private(4096).expect("a page")
+fn memory() -> RegionMemory {
+    RegionMemory::private(4096).expect("a page")
 }
 
 /// The control region of a window of 8 members.
 fn control() -> Control {
-    let memory = Far::private(Control::bytes(8)).expect("some pages");
+    let memory = RegionMemory::private(Control::bytes(8)).expect("some pages");
     Control::new(Arc::new(memory), 8, 0).expect("long enough")
 }
 
@@ -36,7 +36,7 @@ fn how(op: BuiltIn, element: Element) -> Accumulation {
 }
 
 /// Accumulates into one stretch of memory, and gives what was there.
-fn accumulate(memory: &Far, at: usize, how: Accumulation, data: &[u8]) -> Vec<u8> {
+fn accumulate(memory: &RegionMemory, at: usize, how: Accumulation, data: &[u8]) -> Vec<u8> {
     let control = control();
     let exclusion = exclusion(&control, &never);
     let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
@@ -48,7 +48,7 @@ fn accumulate(memory: &Far, at: usize, how: Accumulation, data: &[u8]) -> Vec<u8
     old
 }
 
-fn bytes_at(memory: &Far, at: usize, len: usize) -> Vec<u8> {
+fn bytes_at(memory: &RegionMemory, at: usize, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     memory.window(at, len).expect("inside").read(0, &mut bytes);
     bytes
@@ -198,7 +198,7 @@ fn long_runs_and_scattered_elements_are_changed_as_elements_one_by_one() {
             }
             let data: Vec<u8> = (0..BYTES).map(|n| (n * 5 + 2) as u8 & 0x3f).collect();
             let change = |at_once: usize, keeps: bool| {
-                let memory = Far::private(BYTES + 64).expect("some pages");
+                let memory = RegionMemory::private(BYTES + 64).expect("some pages");
                 let first: Vec<u8> = (0..BYTES).map(|n| (n * 7 + 1) as u8 & 0x3f).collect();
                 memory.window(8, BYTES).expect("inside").write(0, &first);
                 let exclusion = Exclusion::new(
@@ -248,7 +248,7 @@ fn long_runs_and_scattered_elements_are_changed_as_elements_one_by_one() {
 #[test]
 fn long_runs_and_single_elements_of_several_threads_lose_nothing() {
     const ELEMENTS: usize = 2048;
-    let memory = Far::private(8 * ELEMENTS).expect("some pages");
+    let memory = RegionMemory::private(8 * ELEMENTS).expect("some pages");
     let control = control();
     std::thread::scope(|threads| {
         for thread in 0..4 {
