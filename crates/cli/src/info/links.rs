@@ -2,10 +2,11 @@
 //!
 //! Owns how they are printed, and how much of it: a job may have more links than a user reads. Sends no question.
 
-use canele_control::SocketLink;
-use canele_sys::printable;
+use std::net::SocketAddr;
 
+use canele_control::SocketLink;
 use canele_launch::{JobReport, RailReport, RankReport, amount};
+use canele_sys::printable;
 
 use crate::jobs::{PROTOCOLS, counter};
 
@@ -107,7 +108,11 @@ fn words(job: &JobReport, rank: &RankReport, link: &SocketLink) -> String {
         let why = if link.trouble.is_empty() { "it is being made" } else { &link.trouble };
         return format!("{name} not open: {why}");
     }
-    let address = |end: &str| if end.is_empty() { "?".to_owned() } else { printable::line(end).into_owned() };
+    let address = |end: &str| match end.parse::<SocketAddr>() {
+        Ok(socket) => socket.ip().to_string(),
+        Err(_) if end.is_empty() => "?".into(),
+        Err(_) => printable::line(end).into_owned(),
+    };
     let pace = match (link.round_trip_ns, link.bytes_per_s) {
         (0, _) => "speed not measured yet".into(),
         (ns, rate) => format!("{} MB/s, round trip {}", rate / 1_000_000, crate::bench::time(ns as f64)),
@@ -159,8 +164,8 @@ mod tests {
             rail,
             open: true,
             trouble: String::new(),
-            here: "10.0.1.1".into(),
-            there: "10.0.1.2".into(),
+            here: "10.0.1.1:7000".into(),
+            there: "10.0.1.2:9".into(),
             round_trip_ns: 120_000,
             bytes_per_s: 118_000_000,
             sent,

@@ -144,8 +144,7 @@ impl Network for Tcp {
     /// Two system calls.
     fn report_link(&self, peer: Rank) -> Option<LinkReport> {
         let link = self.links.get(peer.0 as usize)?.as_ref()?;
-        let [here, there] =
-            link.ends().map(|end| end.map_or(String::new(), |end| end.ip().to_canonical().to_string()));
+        let [here, there] = link.ends().map(|end| end.map_or(String::new(), |end| end.to_string()));
         let (sent, received) = (link.sent(), link.received());
         let (under_way, measured) = (link.outgoing.under_way(), link.outgoing.pace.measured());
         Some(LinkReport { here, there, sent, received, under_way, measured })
