@@ -1,6 +1,8 @@
 //! The job's rules, without sockets or processes.
 
-use canele_control::{Host, OnFailure, RailAddress, RankMap, SpawnedWorld, VERSION};
+use canele_control::{
+    Host, MAX_RAIL_ADDRESS, MOST_RAILS, OnFailure, RailAddress, RankMap, SpawnedWorld, VERSION,
+};
 
 use super::*;
 
@@ -128,6 +130,19 @@ fn two_hosts() -> Job {
 fn rails(rank: u32) -> Vec<RailAddress> {
     let address = |rail: u8| RailAddress { driver: "tcp".into(), address: vec![10, 0, rail, rank as u8] };
     vec![address(0), address(1)]
+}
+
+#[test]
+fn addresses_are_bounded_in_number_and_length() {
+    let address = |driver: &str, bytes| RailAddress { driver: driver.into(), address: vec![1; bytes] };
+    let refuse = |rails: Vec<RailAddress>| {
+        two_hosts().handle(0, ToLauncher::Addresses { rails }).expect_err("it is refused")
+    };
+    assert!(refuse(vec![address("tcp", MAX_RAIL_ADDRESS + 1)]).contains("2049 bytes"));
+    assert!(refuse(vec![address(&"x".repeat(33), 1)]).contains("33"));
+    assert!(refuse(vec![address("tcp", 1); MOST_RAILS + 1]).contains("256 rails"));
+    let most = vec![address("tcp", MAX_RAIL_ADDRESS); 2];
+    assert_eq!(two_hosts().handle(0, ToLauncher::Addresses { rails: most }), Ok(()));
 }
 
 #[test]

@@ -301,6 +301,6 @@ impl Connections {
     pub fn forget_links(&mut self, progress: &mut Progress, peer: Rank) {
         self.attempts.retain(|link, _| link.peer() != peer);
         self.unlinked.remove(&peer);
-        progress.rails.forget_peer(peer);
+        progress.rails.forget_network_links(peer);
     }
 }

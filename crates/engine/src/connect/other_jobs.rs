@@ -1,10 +1,13 @@
 //! Ranks of another job that are reached over networks.
 
-use canele_control::{ControlError, JobInfo, JobNetwork, RailAddress, SpawnedWorld};
-use canele_rail::{Member, OtherRanks, Set};
+use canele_control::{ControlError, JobInfo, JobNetwork, MAX_RAIL_ADDRESS, RailAddress, SpawnedWorld};
+use canele_rail::{MAX_ADDRESS, Member, OtherRanks, Set};
 use canele_sys::ids::Rank;
 
 use crate::Error;
+
+const _: () =
+    assert!(MAX_ADDRESS <= MAX_RAIL_ADDRESS, "the launcher takes every address that a driver tells");
 
 /// Lets ranks of another job be reached, if they are over networks; says whether this rank has its first networks from now on.
 ///

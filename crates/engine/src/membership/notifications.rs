@@ -136,6 +136,7 @@ impl Core {
             while progress.proto.receive_from(&mut progress.rails, link) {}
             progress.rails.disconnect(link);
         }
+        progress.rails.forget_host_peer(peer);
         rma.serve_all(progress);
         connections.forget_links(progress, peer);
     }

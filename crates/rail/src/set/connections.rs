@@ -151,7 +151,8 @@ impl<N: Network> Set<N> {
         self.networks.iter().flat_map(of_network)
     }
 
-    pub(super) fn forget_network_links(&mut self, peer: Rank) {
+    /// Forgets the links to a peer over networks, and attempts to connect to it.
+    pub fn forget_network_links(&mut self, peer: Rank) {
         for rail in 1..=self.networks.len() as u8 {
             self.disconnect(LinkId::new(rail, peer));
         }

@@ -55,12 +55,11 @@ impl<N: Network> Set<N> {
         self.shm.outgoing()
     }
 
-    /// Forgets every link to a peer that is gone, its inbox, its regions, and attempts to connect.
-    pub fn forget_peer(&mut self, peer: Rank) {
+    /// Forgets a peer of this host that is gone, which may have been introduced and never have sent anything.
+    pub fn forget_host_peer(&mut self, peer: Rank) {
         if self.shm.is_introduced(peer) {
             self.disconnect(LinkId::new(HOST, peer));
         }
-        self.forget_network_links(peer);
     }
 
     /// The memory in which this rank tells of itself.
