@@ -7,7 +7,7 @@
 //! ```
 //! Pure functions: everything that decides is an argument. Nobody else compares a size with a limit.
 
-use canele_rail::{Caps, MAX_INLINE, Speed};
+use canele_rail::{Caps, Distance, MAX_INLINE, Speed};
 
 use crate::request::Mode;
 
@@ -66,14 +66,16 @@ pub struct Path {
     pub eager_bytes: usize,
     /// The longest bulk of one packet.
     pub max_bulk: usize,
-    /// Messages carry numbers, because several links lead to the peer, or links can be lost.
+    /// Messages carry numbers ([`Caps::needs_numbers`]).
     pub numbered: bool,
+    /// How far the peer is.
+    pub distance: Distance,
     /// The peer's regions can be reached, and ours by it.
-    pub one_sided: bool,
+    pub maps_regions: bool,
 }
 
-/// How many times longer an eager message may be on links whose messages carry numbers: those lead to other hosts, where waiting for
-/// an answer takes longer than two more copies do.
+/// How many times longer an eager message may be to a peer behind a network, where waiting for an answer takes longer than two more
+/// copies do.
 const TIMES_FAR: usize = 4;
 
 /// How many times longer than an eager message one may be that goes in several packets without a handshake.
@@ -82,14 +84,17 @@ const TIMES_MULTI: usize = 16;
 impl Path {
     /// The path over links with these capabilities.
     pub fn over(caps: &Caps, eager_bytes: usize) -> Self {
-        let Caps { max_bulk, numbered, one_sided, .. } = *caps;
-        Self { eager_bytes, max_bulk, numbered, one_sided }
+        let Caps { max_bulk, distance, maps_regions, .. } = *caps;
+        Self { eager_bytes, max_bulk, numbered: caps.needs_numbers(), distance, maps_regions }
     }
 
     /// The largest message that goes in one packet without being announced.
     #[inline]
     pub fn whole_bytes(&self) -> usize {
-        let times = if self.numbered { TIMES_FAR } else { 1 };
+        let times = match self.distance {
+            Distance::Host => 1,
+            Distance::Network => TIMES_FAR,
+        };
         self.eager_bytes.saturating_mul(times).min(self.max_bulk).max(MAX_INLINE)
     }
 }
@@ -109,7 +114,7 @@ pub enum Begin {
 /// packets in order.
 #[inline]
 pub fn begin(path: &Path, bytes: usize, mode: Mode, region: bool) -> Begin {
-    let reached = region && path.one_sided;
+    let reached = region && path.maps_regions;
     match mode {
         Mode::Synchronous => Begin::Announced,
         _ if bytes <= path.whole_bytes() => Begin::Whole,
@@ -155,8 +160,8 @@ impl Answer {
 
 /// How the receiver has an announced message travel.
 #[inline]
-pub fn answer(one_sided: bool, ends: Ends) -> Answer {
-    match (one_sided, ends) {
+pub fn answer(maps_regions: bool, ends: Ends) -> Answer {
+    match (maps_regions, ends) {
         (true, Ends { source: true, target: true }) => Answer::Both,
         (true, Ends { source: true, target: false }) => Answer::Read,
         (true, Ends { source: false, target: true }) => Answer::Write,
@@ -170,7 +175,7 @@ pub fn variant(path: &Path, bytes: usize, mode: Mode, ends: Ends) -> Variant {
         Begin::Whole if bytes <= MAX_INLINE => Variant::Short,
         Begin::Whole => Variant::Eager,
         Begin::EagerMulti => Variant::EagerMulti,
-        Begin::Announced => answer(path.one_sided, ends).variant(),
+        Begin::Announced => answer(path.maps_regions, ends).variant(),
     }
 }
 
@@ -234,10 +239,10 @@ impl Variant {
             Self::Eager => begun == Begin::Whole && bytes > MAX_INLINE,
             Self::Coalesced => path.numbered && bytes <= crate::coalesced::LONGEST.min(path.whole_bytes()),
             Self::EagerMulti => begun == Begin::EagerMulti,
-            Self::Streamed => answer(path.one_sided, ends) == Answer::Stream,
-            Self::DirectRead => answer(path.one_sided, ends) == Answer::Read,
-            Self::DirectWrite => answer(path.one_sided, ends) == Answer::Write,
-            Self::DirectBoth => answer(path.one_sided, ends) == Answer::Both,
+            Self::Streamed => answer(path.maps_regions, ends) == Answer::Stream,
+            Self::DirectRead => answer(path.maps_regions, ends) == Answer::Read,
+            Self::DirectWrite => answer(path.maps_regions, ends) == Answer::Write,
+            Self::DirectBoth => answer(path.maps_regions, ends) == Answer::Both,
         }
     }
 }
@@ -288,6 +293,8 @@ pub fn timely_bytes(speed: Speed, most: usize, urgent: bool) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use canele_rail::{LinkTraits, Verbs};
+
     use super::*;
 
     const CAPS: Caps = Caps {
@@ -297,11 +304,20 @@ mod tests {
         max_bulk: 64 << 10,
         overhead_ns: 30,
         best_packet: 4 << 10,
-        ordered: true,
-        numbered: false,
+        link_traits: LinkTraits::empty(),
+        distance: Distance::Host,
         lends: false,
         reliable: true,
-        one_sided: true,
+        maps_regions: true,
+        copies_peer_memory: false,
+        verbs: Verbs::empty(),
+    };
+
+    const FAR: Caps = Caps {
+        link_traits: LinkTraits::RECOVERABLE,
+        distance: Distance::Network,
+        maps_regions: false,
+        ..CAPS
     };
 
     const EAGER: usize = 16 << 10;
@@ -329,16 +345,26 @@ mod tests {
 
     #[test]
     fn longer_messages_go_unasked_where_an_answer_takes_longer() {
-        let far = Caps { numbered: true, one_sided: false, max_bulk: 1 << 20, ..CAPS };
+        let far = Caps { max_bulk: 1 << 20, ..FAR };
         assert_eq!(taken(&far, 64 << 10, true, true), Variant::Eager);
         assert_eq!(taken(&far, (64 << 10) + 1, true, true), Variant::Streamed);
     }
 
     #[test]
+    fn a_network_that_keeps_packets_in_order_is_far_and_its_messages_have_no_numbers() {
+        let ordered = Caps { link_traits: LinkTraits::empty(), max_bulk: 1 << 20, ..FAR };
+        assert_eq!(taken(&ordered, 64 << 10, true, true), Variant::Eager);
+        assert_eq!(taken(&ordered, (64 << 10) + 1, true, true), Variant::EagerMulti);
+        let numbered = Caps { distance: Distance::Host, ..FAR };
+        assert_eq!(taken(&numbered, EAGER + 1, true, true), Variant::Streamed);
+    }
+
+    #[test]
     fn what_is_taken_can_carry_the_message_and_a_synchronous_send_announces() {
-        let far = Caps { numbered: true, one_sided: false, ..CAPS };
-        for (caps, bytes) in
-            [CAPS, far].iter().flat_map(|caps| [0, 48, 49, 1 << 14, 1 << 16, 1 << 22].map(|n| (caps, n)))
+        let ordered = Caps { link_traits: LinkTraits::empty(), ..FAR };
+        for (caps, bytes) in [CAPS, FAR, ordered]
+            .iter()
+            .flat_map(|caps| [0, 48, 49, 1 << 14, 1 << 16, 1 << 22].map(|n| (caps, n)))
         {
             for ends in [(false, false), (true, false), (false, true), (true, true)] {
                 let (path, ends) = (Path::over(caps, EAGER), Ends { source: ends.0, target: ends.1 });
@@ -352,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_rail_of_short_bulks_still_takes_short_messages_whole() {
-        let path = Path { eager_bytes: 16, max_bulk: 16, numbered: false, one_sided: false };
+        let path = Path { eager_bytes: 16, max_bulk: 16, ..Path::default() };
         assert_eq!(begin(&path, MAX_INLINE, Mode::Standard, false), Begin::Whole);
     }
 

@@ -181,7 +181,7 @@ fn step<R: OneSided>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
             let (at, n) = (*done, FETCHED.min(*len - *done));
             let Some(link) = rail.link(*from) else { return Step::Waits };
             let address = far.offset.wrapping_add(at as u64);
-            match rail.fetch(link, address, *len, buffer.share(at, n)) {
+            match rail.copy_from_peer(link, address, *len, buffer.share(at, n)) {
                 true => alone(Step::Copied, done, n, *len, copies),
                 false => Step::Lost,
             }

@@ -91,7 +91,7 @@ impl Proto {
             return Sent::Busy;
         };
         let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
-        if expects_urgent || mode == Mode::Expected && rail.is_fetched(link, len) {
+        if expects_urgent || mode == Mode::Expected && rail.prefers_peer_copy(link, len) {
             return Sent::Busy;
         }
         let piece = piece_bytes(rail.caps(link), len, self.settings.piece_bytes);

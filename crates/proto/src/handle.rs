@@ -39,8 +39,8 @@ impl Proto {
     pub fn receive_from<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> bool {
         let from = link.peer();
         let (caps, peer) = (rail.caps(link), &mut self.peers[from.0 as usize]);
-        peer.one_sided = caps.one_sided;
-        if caps.numbered && peer.gone.is_none() {
+        peer.maps_regions = caps.maps_regions;
+        if caps.needs_numbers() && peer.gone.is_none() {
             peer.begin_numbers();
         }
         let ended = self.ended;

@@ -265,9 +265,16 @@ impl Proto {
     /// What decides how messages to a peer travel.
     pub(crate) fn path(&self, to: Rank) -> Path {
         // Nothing is known of a peer that was never touched, or does not exist.
-        let known = self.peers.known(to).map(|peer| (peer.multipath.is_some(), peer.one_sided));
-        let (numbered, one_sided) = known.unwrap_or_default();
-        Path { eager_bytes: self.settings.eager_bytes, max_bulk: self.max_bulk, numbered, one_sided }
+        let known =
+            self.peers.known(to).map(|peer| (peer.multipath.is_some(), peer.distance, peer.maps_regions));
+        let (numbered, distance, maps_regions) = known.unwrap_or_default();
+        Path {
+            eager_bytes: self.settings.eager_bytes,
+            max_bulk: self.max_bulk,
+            numbered,
+            distance,
+            maps_regions,
+        }
     }
 
     /// One progress pass: take what has come, send what waits, copy what is to be copied. Says whether it did anything.

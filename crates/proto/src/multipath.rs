@@ -83,9 +83,9 @@ impl Proto {
         if state.gone.is_some() {
             return; // It died while the link was made.
         }
-        state.one_sided = caps.one_sided;
+        (state.maps_regions, state.distance) = (caps.maps_regions, caps.distance);
         state.wanted = false;
-        if caps.numbered {
+        if caps.needs_numbers() {
             let multipath = state.multipath.get_or_insert_default();
             multipath.links.retain(|other| *other != link);
             multipath.links.push(link);
@@ -101,7 +101,7 @@ impl Proto {
         if state.has_work() {
             self.list(peer);
         }
-        if caps.numbered {
+        if caps.needs_numbers() {
             self.report_never_opened(peer, link.rail(), rail.generation(link));
         }
     }

@@ -146,7 +146,7 @@ impl Proto {
         let memory = send.buffer.address().filter(|_| send.fetched);
         let place = match memory {
             Some(offset) => Some(RegionAddress { region: RegionId::PROCESS, offset }),
-            None => send.buffer.place().filter(|_| self.peers[to.0 as usize].one_sided),
+            None => send.buffer.place().filter(|_| self.peers[to.0 as usize].maps_regions),
         };
         let lacks_credit = pick.lacks_credit;
         let rts = Rts { len: send.buffer.len() as u64, request: pick.request, place, lacks_credit };

@@ -6,7 +6,7 @@
 use canele_mem::window::Window;
 use std::collections::VecDeque;
 
-use canele_rail::{Header, MAX_INLINE};
+use canele_rail::{Distance, Header, MAX_INLINE};
 use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
@@ -137,7 +137,9 @@ pub struct Peer {
     /// Whether it is in the list of peers with something to send.
     pub listed: bool,
     /// Whether its regions can be reached, and ours by it.
-    pub one_sided: bool,
+    pub maps_regions: bool,
+    /// How far it is, once a link to it was opened.
+    pub distance: Distance,
     /// Which chunk counters of the link from this peer are in use, one bit each.
     pub chunk_counters: u8,
     /// Bytes that may be sent unannounced.

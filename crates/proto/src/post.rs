@@ -225,8 +225,14 @@ impl Proto {
         let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
             return false;
         };
-        let (eager_bytes, one_sided) = (self.at_once_bytes, peer.one_sided);
-        let path = Path { eager_bytes, max_bulk: self.max_bulk, numbered: false, one_sided };
+        let (eager_bytes, maps_regions) = (self.at_once_bytes, peer.maps_regions);
+        let path = Path {
+            eager_bytes,
+            max_bulk: self.max_bulk,
+            numbered: false,
+            distance: peer.distance,
+            maps_regions,
+        };
         peer.multipath.is_none()
             && choice::begin(&path, len, mode, false) == Begin::Whole
             && self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes)

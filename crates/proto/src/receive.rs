@@ -210,7 +210,7 @@ impl Proto {
         let flow = wanted.flow;
         let taken = if self.sequencer(from).is_some() {
             self.take_numbered(rail, (from, link), wanted)
-        } else if rail.caps(link).numbered {
+        } else if rail.caps(link).needs_numbers() {
             Received::NotHere // The general path begins to count the peer's messages.
         } else {
             match rail.try_take(link, &mut wanted) {

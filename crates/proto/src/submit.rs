@@ -28,7 +28,7 @@ impl Proto {
                 Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched: false, buffer };
             return self.requests.insert(sent(send, Err(failure))).into();
         }
-        let fetched = self.is_fetched(rail, envelope, &buffer);
+        let fetched = self.prefers_peer_copy(rail, envelope, &buffer);
         let mut send = Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched, buffer };
         if to == self.me {
             self.observe_submission(&mut send, Some(Variant::ToSelf));
@@ -59,16 +59,21 @@ impl Proto {
 
     /// Whether the receiver is to read a message from memory. One that would leave without being asked for does so still, unless it is
     /// known to be asked for.
-    fn is_fetched<R: FastPath>(&mut self, rail: &mut R, envelope: Envelope, buffer: &OutBuffer) -> bool {
+    fn prefers_peer_copy<R: FastPath>(
+        &mut self,
+        rail: &mut R,
+        envelope: Envelope,
+        buffer: &OutBuffer,
+    ) -> bool {
         let Envelope { to, mode, .. } = envelope;
         let unasked = || choice::begin(&self.path(to), buffer.len(), mode, false) != Begin::Announced;
-        let Some(link) = rail.link(to).filter(|link| rail.is_fetched(*link, buffer.len())) else {
+        let Some(link) = rail.link(to).filter(|link| rail.prefers_peer_copy(*link, buffer.len())) else {
             return false;
         };
         let private = buffer.place().is_none() && buffer.address().is_some();
         let fetched = private && (mode == Mode::Expected || !unasked());
         if fetched {
-            rail.offered(link);
+            rail.note_offer(link);
         }
         fetched
     }

@@ -170,7 +170,8 @@ impl Proto {
             eager_bytes: self.settings.eager_bytes,
             max_bulk: caps.max_bulk,
             numbered: peer.multipath.is_some(),
-            one_sided: peer.one_sided,
+            distance: caps.distance,
+            maps_regions: peer.maps_regions,
         };
         draft.begin(peer.replies.len(), peer.credit, path);
         let urgent = self.strategy.by_priority() && backlog.expects_urgent();

@@ -1,6 +1,6 @@
 //! Memory of peers that is read and written without their help.
 
-use canele_mem::buffer::{InShare, RegionAddress};
+use canele_mem::buffer::RegionAddress;
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
 use canele_sys::ids::{LinkId, Rank};
@@ -30,12 +30,6 @@ pub trait OneSided: Rail {
     /// Returns `len` bytes of a region of the peer, for copying in either direction. Memory is there whether the link is open or not.
     fn reach(&mut self, _link: LinkId, _place: RegionAddress, _len: usize) -> Reach<'_> {
         Reach::Refused
-    }
-
-    /// Fills `into` with bytes of the peer's memory that begin at `address`, part of a message of `message` bytes which it has offered
-    /// ([`Rail::is_fetched`](crate::Rail::is_fetched)). Says whether it could; if not, what `into` holds is unknown.
-    fn fetch(&mut self, _link: LinkId, _address: u64, _message: usize, _into: InShare) -> bool {
-        false
     }
 
     /// Returns `len` bytes of a region of this rank, for what a peer asked to be written there.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use canele_sys::ids::{LinkId, Rank};
 
-use crate::{Busy, Caps, Class, Corrupt, FastPath, Header, OneSided, Packet, Recoverable, Slot, Speed};
+use crate::{
+    Busy, Caps, Class, Corrupt, FastPath, Header, OneSided, Packet, PeerCopy, Recoverable, Rma, Slot, Speed,
+};
 
 /// How a sleeper will be woken.
 pub enum Armed {
@@ -65,17 +67,6 @@ pub trait Rail {
         false
     }
 
-    /// Whether the peer had better read a message of so many bytes from the memory of this process than get it in packets. Whoever
-    /// follows it and announces the message with its address says so by [`Rail::offered`].
-    #[inline]
-    fn is_fetched(&mut self, _link: LinkId, _bytes: usize) -> bool {
-        false
-    }
-
-    /// A message was announced, to be read from memory.
-    #[inline]
-    fn offered(&mut self, _link: LinkId) {}
-
     /// Announces sleep: from now on a rank that commits a packet to this one wakes it. Says whether something came meanwhile.
     fn arm(&mut self) -> Armed;
 
@@ -84,6 +75,6 @@ pub trait Rail {
 }
 
 /// A rail with everything that protocols may use of one: what moves any kind of message is generic over this.
-pub trait FullRail: FastPath + OneSided + Recoverable {}
+pub trait FullRail: FastPath + OneSided + PeerCopy + Recoverable + Rma {}
 
-impl<R: FastPath + OneSided + Recoverable> FullRail for R {}
+impl<R: FastPath + OneSided + PeerCopy + Recoverable + Rma> FullRail for R {}

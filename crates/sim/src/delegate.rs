@@ -93,14 +93,14 @@ macro_rules! delegate {
             self.$rail.reach(link, place, len)
         }
     };
-    (@is_fetched $rail:ident) => {
-        fn is_fetched(&mut self, link: ::canele_sys::ids::LinkId, bytes: usize) -> bool {
-            self.$rail.is_fetched(link, bytes)
+    (@prefers_peer_copy $rail:ident) => {
+        fn prefers_peer_copy(&mut self, link: ::canele_sys::ids::LinkId, bytes: usize) -> bool {
+            self.$rail.prefers_peer_copy(link, bytes)
         }
     };
-    (@fetch $rail:ident) => {
-        fn fetch(&mut self, link: ::canele_sys::ids::LinkId, address: u64, message: usize, into: ::canele_mem::buffer::InShare) -> bool {
-            self.$rail.fetch(link, address, message, into)
+    (@copy_from_peer $rail:ident) => {
+        fn copy_from_peer(&mut self, link: ::canele_sys::ids::LinkId, address: u64, message: usize, into: ::canele_mem::buffer::InShare) -> bool {
+            self.$rail.copy_from_peer(link, address, message, into)
         }
     };
     (@own $rail:ident) => {
@@ -111,6 +111,31 @@ macro_rules! delegate {
     (@chunk_counter $rail:ident) => {
         fn chunk_counter(&mut self, link: ::canele_sys::ids::LinkId, mine: bool, index: usize) -> Option<&::canele_mem::chunk_counter::ChunkCounter> {
             self.$rail.chunk_counter(link, mine, index)
+        }
+    };
+    (@note_offer $rail:ident) => {
+        fn note_offer(&mut self, link: ::canele_sys::ids::LinkId) {
+            self.$rail.note_offer(link);
+        }
+    };
+    (@register $rail:ident) => {
+        fn register(&mut self, region: &::std::sync::Arc<::canele_rail::Region>) -> Result<(), ::canele_sys::segment::SegmentError> {
+            self.$rail.register(region)
+        }
+    };
+    (@deregister $rail:ident) => {
+        fn deregister(&mut self, region: ::canele_sys::ids::RegionId) {
+            self.$rail.deregister(region);
+        }
+    };
+    (@post_verb $rail:ident) => {
+        fn post_verb(&mut self, link: ::canele_sys::ids::LinkId, token: u64, verb: ::canele_rail::Verb) -> Result<(), ::canele_rail::Verb> {
+            self.$rail.post_verb(link, token, verb)
+        }
+    };
+    (@take_completion $rail:ident) => {
+        fn take_completion(&mut self) -> Option<::canele_rail::Completion> {
+            self.$rail.take_completion()
         }
     };
     ($rail:ident: $($name:ident)*) => {

@@ -14,8 +14,8 @@ use canele_sys::ids::LinkId;
 use crate::delegate::delegate;
 use crate::world::Random;
 use canele_rail::{
-    Armed, Busy, Caps, Class, FastPath, Header, Lost, MAX_INLINE, MAX_INLINE_WITH_BULK, OneSided, Rail,
-    Recoverable, Slot, Unacked,
+    Armed, Busy, Caps, Class, FastPath, Header, Lost, MAX_INLINE, MAX_INLINE_WITH_BULK, OneSided, PeerCopy,
+    Rail, Recoverable, Rma, Slot, Unacked,
 };
 
 /// How often what goes wrong, in percent of the packets.
@@ -79,7 +79,15 @@ impl<R: Rail> Fault<R> {
     /// Notes what the rail of a link can do; called for links that are opened from now on.
     pub fn opened(&mut self, link: LinkId) {
         let caps = *self.below.caps(link);
-        self.caps.insert(link.rail(), Caps { ordered: false, reliable: false, one_sided: false, ..caps });
+        self.caps.insert(
+            link.rail(),
+            Caps {
+                link_traits: caps.link_traits | LinkTraits::OVERTAKING,
+                reliable: false,
+                maps_regions: false,
+                ..caps
+            },
+        );
         let Self { lines, random, rates, .. } = self;
         lines.entry(link).or_insert_with(|| Line {
             inline: [0; MAX_INLINE],
@@ -216,6 +224,10 @@ impl<R: Rail> FastPath for Fault<R> {}
 impl<R: OneSided> OneSided for Fault<R> {
     delegate!(below: own);
 }
+
+impl<R: Rail> Rma for Fault<R> {}
+
+impl<R: Rail> PeerCopy for Fault<R> {}
 
 impl<R: Recoverable> Recoverable for Fault<R> {
     delegate!(below: generation);

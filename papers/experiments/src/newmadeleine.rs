@@ -140,7 +140,7 @@ pub fn rails(_: &Lab) -> Result<Outcome, Trouble> {
     let mut models = Vec::new();
     for name in names {
         // Packets of one message arrive by different ways, so they carry numbers.
-        models.push(Model { numbered: true, ..System::raw(name).model()? });
+        models.push(Model { recoverable: true, ..System::raw(name).model()? });
     }
     let sum: f64 = models.iter().map(|model| model.bytes_per_ms as f64 / 1e3).sum();
     let mut table = Table::new([

@@ -60,6 +60,22 @@ impl OutShare {
 }
 
 impl InShare {
+    /// Fills it with `from`, which has the share's length.
+    pub fn copy_from(&self, from: Window<'_>) {
+        assert_eq!(from.len(), self.0.len, "a share and a window of one length");
+        let mut at = 0;
+        for (start, n) in &self.0.stretches {
+            // SAFETY: the stretch has n bytes lent for writing, and at + n <= from.len(); memory that is in no region is no window's.
+            unsafe {
+                match self.0.keep.is_some() {
+                    true => from.drain_shared(at, start.as_ptr(), *n),
+                    false => from.drain(at, start.as_ptr(), *n),
+                }
+            }
+            at += n;
+        }
+    }
+
     /// Fills it with what lies at `address` in the memory of another process; says whether that could be read. If not, what it
     /// holds is unknown.
     pub fn fetch(&self, of: &Proof, address: u64) -> bool {

@@ -15,7 +15,7 @@ use canele_proto::request::{Buffer, Cancel, Failure, Mode, Outcome};
 use canele_proto::rma::RmaOrigin;
 use canele_proto::{Envelope, Proto, Settings};
 use canele_rail::Region;
-use canele_rail::{Class, Header, Rail, Recoverable};
+use canele_rail::{Class, Distance, Header, Rail, Recoverable};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
@@ -33,7 +33,7 @@ const UNTOUCHED: u8 = 0xee;
 fn accept(proto: &mut Proto, rail: &mut SimRail) {
     rail.accept();
     for link in rail.incoming().to_vec() {
-        if rail.caps(link).numbered && proto.links_to(link.peer()).next().is_none() {
+        if rail.caps(link).needs_numbers() && proto.links_to(link.peer()).next().is_none() {
             rail.open_link(0, link.peer());
             proto.link_opened(rail, link.peer(), link);
         }
@@ -104,8 +104,9 @@ impl Attack {
     /// Three ranks, nothing said yet.
     pub fn new(net: Net) -> Self {
         let sockets = net == Net::Sockets;
+        let distance = if sockets { Distance::Network } else { Distance::Host };
         let model = Model { cells: 16, payload: 16 << 10, region_misses: 1, ..Model::default() };
-        let model = Model { numbered: sockets, busy: sockets, one_sided: !sockets, ..model };
+        let model = Model { recoverable: sockets, distance, busy: sockets, maps_regions: !sockets, ..model };
         let settings = Settings { eager_bytes: 2048, piece_bytes: 4096, unexpected_bytes: UNEXPECTED_BYTES };
         let world = World::new(3, &[model], 1);
         let [mut rail, mut honest, mut bad] = [ATTACKED, HONEST, BAD].map(|rank| world.rail(rank));

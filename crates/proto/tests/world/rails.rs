@@ -28,8 +28,14 @@ struct Rails {
 
 impl Rails {
     fn new(strategy: &str) -> Self {
-        let fast =
-            Model { numbered: true, busy: true, one_sided: false, overhead_ns: 1000, ..Model::default() };
+        let fast = Model {
+            recoverable: true,
+            distance: Distance::Network,
+            busy: true,
+            maps_regions: false,
+            overhead_ns: 1000,
+            ..Model::default()
+        };
         let slow = Model { latency_ns: 1_000_000, bytes_per_ms: 10_000, ..fast };
         let world = World::new(2, &[fast, slow], 1);
         let (mut rail, mut by_hand) = (world.rail(Rank(0)), world.rail(OTHER));
@@ -234,7 +240,8 @@ fn who_is_invited_to_send_nothing_has_sent_it() {
 
 /// Two networks of the same speed, whose links open in the opposite order at the two ends.
 fn two_alike() -> (World, [Proto; 2], [SimRail; 2]) {
-    let model = Model { numbered: true, one_sided: false, ..Model::default() };
+    let model =
+        Model { recoverable: true, distance: Distance::Network, maps_regions: false, ..Model::default() };
     let world = World::new(2, &[model, model], 1);
     let mut rails = [world.rail(Rank(0)), world.rail(OTHER)];
     let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 30 };

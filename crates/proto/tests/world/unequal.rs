@@ -6,7 +6,7 @@ use canele_proto::backlog::RailPolicy;
 use canele_proto::matching::Want;
 use canele_proto::request::Buffer;
 use canele_proto::{Envelope, Proto, Settings};
-use canele_rail::Rail;
+use canele_rail::{Distance, Rail};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
@@ -39,9 +39,10 @@ impl Pair {
             latency_ns: 20_000,
             bytes_per_ms,
             overhead_ns: 2000,
-            numbered: true,
+            recoverable: true,
+            distance: Distance::Network,
             busy: true,
-            one_sided: false,
+            maps_regions: false,
             ..Model::default()
         };
         let models: Vec<Model> = speeds.iter().copied().map(model).collect();

@@ -12,6 +12,7 @@ mod memory;
 mod network;
 mod packets;
 mod regions;
+mod rma;
 mod room;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub use memory::*;
 pub use network::*;
 pub use packets::*;
 pub use regions::*;
+pub use rma::*;
 pub use room::*;
 
 use crate::Region;
@@ -94,11 +96,26 @@ macro_rules! conformance {
             busy_when_full_and_well_afterwards bulk_room_comes_back control_passes_messages
             streams_leave_half_to_messages a_stream_alone_goes_on what_has_room_can_be_sent a_claim_alone_costs_nothing a_claim_replaces_a_claim
             claims_of_links_are_apart what_is_lent_arrives_and_comes_back a_bulk_lands_where_it_is_told landing_keeps_order
-            arm_sees_a_packet arm_sees_room_once a_link_admits_what_can_be_claimed room_is_seen_though_control_passed
+            verbs_are_refused_without_any arm_sees_a_packet arm_sees_room_once a_link_admits_what_can_be_claimed room_is_seen_though_control_passed
+        );
+    };
+    (@verbs $harness:ty) => {
+        $crate::conformance!(@tests $harness:
+            puts_and_gets_move_what_they_say words_change_in_one_step what_is_not_registered_is_refused
+            verbs_complete_once_and_make_room buffers_come_back_with_completions
+            verbs_on_a_closed_link_end verbs_to_the_dead_end packets_and_verbs_do_not_mix arm_sees_a_completion
         );
     };
     (@tests $harness:ty: $($name:ident)*) => {
         $(#[test] fn $name() { $crate::conformance::$name::<$harness>(); })*
+    };
+}
+
+/// Instantiates the suite of verbs for a driver that has all of them.
+#[macro_export]
+macro_rules! rma_conformance {
+    ($harness:ty) => {
+        $crate::conformance!(@verbs $harness);
     };
 }
 

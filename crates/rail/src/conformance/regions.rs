@@ -131,7 +131,7 @@ pub fn regions_are_refused_without_any<H: Harness>() {
     let link = link_to(&mut h, 0, 1);
     let place = RegionAddress { region: RegionId { index: 0, generation: 0 }, offset: 0 };
     let rail = h.rail(0);
-    assert!(!rail.caps(TO_1).one_sided);
+    assert!(!rail.caps(TO_1).maps_regions);
     assert!(matches!(rail.reach(link, place, 0), Reach::Refused));
     assert!(rail.own(place, 0).is_none());
     assert!([true, false].iter().all(|mine| rail.chunk_counter(link, *mine, 0).is_none()));

@@ -1,16 +1,18 @@
 //! The rails of a rank as one rail: each call goes to the rail of its link.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use canele_mem::buffer::{InShare, OutShare, RegionAddress};
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
-use canele_sys::ids::{LinkId, Rank};
+use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::segment::SegmentError;
 
 use super::{HOST, Set};
 use crate::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, Network, OneSided, Packet, Rail, Reach,
-    Recoverable, Slot, Speed, TakeIf, TryPost, TryTake, Unacked,
+    Armed, Busy, Caps, Class, Completion, Corrupt, FastPath, Header, Lost, Network, OneSided, Packet,
+    PeerCopy, Rail, Reach, Recoverable, Region, Rma, Slot, Speed, TakeIf, TryPost, TryTake, Unacked, Verb,
 };
 
 /// Does the same with whichever rail a link is on.
@@ -83,16 +85,6 @@ impl<N: Network> Rail for Set<N> {
     fn begin_pass(&mut self) {
         self.wake_sleeper();
         self.networks.iter_mut().for_each(Rail::begin_pass);
-    }
-
-    #[inline]
-    fn is_fetched(&mut self, link: LinkId, bytes: usize) -> bool {
-        on!(self, link, rail => rail.is_fetched(link, bytes))
-    }
-
-    #[inline]
-    fn offered(&mut self, link: LinkId) {
-        on!(self, link, rail => rail.offered(link));
     }
 
     #[inline(always)]
@@ -236,11 +228,6 @@ impl<N: Network> OneSided for Set<N> {
         on!(self, link, rail => rail.reach(link, place, len))
     }
 
-    /// Of processes of this host.
-    fn fetch(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
-        link.rail() == HOST && self.shm.fetch(link, address, message, into)
-    }
-
     /// Regions are memory that ranks of this host share.
     fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
         self.shm.own(place, len)
@@ -248,6 +235,45 @@ impl<N: Network> OneSided for Set<N> {
 
     fn chunk_counter(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&ChunkCounter> {
         on!(self, link, rail => rail.chunk_counter(link, mine, index))
+    }
+}
+
+impl<N: Network> PeerCopy for Set<N> {
+    #[inline]
+    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
+        on!(self, link, rail => rail.prefers_peer_copy(link, bytes))
+    }
+
+    #[inline]
+    fn note_offer(&mut self, link: LinkId) {
+        on!(self, link, rail => rail.note_offer(link));
+    }
+
+    fn copy_from_peer(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
+        on!(self, link, rail => rail.copy_from_peer(link, address, message, into))
+    }
+}
+
+/// Memory of ranks of this host is mapped, so that networks alone have verbs.
+impl<N: Network> Rma for Set<N> {
+    fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
+        let registered = self.networks.iter_mut().try_for_each(|network| network.register(region));
+        if registered.is_err() {
+            self.deregister(region.id());
+        }
+        registered
+    }
+
+    fn deregister(&mut self, region: RegionId) {
+        self.networks.iter_mut().for_each(|network| network.deregister(region));
+    }
+
+    fn post_verb(&mut self, link: LinkId, token: u64, verb: Verb) -> Result<(), Verb> {
+        on!(self, link, rail => rail.post_verb(link, token, verb))
+    }
+
+    fn take_completion(&mut self) -> Option<Completion> {
+        self.networks.iter_mut().find_map(Rma::take_completion)
     }
 }
 

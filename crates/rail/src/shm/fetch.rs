@@ -127,7 +127,7 @@ impl Offers {
 
     /// Whether a message of so many bytes had better be read.
     #[inline]
-    pub fn is_fetched(&mut self, bytes: usize, times: &FetchTimes, ring_ps: u64) -> bool {
+    pub fn prefers_peer_copy(&mut self, bytes: usize, times: &FetchTimes, ring_ps: u64) -> bool {
         if bytes < LEAST || self.how == SingleCopy::Never || !times.is_able() {
             return false;
         }
@@ -147,7 +147,7 @@ impl Offers {
     }
 
     /// A message was offered.
-    pub fn offered(&mut self) {
+    pub fn note_offer(&mut self) {
         if self.trial > 0 {
             self.trial -= 1;
             return;
@@ -182,8 +182,8 @@ mod tests {
     fn run(offers: &mut Offers, times: &FetchTimes, messages: u32, (ring_ps, fetch_ps): (u64, u64)) -> u32 {
         let mut fetched = 0;
         for _ in 0..messages {
-            if offers.is_fetched(BYTES, times, ring_ps) {
-                offers.offered();
+            if offers.prefers_peer_copy(BYTES, times, ring_ps) {
+                offers.note_offer();
                 times.learn(BYTES, BYTES, fetch_ps * BYTES as u64 / 1000);
                 fetched += 1;
             } else {
@@ -200,9 +200,9 @@ mod tests {
         let (mut offers, times) = (Offers::new(SingleCopy::Auto, false), FetchTimes::default());
         assert_eq!(run(&mut offers, &times, 1000, (100, 10)), 0);
         times.say_able();
-        assert!(!Offers::new(SingleCopy::Always, false).is_fetched(LEAST - 1, &times, 100));
-        assert!(Offers::new(SingleCopy::Always, false).is_fetched(LEAST, &times, 100));
-        assert!(!Offers::new(SingleCopy::Never, false).is_fetched(LEAST, &times, 100));
+        assert!(!Offers::new(SingleCopy::Always, false).prefers_peer_copy(LEAST - 1, &times, 100));
+        assert!(Offers::new(SingleCopy::Always, false).prefers_peer_copy(LEAST, &times, 100));
+        assert!(!Offers::new(SingleCopy::Never, false).prefers_peer_copy(LEAST, &times, 100));
     }
 
     #[test]
@@ -228,19 +228,21 @@ mod tests {
     fn long_messages_are_read_unless_that_is_slower_and_lengths_are_learnt_apart() {
         let (times, bytes) = (FetchTimes::default(), 1 << 20);
         times.say_able();
-        let is_fetched = |shared, bytes| Offers::new(SingleCopy::Auto, shared).is_fetched(bytes, &times, 100);
-        assert!(is_fetched(false, 8 * bytes) && is_fetched(true, 8 * bytes));
-        assert!(!is_fetched(false, bytes) && is_fetched(true, bytes));
+        let prefers_peer_copy =
+            |shared, bytes| Offers::new(SingleCopy::Auto, shared).prefers_peer_copy(bytes, &times, 100);
+        assert!(prefers_peer_copy(false, 8 * bytes) && prefers_peer_copy(true, 8 * bytes));
+        assert!(!prefers_peer_copy(false, bytes) && prefers_peer_copy(true, bytes));
         times.learn(8 * bytes, bytes, 300_000);
-        assert!(!is_fetched(false, 8 * bytes) && is_fetched(true, bytes));
+        assert!(!prefers_peer_copy(false, 8 * bytes) && prefers_peer_copy(true, bytes));
         // 150 and 250 hundredths of the 100 ps for each byte.
         for (took_ps, is_read) in [(150, true), (250, false)] {
             let times = FetchTimes::default();
             times.say_able();
             times.learn(bytes, bytes, took_ps * bytes as u64 / 1000);
-            let is_fetched = |shared| Offers::new(SingleCopy::Auto, shared).is_fetched(bytes, &times, 100);
-            assert_eq!((is_fetched(true), is_fetched(false)), (is_read, false), "{took_ps}");
+            let prefers_peer_copy =
+                |shared| Offers::new(SingleCopy::Auto, shared).prefers_peer_copy(bytes, &times, 100);
+            assert_eq!((prefers_peer_copy(true), prefers_peer_copy(false)), (is_read, false), "{took_ps}");
         }
-        assert!(is_fetched(true, LEAST) && !is_fetched(true, LEAST - 1));
+        assert!(prefers_peer_copy(true, LEAST) && !prefers_peer_copy(true, LEAST - 1));
     }
 }

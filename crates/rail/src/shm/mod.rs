@@ -46,7 +46,7 @@ pub use notifier::InboxNotifier;
 use outgoing::Outgoing;
 pub use waker::Waker;
 
-use crate::{Caps, ConnectError, Regions};
+use crate::{Caps, ConnectError, Distance, LinkTraits, Regions, Verbs};
 
 /// The shared-memory rail of one rank.
 pub struct Shm {
@@ -136,11 +136,13 @@ impl Shm {
             max_bulk: layout.max_bulk(),
             overhead_ns: 30,
             best_packet: 4 << 10,
-            ordered: true,
-            numbered: false,
+            link_traits: LinkTraits::empty(),
+            distance: Distance::Host,
             lends: false,
             reliable: true,
-            one_sided: true,
+            maps_regions: true,
+            copies_peer_memory: false,
+            verbs: Verbs::empty(),
         };
         let (inbox, inbox_file) = Inbox::create(me, layout, fencing)?;
         Ok(Self {
@@ -191,6 +193,7 @@ impl Shm {
             return;
         }
         (*self.word, self.single_copy) = (u64::from_ne_bytes(word), how);
+        self.caps.copies_peer_memory = true;
         process_memory::allow_siblings();
         self.inbox.show(Proof::own(&self.word));
     }

@@ -309,14 +309,14 @@ impl Outgoing {
 
     /// Whether the peer had better read a message of so many bytes from memory.
     #[inline]
-    pub fn is_fetched(&mut self, bytes: usize) -> bool {
+    pub fn prefers_peer_copy(&mut self, bytes: usize) -> bool {
         let ring_ps = self.pace.took_ps(self.shared.answer());
-        self.offers.is_fetched(bytes, self.shared.fetch_times(), ring_ps)
+        self.offers.prefers_peer_copy(bytes, self.shared.fetch_times(), ring_ps)
     }
 
     /// A message was offered to be read.
-    pub fn offered(&mut self) {
-        self.offers.offered();
+    pub fn note_offer(&mut self) {
+        self.offers.note_offer();
     }
 
     pub fn chunk_counter(&self, index: usize) -> &ChunkCounter {

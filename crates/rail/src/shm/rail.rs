@@ -11,8 +11,8 @@ use canele_sys::sleep::{self, WakeBy};
 use super::report_unreadable;
 use super::{Link, Outgoing, Shm};
 use crate::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, OneSided, Packet, Rail, Reach, Recoverable, Slot,
-    TakeIf, TryPost, TryTake,
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, OneSided, Packet, PeerCopy, Rail, Reach,
+    Recoverable, Rma, Slot, TakeIf, TryPost, TryTake,
 };
 
 impl Rail for Shm {
@@ -37,19 +37,6 @@ impl Rail for Shm {
             *link = Link::default();
         }
         self.regions.forget(link.peer(), None);
-    }
-
-    #[inline]
-    fn is_fetched(&mut self, link: LinkId, bytes: usize) -> bool {
-        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
-        outgoing.is_some_and(|outgoing| outgoing.is_fetched(bytes))
-    }
-
-    #[inline]
-    fn offered(&mut self, link: LinkId) {
-        if let Some(outgoing) = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut()) {
-            outgoing.offered();
-        }
     }
 
     #[inline(always)]
@@ -183,11 +170,6 @@ impl OneSided for Shm {
         self.regions.reach(link.peer(), place, len)
     }
 
-    fn fetch(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
-        let incoming = self.link_mut(link.peer()).and_then(|l| l.incoming.as_ref());
-        incoming.is_some_and(|incoming| incoming.fetch(address, message, &into))
-    }
-
     fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
         self.regions.own(place.region)?.window(usize::try_from(place.offset).ok()?, len)
     }
@@ -202,4 +184,26 @@ impl OneSided for Shm {
     }
 }
 
+impl PeerCopy for Shm {
+    #[inline]
+    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
+        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
+        outgoing.is_some_and(|outgoing| outgoing.prefers_peer_copy(bytes))
+    }
+
+    #[inline]
+    fn note_offer(&mut self, link: LinkId) {
+        if let Some(outgoing) = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut()) {
+            outgoing.note_offer();
+        }
+    }
+
+    fn copy_from_peer(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
+        let incoming = self.link_mut(link.peer()).and_then(|l| l.incoming.as_ref());
+        incoming.is_some_and(|incoming| incoming.fetch(address, message, &into))
+    }
+}
+
 impl Recoverable for Shm {}
+
+impl Rma for Shm {}

@@ -65,7 +65,7 @@ use sizes::Sizes;
 use token::Token;
 use worklists::Worklists;
 
-use crate::{Caps, Lost, Member, OpenError, OtherRanks};
+use crate::{Caps, Distance, LinkTraits, Lost, Member, OpenError, OtherRanks, Verbs};
 
 /// How long an attempt to connect may take.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
@@ -171,11 +171,13 @@ impl Tcp {
             max_bulk: sizes.max_bulk(),
             overhead_ns: 1500,
             best_packet: sizes.best_packet(),
-            ordered: true,
-            numbered: true,
+            link_traits: LinkTraits::SEVERAL | LinkTraits::RECOVERABLE,
+            distance: Distance::Network,
             lends: true,
             reliable: true,
-            one_sided: false,
+            maps_regions: false,
+            copies_peer_memory: false,
+            verbs: Verbs::empty(),
         }
     }
 

@@ -7,8 +7,8 @@ use canele_sys::ids::{LinkId, Rank};
 
 use super::{Link, Tcp};
 use crate::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Recoverable, Slot,
-    Speed, Unacked,
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail, Recoverable,
+    Rma, Slot, Speed, Unacked,
 };
 
 impl Tcp {
@@ -200,6 +200,10 @@ impl FastPath for Tcp {
 }
 
 impl OneSided for Tcp {}
+
+impl PeerCopy for Tcp {}
+
+impl Rma for Tcp {}
 
 impl Recoverable for Tcp {
     fn generation(&self, link: LinkId) -> u32 {

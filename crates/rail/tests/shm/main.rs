@@ -229,8 +229,8 @@ fn a_message_is_read_from_its_senders_memory_if_both_may_and_it_is_long() {
         ([SingleCopy::Always, SingleCopy::Never], false),
     ] {
         let mut local = copying(how);
-        assert_eq!(local.rail(1).is_fetched(to, message.len()), offers, "{how:?}");
-        assert!(!local.rail(1).is_fetched(to, 1000));
+        assert_eq!(local.rail(1).prefers_peer_copy(to, message.len()), offers, "{how:?}");
+        assert!(!local.rail(1).prefers_peer_copy(to, 1000));
         let mut into = Owned::new(vec![0u8; message.len()]);
         assert_eq!(fetch(&mut local, message.as_ptr() as u64, &mut into), offers);
         assert_eq!(into.bytes() == message, offers);

@@ -199,7 +199,7 @@ impl Net {
 fn accept(proto: &mut Proto, rail: &mut Watched) -> bool {
     rail.rail.accept();
     let is_one_way = |proto: &Proto, link: LinkId| proto.links_to(link.peer()).all(|other| other != link);
-    let one_way = |link: &LinkId| rail.caps(*link).numbered && is_one_way(proto, *link);
+    let one_way = |link: &LinkId| rail.caps(*link).needs_numbers() && is_one_way(proto, *link);
     let mut one_way: Vec<_> = rail.incoming().iter().copied().filter(one_way).collect();
     one_way.iter().for_each(|link| open(proto, rail, *link));
     // A peer that is gone has no links any more.

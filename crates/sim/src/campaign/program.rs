@@ -194,7 +194,7 @@ fn networks(r: &mut Random, setup: &Setup) -> Vec<Model> {
         networks.push(Model {
             bytes_per_ms: r.pick(&[100_000, 10_000_000, 50_000_000]),
             latency_ns: r.pick(&[1000, 1000, 20_000]),
-            numbered: r.chance(30),
+            recoverable: r.chance(30),
             busy: r.chance(30),
             topology: topology(r),
             ..Model::default()
@@ -209,9 +209,9 @@ fn networks(r: &mut Random, setup: &Setup) -> Vec<Model> {
         model.jitter_ns = r.pick(&[0, 500, 5000]);
         model.region_misses = r.below(4) as u32;
         model.fetched_percent = r.pick(&[0, 60]);
-        // Only over numbered rails can there be several links, or another one for one that was lost.
-        model.numbered |= several || setup.faults.losses;
-        model.one_sided &= !model.numbered;
+        model.recoverable |= several || setup.faults.losses;
+        model.maps_regions &= !model.recoverable;
+        model.distance = r.pick(&[Distance::Host, Distance::Network]);
     }
     networks
 }

@@ -2,6 +2,7 @@
 
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fault::{Fault, Rates};
@@ -9,10 +10,11 @@ use crate::reliable::{Reliable, ReliableSettings};
 use crate::world::SimRail;
 use canele_mem::buffer::{InShare, RegionAddress};
 use canele_rail::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
-    Slot, Speed, Unacked,
+    Armed, Busy, Caps, Class, Completion, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail,
+    Reach, Recoverable, Region, Rma, Slot, Speed, Unacked, Verb,
 };
-use canele_sys::ids::{LinkId, Rank};
+use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::segment::SegmentError;
 
 /// What becomes of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,10 +151,6 @@ impl Rail for Under {
         each!(self, rail => rail.begin_pass());
     }
 
-    fn is_fetched(&mut self, link: LinkId, bytes: usize) -> bool {
-        each!(self, rail => rail.is_fetched(link, bytes))
-    }
-
     fn flush(&mut self) -> bool {
         each!(self, rail => rail.flush())
     }
@@ -177,16 +175,44 @@ impl OneSided for Under {
         each!(self, rail => rail.reach(link, place, len))
     }
 
-    fn fetch(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
-        each!(self, rail => rail.fetch(link, address, message, into))
-    }
-
     fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
         each!(self, rail => rail.own(place, len))
     }
 
     fn chunk_counter(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&ChunkCounter> {
         each!(self, rail => rail.chunk_counter(link, mine, index))
+    }
+}
+
+impl Rma for Under {
+    fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
+        each!(self, rail => rail.register(region))
+    }
+
+    fn deregister(&mut self, region: RegionId) {
+        each!(self, rail => rail.deregister(region));
+    }
+
+    fn post_verb(&mut self, link: LinkId, token: u64, verb: Verb) -> Result<(), Verb> {
+        each!(self, rail => rail.post_verb(link, token, verb))
+    }
+
+    fn take_completion(&mut self) -> Option<Completion> {
+        each!(self, rail => rail.take_completion())
+    }
+}
+
+impl PeerCopy for Under {
+    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
+        each!(self, rail => rail.prefers_peer_copy(link, bytes))
+    }
+
+    fn note_offer(&mut self, link: LinkId) {
+        each!(self, rail => rail.note_offer(link));
+    }
+
+    fn copy_from_peer(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
+        each!(self, rail => rail.copy_from_peer(link, address, message, into))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use canele_proto::batch;
 use canele_proto::wire::Kind;
-use canele_rail::{Corrupt, FastPath, Header, OneSided, Packet, Rail, Recoverable};
+use canele_rail::{Corrupt, FastPath, Header, OneSided, Packet, PeerCopy, Rail, Recoverable, Rma};
 use canele_sys::ids::{LinkId, Rank};
 
 use super::under::Under;
@@ -71,7 +71,7 @@ fn messages(packet: &Packet<'_>) -> Vec<Header> {
 }
 
 impl Rail for Watched {
-    delegate!(rail: caps speed link incoming disconnect claim commit is_fetched begin_pass flush arm sleep);
+    delegate!(rail: caps speed link incoming disconnect claim commit begin_pass flush arm sleep);
 
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
         let packet = self.rail.poll(link)?;
@@ -82,7 +82,7 @@ impl Rail for Watched {
     }
 
     fn release(&mut self, link: LinkId) {
-        let numbered = self.rail.caps(link).numbered;
+        let numbered = self.rail.caps(link).needs_numbers();
         for header in self.polled.remove(&link).expect("release comes after poll") {
             self.came(link.peer(), header, numbered);
         }
@@ -93,7 +93,15 @@ impl Rail for Watched {
 impl FastPath for Watched {}
 
 impl OneSided for Watched {
-    delegate!(rail: memory_link reach fetch own chunk_counter);
+    delegate!(rail: memory_link reach own chunk_counter);
+}
+
+impl Rma for Watched {
+    delegate!(rail: register deregister post_verb take_completion);
+}
+
+impl PeerCopy for Watched {
+    delegate!(rail: prefers_peer_copy note_offer copy_from_peer);
 }
 
 impl Recoverable for Watched {

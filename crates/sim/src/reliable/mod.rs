@@ -77,7 +77,15 @@ impl<R: Recoverable> Reliable<R> {
         let max_bulk = caps.max_bulk.saturating_sub(ROOM);
         assert!(max_bulk > 0, "the rail below carries no bulk to speak of");
         let caps = Caps { max_bulk, best_packet: caps.best_packet.min(max_bulk), ..caps };
-        self.caps.insert(link.rail(), Caps { ordered: true, reliable: true, one_sided: false, ..caps });
+        self.caps.insert(
+            link.rail(),
+            Caps {
+                link_traits: caps.link_traits - LinkTraits::OVERTAKING,
+                reliable: true,
+                maps_regions: false,
+                ..caps
+            },
+        );
         let cells = self.settings.cells;
         self.links.entry(link).or_insert_with(|| Link {
             outgoing: Outgoing::new(cells, max_bulk),

@@ -7,8 +7,8 @@ use canele_sys::ids::LinkId;
 use super::Reliable;
 use crate::delegate::delegate;
 use canele_rail::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Recoverable, Slot,
-    Unacked,
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail, Recoverable,
+    Rma, Slot, Unacked,
 };
 
 /// How often it looks again before a sleep because something came below that may be nothing.
@@ -84,6 +84,10 @@ impl<R: Recoverable> FastPath for Reliable<R> {}
 
 /// The rail below may write what it likes where it likes: no memory of a peer is reached.
 impl<R: Recoverable> OneSided for Reliable<R> {}
+
+impl<R: Recoverable> Rma for Reliable<R> {}
+
+impl<R: Recoverable> PeerCopy for Reliable<R> {}
 
 impl<R: Recoverable> Recoverable for Reliable<R> {
     delegate!(below: generation);

@@ -8,6 +8,7 @@ use canele_sys::ids::{LinkId, Rank};
 
 use super::connection::{Connection, Cut};
 use super::fabric::FabricEvent;
+use super::verbs::PostedVerb;
 use super::way::Way;
 
 /// Something that happens.
@@ -22,6 +23,10 @@ pub enum Event {
     Cut(Cut),
     /// A rank hears that it was.
     Notice(Rc<Connection>, Rank),
+    /// A verb arrives at the owner of its memory.
+    VerbAtOwner(Rc<PostedVerb>),
+    /// A verb has ended, and its origin learns of it.
+    VerbEnded(Rc<PostedVerb>),
 }
 
 struct Planned {

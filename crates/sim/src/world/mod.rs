@@ -18,6 +18,7 @@ mod model;
 mod network;
 mod rail;
 mod random;
+mod verbs;
 mod way;
 
 use std::cell::RefCell;
@@ -35,6 +36,7 @@ pub use model::{Model, Topology, Wormhole};
 pub use network::SimNetwork;
 pub use rail::SimRail;
 pub use random::Random;
+use verbs::WorldVerbs;
 use way::{Claimed, Way};
 
 use canele_rail::Header;
@@ -50,6 +52,7 @@ struct State {
     networks: Vec<Network>,
     ranks: Vec<RankState>,
     regions: BTreeMap<(Rank, RegionId), Arc<Region>>,
+    verbs: WorldVerbs,
     agenda: Agenda,
     due: Vec<Due>,
 }
@@ -104,6 +107,7 @@ impl World {
             networks: models.iter().map(network).collect(),
             ranks: vec![RankState::default(); ranks],
             regions: BTreeMap::new(),
+            verbs: WorldVerbs::default(),
             agenda: Agenda::default(),
             due: Vec::new(),
         })))
@@ -160,6 +164,7 @@ impl World {
         let mut state = self.0.borrow_mut();
         state.ranks[rank.0 as usize].dead = true;
         state.regions.retain(|(owner, _), _| *owner != rank);
+        state.verbs.kill(rank);
         let connections = state.networks.iter().flat_map(|network| network.connections.values());
         let ways =
             connections.filter(|c| c.pair.0 == rank || c.pair.1 == rank).filter_map(|c| c.way_from(rank));
@@ -230,6 +235,8 @@ impl State {
                 self.ranks[rank.0 as usize].noticed.push(connection);
                 return Some(News { rank, packet: None });
             }
+            Event::VerbAtOwner(posted) => self.verb_at_owner(posted),
+            Event::VerbEnded(posted) => return Some(News { rank: self.verb_ended(&posted), packet: None }),
         }
         None
     }

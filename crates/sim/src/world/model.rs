@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use canele_rail::Caps;
+use canele_rail::{Caps, Distance, LinkTraits, Verbs};
 
 /// What every packet has besides its payload, in bytes.
 pub(super) const HEADER_BYTES: u64 = 16;
@@ -32,11 +32,15 @@ pub struct Model {
     /// At most so often a peer's region is `Wanted` before it is there, drawn from the seed.
     pub region_misses: u32,
     /// Peers' regions can be read and written.
-    pub one_sided: bool,
+    pub maps_regions: bool,
     /// Where they can, so many of a hundred messages of 2 KB and more had better be read from memory, drawn from the seed.
     pub fetched_percent: usize,
-    /// As of [`Caps`]: a link may be lost and another one take its place.
-    pub numbered: bool,
+    /// A peer may have several links, and lose one and get another.
+    pub recoverable: bool,
+    /// As of [`Caps`]. It is [`Distance::Host`] where an answer is as cheap to wait for as there.
+    pub distance: Distance,
+    /// Peers' registered regions can be accessed by verbs.
+    pub verbs: bool,
     /// A packet costs so much that a link is busy from a commit until the next pass.
     pub busy: bool,
     /// As of [`Caps`]; at most `payload / 4`, which it is when it is 0.
@@ -92,9 +96,11 @@ impl Default for Model {
             cells: 256,
             payload: 256 * 1024,
             region_misses: 2,
-            one_sided: true,
+            maps_regions: true,
             fetched_percent: 0,
-            numbered: false,
+            recoverable: false,
+            distance: Distance::Host,
+            verbs: false,
             busy: false,
             best_packet: 0,
             topology: Topology::Direct,
@@ -170,11 +176,17 @@ impl Model {
             max_bulk: self.max_bulk(),
             overhead_ns: narrow(self.overhead_ns),
             best_packet: if self.best_packet == 0 { self.max_bulk() } else { self.best_packet },
-            ordered: true,
-            numbered: self.numbered,
+            link_traits: if self.recoverable {
+                LinkTraits::SEVERAL | LinkTraits::RECOVERABLE
+            } else {
+                LinkTraits::empty()
+            },
+            distance: self.distance,
             lends: false,
             reliable: true,
-            one_sided: self.one_sided,
+            maps_regions: self.maps_regions,
+            copies_peer_memory: self.fetched_percent > 0,
+            verbs: if self.verbs { Verbs::all() } else { Verbs::empty() },
         }
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use canele_mem::buffer::RegionAddress;
 use canele_mem::window::Window;
 use canele_rail::{
-    Class, Corrupt, FastPath, Header, LinkReport, Network, OneSided, OtherRanks, Packet, Rail, Recoverable,
-    Slot, Totals, Unreachable,
+    Class, Corrupt, FastPath, Header, LinkReport, Network, OneSided, OtherRanks, Packet, PeerCopy, Rail,
+    Recoverable, Rma, Slot, Totals, Unreachable,
 };
 use canele_sys::ids::{LinkId, Rank};
 
@@ -136,6 +136,12 @@ impl OneSided for SimNetwork {
         self.rail.own(place, len)
     }
 }
+
+impl Rma for SimNetwork {
+    delegate!(rail: register deregister post_verb take_completion);
+}
+
+impl PeerCopy for SimNetwork {}
 
 impl Recoverable for SimNetwork {
     delegate!(rail: generation take_lost);

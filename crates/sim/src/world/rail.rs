@@ -16,14 +16,18 @@ use canele_sys::segment::SegmentError;
 use super::State;
 use super::agenda::Event;
 use super::connection::Connection;
+use super::verbs::PostedVerb;
 use super::way::{Claimed, Front, NOTHING_EXPECTED, Way};
 use canele_rail::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
-    Region, Regions, Slot, Speed, Unacked,
+    Armed, Busy, Caps, Class, Completion, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail,
+    Reach, Recoverable, Region, Regions, Rma, Slot, Speed, Unacked, Verb, VerbError,
 };
 
 /// Shorter messages are not read from memory.
 const LEAST_FETCHED: usize = 256;
+
+/// Verbs of one link that may be under way.
+const MOST_VERBS: usize = 64;
 
 /// The rail of one rank of a [`super::World`]. It keeps the world alive.
 pub struct SimRail {
@@ -54,6 +58,8 @@ struct Link {
     busy: bool,
     /// It is known to be lost.
     lost: bool,
+    /// Verbs that may be under way.
+    verbs: Vec<Rc<PostedVerb>>,
 }
 
 impl SimRail {
@@ -188,13 +194,21 @@ impl SimRail {
     }
 
     fn has_regions(&self, link: LinkId) -> bool {
-        self.caps[link.rail() as usize].one_sided
+        self.caps[link.rail() as usize].maps_regions
     }
 }
 
 impl Link {
     fn on(connection: Rc<Connection>) -> Self {
-        Self { connection, outgoing: None, incoming: None, claimed: None, busy: false, lost: false }
+        Self {
+            connection,
+            outgoing: None,
+            incoming: None,
+            claimed: None,
+            busy: false,
+            lost: false,
+            verbs: Vec::new(),
+        }
     }
 
     fn notice(&mut self, id: LinkId, why: &str, lost: &mut VecDeque<Lost>) {
@@ -260,12 +274,6 @@ impl Rail for SimRail {
         }
     }
 
-    fn is_fetched(&mut self, link: LinkId, bytes: usize) -> bool {
-        let mut world = self.world.borrow_mut();
-        let percent = world.networks[link.rail() as usize].model.fetched_percent;
-        percent > 0 && bytes >= LEAST_FETCHED && self.has_regions(link) && world.random.chance(percent)
-    }
-
     fn begin_pass(&mut self) {
         self.links.values_mut().for_each(|link| link.busy = false);
         self.notice();
@@ -279,6 +287,7 @@ impl Rail for SimRail {
             link.is_none_or(|link| !link.lost || Rc::ptr_eq(&link.connection, connection))
         };
         let came = !self.lost.is_empty()
+            || self.world.borrow().verbs.has_completed(self.me)
             || self.world.borrow().ranks[self.me.0 as usize].arrived.iter().any(new)
             || self.links.values().filter_map(|l| l.incoming.as_ref()).any(|way| way.has_arrived(now_ns))
             || self.links.values().filter_map(|l| l.outgoing.as_ref()).any(|way| way.room_came(now_ns));
@@ -310,7 +319,7 @@ impl FastPath for SimRail {
 
 impl OneSided for SimRail {
     fn memory_link(&self, peer: Rank) -> Option<LinkId> {
-        let network = self.caps.iter().position(|caps| caps.one_sided)?;
+        let network = self.caps.iter().position(|caps| caps.maps_regions)?;
         Some(LinkId::new(network as u8, peer))
     }
 
@@ -343,12 +352,6 @@ impl OneSided for SimRail {
         self.regions.reach(peer, place, len)
     }
 
-    /// All ranks are of one process. Now and then the memory cannot be read.
-    fn fetch(&mut self, _link: LinkId, address: u64, _message: usize, into: InShare) -> bool {
-        const WORD: &u64 = &0x5a5a_1234_5678_a5a5;
-        !self.world.borrow_mut().random.chance(20) && into.fetch(&Proof::own(WORD), address)
-    }
-
     fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
         self.regions.own(place.region)?.window(usize::try_from(place.offset).ok()?, len)
     }
@@ -359,6 +362,49 @@ impl OneSided for SimRail {
         }
         let way = if mine { self.incoming_way(link) } else { self.outgoing(link) };
         way.map(|way| way.chunk_counter(index))
+    }
+}
+
+impl PeerCopy for SimRail {
+    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
+        let mut world = self.world.borrow_mut();
+        let percent = world.networks[link.rail() as usize].model.fetched_percent;
+        percent > 0 && bytes >= LEAST_FETCHED && self.has_regions(link) && world.random.chance(percent)
+    }
+
+    /// All ranks are of one process. Now and then the memory cannot be read.
+    fn copy_from_peer(&mut self, _link: LinkId, address: u64, _message: usize, into: InShare) -> bool {
+        const WORD: &u64 = &0x5a5a_1234_5678_a5a5;
+        !self.world.borrow_mut().random.chance(20) && into.fetch(&Proof::own(WORD), address)
+    }
+}
+
+impl Rma for SimRail {
+    fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
+        self.world.borrow_mut().verbs.register(self.me, region);
+        Ok(())
+    }
+
+    fn deregister(&mut self, region: RegionId) {
+        self.world.borrow_mut().verbs.deregister(self.me, region);
+    }
+
+    fn post_verb(&mut self, link: LinkId, token: u64, verb: Verb) -> Result<(), Verb> {
+        let has = self.caps[link.rail() as usize].verbs.contains(verb.kind());
+        let at = self.links.get_mut(&link).filter(|at| has && !at.lost && at.outgoing.is_some());
+        let Some(at) = at else { return Err(verb) };
+        at.verbs.retain(|posted| posted.is_under_way());
+        if at.verbs.len() == MOST_VERBS {
+            return Err(verb);
+        }
+        let posted = PostedVerb::new(token, link, self.me, at.connection.clone(), verb);
+        at.verbs.push(posted.clone());
+        self.world.borrow_mut().post_verb(&posted);
+        Ok(())
+    }
+
+    fn take_completion(&mut self) -> Option<Completion> {
+        self.world.borrow_mut().verbs.take(self.me)
     }
 }
 
@@ -380,6 +426,9 @@ impl Recoverable for SimRail {
         self.regions.forget(link.peer(), None);
         let mut world = self.world.borrow_mut();
         world.close(&at.connection, self.me);
+        for posted in at.verbs {
+            world.verbs.complete(self.me, posted.end(Err(VerbError::LinkLost)));
+        }
         Some(Unacked {
             generation: at.connection.generation,
             expected: at.incoming.map_or(NOTHING_EXPECTED, |way| way.expected()),

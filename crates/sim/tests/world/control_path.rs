@@ -1,7 +1,7 @@
 //! The suite of the control path.
 
 use canele_rail::conformance::NetworkHarness;
-use canele_rail::{Network, Rail};
+use canele_rail::{Distance, Network, Rail};
 use canele_sim::world::{Cut, Model, SimNetwork, When, World};
 use canele_sys::ids::Rank;
 
@@ -17,7 +17,8 @@ impl NetworkHarness for Strangers {
     type Network = SimNetwork;
 
     fn new(ranks: usize) -> Self {
-        let model = Model { one_sided: false, numbered: true, ..Model::default() };
+        let model =
+            Model { maps_regions: false, recoverable: true, distance: Distance::Network, ..Model::default() };
         let world = World::new(ranks, &[Model::default(), model], 7);
         let network = |me| Some(SimNetwork::new(world.rail(Rank(me)), NUMBER, ranks as u32));
         Self { networks: (0..ranks as u32).map(network).collect(), world }

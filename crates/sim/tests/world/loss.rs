@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use canele_rail::{Armed, Bulk, Class, FastPath, Header, Rail, Recoverable, Unacked, UnackedPacket};
+use canele_rail::{
+    Armed, Bulk, Class, Distance, FastPath, Header, Rail, Recoverable, Unacked, UnackedPacket,
+};
 use canele_sim::world::{Cut, Model, Random, SimRail, When, World};
 use canele_sys::ids::{LinkId, Rank};
 
@@ -19,8 +21,9 @@ fn worlds(seed: u64) -> (World, [SimRail; 2]) {
         payload: random.pick(&[1024, 16 << 10]),
         jitter_ns: random.pick(&[0, 3000]),
         bytes_per_ms: random.pick(&[100_000, 1_000_000, 10_000_000]),
-        numbered: true,
-        one_sided: false,
+        recoverable: true,
+        distance: Distance::Network,
+        maps_regions: false,
         busy: random.chance(50),
         ..Model::default()
     };

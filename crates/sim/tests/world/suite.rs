@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use canele_rail::Region;
 use canele_rail::conformance::{Harness, RegionHarness};
+use canele_rail::{Distance, Region};
 use canele_sim::world::{Model, SimRail, Topology, World, Wormhole};
 use canele_sys::ids::{Rank, RegionId};
 
@@ -82,10 +82,28 @@ mod busy_and_numbered {
     struct Costly;
     impl Condition for Costly {
         fn model() -> Model {
-            Model { busy: true, numbered: true, one_sided: false, ..small() }
+            Model {
+                busy: true,
+                recoverable: true,
+                distance: Distance::Network,
+                maps_regions: false,
+                ..small()
+            }
         }
     }
     canele_rail::conformance!(Simulated<Costly>, without regions);
+}
+
+mod verbs {
+    use super::*;
+    struct Registered;
+    impl Condition for Registered {
+        fn model() -> Model {
+            Model { verbs: true, maps_regions: false, ..small() }
+        }
+    }
+    canele_rail::conformance!(Simulated<Registered>, without regions);
+    canele_rail::rma_conformance!(Simulated<Registered>);
 }
 
 mod crossbar {

@@ -119,7 +119,7 @@ impl Crowd {
         while let Some(link) = rail.incoming().get(net.seen[at]).copied() {
             net.seen[at] += 1;
             // A connection that may be lost has both directions from the start.
-            if rail.caps(link).numbered {
+            if rail.caps(link).needs_numbers() {
                 open(proto, rail, link.peer());
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_proto::Settings;
 use canele_proto::rma::{RmaMemory, RmaOperations, Tell};
-use canele_rail::Region;
+use canele_rail::{Distance, Region};
 use canele_sim::campaign::{Net, Packets, Watched};
 use canele_sim::world::{Cut, Model, Random, When};
 use canele_sys::atomic::AtomicU64;
@@ -71,9 +71,10 @@ pub fn setup(seed: u64, cuts: bool) -> (Net, Random, usize) {
             bytes_per_ms: r.pick(&[100_000, 10_000_000]),
             latency_ns: r.pick(&[1000, 20_000]),
             jitter_ns: r.pick(&[0, 5000]),
-            numbered: true,
+            recoverable: true,
+            distance: Distance::Network,
             busy: r.chance(50),
-            one_sided: false,
+            maps_regions: false,
             ..Model::default()
         })
         .collect();

@@ -11,7 +11,8 @@ use super::*;
 /// Two ranks that do nothing of their own; messages up to 1000 bytes go without a handshake.
 fn pair() -> Play {
     let settings = Settings { eager_bytes: 1000, piece_bytes: 512, unexpected_bytes: 1 << 20 };
-    let model = Model { numbered: true, one_sided: false, ..Model::default() };
+    let model =
+        Model { recoverable: true, distance: Distance::Network, maps_regions: false, ..Model::default() };
     let net = Net::new(settings, &[model], "aggregate", Packets::Well, 1, &[8, 8]);
     let mut play = Play { net, ..Play::new(1, false) };
     play.left.truncate(2);

@@ -1,0 +1,176 @@
+//! Verbs of simulated ranks: what is under way of them, and what they do where they arrive.
+//!
+//! Owns the registered regions and the completions that were not taken. A verb takes the time that a packet of its bytes takes in an idle
+//! network, and the verbs of one link leave one after the other; they are not in the way of packets.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use canele_mem::window::Window;
+use canele_rail::{Completion, FetchOp, Region, Verb, VerbError};
+use canele_sys::atomic::Ordering::AcqRel;
+use canele_sys::ids::{LinkId, Rank, RegionId};
+
+use super::State;
+use super::agenda::Event;
+use super::connection::Connection;
+
+/// A verb that was posted.
+pub struct PostedVerb {
+    pub token: u64,
+    pub link: LinkId,
+    pub from: Rank,
+    pub connection: Rc<Connection>,
+    /// None once it has completed.
+    verb: RefCell<Option<Verb>>,
+    /// What it came to at the owner, and what was read there.
+    outcome: Cell<Result<u64, VerbError>>,
+    read: RefCell<Vec<u8>>,
+}
+
+impl PostedVerb {
+    pub fn new(token: u64, link: LinkId, from: Rank, connection: Rc<Connection>, verb: Verb) -> Rc<Self> {
+        Rc::new(Self {
+            token,
+            link,
+            from,
+            connection,
+            verb: RefCell::new(Some(verb)),
+            outcome: Cell::new(Err(VerbError::LinkLost)),
+            read: RefCell::new(Vec::new()),
+        })
+    }
+
+    pub fn is_under_way(&self) -> bool {
+        self.verb.borrow().is_some()
+    }
+
+    /// It arrives at the owner, who has registered this or nothing.
+    fn arrive(&self, region: Option<&Arc<Region>>) {
+        let verb = self.verb.borrow();
+        let Some(verb) = verb.as_ref() else { return };
+        let (place, len) = verb.target();
+        let offset = usize::try_from(place.offset).ok();
+        let found = region.zip(offset).and_then(|(region, offset)| {
+            let window = region.window(offset, len)?;
+            carry_out(verb, window, &mut self.read.borrow_mut())
+        });
+        self.outcome.set(found.ok_or(VerbError::Refused));
+    }
+
+    /// It ends at its origin, which gets its memory back.
+    pub fn end(&self, outcome: Result<u64, VerbError>) -> Option<Completion> {
+        let verb = self.verb.borrow_mut().take()?;
+        if let (Verb::Get { into, .. }, Ok(_)) = (&verb, outcome) {
+            into.copy_from(Window::on(&mut self.read.borrow_mut()));
+        }
+        Some(Completion { token: self.token, link: self.link, result: outcome })
+    }
+}
+
+/// Does what a verb asks for; `None` for a word that is not aligned.
+fn carry_out(verb: &Verb, window: Window<'_>, read: &mut Vec<u8>) -> Option<u64> {
+    match verb {
+        Verb::Put { data, .. } => data.copy_to(window),
+        Verb::Get { .. } => {
+            read.resize(window.len(), 0);
+            window.read(0, read);
+        }
+        Verb::FetchOp { op, operand, .. } => {
+            let word = window.word(0)?;
+            return Some(match op {
+                FetchOp::Add => word.fetch_add(*operand, AcqRel),
+                FetchOp::And => word.fetch_and(*operand, AcqRel),
+                FetchOp::Or => word.fetch_or(*operand, AcqRel),
+                FetchOp::Xor => word.fetch_xor(*operand, AcqRel),
+                FetchOp::Replace => word.swap(*operand, AcqRel),
+            });
+        }
+        Verb::CompareSwap { expected, desired, .. } => {
+            let word = window.word(0)?;
+            let swapped =
+                word.compare_exchange(*expected, *desired, AcqRel, std::sync::atomic::Ordering::Acquire);
+            return Some(swapped.unwrap_or_else(|before| before));
+        }
+    }
+    Some(0)
+}
+
+/// What the ranks of a world have of verbs.
+#[derive(Default)]
+pub struct WorldVerbs {
+    registered: BTreeMap<(Rank, RegionId), Arc<Region>>,
+    completed: BTreeMap<Rank, VecDeque<Completion>>,
+    /// Until when the verbs of a rank's link occupy it.
+    busy_until_ns: BTreeMap<(Rank, LinkId), u64>,
+}
+
+impl WorldVerbs {
+    pub fn register(&mut self, owner: Rank, region: &Arc<Region>) {
+        self.registered.insert((owner, region.id()), region.clone());
+    }
+
+    pub fn deregister(&mut self, owner: Rank, id: RegionId) {
+        self.registered.remove(&(owner, id));
+    }
+
+    pub fn kill(&mut self, rank: Rank) {
+        self.registered.retain(|(owner, _), _| *owner != rank);
+        self.completed.remove(&rank);
+    }
+
+    pub fn complete(&mut self, rank: Rank, completion: Option<Completion>) {
+        self.completed.entry(rank).or_default().extend(completion);
+    }
+
+    pub fn take(&mut self, rank: Rank) -> Option<Completion> {
+        self.completed.get_mut(&rank)?.pop_front()
+    }
+
+    pub fn has_completed(&self, rank: Rank) -> bool {
+        self.completed.get(&rank).is_some_and(|completed| !completed.is_empty())
+    }
+}
+
+impl State {
+    /// A verb leaves.
+    pub fn post_verb(&mut self, posted: &Rc<PostedVerb>) {
+        let bytes = match &*posted.verb.borrow() {
+            Some(Verb::Put { data, .. }) => data.len(),
+            Some(_) => size_of::<[u64; 3]>(),
+            None => return,
+        };
+        let model = self.networks[posted.connection.network as usize].model;
+        let busy = self.verbs.busy_until_ns.entry((posted.from, posted.link)).or_default();
+        let begin_ns = self.now_ns.max(*busy);
+        let way_ns = model.idle_ns(bytes as u64);
+        *busy = begin_ns + way_ns - model.latency_ns;
+        self.agenda.put(begin_ns + way_ns, Event::VerbAtOwner(posted.clone()));
+    }
+
+    /// A verb arrives where it is carried out, unless its sender or its owner is dead or the link is lost.
+    pub fn verb_at_owner(&mut self, posted: Rc<PostedVerb>) {
+        let owner = posted.link.peer();
+        if self.is_dead(posted.from) {
+            return;
+        }
+        if !self.is_dead(owner) && !posted.connection.is_lost() {
+            let at = posted.verb.borrow().as_ref().map(|verb| verb.target().0.region);
+            posted.arrive(at.and_then(|region| self.verbs.registered.get(&(owner, region))));
+        }
+        let model = self.networks[posted.connection.network as usize].model;
+        let back_ns = model.idle_ns(posted.read.borrow().len() as u64);
+        self.agenda.put(self.now_ns + back_ns, Event::VerbEnded(posted));
+    }
+
+    /// Its origin learns of its end. Says whose it is.
+    pub fn verb_ended(&mut self, posted: &PostedVerb) -> Rank {
+        if !self.is_dead(posted.from) {
+            let completion = posted.end(posted.outcome.get());
+            self.verbs.complete(posted.from, completion);
+        }
+        posted.from
+    }
+}
