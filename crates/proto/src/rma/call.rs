@@ -98,6 +98,8 @@ pub(super) struct Call {
     /// Answers to come.
     pub awaited: usize,
     pub value: u64,
+    /// The network has not carried it out: the owner is asked.
+    pub by_request: bool,
     pub failure: Option<RmaFailure>,
     pub has_ended: bool,
 }

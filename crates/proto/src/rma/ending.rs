@@ -1,6 +1,6 @@
 //! How calls end: answers, large data that has moved, flushes.
 
-use canele_rail::FastPath;
+use canele_rail::FullRail;
 use canele_sys::ids::Rank;
 
 use super::awaited::Came;
@@ -13,7 +13,7 @@ use crate::slab::Key;
 
 impl RmaOrigin {
     /// Takes the answers of an owner that have come; says whether any had.
-    pub(super) fn take_answers<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, owner: Rank) -> bool {
+    pub(super) fn take_answers<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, owner: Rank) -> bool {
         let Some(state) = self.owners.get_mut(&owner) else { return false };
         let came: Vec<_> = state.awaited.extract_if(.., |awaited| awaited.has_come(proto)).collect();
         state.awaited_bytes -= came.iter().map(|awaited| awaited.len).sum::<usize>();
@@ -23,6 +23,10 @@ impl RmaOrigin {
             let (key, at) = (awaited.call, awaited.at);
             let Some(call) = self.calls.get_mut(key) else { continue };
             call.awaited -= 1;
+            // An owner answers in the order of the requests.
+            if self.unconfirmed.get(&owner).is_some_and(|last| *last < call.serial) {
+                self.unconfirmed.remove(&owner);
+            }
             let answer = awaited.take(proto, call.window());
             self.handle_answer(proto, key, at, answer);
             answered.push(key);
@@ -58,7 +62,7 @@ impl RmaOrigin {
     }
 
     /// Takes back large data that has moved; says whether any had.
-    pub(super) fn end_moves<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
+    pub(super) fn end_moves<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
         let mut ended = Vec::new();
         let Self { moving, calls, .. } = self;
         moving.retain(|key| {
@@ -100,7 +104,7 @@ impl RmaOrigin {
     }
 
     /// Ends a call of which nothing is under way any more; a flush waits for all calls before it.
-    pub(super) fn settle<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
+    pub(super) fn settle<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
         let Some(call) = self.calls.get_mut(key) else { return };
         if !call.is_complete() || call.has_ended {
             return;
@@ -133,7 +137,7 @@ impl RmaOrigin {
     }
 
     /// Forgets a call that has ended unless its outcome is to be taken.
-    pub(super) fn finish<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
+    pub(super) fn finish<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
         let Some(late) = self.calls.get(key).and_then(|call| match call.ending {
             Ending::Taken => None,
             Ending::Counted => Some(LateAnswer::Ignore),

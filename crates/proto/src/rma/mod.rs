@@ -28,9 +28,11 @@ mod queue;
 mod range_set;
 mod refusals;
 mod request;
+mod route;
 mod serving;
 mod submitting;
 mod target;
+mod verbs;
 mod windows;
 mod work;
 
@@ -47,6 +49,7 @@ pub use pending::PendingSends;
 pub use request::{
     ElementAccess, ElementAction, EncodedElements, Form, RmaLockKind, RmaRequest, WindowAction,
 };
+pub use route::{Route, route};
 pub use target::{RmaMemory, RmaTarget, Tell};
 
 use crate::matching::Want;

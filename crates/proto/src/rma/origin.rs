@@ -11,13 +11,15 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use canele_rail::FastPath;
+use canele_rail::FullRail;
 use canele_sys::ids::{Rank, RegionId};
 
 use super::awaited::Awaited;
 use super::call::{Call, Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 use super::cutting::Cutting;
 use super::pending::PendingSends;
+use super::range_set::RangeSet;
+use super::verbs::Posted;
 use super::windows::Windows;
 use super::{Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
 use crate::Proto;
@@ -36,6 +38,9 @@ pub struct RmaOrigin {
     pub(super) moving: Vec<Key>,
     /// The first refusal of each owner that a fence told of that was not waited for.
     pub(super) refused: HashMap<Rank, (RegionId, Refusal)>,
+    pub(super) verbs: Slab<Posted>,
+    /// The last call of which no answer tells that it is done, of owners with verbs.
+    pub(super) unconfirmed: HashMap<Rank, u64>,
     /// Of the operations that have ended: after how many answers were looked for.
     pub(super) looked_at: Option<u64>,
 }
@@ -47,11 +52,20 @@ pub(super) struct Owner {
     pub queue: VecDeque<Key>,
     pub awaited: Vec<Awaited>,
     pub awaited_bytes: usize,
+    /// Verbs under way, and what they touch.
+    pub verbs: u32,
+    pub verb_ranges: RangeSet,
+}
+
+impl Owner {
+    fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.awaited.is_empty() && self.verbs == 0
+    }
 }
 
 impl RmaOrigin {
     /// Submits a call; as much of it leaves as can.
-    pub fn submit<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, new: NewCall) -> Key {
+    pub fn submit<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, new: NewCall) -> Key {
         let NewCall { owner, rma_request, elements, element_bytes, data, into, ending } = new;
         proto.rma_requested = true;
         self.last_serial += 1;
@@ -73,6 +87,7 @@ impl RmaOrigin {
             receiving: None,
             awaited: 0,
             value: 0,
+            by_request: false,
             failure: None,
             has_ended: false,
         };
@@ -94,19 +109,19 @@ impl RmaOrigin {
     }
 
     /// Goes on with everything that can go on; says whether anything did. After each pass.
-    pub fn go_on<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
+    pub fn go_on<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
+        let mut any = self.take_completions(proto, rail);
         if self.looked_at == Some(proto.ended()) {
-            return false;
+            return any;
         }
         self.looked_at = Some(proto.ended());
         self.pending.clear(proto);
-        let mut any = self.end_moves(proto, rail);
+        any |= self.end_moves(proto, rail);
         let owners: Vec<Rank> = self.owners.keys().copied().collect();
         for owner in owners {
             any |= self.take_answers(proto, rail, owner);
             any |= self.advance_owner(proto, rail, owner);
-            if self.owners.get(&owner).is_some_and(|state| state.queue.is_empty() && state.awaited.is_empty())
-            {
+            if self.owners.get(&owner).is_some_and(Owner::is_idle) {
                 self.owners.remove(&owner);
             }
         }
@@ -125,7 +140,7 @@ impl RmaOrigin {
     }
 
     /// Nobody waits any more for a call without memory.
-    pub fn leave<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, key: Key, late: LateAnswer) {
+    pub fn leave<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, key: Key, late: LateAnswer) {
         let Some(call) = self.calls.get_mut(key) else { return };
         call.ending = Ending::Left(late);
         if call.has_ended {

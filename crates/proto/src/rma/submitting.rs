@@ -1,7 +1,7 @@
 //! How the requests of calls leave, for each owner in the order of the calls.
 
 use canele_mem::window::Window;
-use canele_rail::FastPath;
+use canele_rail::FullRail;
 use canele_sys::ids::{Rank, Tag};
 
 use super::awaited::{Awaited, answer_to};
@@ -9,6 +9,7 @@ use super::call::RmaFailure;
 use super::cutting::Piece;
 use super::origin::RmaOrigin;
 use super::pending::PendingSends;
+use super::verbs::Post;
 use super::{ANSWERS, DATA, Form, REQUESTS, Refusal, RmaRequest};
 use crate::slab::Key;
 use crate::{Envelope, Proto};
@@ -21,7 +22,7 @@ const MOST_ANSWER_BYTES: usize = 1 << 20;
 
 impl RmaOrigin {
     /// Submits what can be submitted to an owner; says whether anything was.
-    pub(super) fn advance_owner<R: FastPath>(
+    pub(super) fn advance_owner<R: FullRail>(
         &mut self,
         proto: &mut Proto,
         rail: &mut R,
@@ -42,7 +43,11 @@ impl RmaOrigin {
             {
                 return any;
             } else {
-                self.submit_next(proto, rail, key);
+                match self.post_verb(rail, owner, key) {
+                    Post::Done => {}
+                    Post::Waits => return any,
+                    Post::Request => self.submit_next(proto, rail, key),
+                }
             }
             any = true;
             if self.calls.get(key).is_none_or(|call| call.is_submitted) {
@@ -54,7 +59,7 @@ impl RmaOrigin {
     }
 
     /// Submits the next request of a call.
-    pub(super) fn submit_next<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
+    pub(super) fn submit_next<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
         let sequence = self.take_sequence();
         let Some(call) = self.calls.get_mut(key) else { return };
         if let Some(cutting) = &mut call.cutting {
@@ -117,7 +122,7 @@ impl RmaOrigin {
     }
 
     /// Submits one request of an access to elements.
-    pub(super) fn submit_piece<R: FastPath>(
+    pub(super) fn submit_piece<R: FullRail>(
         &mut self,
         proto: &mut Proto,
         rail: &mut R,

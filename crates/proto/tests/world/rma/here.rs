@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_proto::Settings;
 use canele_proto::rma::{RmaMemory, RmaOperations, Tell};
-use canele_rail::{Distance, Region};
+use canele_rail::{Distance, Region, Rma};
 use canele_sim::campaign::{Net, Packets, Watched};
 use canele_sim::world::{Cut, Model, Random, When};
 use canele_sys::atomic::AtomicU64;
@@ -64,14 +64,17 @@ pub fn setup(seed: u64, cuts: bool) -> (Net, Random, usize) {
         unexpected_bytes: r.pick(&[0, 4 << 10, 1 << 20]),
     };
     let payload = r.pick(&[1 << 10, 16 << 10, 256 << 10]);
-    let networks: Vec<_> = (0..1 + r.below(2))
+    let networks = 1 + r.below(2);
+    let (verbs, recoverable) = (r.chance(50), cuts || networks > 1 || r.chance(50));
+    let networks: Vec<_> = (0..networks)
         .map(|_| Model {
             payload,
             cells: r.pick(&[4, 8, 64]),
             bytes_per_ms: r.pick(&[100_000, 10_000_000]),
             latency_ns: r.pick(&[1000, 20_000]),
             jitter_ns: r.pick(&[0, 5000]),
-            recoverable: true,
+            recoverable,
+            verbs,
             distance: Distance::Network,
             busy: r.chance(50),
             maps_regions: false,
@@ -80,7 +83,10 @@ pub fn setup(seed: u64, cuts: bool) -> (Net, Random, usize) {
         .collect();
     let strategy = r.pick(&["aggregate", "fifo", "priority", "split"]);
     let regions = vec![8 + ranks * AREA; ranks];
-    let net = Net::new(settings, &networks, strategy, Packets::Well, seed, &regions);
+    let mut net = Net::new(settings, &networks, strategy, Packets::Well, seed, &regions);
+    for (rail, region) in net.rails.iter_mut().zip(&net.regions) {
+        rail.register(region).expect("a simulated rail has room");
+    }
     if cuts {
         let cut = |r: &mut Random| {
             let a = r.below(ranks);

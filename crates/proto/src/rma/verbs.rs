@@ -1,0 +1,144 @@
+//! Calls of an origin that the network carries out as verbs.
+//!
+//! An owner does the requests of one origin in their order, and a verb passes its library. So a call is a verb only while all
+//! requests before it are known to be done, verbs that touch the same bytes follow each other, and a request leaves once the
+//! verbs before it have completed. A verb that was not carried out is asked for by a request, whose answer says what is wrong.
+
+use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
+use canele_rail::{Completion, FetchOp, FullRail, OneSided, Rma, Verb, Verbs};
+use canele_sys::ids::{LinkId, Rank};
+
+use super::origin::RmaOrigin;
+use super::route::{Route, route};
+use super::{Exposures, RmaRequest};
+use crate::Proto;
+use crate::slab::Key;
+
+/// A verb that is under way.
+pub(super) struct Posted {
+    call: Key,
+    owner: Rank,
+    place: RegionAddress,
+    len: u64,
+}
+
+/// What became of an attempt to post a call as a verb.
+pub(super) enum Post {
+    /// It is under way.
+    Done,
+    /// Something under way has to complete first.
+    Waits,
+    /// It is to be a request.
+    Request,
+}
+
+/// The verb that does what a request asks for, and where.
+fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, RegionAddress, u64)> {
+    let (verb, place, len) = match *rma_request {
+        RmaRequest::Put { place, len, notice: None } => (Verbs::PUT, place, len),
+        RmaRequest::Get { place, len } => (Verbs::GET, place, len),
+        RmaRequest::Add { place, .. } => (Verbs::FETCH_OP, place, size_of::<u64>() as u64),
+        RmaRequest::Swap { place, .. } => (Verbs::COMPARE_SWAP, place, size_of::<u64>() as u64),
+        _ => return None,
+    };
+    // What is exposed under a key is no registered region.
+    (!Exposures::is_key(place.region)).then_some((verb, place, len))
+}
+
+impl RmaOrigin {
+    /// Posts a call as a verb, if it can be one.
+    pub(super) fn post_verb<R: OneSided + Rma>(&mut self, rail: &mut R, owner: Rank, key: Key) -> Post {
+        let state = self.owners.entry(owner).or_default();
+        let request = if state.verbs > 0 { Post::Waits } else { Post::Request };
+        if rail.link(owner).is_some_and(|link| rail.caps(link).verbs.is_empty()) {
+            return request;
+        }
+        let Some(call) = self.calls.get_mut(key) else { return request };
+        if !call.rma_request.is_answered() && matches!(request, Post::Request) {
+            self.unconfirmed.insert(owner, call.serial);
+        }
+        let Some((kind, place, len)) = verb_of(&call.rma_request).filter(|_| !call.by_request) else {
+            return request;
+        };
+        let Route::Verb(link) = route(rail, owner, kind) else { return request };
+        // A copy packs fine stretches better than a driver could list them.
+        let is_fine = call.data.as_ref().is_some_and(OutBuffer::is_fine)
+            || call.into.as_ref().is_some_and(InBuffer::is_fine);
+        if is_fine || !state.awaited.is_empty() || self.unconfirmed.contains_key(&owner) {
+            return request;
+        }
+        if state.verb_ranges.overlap(place, len) {
+            return Post::Waits;
+        }
+        match self.post_on(rail, link, Posted { call: key, owner, place, len }) {
+            true => Post::Done,
+            // A verb under way makes room.
+            false => request,
+        }
+    }
+
+    fn post_on<R: Rma>(&mut self, rail: &mut R, link: LinkId, posted: Posted) -> bool {
+        let Posted { call, owner, place, len } = posted;
+        let Some((call, bytes)) = self.calls.get_mut(call).zip(usize::try_from(len).ok()) else { return false };
+        let verb = match (call.rma_request, &mut call.data, &mut call.into) {
+            (RmaRequest::Put { .. }, Some(data), _) if data.len() == bytes => {
+                Verb::Put { data: data.share(0, bytes), to: place }
+            }
+            (RmaRequest::Get { .. }, _, Some(into)) if into.len() == bytes => {
+                Verb::Get { from: place, into: into.share(0, bytes) }
+            }
+            (RmaRequest::Add { n, .. }, ..) => Verb::FetchOp { at: place, op: FetchOp::Add, operand: n },
+            (RmaRequest::Swap { expected, new, .. }, ..) => {
+                Verb::CompareSwap { at: place, expected, desired: new }
+            }
+            _ => return false,
+        };
+        let key = self.verbs.insert(posted);
+        if rail.post_verb(link, to_token(key), verb).is_err() {
+            self.verbs.remove(key);
+            return false;
+        }
+        call.awaited += 1;
+        call.is_submitted = true;
+        let state = self.owners.entry(owner).or_default();
+        state.verbs += 1;
+        state.verb_ranges.insert(place, len);
+        true
+    }
+
+    /// Takes the verbs that have completed; says whether any had.
+    pub(super) fn take_completions<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
+        let mut any = false;
+        while !self.verbs.is_empty()
+            && let Some(Completion { token, result, .. }) = rail.take_completion()
+        {
+            any = true;
+            let Some(Posted { call: key, owner, place, len }) = self.verbs.remove(from_token(token)) else {
+                continue;
+            };
+            let state = self.owners.entry(owner).or_default();
+            state.verbs -= 1;
+            state.verb_ranges.remove(place, len);
+            let Some(call) = self.calls.get_mut(key) else { continue };
+            call.awaited -= 1;
+            match result {
+                Ok(value) => call.value = value,
+                Err(_) => {
+                    (call.by_request, call.is_submitted) = (true, false);
+                    state.queue.push_front(key);
+                }
+            }
+            self.settle(proto, rail, key);
+            self.advance_owner(proto, rail, owner);
+        }
+        any
+    }
+}
+
+fn to_token(key: Key) -> u64 {
+    u64::from(key.index) | u64::from(key.generation) << 32
+}
+
+fn from_token(token: u64) -> Key {
+    Key { index: token as u32, generation: (token >> 32) as u32 }
+}
