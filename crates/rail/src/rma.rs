@@ -128,6 +128,12 @@ pub struct Completion {
 
 /// A rail with verbs. The defaults are those of a rail that has none ([`Caps::verbs`](crate::Caps::verbs)).
 pub trait Rma: Rail {
+    /// Returns whether any link may have verbs.
+    #[inline]
+    fn has_verbs(&self) -> bool {
+        false
+    }
+
     /// Lets peers access a region of this rank by verbs, until [`Rma::deregister`]. The rail keeps the region as long.
     ///
     /// # Errors

@@ -118,6 +118,11 @@ macro_rules! delegate {
             self.$rail.note_offer(link);
         }
     };
+    (@has_verbs $rail:ident) => {
+        fn has_verbs(&self) -> bool {
+            self.$rail.has_verbs()
+        }
+    };
     (@register $rail:ident) => {
         fn register(&mut self, region: &::std::sync::Arc<::canele_rail::Region>) -> Result<(), ::canele_sys::segment::SegmentError> {
             self.$rail.register(region)

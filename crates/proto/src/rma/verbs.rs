@@ -50,7 +50,7 @@ impl RmaOrigin {
     pub(super) fn post_verb<R: OneSided + Rma>(&mut self, rail: &mut R, owner: Rank, key: Key) -> Post {
         let state = self.owners.entry(owner).or_default();
         let request = if state.verbs > 0 { Post::Waits } else { Post::Request };
-        if rail.link(owner).is_some_and(|link| rail.caps(link).verbs.is_empty()) {
+        if !rail.has_verbs() {
             return request;
         }
         let Some(call) = self.calls.get_mut(key) else { return request };

@@ -256,6 +256,11 @@ impl<N: Network> PeerCopy for Set<N> {
 
 /// Memory of ranks of this host is mapped, so that networks alone have verbs.
 impl<N: Network> Rma for Set<N> {
+    #[inline]
+    fn has_verbs(&self) -> bool {
+        self.networks.iter().any(Rma::has_verbs)
+    }
+
     fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
         let registered = self.networks.iter_mut().try_for_each(|network| network.register(region));
         if registered.is_err() {

@@ -185,6 +185,10 @@ impl OneSided for Under {
 }
 
 impl Rma for Under {
+    fn has_verbs(&self) -> bool {
+        each!(self, rail => rail.has_verbs())
+    }
+
     fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
         each!(self, rail => rail.register(region))
     }

@@ -97,7 +97,7 @@ impl OneSided for Watched {
 }
 
 impl Rma for Watched {
-    delegate!(rail: register deregister post_verb take_completion);
+    delegate!(rail: has_verbs register deregister post_verb take_completion);
 }
 
 impl PeerCopy for Watched {

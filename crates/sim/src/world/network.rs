@@ -138,7 +138,7 @@ impl OneSided for SimNetwork {
 }
 
 impl Rma for SimNetwork {
-    delegate!(rail: register deregister post_verb take_completion);
+    delegate!(rail: has_verbs register deregister post_verb take_completion);
 }
 
 impl PeerCopy for SimNetwork {}

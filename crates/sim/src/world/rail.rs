@@ -380,6 +380,10 @@ impl PeerCopy for SimRail {
 }
 
 impl Rma for SimRail {
+    fn has_verbs(&self) -> bool {
+        self.caps.iter().any(|caps| !caps.verbs.is_empty())
+    }
+
     fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
         self.world.borrow_mut().verbs.register(self.me, region);
         Ok(())
