@@ -4,7 +4,7 @@ use canele_mem::buffer::RegionAddress;
 use canele_proto::matching::Want;
 use canele_proto::request::Failure;
 use canele_proto::{Envelope, Proto, Received, Sent};
-use canele_rail::{FastPath, FullRail, Reach};
+use canele_rail::{FullRail, Reach};
 use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 
 use crate::Error;
@@ -233,7 +233,7 @@ impl<'s> ScheduleRun<'s> {
     }
 
     #[inline(always)]
-    fn send<R: FastPath, U: User>(
+    fn send<R: FullRail, U: User>(
         &self,
         proto: &mut Proto,
         rail: &mut R,

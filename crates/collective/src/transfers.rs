@@ -8,7 +8,7 @@ use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_proto::matching::Want;
 use canele_proto::request::Outcome;
 use canele_proto::{Envelope, Proto};
-use canele_rail::FastPath;
+use canele_rail::FullRail;
 use canele_sys::ids::RequestId;
 
 use crate::Error;
@@ -34,7 +34,7 @@ struct Request {
 
 impl Transfers {
     /// Submits what is left of the round, in lent memory.
-    pub fn submit<R: FastPath>(
+    pub fn submit<R: FullRail>(
         &mut self,
         run: &ScheduleRun<'_>,
         (proto, rail): (&mut Proto, &mut R),

@@ -7,7 +7,7 @@
 //! Only where messages carry numbers and the strategy puts together in the order of submission whatever is there, so that nothing
 //! is left to decide. Each has taken its number and its credit when it joins (invariant I10): it cannot be announced any more.
 
-use canele_rail::{Busy, Class, FastPath, Header, MAX_INLINE, Rail};
+use canele_rail::{Busy, Class, FullRail, Header, MAX_INLINE, Rail};
 use canele_sys::ids::{LinkId, Rank, Tag};
 
 use crate::backlog::RailPolicy;
@@ -120,7 +120,7 @@ impl Proto {
 
     /// Sends what was coalesced for a peer, if anything was and there is room; says whether anything moved.
     #[inline]
-    pub(crate) fn send_if_coalesced<R: FastPath>(&mut self, rail: &mut R, to: Rank) -> bool {
+    pub(crate) fn send_if_coalesced<R: FullRail>(&mut self, rail: &mut R, to: Rank) -> bool {
         let waits = |peer: &mut Peer| coalesced(peer).is_some_and(|coalesced| !coalesced.is_empty());
         self.peers.known_mut(to).is_some_and(waits) && self.transmit_to(rail, to)
     }

@@ -5,7 +5,7 @@
 
 use canele_mem::buffer::RegionAddress;
 use canele_mem::chunk_counter::Generation;
-use canele_rail::{OneSided, Reach};
+use canele_rail::{FullRail, Reach};
 use canele_sys::ids::{LinkId, Rank, RegionId, RequestId};
 
 use crate::Proto;
@@ -60,7 +60,7 @@ impl Proto {
     }
 
     /// Lets every transfer that is copied here advance by one step.
-    pub(crate) fn copy<R: OneSided>(&mut self, rail: &mut R) -> bool {
+    pub(crate) fn copy<R: FullRail>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
         for _ in 0..self.work.len() {
             let Some(id) = self.work.pop_front() else { break };
@@ -80,7 +80,7 @@ impl Proto {
     }
 
     /// The receiver sets up a chunk counter and invites the sender; without a free chunk counter it copies alone.
-    fn start_share<R: OneSided>(&mut self, rail: &mut R, id: RequestId) -> Step {
+    fn start_share<R: FullRail>(&mut self, rail: &mut R, id: RequestId) -> Step {
         let Some(State::ToShare(receive, far, request)) = self.leave(id) else { return Step::Over };
         let from = receive.from;
         let Some(link) = self.peers[from.0 as usize].link else {
@@ -105,7 +105,7 @@ impl Proto {
         Step::Copied
     }
 
-    fn start_chunk_counter<R: OneSided>(
+    fn start_chunk_counter<R: FullRail>(
         &mut self,
         rail: &mut R,
         link: LinkId,
@@ -173,7 +173,7 @@ impl Proto {
 }
 
 /// Copies the next piece of a transfer.
-fn step<R: OneSided>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
+fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
     match state {
         State::Reading(Receive { from, buffer, len, .. }, far, _, done)
             if far.region == RegionId::PROCESS =>
@@ -230,7 +230,7 @@ fn piece(len: usize) -> usize {
 }
 
 /// Calls `copy` with the peer's memory, if it can be reached.
-fn reach<R: OneSided>(
+fn reach<R: FullRail>(
     rail: &mut R,
     peer: Rank,
     far: RegionAddress,
@@ -262,7 +262,7 @@ fn alone(result: Step, done: &mut usize, n: usize, len: usize, copies: &mut u64)
 
 /// The sender's memory is out of reach: takes the pieces that are left, so that neither end copies them. The message is sent in pieces
 /// once the sender has finished what it took, for until then it writes into the receiver's memory and counts in the chunk counter.
-fn give_up<R: OneSided>(rail: &mut R, peer: Rank, share: &mut Share, len: usize) {
+fn give_up<R: FullRail>(rail: &mut R, peer: Rank, share: &mut Share, len: usize) {
     share.lost = true;
     let chunk_counter =
         rail.link(peer).and_then(|link| rail.chunk_counter(link, true, share.chunk_counter as usize));
@@ -276,7 +276,7 @@ fn give_up<R: OneSided>(rail: &mut R, peer: Rank, share: &mut Share, len: usize)
 }
 
 /// Takes a piece from the chunk counter and copies it.
-fn together<R: OneSided>(
+fn together<R: FullRail>(
     rail: &mut R,
     peer: Rank,
     mine: bool,

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use canele_mem::buffer::InBuffer;
-use canele_rail::{Class, Corrupt, FastPath, Header, Packet, Rail};
+use canele_rail::{Class, Corrupt, FullRail, Header, Packet, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
 use crate::choice::{Protocol, Variant, piece_bytes};
@@ -79,7 +79,7 @@ impl<P: Ord + Copy> EagerMultis<P> {
 impl Proto {
     /// Sends a message that is too long for one packet straight from `bytes`, if nothing stands in its way and all of it finds
     /// room now.
-    pub(crate) fn post_eager_multi<R: FastPath>(
+    pub(crate) fn post_eager_multi<R: FullRail>(
         &mut self,
         rail: &mut R,
         envelope: Envelope,

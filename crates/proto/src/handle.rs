@@ -1,7 +1,7 @@
 //! What comes in: one function per kind of packet.
 
 use canele_mem::window::Window;
-use canele_rail::{Corrupt, FastPath, FullRail, Packet, Rail};
+use canele_rail::{Corrupt, FullRail, Packet, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::Proto;
@@ -73,7 +73,7 @@ impl Proto {
     }
 
     /// Lets the rail receive the next piece directly into the posted buffer.
-    fn receive_directly<R: FastPath>(&mut self, rail: &mut R, link: LinkId) {
+    fn receive_directly<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         let Some((packet, len)) = rail.peek_bulk(link) else { return };
         let place =
             Kind::of(&packet.header).filter(|kind| *kind == Kind::Piece).and_then(|_| read_piece(&packet));

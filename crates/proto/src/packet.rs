@@ -4,7 +4,7 @@
 
 use canele_mem::buffer::{OutBuffer, RegionAddress};
 use canele_mem::window::Window;
-use canele_rail::{Busy, Class, FastPath, Header, MAX_INLINE, Rail};
+use canele_rail::{Busy, Class, FullRail, Header, MAX_INLINE, Rail};
 use canele_sys::ids::{LinkId, Rank, RegionId, RequestId};
 
 use crate::Proto;
@@ -190,7 +190,7 @@ impl Proto {
     }
 
     /// A piece of a large message; and the next ones, if it has its only link for itself: a strategy would choose nothing else.
-    pub(crate) fn send_piece<R: FastPath>(
+    pub(crate) fn send_piece<R: FullRail>(
         &mut self,
         rail: &mut R,
         to: Rank,

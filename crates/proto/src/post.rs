@@ -8,7 +8,7 @@
 //! No request, no list, no allocation. The numbers of messages, their credit and their protocol are decided here, once.
 
 use canele_mem::window::Window;
-use canele_rail::{Class, FastPath, Header, MAX_INLINE, Slot, TryPost};
+use canele_rail::{Class, FullRail, Header, MAX_INLINE, Slot, TryPost};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::backlog::RailPolicy;
@@ -139,7 +139,7 @@ impl Proto {
     /// Wakes a peer after [`ShortSent::ToSleeper`].
     #[cold]
     #[inline(never)]
-    pub fn wake_peer<R: FastPath>(&mut self, rail: &mut R, peer: PeerIndex) {
+    pub fn wake_peer<R: FullRail>(&mut self, rail: &mut R, peer: PeerIndex) {
         if let Some(link) = self.peers.at_mut(peer).and_then(|peer| peer.link) {
             rail.wake(link);
         }
@@ -147,7 +147,7 @@ impl Proto {
 
     /// Sends a message of at most [`MAX_INLINE`] bytes whose link takes it at once, in few instructions and without a call.
     #[inline(always)]
-    pub fn post_short<R: FastPath>(
+    pub fn post_short<R: FullRail>(
         &mut self,
         rail: &mut R,
         to: &ShortAddress,
@@ -176,7 +176,7 @@ impl Proto {
     /// Sends a message that fits into one packet, or finds room for all its packets, if nothing stands in its way. A short
     /// one is inlined down to the rail's store.
     #[inline(always)]
-    pub fn post<R: FastPath, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
+    pub fn post<R: FullRail, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         if let Some(bytes) = payload.bytes()
             && self.post_at_once(rail, (to, flow, tag), mode, bytes)
@@ -188,7 +188,7 @@ impl Proto {
 
     /// Sends a message that fits into one packet, if its link is open and takes it at once; says whether it has.
     #[inline(always)]
-    pub fn post_at_once<R: FastPath>(
+    pub fn post_at_once<R: FullRail>(
         &mut self,
         rail: &mut R,
         (to, flow, tag): (Rank, FlowId, Tag),
@@ -214,7 +214,7 @@ impl Proto {
 
     /// [`Proto::post_at_once`] for a message with a bulk.
     #[inline(never)]
-    fn post_whole<R: FastPath>(
+    fn post_whole<R: FullRail>(
         &mut self,
         rail: &mut R,
         (to, flow, tag): (Rank, FlowId, Tag),
@@ -240,7 +240,7 @@ impl Proto {
 
     /// Posts a message with a bulk; says whether there was room.
     #[inline(always)]
-    fn post_eager<R: FastPath>(&mut self, rail: &mut R, link: LinkId, header: Header, bytes: &[u8]) -> bool {
+    fn post_eager<R: FullRail>(&mut self, rail: &mut R, link: LinkId, header: Header, bytes: &[u8]) -> bool {
         let Ok(()) = rail.post_bulk(link, header, bytes) else { return false };
         self.peers[link.peer().0 as usize].credit -= credit_cost(bytes.len());
         self.traffic.sent(Protocol::Eager, bytes.len());
@@ -250,7 +250,7 @@ impl Proto {
 
     /// Posts a message that does not fit into one packet, is written in place, or carries a number.
     #[inline(never)]
-    fn post_otherwise<R: FastPath, P: Payload>(
+    fn post_otherwise<R: FullRail, P: Payload>(
         &mut self,
         rail: &mut R,
         envelope: Envelope,

@@ -2,7 +2,7 @@
 
 use canele_mem::buffer::RegionAddress;
 use canele_mem::window::Window;
-use canele_rail::{Class, FastPath, Header, OneSided, Rail, TakeIf, TryTake};
+use canele_rail::{Class, FullRail, Header, Rail, TakeIf, TryTake};
 use canele_sys::ids::{LinkId, Rank};
 
 use crate::peer::Reply;
@@ -34,13 +34,13 @@ impl Proto {
     }
 
     /// The general path of a small put: behind whatever waits to be sent to that peer.
-    pub fn submit_put<R: FastPath>(&mut self, rail: &mut R, to: Rank, put: Put) -> Result<(), Failure> {
+    pub fn submit_put<R: FullRail>(&mut self, rail: &mut R, to: Rank, put: Put) -> Result<(), Failure> {
         self.reply(rail, to, Reply::Put(put))
     }
 
     /// Takes the next packet of a link if it is a small put; gives its notice. Only while no older notice waits.
     #[inline(always)]
-    pub fn try_notice<R: FastPath + OneSided>(&mut self, rail: &mut R, link: LinkId) -> Received<Notice> {
+    pub fn try_notice<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> Received<Notice> {
         let from = link.peer();
         let mut came = Came { peers: &self.peers, from, put: None };
         match (rail.try_take(link, &mut came), came.put) {
@@ -56,7 +56,7 @@ impl Proto {
     /// Writes the data of a put into its place. A put to a region that is gone is dropped, as a late message to a closed
     /// door; its notice too.
     #[inline(always)]
-    pub(crate) fn apply_put<R: OneSided>(&mut self, rail: &mut R, from: Rank, put: &Put) -> Option<Notice> {
+    pub(crate) fn apply_put<R: FullRail>(&mut self, rail: &mut R, from: Rank, put: &Put) -> Option<Notice> {
         rail.own(put.place, put.len)?.write(0, &put.data().as_flattened()[..put.len]);
         self.ended += 1;
         Some(Notice { from, id: put.notice })

@@ -9,7 +9,7 @@
 //! messages carry numbers, the packet must also be the next expected one of its flow.
 
 use canele_mem::window::Window;
-use canele_rail::{FastPath, Header, MAX_INLINE, Rail, TakeIf, TryTake};
+use canele_rail::{FullRail, Header, MAX_INLINE, Rail, TakeIf, TryTake};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::Proto;
@@ -68,7 +68,7 @@ impl Proto {
     /// Takes the oldest message of a link if `want` accepts it and it fits into `into`. From any source, the links take
     /// turns: the link that was served last is looked at last. Only while the flow is quiet.
     #[inline(always)]
-    pub fn try_recv<R: FastPath, M: Room + ?Sized>(
+    pub fn try_recv<R: FullRail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         flow: FlowId,
@@ -101,7 +101,7 @@ impl Proto {
     /// Takes a message of at most [`MAX_INLINE`] bytes if it is the oldest of its source and fits into
     /// `into`, in few instructions and without a call; returns its length. Only while the flow is quiet.
     #[inline(always)]
-    pub fn take_short<R: FastPath>(
+    pub fn take_short<R: FullRail>(
         &mut self,
         rail: &mut R,
         from: &ShortAddress,
@@ -126,7 +126,7 @@ impl Proto {
 
     /// [`Proto::try_recv`] from one source.
     #[inline(never)]
-    fn try_recv_from<R: FastPath, M: Room + ?Sized>(
+    fn try_recv_from<R: FullRail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         from: Rank,
@@ -142,7 +142,7 @@ impl Proto {
 
     /// [`Proto::try_recv`] from any source.
     #[inline(never)]
-    fn try_recv_any<R: FastPath, M: Room + ?Sized>(
+    fn try_recv_any<R: FullRail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         flow: FlowId,
@@ -167,7 +167,7 @@ impl Proto {
 
     /// [`Proto::try_recv`] on one link.
     #[inline(always)]
-    fn try_recv_on<R: FastPath, M: Room + ?Sized>(
+    fn try_recv_on<R: FullRail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         (from, link): (Rank, LinkId),
@@ -183,7 +183,7 @@ impl Proto {
 
     /// Takes the oldest packet of a link if it is wanted and, where messages carry numbers, the next expected one.
     #[inline(always)]
-    fn take_next<const ANY_TAG: bool, R: FastPath, M: Room + ?Sized>(
+    fn take_next<const ANY_TAG: bool, R: FullRail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         (from, link): (Rank, LinkId),
@@ -201,7 +201,7 @@ impl Proto {
 
     /// The same where messages carry numbers, are told to an observer, or come on a link that was not opened from here.
     #[inline(never)]
-    fn take_next_otherwise<const ANY_TAG: bool, R: FastPath, M: Room + ?Sized>(
+    fn take_next_otherwise<const ANY_TAG: bool, R: FullRail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         (from, link): (Rank, LinkId),
@@ -227,7 +227,7 @@ impl Proto {
 
     /// Takes the oldest packet of a link if it is the next expected one of its flow.
     #[inline(never)]
-    fn take_numbered<const ANY_TAG: bool, R: FastPath, M: Room + ?Sized>(
+    fn take_numbered<const ANY_TAG: bool, R: FullRail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         (from, link): (Rank, LinkId),

@@ -4,7 +4,7 @@
 //! [`receive`](crate::receive).
 
 use canele_mem::window::Window;
-use canele_rail::{FastPath, Header, TakeIf};
+use canele_rail::{FullRail, Header, TakeIf};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::credit::credit_cost;
@@ -23,7 +23,7 @@ impl Proto {
     /// Lets receives take their messages, as long as the oldest packet of the source's link is what the next one wants. Only over a link
     /// where that takes few instructions.
     #[inline(always)]
-    pub fn receive_run<R: FastPath, M: Receives>(
+    pub fn receive_run<R: FullRail, M: Receives>(
         &mut self,
         rail: &mut R,
         (source, flow): (Rank, FlowId),

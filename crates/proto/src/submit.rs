@@ -1,7 +1,7 @@
 //! What users ask for: sends, receives, cancels, small puts and fences.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
-use canele_rail::FastPath;
+use canele_rail::FullRail;
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
@@ -15,7 +15,7 @@ use crate::{Envelope, Proto};
 
 impl Proto {
     /// Sends a message; it goes out as far as there is room, now, and further in later passes.
-    pub fn submit_send<R: FastPath>(
+    pub fn submit_send<R: FullRail>(
         &mut self,
         rail: &mut R,
         envelope: Envelope,
@@ -59,7 +59,7 @@ impl Proto {
 
     /// Whether the receiver is to read a message from memory. One that would leave without being asked for does so still, unless it is
     /// known to be asked for.
-    fn prefers_peer_copy<R: FastPath>(
+    fn prefers_peer_copy<R: FullRail>(
         &mut self,
         rail: &mut R,
         envelope: Envelope,
@@ -254,7 +254,7 @@ impl Proto {
     }
 
     /// Asks a peer to answer once the small puts sent to it so far have been done there.
-    pub fn submit_fence<R: FastPath>(&mut self, rail: &mut R, to: Rank, ticket: u64) -> Result<(), Failure> {
+    pub fn submit_fence<R: FullRail>(&mut self, rail: &mut R, to: Rank, ticket: u64) -> Result<(), Failure> {
         self.reply(rail, to, Reply::Fence(ticket))?;
         self.charge_fence(to);
         Ok(())
@@ -268,7 +268,7 @@ impl Proto {
         }
     }
 
-    pub(crate) fn reply<R: FastPath>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {
+    pub(crate) fn reply<R: FullRail>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {
         if let Some(failure) = self.why_gone(to) {
             return Err(failure);
         }

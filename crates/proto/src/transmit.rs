@@ -1,7 +1,7 @@
 //! What goes out, peer by peer and link by link: whose turn it is, and what a strategy chooses for the next packet of a link.
 //! `packet.rs` fills it.
 
-use canele_rail::{Busy, Caps, FastPath, Rail, Speed};
+use canele_rail::{Busy, Caps, FullRail, Rail, Speed};
 use canele_sys::ids::{LinkId, Rank};
 
 use crate::Proto;
@@ -36,11 +36,11 @@ impl Proto {
     /// Sends what waits, as far as there is room. Every peer has its turn. Says whether anything moved: that nothing waits any more
     /// is also worth another look, even if what waited is gone with its peer.
     #[inline(always)]
-    pub(crate) fn transmit<R: FastPath>(&mut self, rail: &mut R) -> bool {
+    pub(crate) fn transmit<R: FullRail>(&mut self, rail: &mut R) -> bool {
         !self.active.is_empty() && self.transmit_waiting(rail)
     }
 
-    fn transmit_waiting<R: FastPath>(&mut self, rail: &mut R) -> bool {
+    fn transmit_waiting<R: FullRail>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
         for _ in 0..self.active.len() {
             let Some(peer) = self.active.pop_front() else { break };
@@ -51,7 +51,7 @@ impl Proto {
     }
 
     /// Sends what waits for one peer, and lists it again if something is left.
-    pub(crate) fn transmit_to<R: FastPath>(&mut self, rail: &mut R, to: Rank) -> bool {
+    pub(crate) fn transmit_to<R: FullRail>(&mut self, rail: &mut R, to: Rank) -> bool {
         let peer = &mut self.peers[to.0 as usize];
         if peer.link.is_none() {
             if peer.gone.is_none() && !std::mem::replace(&mut peer.wanted, true) {
@@ -95,7 +95,7 @@ impl Proto {
     }
 
     /// Sends packets over one link until it has no room or nothing is left for it.
-    fn use_link<R: FastPath>(
+    fn use_link<R: FullRail>(
         &mut self,
         rail: &mut R,
         to: Rank,
@@ -120,7 +120,7 @@ impl Proto {
     }
 
     /// One packet.
-    fn send_packet<R: FastPath>(
+    fn send_packet<R: FullRail>(
         &mut self,
         rail: &mut R,
         to: Rank,
@@ -181,7 +181,7 @@ impl Proto {
     }
 
     /// Sends what was chosen; what finds no room goes back to where it was.
-    fn send_draft<R: FastPath>(
+    fn send_draft<R: FullRail>(
         &mut self,
         rail: &mut R,
         to: Rank,

@@ -14,8 +14,8 @@ use canele_sys::ids::LinkId;
 use crate::delegate::delegate;
 use crate::world::Random;
 use canele_rail::{
-    Armed, Busy, Caps, Class, FastPath, Header, Lost, MAX_INLINE, MAX_INLINE_WITH_BULK, OneSided, PeerCopy,
-    Rail, Recoverable, Rma, Slot, Unacked,
+    Armed, Busy, Caps, Class, FastPath, Header, LinkTraits, Lost, MAX_INLINE, MAX_INLINE_WITH_BULK, OneSided,
+    PeerCopy, Rail, Recoverable, Rma, Slot, Unacked,
 };
 
 /// How often what goes wrong, in percent of the packets.

@@ -7,7 +7,7 @@ use canele_proto::matching::Want;
 use canele_proto::request::Buffer;
 use canele_proto::rma::PendingSends;
 use canele_proto::{Matched, Proto};
-use canele_rail::FastPath;
+use canele_rail::FullRail;
 use canele_sys::ids::{Rank, RequestId, Tag};
 
 use super::MESSAGES;
@@ -39,7 +39,7 @@ impl Mail {
     }
 
     /// Sends a message.
-    pub fn send<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, to: Rank, bytes: &[u8]) {
+    pub fn send<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, to: Rank, bytes: &[u8]) {
         self.pending.send(proto, rail, (to, MESSAGES, Tag(0)), bytes);
     }
 

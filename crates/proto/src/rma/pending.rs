@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use canele_mem::buffer::{OutBuffer, Owned};
 use canele_mem::window::Window;
-use canele_rail::FastPath;
+use canele_rail::FullRail;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::request::Buffer;
@@ -61,7 +61,7 @@ impl PendingSends {
     }
 
     /// Sends a message that is kept here as long as need be. One to a peer that is gone is nobody's.
-    pub fn send<R: FastPath>(
+    pub fn send<R: FullRail>(
         &mut self,
         proto: &mut Proto,
         rail: &mut R,
@@ -76,7 +76,7 @@ impl PendingSends {
 
     /// Sends a message that may leave with a later packet, of `len` bytes that `fill` writes, as [`PendingSends::send`]; and what was to
     /// leave with the next one.
-    pub fn send_filled<R: FastPath>(
+    pub fn send_filled<R: FullRail>(
         &mut self,
         proto: &mut Proto,
         rail: &mut R,
@@ -95,7 +95,7 @@ impl PendingSends {
 
     /// Sends a message, as [`PendingSends::send_filled`], that nobody waits for: it leaves with the next one to its receiver, or in the next
     /// pass.
-    pub fn send_later<R: FastPath>(
+    pub fn send_later<R: FullRail>(
         &mut self,
         proto: &mut Proto,
         rail: &mut R,
@@ -115,7 +115,7 @@ impl PendingSends {
         }
     }
 
-    fn submit<R: FastPath>(
+    fn submit<R: FullRail>(
         &mut self,
         proto: &mut Proto,
         rail: &mut R,
@@ -129,7 +129,7 @@ impl PendingSends {
     }
 
     /// Sends part of a region, which keeps itself.
-    pub fn send_region<R: FastPath>(
+    pub fn send_region<R: FullRail>(
         &mut self,
         proto: &mut Proto,
         rail: &mut R,

@@ -5,7 +5,7 @@
 //! verbs before it have completed. A verb that was not carried out is asked for by a request, whose answer says what is wrong.
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
-use canele_rail::{Completion, FetchOp, FullRail, OneSided, Rma, Verb, Verbs};
+use canele_rail::{Completion, FetchOp, FullRail, Rma, Verb, Verbs};
 use canele_sys::ids::{LinkId, Rank};
 
 use super::origin::RmaOrigin;
@@ -47,7 +47,7 @@ fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, RegionAddress, u64)> {
 
 impl RmaOrigin {
     /// Posts a call as a verb, if it can be one.
-    pub(super) fn post_verb<R: OneSided + Rma>(&mut self, rail: &mut R, owner: Rank, key: Key) -> Post {
+    pub(super) fn post_verb<R: FullRail>(&mut self, rail: &mut R, owner: Rank, key: Key) -> Post {
         let state = self.owners.entry(owner).or_default();
         let request = if state.verbs > 0 { Post::Waits } else { Post::Request };
         if !rail.has_verbs() {
@@ -79,7 +79,9 @@ impl RmaOrigin {
 
     fn post_on<R: Rma>(&mut self, rail: &mut R, link: LinkId, posted: Posted) -> bool {
         let Posted { call, owner, place, len } = posted;
-        let Some((call, bytes)) = self.calls.get_mut(call).zip(usize::try_from(len).ok()) else { return false };
+        let Some((call, bytes)) = self.calls.get_mut(call).zip(usize::try_from(len).ok()) else {
+            return false;
+        };
         let verb = match (call.rma_request, &mut call.data, &mut call.into) {
             (RmaRequest::Put { .. }, Some(data), _) if data.len() == bytes => {
                 Verb::Put { data: data.share(0, bytes), to: place }

@@ -10,7 +10,7 @@ use canele_proto::peer::Gone;
 use canele_proto::request::{Mode, Status};
 use canele_proto::wire::{Cts, How, Kind, Rts};
 use canele_proto::{Envelope, EventListener, Filled, Proto, ProtoEvent, Received, Sent, Settings, batch};
-use canele_rail::{Class, Header, Rail};
+use canele_rail::{Class, Distance, Header, Rail};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 

@@ -110,7 +110,7 @@ pub fn words_change_in_one_step<H: Harness>() {
     let region = Regions::default().create(64).expect("memory");
     h.rail(2).register(&region).expect("room for a region");
     let place = at(&region, 8);
-    let mut apply = |h: &mut H, rank: usize, verb: Verb| {
+    let apply = |h: &mut H, rank: usize, verb: Verb| {
         let link = link_to(h, rank, 2);
         assert!(h.rail(rank).post_verb(link, 1, verb).is_ok());
         for _ in 0..1000 {

@@ -9,7 +9,7 @@ use canele_mem::buffer::Owned;
 use canele_rail::conformance::{Harness, RegionHarness};
 use canele_rail::shm::Shm;
 use canele_rail::shm::fetch::SingleCopy;
-use canele_rail::{FastPath, Header, OneSided, Rail};
+use canele_rail::{FastPath, Header, PeerCopy, Rail};
 use canele_rail::{Region, WantedRegion};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
@@ -215,7 +215,7 @@ fn copying(how: [SingleCopy; 2]) -> Local {
 fn fetch(local: &mut Local, address: u64, into: &mut Owned<u8>) -> bool {
     let mut buffer = into.lend_in();
     let share = buffer.share(0, buffer.len());
-    let read = OneSided::fetch(local.rail(0), LinkId::in_memory(Rank(1)), address, 64 << 10, share);
+    let read = PeerCopy::copy_from_peer(local.rail(0), LinkId::in_memory(Rank(1)), address, 64 << 10, share);
     into.take_back_in(buffer);
     read
 }

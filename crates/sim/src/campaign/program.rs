@@ -5,6 +5,7 @@ use crate::world::{Cut, Model, Random, Topology, When, Wormhole};
 use canele_proto::Settings;
 use canele_proto::matching::Want;
 use canele_proto::request::Mode;
+use canele_rail::Distance;
 use canele_sys::ids::{FlowId, Rank, Tag};
 use canele_sys::tunables::STRATEGIES;
 

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use canele_sys::ids::LinkId;
 
-use canele_rail::{Caps, Class, Lost, Recoverable};
+use canele_rail::{Caps, Class, LinkTraits, Lost, Recoverable};
 use frame::{Frame, ROOM};
 use incoming::Incoming;
 use outgoing::Outgoing;

@@ -1,5 +1,6 @@
 //! Programs of random RMA requests, and some that are made by hand.
 
+use canele_rail::Distance;
 use std::sync::Arc;
 
 use canele_mem::exposed::Exposed;

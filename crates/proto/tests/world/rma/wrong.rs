@@ -1,5 +1,6 @@
 //! Origins that break the rules or stand still: only they suffer.
 
+use canele_rail::Distance;
 use canele_sys::ids::FlowId;
 
 use super::*;
