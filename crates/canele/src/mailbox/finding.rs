@@ -78,7 +78,7 @@ impl Endpoint {
     pub fn find_mailbox(&self, name: &str, wait: Duration) -> Result<MailboxSender, Error> {
         let at = deadline(wait);
         let books = self.find_published(&format!("mailbox {name}"), at)?;
-        let (owner, elsewhere) = (books.owner(), self.engine.is_remote(books.owner()));
+        let (owner, elsewhere) = (books.owner(), !self.engine.maps_memory_of(books.owner()));
         let (slots, number) = match elsewhere {
             true => (self.context.absent_books(owner)?, self.ask_number(&books, at)?),
             false => Slots::open(books.far, owner, self.size()).ok_or(Failure::RegionLost(owner))?,

@@ -116,7 +116,7 @@ impl Engine {
                 return Ok(());
             }
         };
-        if self.is_remote(peer) {
+        if !core.maps_memory_of(peer) {
             return self.fence_remote(core, peer, issued, deadline);
         }
         let inner = &mut *core;

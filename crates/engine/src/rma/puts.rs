@@ -95,7 +95,7 @@ impl Engine {
     /// A put that cannot go at once; waits while very many do.
     #[cold]
     fn put_otherwise(&self, mut core: Locked<'_>, to: Rank, put: Put) -> Result<(), Error> {
-        if self.is_remote(to) {
+        if !core.maps_memory_of(to) {
             // Without data, for which there is room even in memory that is not here.
             return self.notify_remote(core, to, put.place, put.notice);
         }

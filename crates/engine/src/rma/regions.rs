@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_control::ToLauncher;
-use canele_rail::{Mapped, Region, RegionMemory, Regions, UnmappedRegion};
+use canele_rail::{Mapped, Region, RegionMemory, Regions, Rma as _, UnmappedRegion};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::SegmentError;
 use rustix::io::Errno;
@@ -79,7 +79,7 @@ impl Engine {
         region: Arc<Region>,
     ) -> (Locked<'a>, Result<Arc<Region>, Error>) {
         if let Err(error) = core.announce_region(&region) {
-            core.progress.rails.regions_mut().drop_own(region.id());
+            core.give_up_region(region.id());
             return (core, Err(error));
         }
         if !core.membership.launcher.is_present() {
@@ -94,7 +94,7 @@ impl Engine {
             self.wait_for(core, Awaited::Other("the launcher to know a region", None), ready);
         let known = known.and_then(|known| if known { Ok(region) } else { Err(NOT_TAKEN_OVER.into()) });
         if known.is_err() {
-            core.progress.rails.regions_mut().drop_own(id);
+            core.give_up_region(id);
         }
         (core, known)
     }
@@ -120,7 +120,7 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Arc<RegionMemory>, Error> {
         self.check_rank(owner)?;
-        if self.is_remote(owner) {
+        if !self.maps_memory_of(owner) {
             return Ok(Arc::new(RegionMemory::elsewhere(UnmappedRegion { owner, region: id, bytes })));
         }
         self.map_region((owner, id), deadline, |regions, _| regions.map(owner, id))
@@ -176,9 +176,10 @@ impl Engine {
 }
 
 impl Core {
-    /// Tells the launcher of a region; it answers.
-    fn announce_region(&mut self, region: &Region) -> Result<(), Error> {
-        let Progress { proto, counts, .. } = &mut self.progress;
+    /// Lets networks access a region, and tells the launcher of it, which answers.
+    fn announce_region(&mut self, region: &Arc<Region>) -> Result<(), Error> {
+        let Progress { proto, rails, counts, .. } = &mut self.progress;
+        rails.register(region)?;
         let launcher = &mut self.membership.launcher;
         counts.system_calls += SYSTEM_CALLS;
         let (owner, id) = (proto.me().0, region.id().to_word());
@@ -197,9 +198,16 @@ impl Core {
         ids.into_iter().for_each(|id| drop(self.drop_region(id)));
     }
 
+    /// Ends the access of peers to a region of this rank.
+    fn give_up_region(&mut self, id: RegionId) {
+        let rails = &mut self.progress.rails;
+        rails.deregister(id);
+        rails.regions_mut().drop_own(id);
+    }
+
     /// As [`Engine::drop_region`].
     pub(crate) fn drop_region(&mut self, id: RegionId) -> Result<(), Error> {
-        self.progress.rails.regions_mut().drop_own(id);
+        self.give_up_region(id);
         self.membership.launcher.send(&ToLauncher::DropRegion { id: id.to_word() })
     }
 }

@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use canele_mem::buffer::RegionAddress;
-use canele_proto::rma::{DATA, Form, LateAnswer, REQUESTS, RmaRequest};
-use canele_rail::{RegionMemory, UnmappedRegion};
+use canele_proto::rma::{DATA, Form, LateAnswer, REQUESTS, RmaRequest, Route, route};
+use canele_rail::{RegionMemory, UnmappedRegion, Verbs};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use super::call::RmaCall;
 use crate::Error;
+use crate::core::Core;
 use crate::engine::{Engine, Locked};
 
 /// The two messages of a deposit.
@@ -23,6 +24,11 @@ impl Engine {
     /// True if a rank runs on another host, so that no memory can be shared with it.
     pub fn is_remote(&self, rank: Rank) -> bool {
         self.host_of(rank) != self.host_of(self.rank())
+    }
+
+    /// Returns whether regions of a rank are mapped here; those of other ranks are accessed by verbs or by requests.
+    pub fn maps_memory_of(&self, rank: Rank) -> bool {
+        self.lock().is_ok_and(|core| core.maps_memory_of(rank))
     }
 
     /// Asks the layer above of another host's rank something. After a deadline, `undo` is asked should the answer, when it comes,
@@ -153,6 +159,13 @@ impl Engine {
             Some((region, why)) => Err(Error::Refused { owner, region, why }),
             None => result,
         }
+    }
+}
+
+impl Core {
+    /// As [`Engine::maps_memory_of`].
+    pub(crate) fn maps_memory_of(&self, rank: Rank) -> bool {
+        route(&self.progress.rails, rank, Verbs::empty()) == Route::Map
     }
 }
 

@@ -160,7 +160,7 @@ impl Win {
             let key = (key != 0).then(|| ExposureKey(key.cast_unsigned()));
             let member = own.group().member(rank);
             let owner = if flavor == Flavor::Shared { own.group().member(0) } else { member };
-            let mapped = kind > 1 && !own.engine.is_remote(member);
+            let mapped = kind > 1 && own.engine.maps_memory_of(member);
             Target {
                 rank: member,
                 size: size as usize,

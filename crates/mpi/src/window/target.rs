@@ -90,7 +90,7 @@ pub(super) fn reach(
     bytes: usize,
     is_own: bool,
 ) -> std::result::Result<Arc<RegionMemory>, canele_engine::Error> {
-    match is_own || engine.is_remote(owner) {
+    match is_own || !engine.maps_memory_of(owner) {
         true => engine.reach_region(owner, id, bytes, None),
         false => engine.reach_kept_region(owner, id),
     }

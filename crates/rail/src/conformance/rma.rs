@@ -122,18 +122,24 @@ pub fn words_change_in_one_step<H: Harness>() {
         panic!("a verb does not complete")
     };
     let mut expected = 0u64;
-    let ops: [(FetchOp, u64, fn(u64, u64) -> u64); 6] = [
-        (FetchOp::Replace, 0xf0f0, |_, n| n),
-        (FetchOp::Add, u64::MAX, u64::wrapping_add),
-        (FetchOp::And, 0xff00, |word, n| word & n),
-        (FetchOp::Or, 0x1, |word, n| word | n),
-        (FetchOp::Xor, 0x3, |word, n| word ^ n),
-        (FetchOp::Add, 5, u64::wrapping_add),
+    let ops = [
+        (FetchOp::Replace, 0xf0f0),
+        (FetchOp::Add, u64::MAX),
+        (FetchOp::And, 0xff00),
+        (FetchOp::Or, 0x1),
+        (FetchOp::Xor, 0x3),
+        (FetchOp::Add, 5),
     ];
-    for (n, (op, operand, then)) in ops.into_iter().enumerate() {
+    for (n, (op, operand)) in ops.into_iter().enumerate() {
         let before = apply(&mut h, n % 2, Verb::FetchOp { at: place, op, operand });
         assert_eq!(before, expected, "{op:?}");
-        expected = then(expected, operand);
+        expected = match op {
+            FetchOp::Replace => operand,
+            FetchOp::Add => expected.wrapping_add(operand),
+            FetchOp::And => expected & operand,
+            FetchOp::Or => expected | operand,
+            FetchOp::Xor => expected ^ operand,
+        };
     }
     let swap = |expected, desired| Verb::CompareSwap { at: place, expected, desired };
     assert_eq!(apply(&mut h, 0, swap(expected + 1, 9)), expected);

@@ -52,6 +52,8 @@ use crate::{Caps, ConnectError, Distance, LinkTraits, Regions, Verbs};
 pub struct Shm {
     /// The ranks of this host at the start of the job, in their order: by it the slices of inboxes are numbered.
     here: Vec<u32>,
+    /// Those that were spawned on it since.
+    spawned: Vec<u32>,
     /// This rank.
     me: Rank,
     /// The first rank that has a place among the links.
@@ -159,6 +161,7 @@ impl Shm {
             rings: Vec::new(),
             accepted: vec![0; here.len().div_ceil(64)],
             here,
+            spawned: Vec::new(),
             rewinds: false,
             single_copy: SingleCopy::Never,
             word: Box::default(),

@@ -163,7 +163,7 @@ impl FastPath for Shm {
 
 impl OneSided for Shm {
     fn memory_link(&self, peer: Rank) -> Option<LinkId> {
-        Some(LinkId::in_memory(peer))
+        self.is_here(peer).then_some(LinkId::in_memory(peer))
     }
 
     fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {

@@ -45,9 +45,15 @@ impl Shm {
         slice(peer).and(slice(self.me))
     }
 
+    /// Whether a rank is of this host.
+    pub(super) fn is_here(&self, rank: Rank) -> bool {
+        rank == self.me || self.here.binary_search(&rank.0).is_ok() || self.spawned.contains(&rank.0)
+    }
+
     /// From now on there is this rank of this host, which was spawned.
     pub fn add_rank(&mut self, peer: Rank) {
         let number = self.number(peer);
+        self.spawned.push(peer.0);
         if self.links.len() <= number {
             self.links.resize_with(number + 1, Link::default);
         }

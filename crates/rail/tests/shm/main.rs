@@ -9,7 +9,7 @@ use canele_mem::buffer::Owned;
 use canele_rail::conformance::{Harness, RegionHarness};
 use canele_rail::shm::Shm;
 use canele_rail::shm::fetch::SingleCopy;
-use canele_rail::{FastPath, Header, PeerCopy, Rail};
+use canele_rail::{FastPath, Header, OneSided, PeerCopy, Rail};
 use canele_rail::{Region, WantedRegion};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
@@ -249,4 +249,12 @@ fn a_link_is_idle_until_a_packet_has_come_and_after_the_last() {
         assert!(b.poll(from_a).expect("an honest peer").is_some());
         b.release(from_a);
     }
+}
+
+#[test]
+fn memory_is_shared_with_the_ranks_of_the_host_alone() {
+    let mut rail = Shm::open(Rank(5), [2, 5, 9], 1, 1, usize::MAX).unwrap();
+    rail.add_rank(Rank(12));
+    let shared: Vec<u32> = (0..20).filter(|rank| rail.memory_link(Rank(*rank)).is_some()).collect();
+    assert_eq!(shared, [2, 5, 9, 12]);
 }

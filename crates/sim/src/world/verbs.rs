@@ -1,7 +1,8 @@
 //! Verbs of simulated ranks: what is under way of them, and what they do where they arrive.
 //!
 //! Owns the registered regions and the completions that were not taken. A verb takes the time that a packet of its bytes takes in an idle
-//! network, and the verbs of one link leave one after the other; they are not in the way of packets.
+//! network, and the verbs of one link leave one after the other. Where packets are late by chance, verbs overtake each other. They are
+//! not in the way of packets.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -147,7 +148,8 @@ impl State {
         let begin_ns = self.now_ns.max(*busy);
         let way_ns = model.idle_ns(bytes as u64);
         *busy = begin_ns + way_ns - model.latency_ns;
-        self.agenda.put(begin_ns + way_ns, Event::VerbAtOwner(posted.clone()));
+        let late_ns = self.random.up_to(model.jitter_ns);
+        self.agenda.put(begin_ns + way_ns + late_ns, Event::VerbAtOwner(posted.clone()));
     }
 
     /// A verb arrives where it is carried out, unless its sender or its owner is dead or the link is lost.

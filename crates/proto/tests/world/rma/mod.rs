@@ -4,6 +4,7 @@
 mod here;
 mod locks;
 mod programs;
+mod routes;
 mod wrong;
 
 use std::collections::VecDeque;
