@@ -19,7 +19,7 @@ use crate::credit::credit_cost;
 use crate::observed::{Leaving, MessageEvent};
 use crate::request::{Mode, Receive, State, received};
 use crate::slab::Key;
-use crate::unexpected::Body;
+use crate::unexpected::{Body, KeptPayload};
 use crate::wire::{Kind, Rts, piece_words};
 use crate::{Envelope, Proto, ProtoEvent, Sent};
 
@@ -258,7 +258,7 @@ impl Proto {
             Target::Unexpected(key) => {
                 let Some(kept) = self.unexpected.get_mut(key) else { return };
                 if let Body::Coming { data, .. } = &mut kept.body {
-                    kept.body = Body::Data(std::mem::take(data));
+                    kept.body = Body::Here(KeptPayload::Long(std::mem::take(data)));
                 }
             }
         }

@@ -10,6 +10,7 @@ use crate::choice::Protocol;
 use crate::observed::MessageEvent;
 use crate::peer::{Gone, Reply};
 use crate::request::{Receive, State, received};
+use crate::rma::REQUESTS;
 use crate::sequencer::{OutOfOrder, PUTS, SequenceCheck};
 use crate::unexpected::{Body, Unexpected};
 use crate::wire::{
@@ -246,6 +247,9 @@ impl Proto {
         payload: Window<'_>,
         protocol: Protocol,
     ) -> Result<(), Corrupt> {
+        if flow == REQUESTS && self.keep_request(from, tag, payload)? {
+            return Ok(());
+        }
         let posted = self.flow(flow).and_then(|f| f.matcher.arrive(from, tag));
         let Some(id) = posted else {
             let body = self.keep(from, payload)?;

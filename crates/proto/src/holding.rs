@@ -4,7 +4,7 @@ use canele_sys::ids::Rank;
 
 use crate::Proto;
 use crate::credit::credit_cost;
-use crate::unexpected::Body;
+use crate::unexpected::{Body, KeptPayload};
 
 /// What is held. All zero when every operation has been taken and every message received.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -28,23 +28,25 @@ impl Proto {
     pub fn holding(&self) -> Holding {
         let mut holding = Holding {
             requests: self.requests.len(),
-            unexpected: self.unexpected.len(),
+            unexpected: self.unexpected.len() + self.arrived_requests.len(),
             chunk_counters: self.peers.iter().map(|peer| peer.chunk_counters.count_ones()).sum(),
             replies: self.peers.iter().map(|peer| peer.replies.len()).sum(),
             ..Holding::default()
         };
         for (_, message) in self.unexpected.iter() {
             match &message.body {
-                Body::Short(len, _) => holding.unexpected_bytes += credit_cost(*len as usize),
-                Body::Data(data) | Body::Coming { data, .. } => {
+                Body::Here(KeptPayload::Long(data)) | Body::Coming { data, .. } => {
                     holding.unexpected_bytes += credit_cost(data.len());
                     holding.unexpected_memory += data.capacity() as u64;
                 }
-                Body::Pulled(_) | Body::Claimed(..) => {
+                Body::Here(_) | Body::Pulled(_) | Body::Claimed(..) => {
                     holding.unexpected_bytes += credit_cost(message.body.len());
                 }
                 Body::Announced(_) | Body::Own(..) => {}
             }
+        }
+        for request in &self.arrived_requests {
+            holding.unexpected_bytes += credit_cost(request.payload.len());
         }
         holding
     }

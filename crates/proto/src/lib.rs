@@ -173,6 +173,8 @@ pub struct Proto {
     share_generation: u32,
     /// An RMA request has come, or was submitted here: passes look after them.
     rma_requested: bool,
+    /// RMA requests that the target has not taken.
+    arrived_requests: VecDeque<rma::ArrivedRequest>,
     /// Who is told of events.
     listener: Option<Box<dyn EventListener>>,
     /// Who is told of every message.
@@ -240,6 +242,7 @@ impl Proto {
             turn: 0,
             share_generation: 0,
             rma_requested: false,
+            arrived_requests: VecDeque::new(),
             listener: None,
             observer: Observer::default(),
             at_once_bytes: settings.eager_bytes,

@@ -258,7 +258,7 @@ impl Proto {
         }
         match (claim, part.is_there) {
             (None, true) => {
-                let body = self.copy_of(packet.bulk);
+                let body = Body::Here(self.copy_of(packet.bulk));
                 if let Some(message) = self.unexpected.get_mut(key) {
                     message.body = body;
                 }

@@ -10,7 +10,7 @@ use crate::matching::Want;
 use crate::observed::{Leaving, MessageEvent};
 use crate::peer::{Gone, Reply};
 use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, State, received, sent};
-use crate::unexpected::Body;
+use crate::unexpected::{Body, KeptPayload};
 use crate::{Envelope, Proto};
 
 impl Proto {
@@ -147,7 +147,7 @@ impl Proto {
         let (flow, tag) = (send.flow, send.tag);
         self.end(id, sent(send, Ok(())));
         // The flow exists: `send_to_self` has looked into it.
-        drop(self.store(flow, self.me, tag, Body::Data(data)));
+        drop(self.store(flow, self.me, tag, Body::Here(KeptPayload::Long(data))));
     }
 
     /// A message of this rank to itself meets its receive.

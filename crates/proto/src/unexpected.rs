@@ -25,10 +25,33 @@ pub(crate) struct Unexpected {
     pub body: Body,
 }
 
+/// A copy of the payload of a message.
+pub(crate) enum KeptPayload {
+    Short(u8, [u8; MAX_INLINE]),
+    Long(Vec<u8>),
+}
+
+impl KeptPayload {
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Short(len, bytes) => &bytes[..*len as usize],
+            Self::Long(bytes) => bytes,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
+    /// The protocol by which it came.
+    pub fn protocol(&self) -> Protocol {
+        if let Self::Short(..) = self { Protocol::Short } else { Protocol::Eager }
+    }
+}
+
 /// What is held of it.
 pub(crate) enum Body {
-    Short(u8, [u8; MAX_INLINE]),
-    Data(Vec<u8>),
+    Here(KeptPayload),
     Announced(Rts),
     /// One that was announced and is asked for.
     Pulled(Rts),
@@ -47,8 +70,8 @@ pub(crate) enum Body {
 impl Body {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Short(len, _) => *len as usize,
-            Self::Data(bytes) | Self::Coming { data: bytes, .. } => bytes.len(),
+            Self::Here(payload) => payload.len(),
+            Self::Coming { data, .. } => data.len(),
             Self::Announced(rts) | Self::Pulled(rts) | Self::Claimed(rts, _) => rts.len as usize,
             Self::Own(_, len) => *len,
         }
@@ -156,7 +179,7 @@ impl Proto {
     /// credit allows (invariant I9).
     pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
         self.charge(from, payload.len())?;
-        Ok(self.copy_of(payload))
+        Ok(Body::Here(self.copy_of(payload)))
     }
 
     /// Counts what is kept of a peer.
@@ -173,16 +196,16 @@ impl Proto {
         Ok(())
     }
 
-    pub(crate) fn copy_of(&mut self, payload: Window<'_>) -> Body {
+    pub(crate) fn copy_of(&mut self, payload: Window<'_>) -> KeptPayload {
         if payload.len() <= MAX_INLINE {
             let mut bytes = [0; MAX_INLINE];
             payload.read(0, &mut bytes[..payload.len()]);
-            return Body::Short(payload.len() as u8, bytes);
+            return KeptPayload::Short(payload.len() as u8, bytes);
         }
         let mut data = self.spare.take(payload.len());
         payload.read(0, &mut data);
         self.traffic.copies += 1;
-        Body::Data(data)
+        KeptPayload::Long(data)
     }
 
     /// Drops announcements of cancelled sends to this rank itself that the next such receive would find.
@@ -307,19 +330,13 @@ impl Proto {
             }
             Body::Own(send, _) => return self.deliver_own(id, send, buffer),
             Body::Pulled(_) | Body::Claimed(..) => unreachable!("what is asked for is claimed, once"),
-            Body::Short(n, bytes) => {
+            Body::Here(payload) => {
                 if fits {
-                    buffer.copy_from_slice(0, &bytes[..n as usize]);
+                    buffer.copy_from_slice(0, payload.bytes());
+                    self.traffic.copies += u64::from(payload.protocol() == Protocol::Eager);
                 }
-                self.consumed(from, Protocol::Short, len);
-            }
-            Body::Data(data) => {
-                if fits {
-                    buffer.copy_from_slice(0, &data);
-                    self.traffic.copies += 1;
-                }
-                self.consumed(from, Protocol::Eager, len);
-                self.spare.give(data);
+                self.consumed(from, payload.protocol(), len);
+                self.recycle(payload);
             }
         }
         let receive = Receive::new(from, tag, buffer, len);
@@ -327,8 +344,15 @@ impl Proto {
         self.end(id, received(receive, result));
     }
 
+    /// Takes the memory of a payload back.
+    pub(crate) fn recycle(&mut self, payload: KeptPayload) {
+        if let KeptPayload::Long(data) = payload {
+            self.spare.give(data);
+        }
+    }
+
     /// A message that was kept has found its receive.
-    fn consumed(&mut self, from: Rank, protocol: Protocol, len: usize) {
+    pub(crate) fn consumed(&mut self, from: Rank, protocol: Protocol, len: usize) {
         self.discharge(from, len);
         if from == self.me {
             return self.traffic.own(len);

@@ -14,6 +14,7 @@
 
 mod access;
 mod answer;
+mod arrivals;
 mod attached;
 mod awaited;
 mod call;
@@ -41,6 +42,7 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 
 pub use access::{Applied, ElementsOrigin, RmaOperations};
 pub use answer::{Answer, Refusal};
+pub(crate) use arrivals::ArrivedRequest;
 pub use attached::AttachError;
 pub use call::{Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 pub use exposures::{ExposureKey, Exposures};

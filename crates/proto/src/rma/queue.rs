@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use canele_mem::buffer::{Owned, RegionAddress};
-use canele_sys::ids::{RegionId, RequestId, Tag};
+use canele_sys::ids::{Rank, RegionId, RequestId, Tag};
 
 use super::range_set::RangeSet;
 use super::{ElementAccess, LEAST_PIECE, MOST_HEAD, MOST_LAYOUT, Refusal, RmaRequest};
+use crate::unexpected::KeptPayload;
 use crate::{Matched, Proto};
 
 /// So many bytes of RMA requests of one origin are received before they are begun.
@@ -18,23 +19,36 @@ const MOST_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub struct Queue {
     /// Messages for which there is no room yet.
-    pub waiting: VecDeque<Matched>,
-    /// Messages that are being received.
-    pub coming: VecDeque<(RequestId, Tag, Owned<u8>)>,
+    pub waiting: VecDeque<Waiting>,
+    /// Messages that are here, or being received.
+    pub coming: VecDeque<(Tag, Coming)>,
     /// Bytes of those, and of those that wait for locks.
     pub coming_bytes: usize,
     /// The next to be begun.
-    pub next: Option<(Tag, Vec<u8>)>,
+    pub next: Option<(Tag, KeptPayload)>,
     /// Begun, in their order.
     begun: VecDeque<Begun>,
     /// Those for exposures whose lock the origin waits for, in their order.
-    held: BTreeMap<RegionId, VecDeque<(Tag, Vec<u8>)>>,
+    held: BTreeMap<RegionId, VecDeque<(Tag, KeptPayload)>>,
     /// How many those are.
     held_len: usize,
     /// Where data of theirs comes into regions.
     receiving: RangeSet,
     /// One of them could not be: what is behind it is not done.
     pub corrupt: bool,
+}
+
+/// A message for which there is no room yet.
+pub enum Waiting {
+    Here(Tag, KeptPayload),
+    /// Its receive is still to be posted.
+    Matched(Matched),
+}
+
+/// A message for which there is room.
+pub enum Coming {
+    Here(KeptPayload),
+    Receiving(RequestId, Owned<u8>),
 }
 
 /// An RMA request that ends after all before it.
@@ -87,34 +101,43 @@ impl Queue {
         self.coming.len() + usize::from(self.next.is_some()) + self.held_len + self.begun.len()
     }
 
-    /// Begins to receive what waits, until so many are under way.
-    pub fn take_in(&mut self, proto: &mut Proto, most: usize) -> bool {
+    /// Takes in what waits, until so many are under way.
+    pub fn take_in(&mut self, proto: &mut Proto, from: Rank, most: usize) -> bool {
         let mut any = false;
         let longest = proto.settings.eager_bytes.max(2 * LEAST_PIECE) + MOST_HEAD + MOST_LAYOUT;
         while self.taken() < most
             && self.coming_bytes < MOST_BYTES
-            && let Some(matched) = self.waiting.pop_front()
+            && let Some(waiting) = self.waiting.pop_front()
         {
             any = true;
-            // What is longer is none, and refused as such.
-            let tag = matched.status.tag;
-            let mut bytes = Owned::new(vec![0; matched.status.bytes.min(longest)]);
-            self.coming_bytes += bytes.bytes().len();
-            let request = proto.submit_recv_matched(matched, bytes.lend_in());
-            self.coming.push_back((request, tag, bytes));
+            match waiting {
+                Waiting::Here(tag, payload) => {
+                    proto.release_request(from, &payload);
+                    self.coming_bytes += payload.len();
+                    self.coming.push_back((tag, Coming::Here(payload)));
+                }
+                Waiting::Matched(matched) => {
+                    // What is longer is none, and refused as such.
+                    let tag = matched.status.tag;
+                    let mut bytes = Owned::new(vec![0; matched.status.bytes.min(longest)]);
+                    self.coming_bytes += bytes.bytes().len();
+                    let request = proto.submit_recv_matched(matched, bytes.lend_in());
+                    self.coming.push_back((tag, Coming::Receiving(request, bytes)));
+                }
+            }
         }
         any
     }
 
     /// Keeps one until the origin has the lock of its exposure.
-    pub fn hold(&mut self, window: RegionId, tag: Tag, bytes: Vec<u8>) {
+    pub fn hold(&mut self, window: RegionId, tag: Tag, bytes: KeptPayload) {
         self.held_len += 1;
         self.coming_bytes += bytes.len();
         self.held.entry(window).or_default().push_back((tag, bytes));
     }
 
     /// Keeps one again that was taken.
-    pub fn hold_again(&mut self, window: RegionId, tag: Tag, bytes: Vec<u8>) {
+    pub fn hold_again(&mut self, window: RegionId, tag: Tag, bytes: KeptPayload) {
         self.held_len += 1;
         self.coming_bytes += bytes.len();
         self.held.entry(window).or_default().push_front((tag, bytes));
@@ -136,7 +159,7 @@ impl Queue {
     }
 
     /// Takes the oldest that is kept for the lock of an exposure.
-    pub fn take_held(&mut self, window: RegionId) -> Option<(Tag, Vec<u8>)> {
+    pub fn take_held(&mut self, window: RegionId) -> Option<(Tag, KeptPayload)> {
         let list = self.held.get_mut(&window)?;
         let (tag, bytes) = list.pop_front()?;
         if list.is_empty() {

@@ -15,10 +15,10 @@ use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 use super::access::RmaOperations;
 use super::exposures::Exposures;
 use super::pending::PendingSends;
-use super::queue::Queue;
+use super::queue::{Queue, Waiting};
 use super::refusals::Refusals;
 use super::work::Work;
-use super::{DATA, REQUESTS};
+use super::{ArrivedRequest, DATA, REQUESTS};
 use crate::Proto;
 use crate::matching::Want;
 use crate::peer::Gone;
@@ -108,12 +108,17 @@ impl RmaTarget {
 
     /// Begins to receive the RMA requests that have come.
     fn take_new(&mut self, proto: &mut Proto) -> bool {
+        while let Some(ArrivedRequest { from, tag, payload }) = proto.arrived_requests.pop_front() {
+            self.queues.entry(from).or_default().waiting.push_back(Waiting::Here(tag, payload));
+        }
+        // These came after those.
         while let Some(matched) = proto.probe_matched(REQUESTS, Want { source: None, tag: None }) {
-            self.queues.entry(matched.status.source).or_default().waiting.push_back(matched);
+            let waiting = &mut self.queues.entry(matched.status.source).or_default().waiting;
+            waiting.push_back(Waiting::Matched(matched));
         }
         let mut any = false;
         for (from, queue) in &mut self.queues {
-            any |= queue.take_in(proto, MOST.saturating_sub(self.pending.len_to(*from)));
+            any |= queue.take_in(proto, *from, MOST.saturating_sub(self.pending.len_to(*from)));
         }
         any
     }

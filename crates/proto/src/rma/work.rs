@@ -9,13 +9,14 @@ use canele_sys::ids::{Rank, RegionId, Tag};
 
 use super::exposures::Exposures;
 use super::pending::PendingSends;
-use super::queue::{Begun, Data, Queue, Then};
+use super::queue::{Begun, Coming, Data, Queue, Then, Waiting};
 use super::refusals::Refusals;
 use super::target::{MOST_ANSWER_BYTES, RmaMemory, TURN};
-use super::{Answer, DATA, Form, REQUESTS, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
+use super::{Answer, DATA, Form, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
 use crate::Proto;
 use crate::matching::Want;
 use crate::request::Buffer;
+use crate::unexpected::KeptPayload;
 
 /// The target while it serves requests, with what it needs for that.
 pub(super) struct Work<'a, E> {
@@ -48,7 +49,7 @@ impl<E: RmaMemory> Work<'_, E> {
             if queue.corrupt {
                 continue;
             }
-            let Some((rma_request, form, sequence, data)) = RmaRequest::read(tag, &bytes) else {
+            let Some((rma_request, form, sequence, data)) = RmaRequest::read(tag, bytes.bytes()) else {
                 any = true;
                 self.shun(from, queue, tag, bytes.len());
                 continue;
@@ -62,6 +63,7 @@ impl<E: RmaMemory> Work<'_, E> {
                 queue.next = Some((tag, bytes));
                 break;
             }
+            self.proto.recycle(bytes);
             any = true;
         }
         while let Some(begun) = queue.oldest() {
@@ -122,12 +124,13 @@ impl<E: RmaMemory> Work<'_, E> {
             while !self.exposures.is_lock_awaited(window, from)
                 && let Some((tag, bytes)) = queue.take_held(window)
             {
-                let read = RmaRequest::read(tag, &bytes);
+                let read = RmaRequest::read(tag, bytes.bytes());
                 let Some((rma_request, form, sequence, data)) = read else { continue };
                 if !self.try_begin(from, queue, (rma_request, form, sequence), data) {
                     queue.hold_again(window, tag, bytes);
                     break;
                 }
+                self.proto.recycle(bytes);
                 any = true;
             }
         }
@@ -139,15 +142,31 @@ impl<E: RmaMemory> Work<'_, E> {
         let what = format!("{from} sent an RMA request that cannot be: {tag:?}, {len} bytes");
         self.proto.on_corrupt(self.memory.rails(), from, Corrupt(what));
         queue.corrupt = true;
-        queue.waiting.drain(..).for_each(|matched| self.proto.discard(matched));
-        self.proto.forget(REQUESTS, from, None);
+        for waiting in queue.waiting.drain(..) {
+            match waiting {
+                Waiting::Here(_, payload) => self.proto.release_request(from, &payload),
+                Waiting::Matched(matched) => self.proto.discard(matched),
+            }
+        }
+        self.proto.forget_requests(from);
     }
 
     /// The next message of an origin, once it is here.
-    pub(super) fn receive(&mut self, from: Rank, queue: &mut Queue) -> Option<(Tag, Vec<u8>)> {
-        while let Some((request, ..)) = queue.coming.front() {
-            let outcome = self.proto.take(*request)?;
-            let (_, tag, mut bytes) = queue.coming.pop_front()?;
+    pub(super) fn receive(&mut self, from: Rank, queue: &mut Queue) -> Option<(Tag, KeptPayload)> {
+        while let Some((tag, coming)) = queue.coming.front() {
+            let tag = *tag;
+            let outcome = match coming {
+                Coming::Here(_) => None,
+                Coming::Receiving(request, _) => Some(self.proto.take(*request)?),
+            };
+            let (outcome, mut bytes) = match (queue.coming.pop_front()?.1, outcome) {
+                (Coming::Receiving(_, bytes), Some(outcome)) => (outcome, bytes),
+                (Coming::Here(payload), _) => {
+                    queue.coming_bytes -= payload.len();
+                    return Some((tag, payload));
+                }
+                (Coming::Receiving(..), None) => return None,
+            };
             if let Buffer::In(buffer) = outcome.buffer {
                 bytes.take_back_in(buffer);
             }
@@ -163,7 +182,7 @@ impl<E: RmaMemory> Work<'_, E> {
                 // Too long for an RMA request: none can be read from what is left.
                 Err(_) => bytes.clear(),
             }
-            return Some((tag, bytes));
+            return Some((tag, KeptPayload::Long(bytes)));
         }
         None
     }

@@ -61,6 +61,30 @@ fn rma_requests_at_a_rank_that_dies_fail_and_name_it() {
 }
 
 #[test]
+fn requests_that_come_whole_pass_no_matching() {
+    let mut play = pair();
+    // One beside the header of a packet, the other in its bulk.
+    for (len, rounds) in [(8, 50), (300, 50)] {
+        let key = play.targets[1].exposures.expose(Exposed::of(vec![0; len]));
+        let place = RegionAddress { region: key.into(), offset: 0 };
+        for round in 0..rounds {
+            let memory = Exposed::of(vec![round; len]);
+            let call = NewCall {
+                data: memory.out_buffer(0, len),
+                ending: Ending::Counted,
+                ..NewCall::new(Rank(1), RmaRequest::Write { place, len: len as u64 })
+            };
+            let (proto, rail) = play.net.both(Rank(0));
+            play.origins[0].submit(proto, rail, call);
+            play.settle();
+        }
+    }
+    assert_eq!(play.net.protos[1].traffic.unexpected, 0);
+    let received = play.net.protos[1].traffic.received;
+    assert_eq!(received.iter().map(|moved| moved.messages).sum::<u64>(), 100);
+}
+
+#[test]
 fn an_answer_that_nobody_waits_for_is_undone() {
     let mut play = pair();
     for (question, late) in [
