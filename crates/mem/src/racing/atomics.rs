@@ -43,16 +43,27 @@ pub(crate) unsafe fn store(to: *mut u8, from: *const u8, len: usize) {
     each(to, len, one, word);
 }
 
+/// Bytes of a copy within shared memory that are held at a time.
+const STAGED: usize = 512;
+
 /// Copies between two places of shared memory, which may overlap.
 ///
 /// # Safety
 /// As [`std::ptr::copy`], but others may access both meanwhile.
 pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
-    let mut staged = vec![0; len];
-    // SAFETY: the ranges are the caller's; the vector is nobody else's.
-    unsafe {
-        load(staged.as_mut_ptr(), from, len);
-        store(to, staged.as_ptr(), len);
+    // Where the target begins within the source, what lies behind is copied before it is overwritten.
+    let from_the_end = to.addr().wrapping_sub(from.addr()) < len;
+    let mut staged = [0; STAGED];
+    let mut done = 0;
+    while done < len {
+        let n = (len - done).min(STAGED);
+        let at = if from_the_end { len - done - n } else { done };
+        // SAFETY: at + n <= len, and the ranges are the caller's; the array is this thread's alone.
+        unsafe {
+            load(staged.as_mut_ptr(), from.add(at), n);
+            store(to.add(at), staged.as_ptr(), n);
+        }
+        done += n;
     }
 }
 

@@ -50,12 +50,18 @@ fn long_copies_are_exact_however_target_and_source_lie_in_their_pages() {
 
 #[test]
 fn a_transfer_within_memory_may_overlap() {
-    let mut memory = source(100);
-    let expected = memory[..90].to_vec();
-    let start = memory.as_mut_ptr();
-    // SAFETY: both ranges lie within the vector.
-    unsafe { transfer(start.add(10), start, 90) };
-    assert_eq!(memory[10..], expected);
+    let lens: &[usize] = if cfg!(miri) { &[90, 600] } else { &[1, 7, 90, 511, 512, 513, 2000] };
+    for (len, by) in lens.iter().flat_map(|len| [0, 1, 10, len / 2, *len].map(|by| (*len, by))) {
+        for (to, from) in [(by, 0), (0, by)] {
+            let mut memory = source(len + by);
+            let mut expected = memory.clone();
+            expected.copy_within(from..from + len, to);
+            let start = memory.as_mut_ptr();
+            // SAFETY: both ranges lie within the vector.
+            unsafe { transfer(start.add(to), start.add(from), len) };
+            assert!(memory == expected, "{len} bytes from {from} to {to}");
+        }
+    }
 }
 
 /// An address that threads share.
