@@ -118,11 +118,6 @@ impl Datatype {
         self.lower_bound
     }
 
-    /// Where an element ends, as far as extents are concerned.
-    pub fn upper_bound(&self) -> isize {
-        self.lower_bound.wrapping_add(self.extent)
-    }
-
     /// The lowest byte of data.
     pub fn true_lower_bound(&self) -> isize {
         self.layout.bounds().start
