@@ -54,7 +54,7 @@ pub enum SegmentError {
         /// The size found or asked for, in bytes.
         found: u64,
     },
-    /// A place that the segment does not have. The caller's fault, or that of whoever told it the offset.
+    /// A place that the segment does not have. The caller's fault, or that of the peer that told it the offset.
     #[error("{len} bytes at offset {offset} lie outside a segment of {segment} bytes")]
     Outside {
         /// Where, in bytes.
@@ -82,7 +82,7 @@ pub enum SegmentError {
     },
 }
 
-/// A memfd that is mapped whole. The mapping lasts as long as the value, the memory as long as anybody maps it.
+/// A memfd that is mapped whole. The mapping lasts as long as the value, the memory as long as any process maps it.
 #[derive(Debug)]
 pub struct Segment {
     mapping: Mapping,

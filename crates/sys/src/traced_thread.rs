@@ -86,7 +86,8 @@ impl TracedThread {
     /// Lets a stopped thread go on; it receives the signal whose delivery stopped it.
     pub fn release(self) {
         // A thread that was killed meanwhile needs no release.
-        let _ = request(libc::PTRACE_DETACH, self.thread, 0, ptr::without_provenance_mut(self.signal as usize));
+        let _ =
+            request(libc::PTRACE_DETACH, self.thread, 0, ptr::without_provenance_mut(self.signal as usize));
     }
 }
 

@@ -49,14 +49,14 @@ pub(crate) unsafe fn store(to: *mut u8, from: *const u8, len: usize) {
 /// As [`std::ptr::copy`], but others may access both meanwhile.
 pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
     let mut staged = vec![0; len];
-    // SAFETY: the ranges are the caller's; the vector is nobody else's.
+    // SAFETY: the ranges are the caller's; the vector belongs to this call.
     unsafe {
         load(staged.as_mut_ptr(), from, len);
         store(to, staged.as_ptr(), len);
     }
 }
 
-/// Copies between two places that nobody else accesses meanwhile, which may overlap.
+/// Copies between two places that no other thread or process accesses meanwhile, which may overlap.
 ///
 /// # Safety
 /// As [`std::ptr::copy`].

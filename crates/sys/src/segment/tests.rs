@@ -37,7 +37,7 @@ fn a_peer_sees_the_same_memory() {
 }
 
 #[test]
-fn nobody_can_resize_it() {
+fn no_process_can_resize_it() {
     let segment = Segment::create("test", page()).unwrap();
     assert_eq!(fs::ftruncate(segment.fd(), 0), Err(Errno::PERM));
     assert_eq!(fs::ftruncate(segment.fd(), 2 * page() as u64), Err(Errno::PERM));
