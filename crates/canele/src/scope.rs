@@ -13,10 +13,10 @@ use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
 pub struct Scope<'scope, 'env: 'scope> {
     flow: Flow,
     lender: &'scope buffer::Scope<'scope, 'env>,
-    started: RefCell<Vec<Progress>>,
+    started: RefCell<Vec<ScopedProgress>>,
 }
 
-enum Progress {
+enum ScopedProgress {
     UnderWay(Pending),
     /// A send of a copy.
     Copied(Pending, Owned<u8>),
@@ -24,7 +24,7 @@ enum Progress {
     Taken,
 }
 
-impl From<operation::Progress> for Progress {
+impl From<operation::Progress> for ScopedProgress {
     fn from(progress: operation::Progress) -> Self {
         match progress {
             operation::Progress::UnderWay(pending) => Self::UnderWay(pending),
@@ -69,8 +69,7 @@ struct AbortOnPanic<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
 
 impl Drop for AbortOnPanic<'_, '_, '_> {
     fn drop(&mut self) {
-        let is_lent =
-            |progress: &&Progress| matches!(progress, Progress::UnderWay(pending) if !pending.is_free());
+        let is_lent = |progress: &&ScopedProgress| matches!(progress, ScopedProgress::UnderWay(pending) if !pending.is_free());
         let left = self.0.started.try_borrow().map_or(0, |started| started.iter().filter(is_lent).count());
         if left > 0 {
             eprintln!(
@@ -128,7 +127,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn send_lent(&self, to: Rank, tag: Tag, mode: Mode, buffer: buffer::OutBuffer) -> Result<Scoped, Error> {
         match self.flow.engine.isend(to, self.flow.id, tag, mode, buffer) {
-            Ok(pending) => Ok(self.keep(Progress::UnderWay(pending))),
+            Ok(pending) => Ok(self.keep(ScopedProgress::UnderWay(pending))),
             Err(refused) => {
                 let (error, buffer) = *refused;
                 self.lender.take_back(buffer);
@@ -165,7 +164,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn recv_lent(&self, from: Source, tag: TagMatch, buffer: buffer::InBuffer) -> Result<Scoped, Error> {
         match self.flow.engine.irecv(self.flow.id, want(from, tag), buffer) {
-            Ok(pending) => Ok(self.keep(Progress::UnderWay(pending))),
+            Ok(pending) => Ok(self.keep(ScopedProgress::UnderWay(pending))),
             Err(refused) => {
                 let (error, buffer) = *refused;
                 self.lender.take_back_mut(buffer);
@@ -181,7 +180,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
         let mut copy = Owned::new(bytes.to_vec());
         match self.flow.engine.isend(to, self.flow.id, tag, Mode::Standard, copy.lend_out()) {
-            Ok(pending) => Ok(self.keep(Progress::Copied(pending, copy))),
+            Ok(pending) => Ok(self.keep(ScopedProgress::Copied(pending, copy))),
             Err(refused) => {
                 let (error, buffer) = *refused;
                 copy.take_back_out(buffer);
@@ -190,7 +189,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    fn keep(&self, progress: Progress) -> Scoped {
+    fn keep(&self, progress: ScopedProgress) -> Scoped {
         let mut started = self.started.borrow_mut();
         started.push(progress);
         Scoped(started.len() - 1)
@@ -201,25 +200,27 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     /// Why it failed.
     pub fn wait(&self, operation: Scoped) -> Result<Status, Error> {
-        let progress = std::mem::replace(&mut self.started.borrow_mut()[operation.0], Progress::Taken);
+        let progress = std::mem::replace(&mut self.started.borrow_mut()[operation.0], ScopedProgress::Taken);
         self.finish(progress)
     }
 
-    fn finish(&self, progress: Progress) -> Result<Status, Error> {
+    fn finish(&self, progress: ScopedProgress) -> Result<Status, Error> {
         match progress {
-            Progress::UnderWay(pending) => {
+            ScopedProgress::UnderWay(pending) => {
                 let ended = self.flow.engine.wait(pending, None)?;
                 self.take_back(ended)
             }
-            Progress::Copied(pending, mut copy) => {
+            ScopedProgress::Copied(pending, mut copy) => {
                 let ended = self.flow.engine.wait(pending, None)?;
                 if let Buffer::Out(buffer) = ended.buffer {
                     copy.take_back_out(buffer);
                 }
                 ended.result
             }
-            Progress::Ended(result) => result,
-            Progress::Taken => Err(Error::Lengths { what: "waits for one operation", given: 2, needed: 1 }),
+            ScopedProgress::Ended(result) => result,
+            ScopedProgress::Taken => {
+                Err(Error::Lengths { what: "waits for one operation", given: 2, needed: 1 })
+            }
         }
     }
 
@@ -229,13 +230,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// In a forked child.
     pub fn test(&self, operation: Scoped) -> Result<bool, Error> {
         let pending = match self.started.borrow()[operation.0] {
-            Progress::UnderWay(pending) => pending,
+            ScopedProgress::UnderWay(pending) => pending,
             // A copy concerns only the library.
-            Progress::Copied(..) | Progress::Ended(_) | Progress::Taken => return Ok(true),
+            ScopedProgress::Copied(..) | ScopedProgress::Ended(_) | ScopedProgress::Taken => return Ok(true),
         };
         let Some(ended) = self.flow.engine.test(pending)? else { return Ok(false) };
         let result = self.take_back(ended);
-        self.started.borrow_mut()[operation.0] = Progress::Ended(result);
+        self.started.borrow_mut()[operation.0] = ScopedProgress::Ended(result);
         Ok(true)
     }
 
@@ -251,12 +252,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn withdraw(&self) {
         for progress in self.started.borrow_mut().iter_mut() {
             match progress {
-                Progress::UnderWay(pending) if pending.is_free() => *progress = Progress::Taken,
+                ScopedProgress::UnderWay(pending) if pending.is_free() => *progress = ScopedProgress::Taken,
                 // What cannot be withdrawn is waited for.
-                Progress::UnderWay(pending) | Progress::Copied(pending, _) => {
+                ScopedProgress::UnderWay(pending) | ScopedProgress::Copied(pending, _) => {
                     let _ = self.flow.engine.cancel_here(*pending);
                 }
-                Progress::Ended(_) | Progress::Taken => {}
+                ScopedProgress::Ended(_) | ScopedProgress::Taken => {}
             }
         }
     }
@@ -270,12 +271,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         };
         let mut started = self.started.take().into_iter();
         while let Some(progress) = started.next() {
-            if !matches!(progress, Progress::Taken) {
+            if !matches!(progress, ScopedProgress::Taken) {
                 note(self.finish(progress));
             }
             // Those behind it have often ended with it.
             self.flow.engine.completions(|completions| {
-                while let Some(Progress::UnderWay(pending)) = started.as_slice().first()
+                while let Some(ScopedProgress::UnderWay(pending)) = started.as_slice().first()
                     && let Some(ended) = completions.take(*pending)
                 {
                     started.next();

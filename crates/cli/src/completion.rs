@@ -10,7 +10,7 @@ use crate::{Canele, print};
 /// Arguments of `canele completion`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct CompletionArguments {
     /// For which shell
     #[arg(value_enum)]
     shell: Shell,
@@ -24,7 +24,7 @@ Examples:
   canele completion fish >~/.config/fish/completions/canele.fish";
 
 /// Prints it.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &CompletionArguments) -> ExitCode {
     let mut script = Vec::new();
     generate(arguments.shell, &mut visible(Canele::command()), "canele", &mut script);
     print(String::from_utf8_lossy(&script).trim_end());

@@ -14,7 +14,7 @@ use crate::{run, say, usage, wrong_usage};
 /// Arguments of `canele demo`.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE, after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct DemoArguments {
     #[command(flatten)]
     size: Size,
     /// Name of the program, and what is passed to it (`--help` there shows its own options)
@@ -66,7 +66,7 @@ const PROGRAMS: [(&str, &str); 5] = [
 ];
 
 /// Runs the chosen program.
-pub fn main(arguments: Arguments) -> ExitCode {
+pub fn main(arguments: DemoArguments) -> ExitCode {
     let (ranks, mut command) = match split(arguments) {
         Ok(split) => split,
         Err(error) => return usage(&error),
@@ -81,7 +81,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     match example_program(executable) {
         Ok(path) => {
             command[0] = path.into_os_string();
-            run::main(&run::Arguments::new(ranks, command), None)
+            run::main(&run::RunArguments::new(ranks, command), None)
         }
         Err(looked_at) => {
             say(&format!(
@@ -95,7 +95,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
 }
 
 /// The number of ranks, and the program with what it takes itself: all but that number, and everything behind a `--`.
-fn split(arguments: Arguments) -> Result<(u32, Vec<OsString>), clap::Error> {
+fn split(arguments: DemoArguments) -> Result<(u32, Vec<OsString>), clap::Error> {
     let (mut ours, mut its) = (vec![OsString::from("canele demo")], Vec::new());
     let mut words = arguments.command.into_iter();
     while let Some(word) = words.next() {
@@ -130,7 +130,7 @@ mod tests {
         #[derive(Parser)]
         struct Demo {
             #[command(flatten)]
-            arguments: Arguments,
+            arguments: DemoArguments,
         }
         super::split(Demo::try_parse_from(format!("demo {words}").split(' '))?.arguments)
     }

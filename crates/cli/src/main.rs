@@ -55,22 +55,22 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Start the ranks of a parallel program and wait for them
-    Run(run::Arguments),
+    Run(run::RunArguments),
     /// Compile and link C programs that use MPI
-    Cc(compile::Arguments),
+    Cc(compile::CompileArguments),
     /// Compile and link C++ programs that use MPI
     #[command(name = "c++")]
-    Cxx(compile::Arguments),
+    Cxx(compile::CompileArguments),
     /// Show the machine, the rails, the settings, or a running job
-    Info(info::Arguments),
+    Info(info::InfoArguments),
     /// Say what each rank of a running job waits for, and why it does not go on
-    Why(why::Arguments),
+    Why(why::WhyArguments),
     /// Show what the ranks of running jobs do and move, again and again
-    Top(top::Arguments),
+    Top(top::TopArguments),
     /// Sum up what a trace of `run --trace` says: late senders, imbalance, time in calls, messages
-    Trace(trace::Arguments),
+    Trace(trace::TraceArguments),
     /// Say what keeps jobs from running here or on hosts, and what to do
-    Doctor(doctor::Arguments),
+    Doctor(doctor::DoctorArguments),
     /// Started by `doctor` on each host: looks at it, and connects to the others
     #[command(hide = true)]
     DoctorHost,
@@ -81,21 +81,21 @@ enum Command {
         words: Vec<u64>,
     },
     /// Measure latency, bandwidth, rates and collectives beside the machine's limits
-    Bench(bench::Arguments),
+    Bench(bench::BenchArguments),
     /// Started by `bench`: one rank of a measurement
     #[command(hide = true)]
     BenchRank(bench::RankArguments),
     /// Run one of the example programs
-    Demo(demo::Arguments),
+    Demo(demo::DemoArguments),
     /// Run the experiments of the papers again, and write what they give beside the published figures
     Paper(canele_papers::PaperArguments),
     /// Started by `paper`: one rank of an experiment
     #[command(hide = true)]
     PaperRank(canele_papers::RankArguments),
     /// Simulate ranks and networks in one process, on virtual time
-    Sim(sim::Arguments),
+    Sim(sim::SimArguments),
     /// Print what lets a shell complete command lines
-    Completion(completion::Arguments),
+    Completion(completion::CompletionArguments),
     /// Started by `scripts/install`: writes the man pages
     #[command(hide = true)]
     Manual {

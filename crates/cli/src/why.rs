@@ -21,7 +21,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 /// Arguments of `canele why`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct WhyArguments {
     /// The process of the job's launcher (`canele run`, `mpiexec`); without, the only job of the user on this host
     #[arg(value_name = "JOB")]
     job: Option<u32>,
@@ -38,7 +38,7 @@ const EXAMPLES: &str = "Examples:
 SIGQUIT (Ctrl-\\) to the launcher prints the same, and so does the time limit (`canele run --timeout`) before it ends the job.";
 
 /// Prints why the job does not go on.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &WhyArguments) -> ExitCode {
     let report = match arguments.job {
         Some(pid) => query_job(pid).map_err(|error| error.to_string()),
         None => only_job(),

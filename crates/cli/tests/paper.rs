@@ -26,6 +26,17 @@ fn paper(canele: &Path, words: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
+/// Where results go when the caller names no folder.
+#[test]
+fn results_have_a_folder_of_their_own() {
+    let (status, out, err) = paper(own(), &["--help"]);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("[default: papers-results]"), "{out}");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let ignored = std::fs::read_to_string(sources.join(".gitignore")).expect("what git ignores");
+    assert!(ignored.lines().any(|line| line == "/papers-results/"), "{ignored}");
+}
+
 fn own() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_canele"))
 }

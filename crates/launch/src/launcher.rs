@@ -31,7 +31,7 @@ const FINISHED_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the command line says about the launcher itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct LauncherSettings {
     /// End the job after this time.
     pub timeout: Option<Duration>,
     /// Hosts were named, so messages name them too.
@@ -90,7 +90,7 @@ impl Launcher {
     pub fn new(
         plan: Plan,
         info: JobInfo,
-        settings: Settings,
+        settings: LauncherSettings,
         events: Events,
         mut output: Output,
         input: Option<Input>,

@@ -195,12 +195,12 @@ struct PendingAnswer {
 #[derive(Debug)]
 struct OwnQuestion {
     question: u32,
-    counting: Counting,
+    counting: CounterQuery,
 }
 
 /// The ranks bring their counters up to date.
 #[derive(Debug)]
-struct Counting {
+struct CounterQuery {
     /// When to answer with what there is.
     until: Instant,
     /// Hosts that have not said theirs.
@@ -209,7 +209,7 @@ struct Counting {
     counts: Vec<Counts>,
 }
 
-impl Counting {
+impl CounterQuery {
     fn new(hosts: usize, ranks: u32, timeout: Duration) -> Self {
         let until = Instant::now() + timeout + TRAVEL;
         Self { until, missing: hosts, counts: vec![Counts::default(); ranks as usize] }
@@ -233,7 +233,7 @@ impl Counting {
 
 #[derive(Debug)]
 enum Step {
-    Counting(Counting),
+    Counting(CounterQuery),
     /// A line, of which so much is still to be written, and the ranks whose lines follow.
     Writing(Vec<u8>, std::vec::IntoIter<RankReport>),
 }
@@ -260,7 +260,7 @@ impl Queries {
         };
         let to = self.next_asker()?;
         self.questions = self.questions.wrapping_add(1);
-        let step = Step::Counting(Counting::new(hosts, ranks, ASKERS_TIMEOUT));
+        let step = Step::Counting(CounterQuery::new(hosts, ranks, ASKERS_TIMEOUT));
         self.answers[place] = Some(PendingAnswer { to, question: self.questions, step });
         Some(count(self.questions, ASKERS_TIMEOUT))
     }
@@ -311,7 +311,7 @@ impl Queries {
         self.questions = self.questions.wrapping_add(1);
         self.own = Some(OwnQuestion {
             question: self.questions,
-            counting: Counting::new(hosts, ranks, LAUNCHERS_TIMEOUT),
+            counting: CounterQuery::new(hosts, ranks, LAUNCHERS_TIMEOUT),
         });
         Some(count(self.questions, LAUNCHERS_TIMEOUT))
     }

@@ -23,7 +23,7 @@ use super::host_ranks::{HostRanks, Own};
 use super::hosts;
 use super::input::{self, Input};
 use super::job_hosts::JobHosts;
-use super::launcher::{Launcher, Settings};
+use super::launcher::{Launcher, LauncherSettings};
 use super::output::Output;
 use super::output_files::{OutputFiles, OutputSpec};
 use super::plan::{Plan, Program};
@@ -90,7 +90,7 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
     let start = |events: &Events| {
         Ok(JobHosts::Here(Box::new(HostRanks::adopt(its_plan, its_info, (pid, socket), events)?)))
     };
-    let settings = Settings { timeout: None, name_hosts: false, report_exits: false };
+    let settings = LauncherSettings { timeout: None, name_hosts: false, report_exits: false };
     Ok(Launcher::new(plan, info, settings, Events::new()?, output, None, start)?.run())
 }
 
@@ -288,8 +288,11 @@ fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<
     if let Some(remark) = remark {
         output.say(&remark);
     }
-    let settings =
-        Settings { timeout: spec.timeout, name_hosts: shell.is_some(), report_exits: spec.report_exits };
+    let settings = LauncherSettings {
+        timeout: spec.timeout,
+        name_hosts: shell.is_some(),
+        report_exits: spec.report_exits,
+    };
     let mut events = Events::new()?;
     events.close_arrivals(claims.sockets);
     let Some(shell) = shell else {

@@ -60,7 +60,7 @@ macro_rules! by_width {
     };
 }
 
-// Acquire and release: what a rank accumulates publishes what it wrote before to whoever reads the element, in other processes and threads.
+// Acquire and release: what a rank accumulates publishes its earlier writes to all threads that read the element, in other processes, too.
 impl AtomicElement<'_> {
     /// Returns its value.
     #[inline(always)]

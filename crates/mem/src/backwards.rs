@@ -1,4 +1,4 @@
-//! Copying from the end to the start, for memory whose next bytes somebody else is about to write.
+//! Copying from the end to the start, for memory whose next bytes another process is about to write.
 //!
 //! A processor that reads upwards fetches lines ahead of what it reads. Behind a message in a ring these are the lines of the
 //! next one: they come into the reader's cache, and the writer has to take them back one by one. Read downwards, what is

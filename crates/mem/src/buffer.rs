@@ -1,6 +1,6 @@
 //! User memory lent to the library while an operation is under way.
 //!
-//! A buffer travels as a token ([`OutBuffer`], [`InBuffer`]) that cannot be copied; whoever lent it gets the token back
+//! A buffer travels as a token ([`OutBuffer`], [`InBuffer`]) that cannot be copied; its lender gets the token back
 //! when the operation ends. Lenders: [`scope`], for borrowed memory, refuses to end (the process aborts) while a token is
 //! out; [`Owned`], for a vector, and [`Divided`], lent in parts, leak rather than free memory that may still be written;
 //! [`ReusableMemory`], memory of the program that is lent again and again, neither shows nor lends it while a token is out. So no
@@ -47,7 +47,7 @@ pub struct RegionAddress {
 }
 
 #[derive(Clone, Copy)]
-struct Part {
+struct BufferPart {
     /// Bytes of the message before this part.
     before: usize,
     start: NonNull<u8>,
@@ -81,7 +81,7 @@ enum Form {
     #[default]
     One,
     /// As a list of stretches.
-    List(Box<[Part]>),
+    List(Box<[BufferPart]>),
     /// As a layout says.
     Scattered(Scattered),
 }
@@ -95,7 +95,7 @@ impl Lent {
     fn many(parts: impl Iterator<Item = (NonNull<u8>, usize)>, lender: *const ()) -> Self {
         let mut len = 0;
         let parts = parts.map(|(start, n)| {
-            let part = Part { before: len, start, len: n };
+            let part = BufferPart { before: len, start, len: n };
             len += n;
             part
         });
@@ -118,7 +118,7 @@ impl Lent {
         Share { stretches, len, keep: more.keep.clone(), _count: count }
     }
 
-    /// A buffer is back, and nobody holds a part of it.
+    /// A buffer is back, and no share of it is left.
     #[inline]
     fn assert_returned_to(&self, lender: *const ()) {
         assert!(!self.is_shared(), "a share of a buffer is still held");
@@ -160,7 +160,7 @@ pub struct OutBuffer(pub(crate) Lent);
 /// Memory to be filled, lent until the operation has written it.
 pub struct InBuffer(pub(crate) Lent);
 
-// SAFETY: the memory is lent to whoever holds the token (shared for out, exclusive for in); the lender waits for it.
+// SAFETY: the memory is lent to the holder of the token (shared for out, exclusive for in); the lender waits for it.
 unsafe impl Send for OutBuffer {}
 // SAFETY: as above.
 unsafe impl Send for InBuffer {}
@@ -225,7 +225,7 @@ macro_rules! both {
             pub fn is_fine(&self) -> bool {
                 self.0.as_scattered().is_some_and(Scattered::is_fine)
             }
-            /// Whether it was made by `of_region`, or of exposed memory, so that nobody waits for its return.
+            /// Whether it was made by `of_region`, or of exposed memory, so that no lender waits for its return.
             pub fn is_region(&self) -> bool {
                 self.0.more.as_ref().is_some_and(|more| more.keep.is_some())
             }
@@ -357,7 +357,7 @@ unsafe fn fill_from((from, shared): (*const u8, bool), to: Window<'_>, at: usize
 /// # Safety
 /// As [`std::ptr::copy`], but others may access what is said to be shared.
 unsafe fn copy_between((to, to_shared): (*mut u8, bool), (from, from_shared): (*const u8, bool), len: usize) {
-    // SAFETY: as the caller says; a place that is not shared is nobody else's.
+    // SAFETY: as the caller says; a place that is not shared is used by no other code.
     unsafe {
         match (to_shared, from_shared) {
             (true, false) => racing::store(to, from, len),

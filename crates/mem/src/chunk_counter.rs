@@ -21,7 +21,7 @@ pub struct ChunkCounter {
 }
 
 impl ChunkCounter {
-    /// Starts counting a new transfer. Only the receiver of the transfer does this, and only when nobody counts here.
+    /// Starts counting a new transfer. Only the receiver of the transfer does this, and only when no transfer is counted here.
     pub fn start(&self, generation: Generation) {
         let fresh = u64::from(generation.0) << 32;
         self.done.store(fresh, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl ChunkCounter {
 
     /// Says that a taken piece has been copied.
     pub fn finish_piece(&self) {
-        // Release pairs with the acquire in `finished`: whoever sees the count sees the bytes.
+        // Release pairs with the acquire in `finished`: a rank that sees the count sees the bytes.
         self.done.fetch_add(1, Ordering::Release);
     }
 

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The word stays in long mode after the run, so that runs that follow each other look at announcements once. Who dies amid a single element or a
-//! run keeps nobody out: every wait asks whether the rank that it waits for is gone.
+//! run keeps no rank out: every wait asks whether the rank that it waits for is gone.
 
 use canele_sys::atomic::{AtomicU64, Ordering, hint, order_exchange_before_loads, store_before_loads};
 use canele_sys::ids::Rank;
@@ -108,7 +108,7 @@ impl<'a> ElementLock<'a> {
         (self.word.load(Ordering::Acquire) & LONG == 0).then_some(entered)
     }
 
-    /// Ends the long mode if nobody who lives holds the word; says whether single elements may be entered then.
+    /// Ends the long mode if no living rank holds the word; says whether single elements may be entered then.
     pub fn end_long_mode(&self, is_gone: &dyn Fn(Rank) -> bool) -> bool {
         let seen = self.word.load(Ordering::Relaxed);
         let is_free = seen & HOLDER == 0 || seen & LONG != 0 && is_held_by_gone(seen, is_gone);
@@ -117,7 +117,7 @@ impl<'a> ElementLock<'a> {
             || is_free && self.word.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Takes the word, in the mode that it is in, if nobody who lives holds it.
+    /// Takes the word, in the mode that it is in, if no living rank holds it.
     pub fn try_hold(&self, is_gone: &dyn Fn(Rank) -> bool) -> Option<Held<'a>> {
         let mine = u64::from(self.me.0) + 1;
         let seen = self.word.load(Ordering::Relaxed);
@@ -132,7 +132,7 @@ impl<'a> ElementLock<'a> {
         taken.is_ok().then(|| Held { word: self.word, mode })
     }
 
-    /// Takes the word in long mode, once none of the announcements is of this part any more. Nothing if somebody holds the word, or an
+    /// Takes the word in long mode, once none of the announcements is of this part any more. Nothing if a rank holds the word, or an
     /// announcement stays and no wait is allowed.
     pub fn try_hold_long(
         &self,

@@ -78,7 +78,7 @@ impl Exposed {
         bytemuck::cast_slice_mut(&mut words)[..len].copy_from_slice(&bytes);
         let start = NonNull::new(Box::into_raw(words)).expect("memory has an address");
         let keep = Arc::new(Words(start));
-        // SAFETY: the words live as long as `keep`, and nobody else knows where they are.
+        // SAFETY: the words live as long as `keep`, and no other code knows where they are.
         unsafe { Self::kept(start.cast(), len, keep) }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Bytes of the shared side are accessed by instructions that the compiler can neither repeat nor look into; pieces of one copy may
 //! overlap, and which bytes are accessed together is open. So a copy that races with another one may see a mixture of both, but
-//! never a byte that nobody wrote, and the compiler can neither read shared memory a second time after a check nor assume that it
+//! never a byte that no process wrote, and the compiler can neither read shared memory a second time after a check nor assume that it
 //! does not change.
 //!
 //! On x86-64 the accesses are assembly, which the compiler does not look into; the C library's `memcpy` and `memmove` do long

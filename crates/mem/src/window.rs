@@ -76,7 +76,7 @@ impl<'a> Window<'a> {
         Self { manner: Manner::Backwards, ..self }
     }
 
-    /// The window on memory of this process alone, which nobody else uses as long as the window lives.
+    /// The window on memory of this process alone, which no other code uses as long as the window lives.
     #[inline(always)]
     pub fn on(bytes: &'a mut [u8]) -> Self {
         let len = bytes.len();
@@ -123,7 +123,7 @@ impl<'a> Window<'a> {
         unsafe { self.fill(offset, bytes.as_ptr(), bytes.len()) }
     }
 
-    /// Adds numbers to those from `offset` on, which nobody else changes meanwhile or whose values are anybody's; says how many bytes of them
+    /// Adds numbers to those from `offset` on, which no other thread changes meanwhile, or whose values may be any; says how many bytes of them
     /// were added, from the first on: none where the processor has no instructions for it.
     ///
     /// # Panics

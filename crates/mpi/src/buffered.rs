@@ -76,9 +76,9 @@ impl Free {
 }
 
 /// Memory for one message.
-pub struct Piece(Memory);
+pub struct Piece(PieceMemory);
 
-enum Memory {
+enum PieceMemory {
     /// An entry of the attached memory, and the part of it that holds the data.
     Within {
         entry: usize,
@@ -115,14 +115,14 @@ impl Pool {
                 let mut bytes = Vec::new();
                 bytes.try_reserve_exact(len).ok()?;
                 bytes.resize(len, 0);
-                Memory::Found(Owned::new(bytes))
+                PieceMemory::Found(Owned::new(bytes))
             }
             Room::Attached(free, ring) => {
                 let (entry, start) = ring.reserve(len)?;
                 // Offsets in the program's memory, so far from the end of what can be addressed.
                 let range = start.cast_signed()..(start + len).cast_signed();
                 let part = if len == 0 { free.start.split_off(0) } else { free.take(range.clone()) };
-                Memory::Within { entry, data: ReusableMemory::new(part), range }
+                PieceMemory::Within { entry, data: ReusableMemory::new(part), range }
             }
         };
         self.used += 1;
@@ -135,11 +135,11 @@ impl Pool {
     /// It is not of this pool.
     pub fn release(&mut self, piece: Piece) {
         match (&mut self.room, piece.0) {
-            (Room::Attached(free, ring), Memory::Within { entry, data, .. }) => {
+            (Room::Attached(free, ring), PieceMemory::Within { entry, data, .. }) => {
                 ring.release(entry);
                 free.put(data.into_raw());
             }
-            (Room::Automatic, Memory::Found(_)) => {}
+            (Room::Automatic, PieceMemory::Found(_)) => {}
             _ => panic!("a piece comes back to its pool"),
         }
         self.used -= 1;
@@ -155,24 +155,24 @@ impl Piece {
     /// Its bytes, to be filled.
     pub fn bytes(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            Memory::Within { data, range, .. } => data.raw().bytes_mut(range.start, range.len()),
-            Memory::Found(owned) => owned.bytes(),
+            PieceMemory::Within { data, range, .. } => data.raw().bytes_mut(range.start, range.len()),
+            PieceMemory::Found(owned) => owned.bytes(),
         }
     }
 
     /// Lends its bytes to be sent.
     pub fn lend(&mut self) -> OutBuffer {
         match &mut self.0 {
-            Memory::Within { data, range, .. } => data.lend(range.start, range.len()),
-            Memory::Found(owned) => owned.lend_out(),
+            PieceMemory::Within { data, range, .. } => data.lend(range.start, range.len()),
+            PieceMemory::Found(owned) => owned.lend_out(),
         }
     }
 
     /// Takes the token back: the send has ended.
     pub fn take_back(&mut self, buffer: OutBuffer) {
         match &mut self.0 {
-            Memory::Within { data, .. } => data.take_back(buffer),
-            Memory::Found(owned) => owned.take_back_out(buffer),
+            PieceMemory::Within { data, .. } => data.take_back(buffer),
+            PieceMemory::Found(owned) => owned.take_back_out(buffer),
         }
     }
 }

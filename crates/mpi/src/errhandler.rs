@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// Called with the number of the object that the error is of, and the error's code; gives the code that the call returns.
-pub type Call = dyn Fn(usize, i32) -> i32 + Send + Sync;
+pub type HandlerFunction = dyn Fn(usize, i32) -> i32 + Send + Sync;
 
 /// What is done with an error.
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub enum Errhandler {
     /// The call returns the code (`MPI_ERRORS_RETURN`).
     Return,
     /// The program's function is called; then the call returns the code, as that function leaves it.
-    Call(Arc<Call>),
+    Call(Arc<HandlerFunction>),
 }
 
 /// The handlers that a program may begin with: their names (MPI 5.0, §11.8.4) and the values of the setting that says which.

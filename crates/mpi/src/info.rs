@@ -7,7 +7,7 @@ mod pairs;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pairs::Pairs;
+use pairs::InfoPairs;
 
 use crate::{Result, fail};
 
@@ -21,7 +21,7 @@ pub(crate) const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 /// Pairs of a key and a value, in the order in which the keys came.
 #[derive(Default, Debug)]
 pub struct Info {
-    pairs: Mutex<Pairs>,
+    pairs: Mutex<InfoPairs>,
 }
 
 impl Info {
@@ -109,7 +109,7 @@ impl Info {
         number.filter(|number: &usize| number.is_power_of_two()).unwrap_or(0)
     }
 
-    fn pairs(&self) -> MutexGuard<'_, Pairs> {
+    fn pairs(&self) -> MutexGuard<'_, InfoPairs> {
         self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

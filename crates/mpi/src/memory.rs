@@ -16,7 +16,7 @@ use crate::datatype::Datatype;
 use crate::{Result, fail};
 
 use arena::Arena;
-pub(crate) use arena::{Piece, PieceUse};
+pub(crate) use arena::{ArenaPiece, PieceUse};
 
 /// All such memory of the process.
 #[derive(Default)]
@@ -53,12 +53,12 @@ impl Allocated {
     ///
     /// # Errors
     /// There is not so much memory.
-    pub(crate) fn take(&self, engine: &Engine, bytes: usize, align: usize) -> Result<Piece> {
+    pub(crate) fn take(&self, engine: &Engine, bytes: usize, align: usize) -> Result<ArenaPiece> {
         self.arena.take(engine, bytes, align, PieceUse::Window)
     }
 
     /// Gives the piece of a window back, which no member of the window accesses any more.
-    pub(crate) fn give(&self, piece: &Piece) {
+    pub(crate) fn give(&self, piece: &ArenaPiece) {
         // A forked child has nothing to give.
         let _ = self.arena.give(piece.address().addr(), PieceUse::Window);
     }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use canele_engine::Tag;
 
-pub(crate) use pairs::Pairs;
+pub(crate) use pairs::PartitionedPairs;
 pub use receiving::Receiving;
 pub use sending::{ReadyPartitions, Sending};
 
@@ -59,7 +59,7 @@ pub enum Partitioned<'a> {
 
 /// How a sender divides its message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Division {
+struct PartDivision {
     /// The tag of the first partition, without [`DATA`].
     first: u32,
     parts: usize,
@@ -67,7 +67,7 @@ struct Division {
     bytes: usize,
 }
 
-impl Division {
+impl PartDivision {
     /// The tag with which a partition travels.
     fn tag(self, part: usize) -> Tag {
         Tag(DATA | self.first.wrapping_add(part as u32) & DATA_BITS)

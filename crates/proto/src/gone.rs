@@ -8,9 +8,6 @@ use crate::peer::Gone;
 use crate::request::{Buffer, Failure, Outcome, State, received, sent};
 use crate::{Proto, ProtoEvent};
 
-/// A death, as told to those who receive from anybody.
-pub type Death = Rank;
-
 impl Proto {
     /// A peer has finished or failed. Call it after the last packet of the peer has been received: what it sent before
     /// is still delivered (invariant I15).

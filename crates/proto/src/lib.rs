@@ -66,7 +66,6 @@ use eager_multi::EagerMultis;
 pub use event::{EventListener, ProtoEvent};
 use flow::Flow;
 pub use flow::MAX_FLOWS;
-pub use gone::Death;
 pub use holding::Holding;
 use observed::Observer;
 pub use observed::{Leaving, MessageEvent, MessageObserver};

@@ -111,11 +111,6 @@ impl Proto {
         self.at_once_bytes = 0;
     }
 
-    /// True if every message is told.
-    pub fn is_observed(&self) -> bool {
-        self.observer.is_there()
-    }
-
     /// Tells the observer, if there is one.
     #[inline(always)]
     pub(crate) fn observe(&mut self, event: impl FnOnce() -> MessageEvent) {

@@ -59,7 +59,7 @@ pub enum ScriptError {
 
 /// What programs run on.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup<'a> {
+pub struct ScriptSetup<'a> {
     /// The networks; every rank has a link to each other one over each of them.
     pub networks: &'a [Model],
     /// What calls take.
@@ -77,7 +77,7 @@ pub struct Setup<'a> {
 ///
 /// # Panics
 /// If a model cannot be simulated, or no strategy has this name.
-pub fn play(setup: &Setup<'_>, programs: &[Vec<ScriptCall>]) -> Result<Vec<u64>, ScriptError> {
+pub fn play(setup: &ScriptSetup<'_>, programs: &[Vec<ScriptCall>]) -> Result<Vec<u64>, ScriptError> {
     let world = World::new(programs.len(), setup.networks, 0);
     let player = |of| Player::new(&world, of, setup);
     let mut players: Vec<_> = (0..).map(Rank).zip(programs).map(player).collect();
@@ -116,7 +116,7 @@ struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    fn new(world: &World, (rank, calls): (Rank, &'a Vec<ScriptCall>), setup: &Setup<'_>) -> Self {
+    fn new(world: &World, (rank, calls): (Rank, &'a Vec<ScriptCall>), setup: &ScriptSetup<'_>) -> Self {
         let mut proto = Proto::new(rank, world.ranks(), setup.settings);
         proto.set_strategy(strategy::named(setup.strategy).expect("a built-in strategy"));
         let rail = world.rail(rank);
@@ -276,7 +276,7 @@ mod tests {
 
     fn play(software: Software, programs: &[Vec<ScriptCall>]) -> Result<Vec<u64>, ScriptError> {
         let settings = Settings { eager_bytes: 16 << 10, piece_bytes: 64 << 10, unexpected_bytes: 1 << 20 };
-        super::play(&Setup { networks: &[net()], software, settings, strategy: "aggregate" }, programs)
+        super::play(&ScriptSetup { networks: &[net()], software, settings, strategy: "aggregate" }, programs)
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_computes_answers_nobody() {
+    fn a_rank_that_computes_answers_no_peer() {
         let programs = [
             vec![ScriptCall::Send(Rank(1), 1 << 20)],
             vec![ScriptCall::Compute(5_000_000), ScriptCall::Receive(Rank(0), 1 << 20)],

@@ -42,7 +42,7 @@ impl Bad {
         }
     }
 
-    /// A little later, everybody has looked and sent.
+    /// A little later, all ranks have looked and sent.
     fn round(&mut self) {
         let now_ns = self.world.now_ns() + 2000;
         self.world.advance_to(now_ns);
@@ -196,7 +196,7 @@ fn a_link_whose_peer_takes_nothing_is_lost_with_what_was_sent() {
     for _ in 0..400 {
         bad.round();
     }
-    assert!(bad.rails[0].take_lost().is_none(), "patience counts from the first packet");
+    assert!(bad.rails[0].take_lost().is_none(), "the timeout counts from the first packet");
     for _ in 0..200 {
         bad.round();
     }

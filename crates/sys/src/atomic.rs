@@ -4,7 +4,7 @@
 //! that runs is the code that is modelled. The types are aliases, not re-exports, because the lint follows
 //! re-exports back to the standard library.
 //!
-//! What this module never does: choose an ordering for anybody, but in [`store_before_loads`] and [`order_exchange_before_loads`].
+//! What this module never does: choose an ordering for its caller, except in [`store_before_loads`] and [`order_exchange_before_loads`].
 
 #[cfg(loom)]
 pub use modelled::*;
@@ -89,7 +89,7 @@ mod native {
         /// The value.
         ///
         /// # Safety
-        /// The cell is alive and nobody has exclusive access to it while the reference lives.
+        /// The cell is alive and no thread has exclusive access to it while the reference lives.
         #[inline(always)]
         pub unsafe fn deref(&self) -> &T {
             // SAFETY: the caller keeps the cell alive and free of exclusive accesses.
@@ -105,7 +105,7 @@ mod native {
         /// The value.
         ///
         /// # Safety
-        /// The cell is alive and nobody else has access to it while the reference lives.
+        /// The cell is alive and no other thread has access to it while the reference lives.
         #[inline(always)]
         #[allow(clippy::mut_from_ref)] // The shape of loom's pointer, which this one stands in for.
         pub unsafe fn deref(&self) -> &mut T {

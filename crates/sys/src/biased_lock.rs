@@ -3,7 +3,7 @@
 //! ```text
 //!   owner      = the first thread that enters; for ever
 //!   biased:      the owner goes in and out with plain loads and stores of `inside`
-//!   revoked:     another thread came; from now on everybody, the owner too, takes `lock`
+//!   revoked:     another thread came; from now on all threads, the owner too, take `lock`
 //!
 //!   owner                                 the first other thread, holding `lock`
 //!   inside = 1                            revoked = true
@@ -29,7 +29,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
 /// The owner of a lock that no thread has held: no thread has this number.
-const NOBODY: u64 = u64::MAX;
+const NO_OWNER: u64 = u64::MAX;
 /// The owner of a lock whose owner has lost the bias: no thread has this number, and no thread takes its place.
 const RETIRED: u64 = u64::MAX - 1;
 
@@ -58,7 +58,7 @@ impl<T> BiasedLock<T> {
 
     fn with(value: T, biased: bool) -> BiasedLock<T> {
         BiasedLock {
-            owner: AtomicU64::new(NOBODY),
+            owner: AtomicU64::new(NO_OWNER),
             inside: AtomicU32::new(0),
             revoked: AtomicBool::new(!biased),
             lock: Lock::new(),
@@ -144,8 +144,8 @@ impl<T> BiasedLock<T> {
     fn lock_otherwise(&self) -> Result<bool, Forked> {
         let me = fork::token()?;
         if !self.revoked.load(Ordering::Relaxed) {
-            // Relaxed: the value was made before the lock was shared, and nobody has been inside.
-            let first = self.owner.compare_exchange(NOBODY, me, Ordering::Relaxed, Ordering::Relaxed);
+            // Relaxed: the value was made before the lock was shared, and no thread has been inside.
+            let first = self.owner.compare_exchange(NO_OWNER, me, Ordering::Relaxed, Ordering::Relaxed);
             // The owner comes here too, when it first calls another copy of this library, which has not known its number.
             if (first.is_ok() || first == Err(me)) && self.lock_biased() {
                 return Ok(true);
@@ -217,7 +217,7 @@ impl<'a, T> Guard<'a, T> {
 
     #[inline(always)]
     fn leave(&mut self) {
-        // SAFETY: the access ends here, before anybody else may begin one, and is not used again: the guard is dropped or given up.
+        // SAFETY: the access ends here, before another thread may begin one, and is not used again: the guard is dropped or given up.
         unsafe { ManuallyDrop::drop(&mut self.value) };
         if self.biased {
             self.biased_lock.unlock_biased();
@@ -235,7 +235,7 @@ impl<'a, T> Guard<'a, T> {
     pub fn pause(self) -> Result<Guard<'a, T>, Forked> {
         let biased_lock = self.biased_lock;
         if self.biased {
-            // Whoever revokes the bias holds the lock already, so we come in after it.
+            // The thread that revokes the bias holds the lock already, so this one comes in after it.
             drop(self);
         } else {
             let turn = biased_lock.lock.turn_to_give();

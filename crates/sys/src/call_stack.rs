@@ -18,15 +18,15 @@ const NO_REASON: c_int = 0;
 const END_OF_STACK: c_int = 5;
 
 /// Addresses found so far.
-struct Found {
+struct FoundFrames {
     addresses: Vec<u64>,
     most: usize,
 }
 
 /// The addresses at which the calls of this thread go on, this one's first; at most `most`.
 pub fn addresses(most: usize) -> Vec<u64> {
-    let mut found = Found { addresses: Vec::with_capacity(most), most };
-    // SAFETY: `add` gets `found`, which outlives the call, and nobody else has it meanwhile.
+    let mut found = FoundFrames { addresses: Vec::with_capacity(most), most };
+    // SAFETY: `add` gets `found`, which outlives the call, and nothing else refers to it meanwhile.
     unsafe { _Unwind_Backtrace(add, (&raw mut found).cast()) };
     found.addresses
 }
@@ -34,7 +34,7 @@ pub fn addresses(most: usize) -> Vec<u64> {
 /// Adds one frame.
 extern "C" fn add(context: *mut c_void, found: *mut c_void) -> c_int {
     // SAFETY: it is what `addresses` gave, and alive.
-    let found = unsafe { &mut *found.cast::<Found>() };
+    let found = unsafe { &mut *found.cast::<FoundFrames>() };
     if found.addresses.len() == found.most {
         return END_OF_STACK;
     }

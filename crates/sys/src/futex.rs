@@ -1,4 +1,4 @@
-//! Sleeping on a word and waking whoever sleeps on it, across processes.
+//! Sleeping on a word, and waking threads of any process that sleep on it.
 //!
 //! The futexes are shared ones (not `FUTEX_PRIVATE_FLAG`), since the word usually lies in a segment that
 //! several processes map. A return from [`wait`] promises nothing about the word: look again.
@@ -13,7 +13,7 @@ pub use modelled::{wait, wake};
 /// Why [`wait`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// Somebody woke the word, a signal arrived, or nothing happened at all (spurious).
+    /// Another thread woke the word, a signal arrived, or nothing happened at all (spurious).
     Woken,
     /// The word did not hold the expected value, so the thread did not sleep.
     Changed,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn waking_nobody_counts_nobody() {
+    fn waking_without_sleepers_counts_none() {
         assert_eq!(wake(&AtomicU32::new(0), u32::MAX), 0);
     }
 

@@ -2,7 +2,7 @@
 //! for a rank.
 //!
 //! Owns these types and how they are printed. Never checks that what they name exists: that is the business of
-//! whoever holds it.
+//! their holder.
 
 use core::fmt;
 

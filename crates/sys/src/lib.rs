@@ -54,4 +54,6 @@ pub mod sleep;
 pub mod spawn;
 #[cfg(not(loom))]
 pub mod topology;
+#[cfg(not(loom))]
+pub mod traced_thread;
 pub mod tunables;

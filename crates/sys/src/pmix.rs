@@ -41,7 +41,7 @@ union Data {
 
 /// `pmix_value_t`.
 #[repr(C)]
-struct Value {
+struct PmixValue {
     kind: u16,
     data: Data,
 }
@@ -51,14 +51,15 @@ struct Value {
 struct Info {
     key: [c_char; 512],
     flags: u32,
-    value: Value,
+    value: PmixValue,
 }
 
 type Init = unsafe extern "C" fn(*mut Process, *const Info, usize) -> c_int;
-type Put = unsafe extern "C" fn(u8, *const c_char, *mut Value) -> c_int;
+type Put = unsafe extern "C" fn(u8, *const c_char, *mut PmixValue) -> c_int;
 type Commit = unsafe extern "C" fn() -> c_int;
 type Fence = unsafe extern "C" fn(*const Process, usize, *const Info, usize) -> c_int;
-type Get = unsafe extern "C" fn(*const Process, *const c_char, *const Info, usize, *mut *mut Value) -> c_int;
+type Get =
+    unsafe extern "C" fn(*const Process, *const c_char, *const Info, usize, *mut *mut PmixValue) -> c_int;
 type Abort = unsafe extern "C" fn(c_int, *const c_char, *const Process, usize) -> c_int;
 type Finalize = unsafe extern "C" fn(*const Info, usize) -> c_int;
 type ErrorString = unsafe extern "C" fn(c_int) -> *const c_char;
@@ -169,7 +170,7 @@ impl Pmix {
     pub fn size(&self) -> Result<u32, PmixError> {
         let all = Process { rank: RANK_WILDCARD, ..self.own };
         let value = self.get_value(&all, JOB_SIZE)?;
-        let Value { kind, data } = &*value;
+        let PmixValue { kind, data } = &*value;
         match *kind {
             // SAFETY: the kind says which member was written.
             KIND_UINT32 => Ok(unsafe { data.uint32 }),
@@ -185,7 +186,7 @@ impl Pmix {
         let put: Put = self.function("PMIx_Put")?;
         // Given to the library for the call, which does not write it.
         let text = CString::from(value).into_raw();
-        let mut value = Value { kind: KIND_STRING, data: Data { string: text } };
+        let mut value = PmixValue { kind: KIND_STRING, data: Data { string: text } };
         // SAFETY: the function of this name and type; a key and a value of its kind.
         let status = unsafe { put(SCOPE_GLOBAL, key.as_ptr(), &raw mut value) };
         // SAFETY: made by `into_raw` above, and the library has copied it.
@@ -206,7 +207,7 @@ impl Pmix {
         key.iter_mut().zip(COLLECT).for_each(|(to, from)| *to = *from as c_char);
         let mut data = Data { _largest: [0; 3] };
         data.flag = true;
-        let collect = Info { key, flags: 0, value: Value { kind: KIND_BOOL, data } };
+        let collect = Info { key, flags: 0, value: PmixValue { kind: KIND_BOOL, data } };
         // SAFETY: the function of this name and type; no list means all processes, and there is one info.
         self.check("PMIx_Fence", unsafe { fence(ptr::null(), 0, &raw const collect, 1) })
     }
@@ -230,14 +231,14 @@ impl Pmix {
         }
     }
 
-    fn get_value(&self, of: &Process, key: &CStr) -> Result<Given, PmixError> {
+    fn get_value(&self, of: &Process, key: &CStr) -> Result<GivenValue, PmixError> {
         let get: Get = self.function("PMIx_Get")?;
         let mut value = ptr::null_mut();
         // SAFETY: the function of this name and type; a process, a key, no info, and a place for the value.
         let status = unsafe { get(of, key.as_ptr(), ptr::null(), 0, &raw mut value) };
         self.check("PMIx_Get", status)?;
         ptr::NonNull::new(value)
-            .map(Given)
+            .map(GivenValue)
             .ok_or_else(|| PmixError::Call { name: "PMIx_Get", status: "no value".into() })
     }
 
@@ -269,18 +270,18 @@ impl fmt::Debug for Pmix {
 }
 
 /// A value that the library has given away.
-struct Given(ptr::NonNull<Value>);
+struct GivenValue(ptr::NonNull<PmixValue>);
 
-impl std::ops::Deref for Given {
-    type Target = Value;
+impl std::ops::Deref for GivenValue {
+    type Target = PmixValue;
 
-    fn deref(&self) -> &Value {
+    fn deref(&self) -> &PmixValue {
         // SAFETY: the library has written it and keeps no pointer to it.
         unsafe { self.0.as_ref() }
     }
 }
 
-impl Drop for Given {
+impl Drop for GivenValue {
     fn drop(&mut self) {
         // SAFETY: PMIx gives it away, from malloc(3).
         unsafe { libc::free(self.0.as_ptr().cast()) }
@@ -299,7 +300,7 @@ mod tests {
     #[test]
     fn the_types_have_the_sizes_of_the_abi() {
         assert_eq!(size_of::<Process>(), 260);
-        assert_eq!(size_of::<Value>(), 32);
+        assert_eq!(size_of::<PmixValue>(), 32);
         assert_eq!(size_of::<Info>(), 512 + 8 + 32);
     }
 

@@ -1,12 +1,12 @@
 //! Memory of other processes, read without their help where the kernel allows it: one copy instead of two.
 //!
-//! A process is named by its number, which another one may have by now, or in another container. So it shows a word that nobody
-//! else has, and every read reads that word too: what was read counts only if the word was right.
+//! A process is named by its number, which another one may have by now, or in another container. So it shows a word that no other
+//! process has, and every read reads that word too: what was read counts only if the word was right.
 
 use std::io::Error;
 use std::ptr::NonNull;
 
-/// How a process is known by whoever reads its memory.
+/// How a process is known to a process that reads its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
     /// Its number.
@@ -21,7 +21,7 @@ pub struct Proof {
 const MOST_STRETCHES: usize = 256;
 
 impl Proof {
-    /// Of this process, whose word lies there as long as anybody reads its memory.
+    /// Of this process, whose word lies there as long as any process reads its memory.
     pub fn own(word: &u64) -> Self {
         Self { pid: std::process::id(), address: std::ptr::from_ref(word) as u64, word: *word }
     }
@@ -50,7 +50,7 @@ pub fn can_read(of: &Proof) -> bool {
 /// another process by now. What `into` holds then is unknown.
 ///
 /// # Safety
-/// Each stretch may be written by this call, and nobody in this process accesses it meanwhile.
+/// Each stretch may be written by this call, and no thread of this process accesses it meanwhile.
 pub unsafe fn read(of: &Proof, address: u64, into: &[(NonNull<u8>, usize)]) -> Result<(), Error> {
     if cfg!(miri) || into.len() > MOST_STRETCHES {
         return Err(Error::from(std::io::ErrorKind::Unsupported));

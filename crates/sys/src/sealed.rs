@@ -1,4 +1,4 @@
-//! Sealed files: bytes that one process writes once and others read, in a file without a name (memfd) that nobody can change.
+//! Sealed files: bytes that one process writes once and others read, in a file without a name (memfd) that no process can change.
 //!
 //! Unlike a [`Segment`](crate::segment::Segment) such a file is read, never mapped, and has any length. Readers check the seals: what
 //! they read is what was written.

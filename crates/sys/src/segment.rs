@@ -48,15 +48,13 @@ pub enum SegmentError {
         /// The seals that are not set.
         missing: SealFlags,
     },
-    /// A size that no segment has, or not the one announced. The peer's fault, or the caller's.
-    #[error("a segment of {found} bytes, where {expected} was expected")]
+    /// A size that no segment has. The peer's fault, or the caller's.
+    #[error("a segment of {found} bytes, where a positive multiple of the page size was expected")]
     Size {
         /// The size found or asked for, in bytes.
         found: u64,
-        /// What a right size would be.
-        expected: Expected,
     },
-    /// A place that the segment does not have. The caller's fault, or that of whoever told it the offset.
+    /// A place that the segment does not have. The caller's fault, or that of the peer that told it the offset.
     #[error("{len} bytes at offset {offset} lie outside a segment of {segment} bytes")]
     Outside {
         /// Where, in bytes.
@@ -84,25 +82,7 @@ pub enum SegmentError {
     },
 }
 
-/// What a size should have been.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// Exactly so many bytes.
-    Bytes(usize),
-    /// Whole pages, at least one.
-    WholePages,
-}
-
-impl std::fmt::Display for Expected {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Expected::Bytes(bytes) => write!(f, "{bytes}"),
-            Expected::WholePages => write!(f, "a positive multiple of the page size"),
-        }
-    }
-}
-
-/// A memfd that is mapped whole. The mapping lasts as long as the value, the memory as long as anybody maps it.
+/// A memfd that is mapped whole. The mapping lasts as long as the value, the memory as long as any process maps it.
 #[derive(Debug)]
 pub struct Segment {
     mapping: Mapping,
@@ -136,18 +116,6 @@ impl Segment {
     /// As [`Memfd::check`]; `Kernel` if it cannot be mapped for reading and writing.
     pub fn map(descriptor: OwnedFd) -> Result<Segment, SegmentError> {
         Segment::whole(Memfd::check(descriptor)?)
-    }
-
-    /// Maps a peer's segment that was announced to have `bytes` (a [`Mapping::len`]).
-    ///
-    /// # Errors
-    /// As [`Segment::map`], and `Size` if the announcement is not true.
-    pub fn map_sized(descriptor: OwnedFd, bytes: usize) -> Result<Segment, SegmentError> {
-        let segment = Segment::map(descriptor)?;
-        if segment.len() == bytes {
-            return Ok(segment);
-        }
-        Err(SegmentError::Size { found: segment.len() as u64, expected: Expected::Bytes(bytes) })
     }
 
     fn whole(file: Memfd) -> Result<Segment, SegmentError> {

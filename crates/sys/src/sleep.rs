@@ -1,4 +1,4 @@
-//! How a rank goes to sleep so that nobody's packet is overlooked, and how others wake it.
+//! How a rank goes to sleep so that no packet is overlooked, and how others wake it.
 //!
 //! ```text
 //!   sleeper:  word = how I sleep;  (wants = 1;)  heavy();        look again;    sleep
@@ -17,7 +17,7 @@
 //! whatever was stored before the word was seen has become visible. The sleeper announces itself again, looks again, and sleeps for good.
 //!
 //! What this module never does: look at what was published. Between [`announce`] (with the heavy barrier) and the sleep
-//! the sleeper looks at everything that anybody may wake it for.
+//! the sleeper looks at everything that another process may wake it for.
 
 use std::time::Duration;
 

@@ -45,7 +45,7 @@ fn in_child(parent: u32, preparation: &Preparation) -> io::Result<()> {
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // The parent may have ended before the line above: then nobody will ever send that signal.
+        // The parent may have ended before the line above: then the signal is never sent.
         if libc::getppid() as u32 != parent {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
@@ -60,7 +60,7 @@ fn in_child(parent: u32, preparation: &Preparation) -> io::Result<()> {
     preparation.processors.as_ref().map_or(Ok(()), ProcessorSet::bind_thread)
 }
 
-/// Makes `command` start its program apart from this process: as nobody's child here, in a session of its own, and with no descriptor beyond
+/// Makes `command` start its program apart from this process: as the child of no process here, in a session of its own, and with no descriptor beyond
 /// the standard three. The child that the caller gets ends at once and is to be waited for.
 pub fn detach(command: &mut Command) {
     // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls (fork, _exit, setsid, close_range); it
@@ -81,7 +81,7 @@ fn leave_parent() -> io::Result<()> {
         if libc::setsid() < 0 {
             return Err(io::Error::last_os_error());
         }
-        // What the program has inherited from whoever started it stays open no longer than there; Linux before 5.11 refuses.
+        // Descriptors that the program inherits from its starter are closed when its own program begins; Linux before 5.11 refuses.
         libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
     Ok(())

@@ -99,7 +99,7 @@ pub fn allowed() -> io::Result<Vec<u32>> {
     Ok(ProcessorSet::of_thread()?.processors())
 }
 
-/// How many processors the machine has that are in use, whoever may run on them; `None` if the system does not tell.
+/// How many processors of the machine are in use, those included that this process may not use; `None` if the system does not tell.
 pub fn online() -> Option<u32> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
     Some(list::parse(&text)?.len() as u32)

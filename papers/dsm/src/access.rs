@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_asks_twice() {
+    fn no_rank_asks_twice() {
         let mut table = AccessTable::default();
         table.request(7, 1, true);
         table.request(7, 2, true);

@@ -266,7 +266,7 @@ impl Scratch {
     fn new() -> Result<Self, PaperError> {
         let name = format!("canele-paper-{:016x}", RandomState::new().build_hasher().finish());
         let path = std::env::temp_dir().join(name);
-        // Programs are run from there: nobody else may have made it, or may write to it.
+        // Programs are run from there: no other user may have made it, or may write to it.
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)

@@ -47,7 +47,7 @@ pub type PaperError = Box<dyn std::error::Error + Send + Sync>;
 #[command(after_help = EXAMPLES)]
 pub struct PaperArguments {
     /// Where papers.md and its pictures are written, and what has been measured is kept
-    #[arg(long, short, value_name = "FOLDER", default_value = "papers")]
+    #[arg(long, short, value_name = "FOLDER", default_value = "papers-results")]
     output: PathBuf,
     /// Fewer sizes and rounds: about three minutes. Checks counts and results; the times are rough
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use canele_proto::Settings;
 use canele_sim::preset::{self, Preset};
-use canele_sim::script::{ScriptCall, Setup, Software, play};
+use canele_sim::script::{ScriptCall, ScriptSetup, Software, play};
 use canele_sim::world::Model;
 use canele_sys::ids::Rank;
 
@@ -97,7 +97,7 @@ impl System {
         strategy: &str,
         programs: &[Vec<ScriptCall>],
     ) -> Result<u64, Trouble> {
-        let setup = Setup { networks, software: self.software, settings: self.settings(), strategy };
+        let setup = ScriptSetup { networks, software: self.software, settings: self.settings(), strategy };
         Ok(play(&setup, programs)?.into_iter().max().unwrap_or(0))
     }
 

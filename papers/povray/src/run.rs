@@ -63,7 +63,7 @@ fn alone(arguments: &Arguments, work: &mut Work, seen: &mut dyn FnMut(&Work)) ->
     let mut start = |work: &mut Work| -> Result<(), PovrayError> {
         let Some(slice) = work.next(0) else { return Ok(()) };
         let (of, tell) = (slice.clone(), tell.clone());
-        // Nobody listens any more after an error.
+        // After an error the receiver is gone.
         processes.start(slice, move |outcome| drop(tell.send((of, outcome))))
     };
     for _ in 0..arguments.processes {

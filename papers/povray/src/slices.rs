@@ -24,7 +24,7 @@ const MOST_LOSSES: u32 = 3;
 /// What the master knows: the picture so far and who renders what.
 pub struct Work {
     picture: Picture,
-    /// Slices that nobody renders.
+    /// Slices that no rank renders.
     waiting: VecDeque<Slice>,
     /// What each rank was asked for and has not returned.
     asked: Vec<Vec<Slice>>,
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asked_for_is_refused() {
+    fn slices_that_were_not_asked_for_are_refused() {
         let mut work = Work::new(2, 10, 4, 3);
         let slice = work.next(1).unwrap();
         assert!(work.finished(2, &slice, &samples(&slice)).is_err(), "another rank's slice");

@@ -87,7 +87,7 @@ first of the rails, both ends polling: request and answer (socket), one way (soc
 messages in one write (socket window). put, and buffers in regions, need memory that the ranks share. dsm, flows, priority and rails let strategies take turns within
 each round: `to fifo` is the time in times of fifo, paired by rounds. For rails the limit is the sum of what plain
 sockets reach on each network alone; `longest` shows the pause when one of them is cut meanwhile. A '!' marks a figure whose rounds spread by more than 10 %: judge it by its ratio.")]
-pub struct Arguments {
+pub struct BenchArguments {
     /// What to measure
     #[arg(value_enum)]
     pub bench: Bench,
@@ -131,7 +131,7 @@ pub struct Arguments {
     pub plot: Option<PathBuf>,
 }
 
-impl Arguments {
+impl BenchArguments {
     /// The jobs that together answer the question.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl Arguments {
     }
 }
 
-impl Arguments {
+impl BenchArguments {
     /// The strategies that take turns, `fifo` first.
     fn compared(&self) -> Vec<String> {
         let usual = self.bench.usual_strategies();
@@ -269,7 +269,7 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        arguments: Arguments,
+        arguments: BenchArguments,
     }
 
     fn line(text: &str) -> Result<Vec<Task>, String> {

@@ -27,7 +27,7 @@ pub fn charts(report: &Report) -> Vec<Chart> {
 fn dsm(report: &Report) -> Chart {
     let strategies = strategies(report);
     let sizes = distinct(report, |row| row.bytes);
-    let mut curves = Curves::default();
+    let mut curves = ComparedCurves::default();
     for line in &report.lines {
         let (Some(pages), Some(ns), Some(strategy)) =
             (line.row.packs, line.row.median_ns, &line.row.strategy)
@@ -63,7 +63,7 @@ fn dsm(report: &Report) -> Chart {
 fn flows(report: &Report) -> Vec<Chart> {
     let (strategies, flows) = (strategies(report), distinct(report, |row| row.flows));
     let chart = |bytes: &usize| {
-        let mut curves = Curves::default();
+        let mut curves = ComparedCurves::default();
         for row in report.lines.iter().map(|line| &line.row).filter(|row| row.bytes == Some(*bytes)) {
             let (Some(of), Some(packs), Some(ns), Some(strategy)) =
                 (row.flows, row.packs, row.median_ns, &row.strategy)
@@ -94,7 +94,7 @@ fn flows(report: &Report) -> Vec<Chart> {
 /// Bytes per second over the size, beside the sum of what plain sockets reach on each rail alone.
 fn rails(report: &Report) -> Chart {
     let strategies = strategies(report);
-    let mut curves = Curves::default();
+    let mut curves = ComparedCurves::default();
     let sum = sums(report);
     let sockets = "limit: plain sockets, the sum of the rails alone";
     for (bytes, rate) in sum {
@@ -150,9 +150,9 @@ fn sums(report: &Report) -> BTreeMap<usize, f64> {
 
 /// Curves in the order in which their first point came.
 #[derive(Default)]
-struct Curves(Vec<Curve>);
+struct ComparedCurves(Vec<Curve>);
 
-impl Curves {
+impl ComparedCurves {
     fn add(&mut self, name: String, colour: usize, dashes: Option<(u32, u32)>, x: f64, y: f64) {
         match self.0.iter_mut().find(|curve| curve.name == name) {
             Some(curve) => curve.points.push((x, y)),

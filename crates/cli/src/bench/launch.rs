@@ -19,7 +19,7 @@ pub fn launch(task: &Task, place: &HostOptions, arguments: &[OsString], out: Own
     let here = std::env::current_exe()?;
     let mut command = vec![place.canele.clone().unwrap_or(here).into_os_string()];
     command.extend_from_slice(arguments);
-    let mut job = run::Arguments::new(task.ranks, command);
+    let mut job = run::RunArguments::new(task.ranks, command);
     job.place = place.clone();
     // Hosts that are one machine underneath, as network namespaces are, would bind their ranks to the same processor.
     job.bind = Some(if task.between_hosts { BindTo::None } else { BindTo::Units(Unit::Hwthread, 1) });

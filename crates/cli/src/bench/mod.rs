@@ -27,7 +27,7 @@ mod table;
 mod urgent;
 mod workloads;
 
-pub use arguments::Arguments;
+pub use arguments::BenchArguments;
 pub use rank::{RankArguments, main as rank_main};
 pub use table::time;
 
@@ -40,7 +40,7 @@ use std::process::ExitCode;
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs one benchmark. Answers 2 for wrong usage, 1 for a failure of the run, else 0.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &BenchArguments) -> ExitCode {
     let jobs = match arguments.tasks() {
         Ok(jobs) => jobs,
         Err(wrong) => {
@@ -56,7 +56,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn publish(arguments: &Arguments, report: &Report) -> Result<(), Failure> {
+fn publish(arguments: &BenchArguments, report: &Report) -> Result<(), Failure> {
     let text = if arguments.json { report.json() } else { table::table(report) };
     std::io::stdout().lock().write_all(printable::lines(&text).as_bytes())?;
     if let Some(path) = &arguments.plot {

@@ -1,7 +1,7 @@
 //! A rank of a benchmark's job: `canele bench-rank ORDER`, started by the launcher, never by a user.
 
 use super::Failure;
-use super::bare::{Bare, Memory, Sockets};
+use super::bare::{Bare, BareMemory, Sockets};
 use super::job::{Note, Order};
 use super::report::Report;
 use super::sample::sample;
@@ -36,7 +36,7 @@ fn run(order: &str) -> Result<(), Failure> {
     let segment = order.limits_fd.map(inherited_segment).transpose()?;
     workloads::with(&order.task, |job, work| {
         let mut bare: Box<dyn Bare> = match &segment {
-            Some(segment) => Box::new(Memory(MachineLimits::on(segment, job.rank().0, order.shape())?)),
+            Some(segment) => Box::new(BareMemory(MachineLimits::on(segment, job.rank().0, order.shape())?)),
             None => Box::new(Sockets::open(job)?),
         };
         let note = |note: &Note| -> Result<(), Failure> {

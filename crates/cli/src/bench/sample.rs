@@ -162,7 +162,7 @@ fn warm_up(work: &mut dyn Workload, bare: &mut dyn Bare, sample: &Sample) -> Res
 #[cfg(test)]
 mod tests {
     use super::super::arguments::Bench;
-    use super::super::bare::Memory;
+    use super::super::bare::BareMemory;
     use super::super::case::Figure;
     use super::super::report::tests::task;
     use super::*;
@@ -197,7 +197,7 @@ mod tests {
     fn run(fails_at: usize) -> (Counting, Result<Sample, Failure>, Vec<u32>) {
         let shape = MeasuredSizes { ranks: 1, largest_bytes: 0 };
         let segment = Segment::create("limits-test", shape.block_bytes()).unwrap();
-        let mut bare = Memory(MachineLimits::on(&segment, 0, shape).unwrap());
+        let mut bare = BareMemory(MachineLimits::on(&segment, 0, shape).unwrap());
         let mut work = Counting { calls: vec![], fails_at };
         let mut heard = vec![];
         let answer =

@@ -18,12 +18,12 @@ use query::{Query, typed};
 /// Arguments of `canele cc` and `canele c++`: all are the compiler's, whatever they are.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
-pub struct Arguments {
+pub struct CompileArguments {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMPILER ARGS")]
     words: Vec<OsString>,
 }
 
-impl Arguments {
+impl CompileArguments {
     /// The words.
     pub fn words(self) -> Vec<OsString> {
         self.words

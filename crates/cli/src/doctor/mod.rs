@@ -28,7 +28,7 @@ pub use kernel::peer_main;
 /// Arguments of `canele doctor`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct DoctorArguments {
     /// Number of ranks that a job would have [default: what the hosts take, or one for each processor]
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
@@ -56,7 +56,7 @@ Examples:
   canele doctor -n 64 --json              whether 64 ranks fit here, for a program to read";
 
 /// Looks, and prints what was found.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &DoctorArguments) -> ExitCode {
     match examine(arguments) {
         Ok(sections) => {
             let sections = report::merged(sections);
@@ -70,7 +70,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn examine(arguments: &Arguments) -> Result<Vec<Section>, String> {
+fn examine(arguments: &DoctorArguments) -> Result<Vec<Section>, String> {
     let placement = arguments.place.whereabouts(RankOrder::ByHost)?.placement;
     let here = match (&placement, arguments.ranks) {
         (None, Some(ranks)) => ranks,

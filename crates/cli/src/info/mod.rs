@@ -18,7 +18,7 @@ use crate::print;
 /// Arguments of `canele info`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct InfoArguments {
     /// The rank a message would go to
     #[arg(long, value_name = "R", requires = "bytes")]
     peer: Option<u32>,
@@ -62,13 +62,16 @@ const EXAMPLES: &str = "Examples:
   canele info --job 4711 --rails --rank 3 the same of one rank, however many peers it has";
 
 /// Prints what is asked for.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &InfoArguments) -> ExitCode {
     if let Some(pid) = arguments.job {
-        let Arguments { counters, zeros, rails, rank, json, .. } = *arguments;
+        let InfoArguments { counters, zeros, rails, rank, json, .. } = *arguments;
         return job::main(pid, &job::Show { counters, zeros, rails, rank, json });
     }
     if let (Some(peer), Some(bytes)) = (arguments.peer, arguments.bytes) {
-        return protocol::main(&protocol::Message { peer, bytes, remote: arguments.remote }, arguments.json);
+        return protocol::main(
+            &protocol::PlannedMessage { peer, bytes, remote: arguments.remote },
+            arguments.json,
+        );
     }
     if arguments.tunables {
         return tunables::main(arguments.json);

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::{print, say, wrong_usage};
 
 /// A message from rank 0.
-pub struct Message {
+pub struct PlannedMessage {
     /// The rank that it goes to.
     pub peer: u32,
     /// Its size.
@@ -57,8 +57,8 @@ struct Estimate {
 }
 
 /// Prints what a message takes, for private and region buffers.
-pub fn main(message: &Message, as_json: bool) -> ExitCode {
-    let Message { peer, remote, .. } = *message;
+pub fn main(message: &PlannedMessage, as_json: bool) -> ExitCode {
+    let PlannedMessage { peer, remote, .. } = *message;
     if !remote && peer as usize >= MOST_LOCAL_RANKS {
         return wrong_usage(&format!(
             "--peer {peer}: a host has at most {MOST_LOCAL_RANKS} ranks, numbered from 0"
@@ -102,8 +102,8 @@ fn shared_memory(ranks: u32, tunables: &Tunables) -> Result<Caps, String> {
 }
 
 impl ProtocolReport {
-    fn of(message: &Message, caps: &Caps, eager_bytes: usize) -> Self {
-        let Message { peer, bytes, remote } = *message;
+    fn of(message: &PlannedMessage, caps: &Caps, eager_bytes: usize) -> Self {
+        let PlannedMessage { peer, bytes, remote } = *message;
         let buffers = [
             ("private buffers", false, false),
             ("a region and a private buffer", true, false),

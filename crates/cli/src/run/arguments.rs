@@ -16,7 +16,7 @@ use super::place::{HostOptions, Whereabouts};
 /// Arguments of `canele run`.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE, after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct RunArguments {
     /// Number of ranks to start; with hosts that have numbers, or in an allocation of a batch system, as many as fit
     #[arg(short = 'n', long = "ranks", visible_alias = "np", value_name = "N")]
     ranks: Option<u32>,
@@ -121,7 +121,7 @@ Examples:
 
 /// The words of `canele run` with `-n N` in place of `-np N`, which other launchers have: by itself it would be the number `p`.
 pub fn with_number(mut words: Vec<OsString>) -> Vec<OsString> {
-    let run = <Arguments as clap::Args>::augment_args(clap::Command::new("run"));
+    let run = <RunArguments as clap::Args>::augment_args(clap::Command::new("run"));
     let takes_value = |word: &OsStr| {
         let is_named = |argument: &clap::Arg| {
             argument.get_long().is_some_and(|name| word == OsStr::new(&format!("--{name}")))
@@ -157,7 +157,7 @@ struct Further {
     command: Vec<OsString>,
 }
 
-impl Arguments {
+impl RunArguments {
     /// The job that is asked for. Its ranks print to `output`, or to this process's standard output.
     ///
     /// # Errors
@@ -238,8 +238,8 @@ impl Arguments {
     }
 
     /// `canele run -n RANKS COMMAND…` with everything else at its default.
-    pub fn new(ranks: u32, command: Vec<OsString>) -> Arguments {
-        Arguments {
+    pub fn new(ranks: u32, command: Vec<OsString>) -> RunArguments {
+        RunArguments {
             ranks: Some(ranks),
             place: HostOptions::default(),
             bind: None,
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     fn programs(words: &[&str]) -> Result<Vec<Program>, String> {
-        Arguments::new(2, words.iter().map(OsString::from).collect()).programs()
+        RunArguments::new(2, words.iter().map(OsString::from).collect()).programs()
     }
 
     #[test]

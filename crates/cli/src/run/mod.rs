@@ -9,7 +9,7 @@ mod place;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-pub use arguments::{Arguments, with_number};
+pub use arguments::{RunArguments, with_number};
 use canele_launch::StartError;
 pub use choices::Wait;
 pub use place::HostOptions;
@@ -17,7 +17,7 @@ pub use place::HostOptions;
 use crate::{say, wrong_usage};
 
 /// Runs the job that `arguments` describe, to its end. With `output`, what its ranks print to standard output goes there.
-pub fn main(arguments: &Arguments, output: Option<OwnedFd>) -> ExitCode {
+pub fn main(arguments: &RunArguments, output: Option<OwnedFd>) -> ExitCode {
     let result = arguments.job(output).map_err(StartError::Description).and_then(canele_launch::run);
     match result {
         Ok(status) => ExitCode::from(status),

@@ -12,7 +12,7 @@ use clap::builder::PossibleValuesParser;
 
 /// Arguments of `canele sim`.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub struct SimArguments {
     #[command(subcommand)]
     pub sort: Sort,
 }
@@ -131,8 +131,8 @@ pub struct Scale {
     #[arg(long, value_name = "NAME", default_value = "ethernet", value_parser = network)]
     pub net: Vec<Network>,
     /// What they do, several separated by commas
-    #[arg(long, value_name = "O", value_delimiter = ',', value_enum, default_values_t = [Task::Connect, Task::Barrier, Task::Allreduce, Task::Alltoall])]
-    pub operation: Vec<Task>,
+    #[arg(long, value_name = "O", value_delimiter = ',', value_enum, default_values_t = [ScaleOperation::Connect, ScaleOperation::Barrier, ScaleOperation::Allreduce, ScaleOperation::Alltoall])]
+    pub operation: Vec<ScaleOperation>,
     /// What each rank has for each in an alltoall, or for all in an allreduce, or one for all in a broadcast, in bytes: a multiple of 8
     #[arg(long, value_name = "B", default_value = "8", value_parser = block)]
     pub bytes: usize,
@@ -146,7 +146,7 @@ pub struct Scale {
 
 /// What many ranks do together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum Task {
+pub enum ScaleOperation {
     /// The first barrier, with no connections before
     Connect,
     /// A barrier
@@ -159,7 +159,7 @@ pub enum Task {
     Alltoall,
 }
 
-impl fmt::Display for Task {
+impl fmt::Display for ScaleOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Connect => "connect",

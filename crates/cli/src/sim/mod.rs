@@ -9,11 +9,11 @@ mod scale;
 
 use std::process::ExitCode;
 
-pub use arguments::Arguments;
+pub use arguments::SimArguments;
 use arguments::Sort;
 
 /// Simulates what is asked for.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &SimArguments) -> ExitCode {
     match &arguments.sort {
         Sort::Campaign(asked) => campaign::main(asked),
         Sort::Scale(asked) => scale::main(asked),

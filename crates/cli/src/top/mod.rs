@@ -18,12 +18,12 @@ use canele_launch::query_job;
 
 use crate::{jobs, print, say};
 use rates::{JobRates, Rates};
-use table::Order;
+use table::RowOrder;
 
 /// Arguments of `canele top`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct TopArguments {
     /// The processes of the jobs' launchers (`canele run`, `mpiexec`); without, all jobs of the user on this host
     #[arg(value_name = "JOB")]
     jobs: Vec<u32>,
@@ -32,7 +32,7 @@ pub struct Arguments {
     every: Duration,
     /// The order of a job's ranks
     #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
-    sort: Order,
+    sort: RowOrder,
     /// Print what happens between two looks, and end; so it does without a terminal
     #[arg(long)]
     once: bool,
@@ -58,7 +58,7 @@ fn pause(text: &str) -> Result<Duration, String> {
 }
 
 /// Shows the jobs until it is told to end, or those named have ended.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &TopArguments) -> ExitCode {
     let mut rates = Rates::default();
     let mut look = || look(&arguments.jobs, &mut rates);
     let result = if arguments.json {
@@ -108,7 +108,7 @@ fn twice(
 
 /// A line for each look, until there is nothing to tell.
 fn print_lines(
-    arguments: &Arguments,
+    arguments: &TopArguments,
     mut look: impl FnMut() -> Result<Vec<JobRates>, String>,
 ) -> Result<(), String> {
     let mut jobs = twice(arguments.every, &mut look)?;

@@ -8,9 +8,9 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Paragraph;
 
-use super::Arguments;
+use super::TopArguments;
 use super::rates::JobRates;
-use super::table::{self, Order, Row};
+use super::table::{self, RowOrder, TopRow};
 
 const KEYS: &str = "q ends · r w m sort by rank, waiting, moved · arrows scroll";
 
@@ -19,7 +19,7 @@ const KEYS: &str = "q ends · r w m sort by rank, waiting, moved · arrows scrol
 /// # Errors
 /// The terminal cannot be used, or the jobs that were named have ended.
 pub fn show(
-    arguments: &Arguments,
+    arguments: &TopArguments,
     look: impl FnMut() -> Result<Vec<JobRates>, String>,
 ) -> Result<(), String> {
     let mut terminal =
@@ -32,13 +32,13 @@ pub fn show(
 /// What is shown, and from where on.
 struct View {
     jobs: Vec<JobRates>,
-    order: Order,
+    order: RowOrder,
     first_row: usize,
 }
 
 fn run(
     terminal: &mut DefaultTerminal,
-    arguments: &Arguments,
+    arguments: &TopArguments,
     mut look: impl FnMut() -> Result<Vec<JobRates>, String>,
 ) -> Result<(), String> {
     let mut view = View { jobs: look()?, order: arguments.sort, first_row: 0 };
@@ -69,9 +69,9 @@ impl View {
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return false,
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return false,
-            KeyCode::Char('r') => self.order = Order::Rank,
-            KeyCode::Char('w') => self.order = Order::Waiting,
-            KeyCode::Char('m') => self.order = Order::Moved,
+            KeyCode::Char('r') => self.order = RowOrder::Rank,
+            KeyCode::Char('w') => self.order = RowOrder::Waiting,
+            KeyCode::Char('m') => self.order = RowOrder::Moved,
             KeyCode::Down => self.first_row += 1,
             KeyCode::Up => self.first_row = self.first_row.saturating_sub(1),
             KeyCode::PageDown => self.first_row += 20,
@@ -82,7 +82,7 @@ impl View {
         true
     }
 
-    fn draw(&mut self, frame: &mut ratatui::Frame<'_>, arguments: &Arguments) {
+    fn draw(&mut self, frame: &mut ratatui::Frame<'_>, arguments: &TopArguments) {
         let rows = table::rows(&self.jobs, self.order);
         let area = frame.area();
         let room = usize::from(area.height).saturating_sub(1);
@@ -95,7 +95,7 @@ impl View {
 }
 
 /// Ranks that compute are green, those that wait yellow, those that are stopped red.
-fn styled(row: &Row) -> Line<'_> {
+fn styled(row: &TopRow) -> Line<'_> {
     let style = match row.state {
         None => Style::new().add_modifier(Modifier::BOLD),
         Some("computes" | "calls") => Style::new().fg(Color::Green),

@@ -8,7 +8,7 @@ use super::rates::{JobRates, Moves, RankRates};
 
 /// The order of a job's ranks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Order {
+pub enum RowOrder {
     /// By their numbers
     #[default]
     Rank,
@@ -20,7 +20,7 @@ pub enum Order {
 
 /// A line, and what it is about.
 #[derive(Debug)]
-pub struct Row {
+pub struct TopRow {
     /// As it is printed.
     pub text: String,
     /// The state of the rank that it is about; the lines of jobs have none.
@@ -28,15 +28,15 @@ pub struct Row {
 }
 
 /// All lines of these jobs.
-pub fn rows(jobs: &[JobRates], order: Order) -> Vec<Row> {
+pub fn rows(jobs: &[JobRates], order: RowOrder) -> Vec<TopRow> {
     if jobs.is_empty() {
         let text = "no job of yours runs on this host: look where its launcher runs".into();
-        return vec![Row { text, state: None }];
+        return vec![TopRow { text, state: None }];
     }
     let mut rows = Vec::new();
     for job in jobs {
         if !rows.is_empty() {
-            rows.push(Row { text: String::new(), state: None });
+            rows.push(TopRow { text: String::new(), state: None });
         }
         rows.extend(of_job(job, order));
     }
@@ -44,11 +44,11 @@ pub fn rows(jobs: &[JobRates], order: Order) -> Vec<Row> {
 }
 
 /// The same, to be printed.
-pub fn text(jobs: &[JobRates], order: Order) -> String {
+pub fn text(jobs: &[JobRates], order: RowOrder) -> String {
     rows(jobs, order).into_iter().map(|row| row.text).collect::<Vec<_>>().join("\n")
 }
 
-fn of_job(job: &JobRates, order: Order) -> Vec<Row> {
+fn of_job(job: &JobRates, order: RowOrder) -> Vec<TopRow> {
     let host = job.ranks.iter().map(|rank| rank.host.len()).max().unwrap_or(0).max("host".len());
     let rails: String = (1..=job.rails).map(|rail| format!(" {:>11}", format!("tcp {rail}"))).collect();
     let head = format!(
@@ -58,9 +58,9 @@ fn of_job(job: &JobRates, order: Order) -> Vec<Row> {
     let mut ranks: Vec<&RankRates> = job.ranks.iter().collect();
     let moves = |rank: &RankRates| rank.moves.clone().unwrap_or_default();
     match order {
-        Order::Rank => {}
-        Order::Waiting => ranks.sort_by_key(|rank| Reverse((moves(rank).waiting * 1e6) as u64)),
-        Order::Moved => ranks.sort_by_key(|rank| {
+        RowOrder::Rank => {}
+        RowOrder::Waiting => ranks.sort_by_key(|rank| Reverse((moves(rank).waiting * 1e6) as u64)),
+        RowOrder::Moved => ranks.sort_by_key(|rank| {
             let moves = moves(rank);
             Reverse((moves.sent_bytes_per_s + moves.received_bytes_per_s) as u64)
         }),
@@ -70,9 +70,9 @@ fn of_job(job: &JobRates, order: Order) -> Vec<Row> {
         let moves = figures(rank.moves.as_ref(), job.rails);
         let RankRates { rank, host: name, state, doing, .. } = rank;
         let text = format!("{rank:>5} {name:<host$} {pid:>8} {state:<8} {moves}  {doing}");
-        Row { text, state: Some(state) }
+        TopRow { text, state: Some(state) }
     };
-    let mut rows = vec![Row { text: title(job), state: None }, Row { text: head, state: None }];
+    let mut rows = vec![TopRow { text: title(job), state: None }, TopRow { text: head, state: None }];
     rows.extend(ranks.into_iter().map(row));
     rows
 }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_job_has_a_title_and_a_line_for_each_rank() {
-        let text = text(&[job()], Order::Rank);
+        let text = text(&[job()], RowOrder::Rank);
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(
             text.lines().map(words).collect::<Vec<_>>(),
@@ -173,11 +173,14 @@ mod tests {
     #[test]
     fn those_that_wait_or_move_most_come_first() {
         let first = |order| rows(&[job()], order)[2].text.trim_start().chars().next();
-        assert_eq!([Order::Rank, Order::Waiting, Order::Moved].map(first), [Some('0'), Some('1'), Some('0')]);
+        assert_eq!(
+            [RowOrder::Rank, RowOrder::Waiting, RowOrder::Moved].map(first),
+            [Some('0'), Some('1'), Some('0')]
+        );
     }
 
     #[test]
     fn without_a_job_it_says_so() {
-        assert!(text(&[], Order::Rank).starts_with("no job of yours runs on this host"));
+        assert!(text(&[], RowOrder::Rank).starts_with("no job of yours runs on this host"));
     }
 }

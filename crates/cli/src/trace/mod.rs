@@ -16,7 +16,7 @@ use summary::Summary;
 /// Arguments of `canele trace`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub struct TraceArguments {
     /// A trace that `canele run --trace FILE` has written
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
@@ -35,7 +35,7 @@ const EXAMPLES: &str = "Examples:
 Perfetto (ui.perfetto.dev) opens the same file: calls, waits and collectives of each rank, and an arrow for each message.";
 
 /// Prints, and draws, what a trace says.
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &TraceArguments) -> ExitCode {
     let name = arguments.file.display();
     let trace = match read::read(&arguments.file) {
         Ok(trace) => trace,

@@ -24,7 +24,7 @@ pub struct Trace {
     pub command: String,
     pub ranks: BTreeMap<u32, RankTrace>,
     /// Messages both ends of which are known, by their numbers.
-    pub messages: BTreeMap<u64, Message>,
+    pub messages: BTreeMap<u64, TracedMessage>,
 }
 
 /// What a rank has recorded.
@@ -71,7 +71,7 @@ pub struct Transfer {
 
 /// A message.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Message {
+pub struct TracedMessage {
     pub from: u32,
     pub to: u32,
     pub sent_at: f64,
@@ -86,7 +86,7 @@ struct Header {
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct TraceLine<'a> {
     #[serde(borrow)]
     ph: Cow<'a, str>,
     pid: u32,
@@ -147,8 +147,8 @@ fn shown(text: &str) -> String {
 }
 
 impl Trace {
-    fn add(&mut self, line: Line<'_>) -> Result<(), String> {
-        let Line { ph, pid, tid, ts, dur, cat, name, args } = line;
+    fn add(&mut self, line: TraceLine<'_>) -> Result<(), String> {
+        let TraceLine { ph, pid, tid, ts, dur, cat, name, args } = line;
         if pid >= MOST_RANKS || !ts.is_finite() || !dur.is_finite() || dur < 0.0 {
             return Err(format!("an event of rank {pid} at {ts} µs that takes {dur} µs"));
         }
@@ -170,7 +170,8 @@ impl Trace {
                 let peer = args.peer.filter(|peer| *peer < MOST_RANKS).ok_or("a message without a peer")?;
                 let is_sent = cat == "send";
                 if let Some(number) = args.message {
-                    let unknown = Message { sent_at: -1.0, received_at: -1.0, ..Message::default() };
+                    let unknown =
+                        TracedMessage { sent_at: -1.0, received_at: -1.0, ..TracedMessage::default() };
                     let message = self.messages.entry(number).or_insert(unknown);
                     message.bytes = args.bytes;
                     match is_sent {
@@ -256,7 +257,7 @@ impl<'de> Visitor<'de> for Events<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(line) = list.next_element::<Line<'_>>()? {
+        while let Some(line) = list.next_element::<TraceLine<'_>>()? {
             self.0.add(line).map_err(A::Error::custom)?;
         }
         Ok(())

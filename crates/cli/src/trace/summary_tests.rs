@@ -1,4 +1,4 @@
-use super::super::read::{Message, Transfer};
+use super::super::read::{TracedMessage, Transfer};
 use super::*;
 
 fn slice(kind: SliceKind, name: &str, start: f64, end: f64) -> Slice {
@@ -26,7 +26,7 @@ fn trace() -> Trace {
         missing: 4,
         ..RankTrace::default()
     };
-    let message = |sent_at, received_at, bytes| Message { from: 0, to: 1, sent_at, received_at, bytes };
+    let message = |sent_at, received_at, bytes| TracedMessage { from: 0, to: 1, sent_at, received_at, bytes };
     Trace {
         ranks: [(0, sending), (1, waiting)].into(),
         messages: [(1, message(25.0, 29.0, 8)), (2, message(12.0, 40.0, 100))].into(),

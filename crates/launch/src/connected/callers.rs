@@ -5,7 +5,7 @@ use canele_control::{FromLauncher, PortName, ToLauncher};
 use super::messages::ToJob;
 use super::ports::{Caller, PortAnswer};
 use super::services::FoundName;
-use super::{ATTEMPTS, Wanted};
+use super::{ATTEMPTS, WantedConnection};
 use crate::launcher::Launcher;
 
 impl Launcher {
@@ -35,7 +35,7 @@ impl Launcher {
             }
             ToLauncher::ConnectPort { ticket, port } => {
                 self.connected.last += 1;
-                let wanted = Wanted { rank, ticket, port, is_sent: false, attempts: ATTEMPTS };
+                let wanted = WantedConnection { rank, ticket, port, is_sent: false, attempts: ATTEMPTS };
                 self.connected.wanted.insert(self.connected.last, wanted);
                 self.begin_link(port.owner.job);
             }

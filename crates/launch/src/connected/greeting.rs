@@ -11,7 +11,7 @@ use rustix::net::{SocketFlags, accept_with};
 use super::link::{JobLink, address, connect_with};
 use super::messages::{RankSeries, ToJob};
 use super::network::{HostRails, OwnRails, agree};
-use super::{ATTEMPTS, HELLO_TIMEOUT, MOST_SERIES, MOST_STRANGERS, STRANGERS_AT_A_TIME, Wanted};
+use super::{ATTEMPTS, HELLO_TIMEOUT, MOST_SERIES, MOST_STRANGERS, STRANGERS_AT_A_TIME, WantedConnection};
 use crate::launcher::Launcher;
 
 impl Launcher {
@@ -95,7 +95,7 @@ impl Launcher {
     /// Tells ranks that they are not connected at ports of a job.
     pub(super) fn refuse_wanted(&mut self, job: u64, why: &str) {
         let refused = self.connected.wanted.extract_if(|_, wanted| wanted.port.owner.job == job);
-        for (_, Wanted { rank, ticket, .. }) in refused.collect::<Vec<_>>() {
+        for (_, WantedConnection { rank, ticket, .. }) in refused.collect::<Vec<_>>() {
             let result = Err(why.to_owned());
             self.job.tell(rank, FromLauncher::Connected { ticket, result });
         }

@@ -66,7 +66,7 @@ pub struct ConnectedJobs {
     ports: Ports,
     services: Services,
     /// What ranks want at ports of other jobs, by its number.
-    wanted: HashMap<u64, Wanted>,
+    wanted: HashMap<u64, WantedConnection>,
     last: u64,
     /// Jobs that had no room for a connection.
     crowded: CrowdedJobs,
@@ -81,7 +81,7 @@ pub struct ConnectedJobs {
 
 /// A connection that a rank wants at a port of another job.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct WantedConnection {
     rank: u32,
     ticket: u64,
     port: PortName,

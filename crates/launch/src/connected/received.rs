@@ -9,7 +9,7 @@ use canele_sys::ids::LinkId;
 
 use super::messages::{RankSeries, ToJob};
 use super::ports::Caller;
-use super::{AT_A_TIME, Wanted};
+use super::{AT_A_TIME, WantedConnection};
 use crate::host_ranks::{HostRanks, Order};
 use crate::job_elsewhere::Reachable;
 use crate::launcher::Launcher;
@@ -82,7 +82,8 @@ impl Launcher {
                         Err(why) => Err(why),
                     };
                     // The rank that asked may have given up.
-                    if let Some(Wanted { rank, ticket, .. }) = self.connected.wanted.remove(&ticket) {
+                    if let Some(WantedConnection { rank, ticket, .. }) = self.connected.wanted.remove(&ticket)
+                    {
                         self.job.tell(rank, FromLauncher::Connected { ticket, result });
                     }
                     return Some(());

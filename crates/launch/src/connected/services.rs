@@ -42,12 +42,12 @@ struct Announced {
 #[derive(Debug, Default)]
 pub struct Services {
     announced: Vec<Option<(OwnedFd, Announced)>>,
-    searches: Vec<Option<Search>>,
+    searches: Vec<Option<ServiceSearch>>,
 }
 
 /// A name that is looked for.
 #[derive(Debug)]
-struct Search {
+struct ServiceSearch {
     to: (u32, u64),
     name: String,
     /// Listeners that are still to be asked, by their nonces.
@@ -139,7 +139,7 @@ impl Services {
     pub fn find(&mut self, to: (u32, u64), name: String, events: &Events) -> Option<FoundName> {
         let place = free_place(&mut self.searches);
         let listeners = listeners(&name);
-        self.searches[place] = Some(Search { to, name, listeners, asked: None, again: None });
+        self.searches[place] = Some(ServiceSearch { to, name, listeners, asked: None, again: None });
         self.proceed(place, events)
     }
 
@@ -192,7 +192,7 @@ impl Services {
 
     /// When [`check`](Self::check) next has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        self.searches.iter().flatten().filter_map(Search::deadline).min()
+        self.searches.iter().flatten().filter_map(ServiceSearch::deadline).min()
     }
 
     /// Gives up waiting for launchers that do not answer, and asks again those that had no room.
@@ -212,7 +212,7 @@ impl Services {
     }
 }
 
-impl Search {
+impl ServiceSearch {
     fn deadline(&self) -> Option<Instant> {
         match &self.asked {
             Some((_, until)) => Some(*until),

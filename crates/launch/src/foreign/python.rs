@@ -21,11 +21,11 @@ const MOST_ENTRIES: usize = 4096;
 pub struct PythonProgram {
     /// The interpreter, not resolved: the folder of a virtual environment is that of the link.
     pub python: PathBuf,
-    code: Code,
+    code: PythonCode,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Code {
+enum PythonCode {
     Text(Vec<u8>),
     Module(OsString),
     /// A file, and the folder that it lies in.
@@ -39,13 +39,13 @@ impl PythonProgram {
         let code = loop {
             let word = words.next()?;
             match word.as_bytes() {
-                b"-c" => break Code::Text(words.next()?.as_bytes().to_vec()),
-                b"-m" => break Code::Module(words.next()?.clone()),
+                b"-c" => break PythonCode::Text(words.next()?.as_bytes().to_vec()),
+                b"-m" => break PythonCode::Module(words.next()?.clone()),
                 b"-W" | b"-X" => drop(words.next()?),
                 [b'-', letters @ ..]
                     if letters.iter().all(|letter| b"uBbdiOqvx".contains(letter)) && !letters.is_empty() => {}
                 [b'-', ..] => return None,
-                _ => break Code::Script(directory.join(word)),
+                _ => break PythonCode::Script(directory.join(word)),
             }
         };
         Some(PythonProgram { python, code })
@@ -54,9 +54,9 @@ impl PythonProgram {
     /// True if it certainly imports mpi4py: a line that is not indented does, or the module is one of mpi4py's.
     pub fn imports_mpi4py(&self) -> bool {
         match &self.code {
-            Code::Module(name) => name == "mpi4py" || name.as_bytes().starts_with(b"mpi4py."),
-            Code::Text(text) => imports(text),
-            Code::Script(file) => start_of(file, LONGEST_SCRIPT).is_some_and(|text| imports(&text)),
+            PythonCode::Module(name) => name == "mpi4py" || name.as_bytes().starts_with(b"mpi4py."),
+            PythonCode::Text(text) => imports(text),
+            PythonCode::Script(file) => start_of(file, LONGEST_SCRIPT).is_some_and(|text| imports(&text)),
         }
     }
 
@@ -64,9 +64,9 @@ impl PythonProgram {
     pub fn names_mpi4py(&self) -> bool {
         let names = |text: &[u8]| text.windows(6).any(|part| part == b"mpi4py");
         match &self.code {
-            Code::Module(name) => names(name.as_bytes()),
-            Code::Text(text) => names(text),
-            Code::Script(file) => start_of(file, LONGEST_SCRIPT).is_some_and(|text| names(&text)),
+            PythonCode::Module(name) => names(name.as_bytes()),
+            PythonCode::Text(text) => names(text),
+            PythonCode::Script(file) => start_of(file, LONGEST_SCRIPT).is_some_and(|text| names(&text)),
         }
     }
 
@@ -76,7 +76,7 @@ impl PythonProgram {
             return None;
         }
         let own = match &self.code {
-            Code::Script(file) => file.parent().map(Path::to_owned),
+            PythonCode::Script(file) => file.parent().map(Path::to_owned),
             _ => None,
         };
         let set = variable("PYTHONPATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
@@ -208,11 +208,11 @@ mod tests {
 
     #[test]
     fn programs_are_read_off_the_command_line() {
-        let script = Some(Code::Script("/here/a.py".into()));
+        let script = Some(PythonCode::Script("/here/a.py".into()));
         let code = |words: &[&str]| program(words).map(|program| program.code);
         assert_eq!(code(&["a.py", "-c", "x"]), script);
         assert_eq!(code(&["-u", "-W", "ignore", "-OO", "a.py"]), script);
-        assert_eq!(code(&["-m", "mpi4py.bench", "x"]), Some(Code::Module("mpi4py.bench".into())));
+        assert_eq!(code(&["-m", "mpi4py.bench", "x"]), Some(PythonCode::Module("mpi4py.bench".into())));
         for unknown in [&["-I", "a.py"][..], &["-"], &["-c"], &[], &["--version"]] {
             assert_eq!(program(unknown), None, "{unknown:?}");
         }

@@ -102,22 +102,22 @@ pub fn survey(
     asking.ask_releases(&shell, timeout);
     let (rails, no_rails) = asking.agree(names);
     let links = asking.try_links(&rails);
-    Ok(Survey { hosts: asking.hosts.into_iter().map(Asked::ended).collect(), rails, no_rails, links })
+    Ok(Survey { hosts: asking.hosts.into_iter().map(AskedHost::ended).collect(), rails, no_rails, links })
 }
 
 struct Asking {
-    hosts: Vec<Asked>,
+    hosts: Vec<AskedHost>,
     shells: Shells,
 }
 
-struct Asked {
+struct AskedHost {
     name: String,
     command: String,
     /// `None` while it may still answer.
     result: Option<Result<ProbeAnswer, ProbeFailure>>,
 }
 
-impl Asked {
+impl AskedHost {
     fn ended(self) -> ProbedHost {
         let failure = || ProbeFailure { what: "did not answer".into(), release: None };
         let result = self.result.unwrap_or_else(|| Err(failure()));
@@ -135,7 +135,7 @@ impl Asking {
         let started = self.shells.start(&command);
         self.shells.write(host, &line(request));
         let result = started.err().map(|what| Err(ProbeFailure { what, release: None }));
-        self.hosts.push(Asked { name: name.into(), command: as_typed(&command), result });
+        self.hosts.push(AskedHost { name: name.into(), command: as_typed(&command), result });
     }
 
     fn hear_answers(&mut self, timeout: Duration) {
@@ -182,8 +182,7 @@ impl Asking {
 
     /// Asks those that did not answer for their release: a command that is older knows no other question.
     fn ask_releases(&mut self, shell: &RemoteShell, timeout: Duration) {
-        let failed =
-            |asked: &Asked| matches!(&asked.result, Some(Err(failure)) if failure.what.contains("status"));
+        let failed = |asked: &AskedHost| matches!(&asked.result, Some(Err(failure)) if failure.what.contains("status"));
         let silent: Vec<usize> = (0..self.hosts.len()).filter(|host| failed(&self.hosts[*host])).collect();
         for host in &silent {
             // One that cannot be started says nothing.
@@ -227,7 +226,7 @@ impl Asking {
     /// Has each host connect to others over every rail that both have a part in.
     fn try_links(&mut self, rails: &[ProbedRail]) -> Vec<ProbedLink> {
         let mut links = Vec::new();
-        let mut waiting: Vec<VecDeque<Wanted>> = Vec::new();
+        let mut waiting: Vec<VecDeque<WantedProbe>> = Vec::new();
         let mut rounds = 1;
         for host in 0..self.hosts.len() {
             let wanted = self.wanted(host, rails);
@@ -264,7 +263,7 @@ impl Asking {
     }
 
     /// What a host is to try.
-    fn wanted(&self, from: usize, rails: &[ProbedRail]) -> Vec<Wanted> {
+    fn wanted(&self, from: usize, rails: &[ProbedRail]) -> Vec<WantedProbe> {
         let all = self.hosts.len();
         let others = (1..all).take(MOST_PEERS).map(|behind| (from + behind) % all);
         let others: Vec<usize> =
@@ -279,7 +278,7 @@ impl Asking {
                 let (Some(there), Some(answer)) = (part(to), self.answer(to)) else { continue };
                 let is_of_rail = |address: &&SocketAddr| there.addresses.contains(&address.ip().to_string());
                 let addresses = answer.listening.iter().filter(is_of_rail).copied().collect();
-                wanted.push(Wanted { to, rail, identity: answer.identity, addresses });
+                wanted.push(WantedProbe { to, rail, identity: answer.identity, addresses });
             }
         }
         wanted
@@ -287,14 +286,14 @@ impl Asking {
 }
 
 /// An attempt to reach a host over a rail.
-struct Wanted {
+struct WantedProbe {
     to: usize,
     rail: usize,
     identity: u64,
     addresses: Vec<SocketAddr>,
 }
 
-impl Wanted {
+impl WantedProbe {
     /// What came of it: any address will do.
     fn link(self, from: usize, outcomes: Vec<Result<(u64, u64), String>>) -> ProbedLink {
         let mut why = Vec::new();
@@ -335,9 +334,9 @@ fn rails_of(hosts: &[usize], parts: &[Vec<HostRail>]) -> Vec<ProbedRail> {
 mod tests {
     use super::*;
 
-    fn wanted() -> Wanted {
+    fn wanted() -> WantedProbe {
         let addresses = ["10.0.0.1:7", "[fd77::1]:7"].map(|text| text.parse().unwrap()).to_vec();
-        Wanted { to: 1, rail: 0, identity: 5, addresses }
+        WantedProbe { to: 1, rail: 0, identity: 5, addresses }
     }
 
     #[test]

@@ -65,19 +65,19 @@ pub fn places_of(pid: u32, returns: &[u64]) -> Vec<CodePlace> {
         return Vec::new();
     }
     let maps = read_kernel(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let mut modules = Modules::read(&maps);
+    let mut modules = MappedModules::read(&maps);
     returns.iter().filter_map(|address| modules.place(address.wrapping_sub(1))).collect()
 }
 
 /// The files that a process has mapped.
-struct Modules<'a> {
+struct MappedModules<'a> {
     /// First and last address behind it, and the file.
     ranges: Vec<(u64, u64, &'a str)>,
     /// Of each file, its length, and what is to be subtracted from addresses; nothing if it cannot be read.
     files: HashMap<&'a str, Option<(u64, u64)>>,
 }
 
-impl<'a> Modules<'a> {
+impl<'a> MappedModules<'a> {
     fn read(maps: &'a str) -> Self {
         let range = |line: &'a str| {
             let path = line.find('/').map(|at| &line[at..])?;

@@ -8,9 +8,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::ptrace::{self, Options};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
+use canele_sys::traced_thread::{TraceStop, TracedThread};
 
 use super::outside::is_running;
 
@@ -33,71 +31,33 @@ pub fn running_at(processes: &[u32]) -> Vec<Option<u64>> {
 }
 
 /// The first thread of the process that runs.
-fn running_thread(pid: u32) -> Option<Pid> {
+fn running_thread(pid: u32) -> Option<u32> {
     let folder = format!("/proc/{pid}/task");
     let threads = fs::read_dir(folder).ok()?.flatten().take(MOST_THREADS);
     let mut running = threads.filter(|thread| is_running(&thread.path()));
-    running.find_map(|thread| thread.file_name().to_str()?.parse().ok()).map(Pid::from_raw)
+    running.find_map(|thread| thread.file_name().to_str()?.parse().ok())
 }
 
 /// Stops all of these threads, and reads where each is that stops in time.
-fn addresses(threads: &[Option<Pid>]) -> Vec<Option<u64>> {
-    let traced: Vec<Option<Pid>> =
-        threads.iter().map(|thread| thread.filter(|thread| interrupt(*thread))).collect();
+fn addresses(threads: &[Option<u32>]) -> Vec<Option<u64>> {
+    let mut traced: Vec<Option<TracedThread>> =
+        threads.iter().map(|thread| TracedThread::interrupt((*thread)?).ok()).collect();
     let mut found = vec![None; threads.len()];
-    let mut waiting: Vec<(usize, Pid)> =
-        traced.iter().enumerate().filter_map(|(place, thread)| Some((place, (*thread)?))).collect();
     let until = Instant::now() + STOP_TIMEOUT;
-    while !waiting.is_empty() && Instant::now() < until {
-        waiting.retain(|(place, thread)| match stopped(*thread) {
-            Stop::NotYet => true,
-            Stop::Gone => false,
-            Stop::Stopped => {
-                found[*place] = instruction(*thread);
-                // One that has been killed meanwhile needs no letting go.
-                let _ = ptrace::detach(*thread, None);
-                false
+    while traced.iter().any(Option::is_some) && Instant::now() < until {
+        for (thread, address) in traced.iter_mut().zip(&mut found) {
+            match thread.as_mut().map(TracedThread::poll_stop) {
+                Some(TraceStop::Stopped) => {
+                    *address = thread.as_ref().and_then(TracedThread::instruction);
+                    thread.take().into_iter().for_each(TracedThread::release);
+                }
+                Some(TraceStop::Ended) => *thread = None,
+                Some(TraceStop::NotYet) | None => {}
             }
-        });
+        }
         thread::sleep(LOOK);
     }
     found
-}
-
-/// Asks a thread to stop, without any signal to its process.
-fn interrupt(thread: Pid) -> bool {
-    ptrace::seize(thread, Options::empty()).is_ok() && ptrace::interrupt(thread).is_ok()
-}
-
-enum Stop {
-    NotYet,
-    Stopped,
-    Gone,
-}
-
-fn stopped(thread: Pid) -> Stop {
-    // Only threads that this one traces: children of the others are theirs.
-    let flags = WaitPidFlag::WNOHANG | WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
-    match waitpid(thread, Some(flags)) {
-        Ok(WaitStatus::StillAlive) => Stop::NotYet,
-        Ok(WaitStatus::PtraceEvent(..) | WaitStatus::Stopped(..)) => Stop::Stopped,
-        Ok(_) | Err(_) => Stop::Gone,
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn instruction(thread: Pid) -> Option<u64> {
-    Some(ptrace::getregs(thread).ok()?.rip)
-}
-
-#[cfg(target_arch = "aarch64")]
-fn instruction(thread: Pid) -> Option<u64> {
-    Some(ptrace::getregs(thread).ok()?.pc)
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn instruction(_: Pid) -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

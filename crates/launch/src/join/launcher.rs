@@ -12,7 +12,7 @@ use super::say;
 use crate::binding::{BindPolicy, Binding};
 use crate::events::Events;
 use crate::job_hosts::JobHosts;
-use crate::launcher::{Launcher, Settings};
+use crate::launcher::{Launcher, LauncherSettings};
 use crate::output::Output;
 use crate::output_files::{OutputFiles, OutputSpec};
 use crate::plan::{Plan, Program};
@@ -99,7 +99,7 @@ fn launch(
     let tasks: Vec<Task> = agents.iter().enumerate().map(task).collect();
     let names = info.hosts.iter().map(|host| host.name.clone()).collect();
     let output = Output::new(OutputSpec::default(), OutputFiles::default(), names, None);
-    let settings = Settings { timeout: None, name_hosts: info.hosts.len() > 1, report_exits: false };
+    let settings = LauncherSettings { timeout: None, name_hosts: info.hosts.len() > 1, report_exits: false };
     let start = |events: &Events| {
         let agents = Agents::of_joined(agents, tasks, tunables.rails.clone(), events)?;
         Ok(JobHosts::There(Box::new(agents)))

@@ -4,21 +4,21 @@ use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::mapping::Mapping;
+use super::mapping::MpiexecMapping;
 use super::options::{self, Meaning, Meaning::*};
 use super::printing::Printing;
 
 /// A command line, read.
-pub enum Read {
+pub enum CommandLine {
     Help,
     Version,
-    Run(Box<Wanted>),
+    Run(Box<MpiexecOptions>),
 }
 
 /// What it asks for.
 #[derive(Debug, Default)]
-pub struct Wanted {
-    pub programs: Vec<Program>,
+pub struct MpiexecOptions {
+    pub programs: Vec<MpiexecProgram>,
     /// The list of hosts, as it was typed.
     pub hosts: Option<String>,
     /// The file that names them.
@@ -29,7 +29,7 @@ pub struct Wanted {
     pub variables: Vec<OsString>,
     pub directory: Option<OsString>,
     pub printing: Printing,
-    pub mapping: Mapping,
+    pub mapping: MpiexecMapping,
     pub report_bindings: bool,
     pub report_exits: bool,
     /// Say what becomes of the command line.
@@ -45,7 +45,7 @@ pub struct Wanted {
 
 /// One of the job's programs.
 #[derive(Debug)]
-pub struct Program {
+pub struct MpiexecProgram {
     pub ranks: Option<u32>,
     pub command: Vec<OsString>,
 }
@@ -68,10 +68,13 @@ fn from_file(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
 }
 
 /// Reads the words behind `mpiexec`.
-pub fn read(words: Vec<OsString>, variable: &impl Fn(&str) -> Option<OsString>) -> Result<Read, String> {
+pub fn read(
+    words: Vec<OsString>,
+    variable: &impl Fn(&str) -> Option<OsString>,
+) -> Result<CommandLine, String> {
     let words = from_file(words)?;
     let parts: Vec<&[OsString]> = words.split(|word| word == ":").collect();
-    let mut wanted = Wanted::default();
+    let mut wanted = MpiexecOptions::default();
     for (index, part) in parts.iter().enumerate() {
         let mut reader = Reader {
             words: part.iter(),
@@ -81,8 +84,8 @@ pub fn read(words: Vec<OsString>, variable: &impl Fn(&str) -> Option<OsString>) 
             ranks: None,
         };
         match reader.read(&mut wanted)? {
-            Some(Help) => return Ok(Read::Help),
-            Some(Version) => return Ok(Read::Version),
+            Some(Help) => return Ok(CommandLine::Help),
+            Some(Version) => return Ok(CommandLine::Version),
             _ => {}
         }
         let command: Vec<OsString> = reader.words.cloned().collect();
@@ -90,10 +93,10 @@ pub fn read(words: Vec<OsString>, variable: &impl Fn(&str) -> Option<OsString>) 
             return Err("a program is missing beside `:`".into());
         }
         if !command.is_empty() {
-            wanted.programs.push(Program { ranks: reader.ranks, command });
+            wanted.programs.push(MpiexecProgram { ranks: reader.ranks, command });
         }
     }
-    Ok(Read::Run(Box::new(wanted)))
+    Ok(CommandLine::Run(Box::new(wanted)))
 }
 
 /// Reads the options of one program, and leaves the program.
@@ -108,7 +111,7 @@ struct Reader<'a, F> {
 
 impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
     /// Answers a meaning that ends the reading.
-    fn read(&mut self, wanted: &mut Wanted) -> Result<Option<Meaning>, String> {
+    fn read(&mut self, wanted: &mut MpiexecOptions) -> Result<Option<Meaning>, String> {
         while let Some(word) = self.words.as_slice().first() {
             let text = word.to_string_lossy();
             if text == "--" {
@@ -149,7 +152,7 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
         meaning: Meaning,
         typed: &str,
         attached: Option<OsString>,
-        wanted: &mut Wanted,
+        wanted: &mut MpiexecOptions,
     ) -> Result<(), String> {
         if let Ignored(values) = meaning {
             return self.ignore(typed, values - u8::from(values > 0 && attached.is_some()), wanted);
@@ -215,7 +218,7 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
     }
 
     /// Says that an option and its values mean nothing here.
-    fn ignore(&mut self, typed: &str, values: u8, wanted: &mut Wanted) -> Result<(), String> {
+    fn ignore(&mut self, typed: &str, values: u8, wanted: &mut MpiexecOptions) -> Result<(), String> {
         let mut text = typed.to_owned();
         for _ in 0..values {
             text = format!("{text} {}", self.next(&text)?.to_string_lossy());
@@ -230,7 +233,7 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
         self.words.next().cloned().ok_or_else(|| format!("{typed} needs a value behind it"))
     }
 
-    fn export(&self, typed: &str, name: &str, wanted: &mut Wanted) {
+    fn export(&self, typed: &str, name: &str, wanted: &mut MpiexecOptions) {
         match (self.variable)(name) {
             Some(value) => wanted.variables.push(assignment(name, value)),
             None => wanted.remarks.push(format!("{typed} {name}: there is no such variable to pass on")),

@@ -6,7 +6,7 @@ use crate::binding::{BindTo, Unit};
 
 /// What these options ask for.
 #[derive(Debug, Default)]
-pub struct Mapping {
+pub struct MpiexecMapping {
     /// What ranks are spread over inside their host, as `--map-by` of `canele run` has it.
     unit: Option<String>,
     elements: Option<String>,
@@ -37,7 +37,7 @@ const NOTHING: [&str; 9] = [
 
 const SEE_RANKFILE: &str = "--rankfile FILE says of each rank where it runs, as `rank 0=host slot=0-1`";
 
-impl Mapping {
+impl MpiexecMapping {
     /// Reads the value of `--map-by`.
     ///
     /// # Errors

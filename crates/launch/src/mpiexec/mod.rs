@@ -11,7 +11,7 @@ mod programs;
 
 use std::ffi::OsString;
 
-use command_line::Wanted;
+use command_line::MpiexecOptions;
 
 use crate::allocation::ALLOCATION_VARIABLES;
 
@@ -37,9 +37,9 @@ pub enum Asked {
 /// A text that names the option that is wrong.
 pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Asked, String> {
     let mut wanted = match command_line::read(words, &variable)? {
-        command_line::Read::Help => return Ok(Asked::Help),
-        command_line::Read::Version => return Ok(Asked::Version),
-        command_line::Read::Run(wanted) => *wanted,
+        command_line::CommandLine::Help => return Ok(Asked::Help),
+        command_line::CommandLine::Version => return Ok(Asked::Version),
+        command_line::CommandLine::Run(wanted) => *wanted,
     };
     if wanted.programs.is_empty() {
         return Err("no program to run, as in `mpiexec -n 4 ./program`".into());
@@ -75,7 +75,7 @@ pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsStrin
     Ok(Asked::Run { remarks, words })
 }
 
-fn line(wanted: Wanted, place: places::HostChoice) -> Vec<OsString> {
+fn line(wanted: MpiexecOptions, place: places::HostChoice) -> Vec<OsString> {
     let mut line: Vec<OsString> = vec!["canele".into(), "run".into()];
     let mut option = |name: &str, value: OsString| line.extend([name.into(), value]);
     let are_named = place.hosts.is_some() || wanted.mapping.rankfile.is_some();

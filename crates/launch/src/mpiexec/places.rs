@@ -2,7 +2,7 @@
 
 use canele_sys::bounded_read::{self, MOST_SETTINGS};
 
-use super::command_line::Wanted;
+use super::command_line::MpiexecOptions;
 use crate::hosts::{self, NamedHost, RankOrder};
 
 /// The hosts and ranks that the options choose.
@@ -17,7 +17,7 @@ pub struct HostChoice {
 }
 
 /// Looks at hosts, host file and ranks per host together.
-pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<HostChoice, String> {
+pub fn resolve(wanted: &MpiexecOptions, in_allocation: bool) -> Result<HostChoice, String> {
     if wanted.mapping.rankfile.is_some() {
         return Ok(HostChoice::default());
     }

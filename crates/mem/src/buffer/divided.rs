@@ -300,7 +300,7 @@ mod tests {
         let bytes: &'static mut [u8] = vec![1, 2, 3, 4].leak();
         let at = bytes.as_ptr().addr();
         let start = bytes.as_mut_ptr().wrapping_sub(at);
-        // SAFETY: the memory is never freed and nobody else's; as MPI_BOTTOM, the address is null and the places are addresses.
+        // SAFETY: the memory is never freed and used by no other code; as MPI_BOTTOM, the address is null and the places are addresses.
         let mut divided = Divided::of(unsafe { RawMut::new(start, at as isize, at as isize + 4) });
         divided.part_mut(at + 1..at + 3).copy_from_slice(&[8, 9]);
         assert_eq!(divided.part(at..at + 4), [1, 8, 9, 4]);

@@ -1,4 +1,4 @@
-//! A vector lent by whoever owns it.
+//! A vector lent by its owner.
 //!
 //! Never frees memory that may still be written: what is dropped while lent is leaked.
 

@@ -167,7 +167,7 @@ impl Raw {
     /// The bytes from `start + low` to `start + high`.
     ///
     /// # Safety
-    /// As long as a view or a buffer made of this value, or of a copy of it, is in use, the bytes stay mapped and nobody writes them.
+    /// As long as a view or a buffer made of this value, or of a copy of it, is in use, the bytes stay mapped and no thread writes them.
     /// Bytes in gaps between what an operation moves are not touched.
     #[inline(always)]
     pub unsafe fn new(start: *const u8, low: isize, high: isize) -> Self {
@@ -207,7 +207,7 @@ impl RawMut {
     /// The bytes from `start + low` to `start + high`.
     ///
     /// # Safety
-    /// As long as a view or a buffer made of this value is in use, the bytes stay mapped and nobody reads or writes them but through it.
+    /// As long as a view or a buffer made of this value is in use, the bytes stay mapped and are read and written only through it.
     /// Bytes in gaps between what an operation moves are not touched.
     #[inline(always)]
     pub unsafe fn new(start: *mut u8, low: isize, high: isize) -> Self {
@@ -256,7 +256,7 @@ impl RawMut {
         if len == 0 {
             return &mut [];
         }
-        // SAFETY: the range was checked; the maker promised that nobody else touches it, and this value, the only one of the promise,
+        // SAFETY: the range was checked; the maker promised that no other code touches it, and this value, the only one of the promise,
         // is borrowed exclusively as long as the view.
         unsafe { std::slice::from_raw_parts_mut(self.bounds.at(at, len), len) }
     }

@@ -79,7 +79,7 @@ impl InShare {
     /// Fills it with what lies at `address` in the memory of another process; says whether that could be read. If not, what it
     /// holds is unknown.
     pub fn fetch(&self, of: &Proof, address: u64) -> bool {
-        // SAFETY: the stretches are lent for writing as long as the share lives, and nobody writes there otherwise meanwhile.
+        // SAFETY: the stretches are lent for writing as long as the share lives, and no other code writes there meanwhile.
         unsafe { process_memory::read(of, address, &self.0.stretches) }.is_ok()
     }
 }

@@ -43,7 +43,7 @@ impl Memory {
         0
     }
 
-    /// Adds as a plain loop does, if nobody is there; says how much.
+    /// Adds as a plain loop does, if no other rank is there; says how much.
     fn add_long(&self, me: u32) -> u64 {
         let waiting = ElementWait { is_gone: &|rank| rank == DEAD, relax: None };
         let Some(_held) = self.lock(me).try_hold_long(&self.announcements, &waiting) else { return 0 };

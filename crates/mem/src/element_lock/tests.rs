@@ -34,7 +34,7 @@ fn an_announcement_of_the_part_is_waited_for_and_no_other() {
     let other_word = AtomicU64::new(0);
     let other = ElementLock::new(&other_word, PART + 1, Rank(7));
     let _elsewhere = other.enter(&slots[0]).expect("short mode");
-    drop(lock.try_hold_long(&slots, &NO_WAIT).expect("nobody is here"));
+    drop(lock.try_hold_long(&slots, &NO_WAIT).expect("no other rank is here"));
     assert!(lock.end_long_mode(&never));
     let here = ElementLock::new(&word, PART, Rank(7));
     let entered = here.enter_shared(&slots[..2]).expect("the second is free");
@@ -50,7 +50,7 @@ fn an_announcement_of_the_part_is_waited_for_and_no_other() {
 }
 
 #[test]
-fn a_dead_holder_keeps_nobody_out() {
+fn a_dead_holder_keeps_no_rank_out() {
     let gone = |rank| rank == Rank(7);
     for word in [8, LONG | 8] {
         let (word, slot) = (AtomicU64::new(word), AtomicU64::new(0));

@@ -36,13 +36,13 @@ pub(super) struct Indexed {
 /// Nodes one after the other, each at a place of its own.
 #[derive(Debug)]
 pub(super) struct Sequence {
-    pub parts: Box<[Part]>,
+    pub parts: Box<[LayoutPart]>,
     pub size: usize,
     pub blocks: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct LayoutPart {
     pub at: isize,
     /// Packed bytes before it.
     pub before: usize,

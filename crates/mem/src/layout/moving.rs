@@ -1,6 +1,6 @@
 //! Bytes moved between their places in memory and a packed stretch.
 //!
-//! Blocks of the lengths that numbers have are moved by loops that know the length. Bounds are not looked at here: whoever
+//! Blocks of the lengths that numbers have are moved by loops that know the length. Bounds are not looked at here: the caller that
 //! makes a [`Gather`] or a [`Scatter`] has checked that all places of the walk lie in lent memory. Both sides are memory of this thread:
 //! what others may access is copied to or from a stage (`buffer/scattered.rs`).
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::lists::{BlockList, Indexed, Part, PlacedBlock, Sequence};
+use super::lists::{BlockList, Indexed, LayoutPart, PlacedBlock, Sequence};
 use super::node::Node;
 
 /// The parts so far.
@@ -27,7 +27,7 @@ enum Parts {
         inner: Node,
         places: Vec<isize>,
     },
-    Different(Vec<Part>),
+    Different(Vec<LayoutPart>),
 }
 
 impl NodeBuilder {
@@ -81,30 +81,32 @@ impl NodeBuilder {
     fn push_different(&mut self, at: isize, node: &Node) -> Option<()> {
         let before = self.size;
         let parts = self.different();
-        if let (Some(Part { at: start, node: Node::Block(len), .. }), Node::Block(more)) =
+        if let (Some(LayoutPart { at: start, node: Node::Block(len), .. }), Node::Block(more)) =
             (parts.last_mut(), node)
             && start.checked_add_unsigned(*len) == Some(at)
         {
             *len = len.checked_add(*more)?;
         } else {
-            parts.push(Part { at, before, node: node.clone() });
+            parts.push(LayoutPart { at, before, node: node.clone() });
         }
         Some(())
     }
 
     /// Turns what there is into a list of different nodes.
-    fn different(&mut self) -> &mut Vec<Part> {
+    fn different(&mut self) -> &mut Vec<LayoutPart> {
         let size = self.size;
         let parts = match std::mem::replace(&mut self.parts, Parts::Different(Vec::new())) {
             Parts::Different(parts) => parts,
             Parts::Indexed { inner, places } => {
                 let each = inner.size();
-                let part = |(i, at)| Part { at, before: i * each, node: inner.clone() };
+                let part = |(i, at)| LayoutPart { at, before: i * each, node: inner.clone() };
                 places.into_iter().enumerate().map(part).collect()
             }
             Parts::Blocks { blocks, .. } => {
                 let list = BlockList { blocks: blocks.into(), size, len: None };
-                list.iter().map(|(at, before, len)| Part { at, before, node: Node::Block(len) }).collect()
+                list.iter()
+                    .map(|(at, before, len)| LayoutPart { at, before, node: Node::Block(len) })
+                    .collect()
             }
         };
         self.parts = Parts::Different(parts);

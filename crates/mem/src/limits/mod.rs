@@ -5,7 +5,7 @@
 //! pass messages, and nothing here pins processors or prints.
 //!
 //! The processes that measure map one block and call the same method with the same arguments in the
-//! same order. A wait ends only when the other process answers: whoever started the processes ends the
+//! same order. A wait ends only when the other process answers: the process that started them ends the
 //! rest when one of them dies.
 //!
 //! ```text
@@ -43,7 +43,7 @@ struct Line(AtomicU64);
 
 /// A cache line that carries its own announcement.
 #[repr(C, align(64))]
-struct Cell {
+struct LimitCell {
     stamp: AtomicU32,
     payload: UnsafeCell<[u8; 60]>,
 }
@@ -72,7 +72,7 @@ impl MeasuredSizes {
     }
 
     fn buffers_at(self) -> usize {
-        self.cells_at() + pages(CELLS as usize * size_of::<Cell>())
+        self.cells_at() + pages(CELLS as usize * size_of::<LimitCell>())
     }
 
     fn rings_at(self) -> usize {
@@ -91,7 +91,7 @@ pub struct MachineLimits<'a> {
     shape: MeasuredSizes,
     me: usize,
     lines: &'a [Line],
-    cells: &'a [Cell; CELLS as usize],
+    cells: &'a [LimitCell; CELLS as usize],
     /// One per process of the pair, in the block.
     buffers: [NonNull<u8>; 2],
     /// One per direction, in the block.
@@ -134,7 +134,7 @@ impl<'a> MachineLimits<'a> {
     ///
     /// # Safety
     /// `block` is mapped for reading and writing as long as `'a`, was zero before the first process
-    /// began, and is touched by nobody but the `MachineLimits` of `shape.ranks` processes (or threads), one for
+    /// began, and is touched only by the `MachineLimits` of `shape.ranks` processes (or threads), one for
     /// each number, which all call the same methods with the same arguments in the same order.
     pub unsafe fn new(block: NonNull<[u8]>, me: u32, shape: MeasuredSizes) -> Self {
         assert!(me < shape.ranks, "rank {me} of {}", shape.ranks);
@@ -145,7 +145,7 @@ impl<'a> MachineLimits<'a> {
         let at = |offset: usize| unsafe { base.add(offset) };
         // SAFETY: inside the block, aligned (pages), zero is a valid `Line` and the rest is atomics.
         let lines = unsafe { std::slice::from_raw_parts(base.cast::<Line>().as_ptr(), shape.lines()) };
-        let cells = at(shape.cells_at()).cast::<[Cell; CELLS as usize]>();
+        let cells = at(shape.cells_at()).cast::<[LimitCell; CELLS as usize]>();
         // SAFETY: as for the lines; payloads lie in `UnsafeCell` and are reached by pointer only.
         let cells = unsafe { cells.as_ref() };
         let (buffers, rings) = (shape.buffers_at(), shape.rings_at());
@@ -173,7 +173,7 @@ impl<'a> MachineLimits<'a> {
         self.shape
     }
 
-    /// Everybody leaves with the value that process 0 brought; nobody leaves before all have come.
+    /// All processes leave with the value that process 0 brought; none leaves before all have come.
     /// Waits by giving the processor away, so it may be called with more processes than processors.
     pub fn agree(&mut self, mine: u64) -> u64 {
         let (word, first) =
@@ -181,7 +181,7 @@ impl<'a> MachineLimits<'a> {
         self.agreements += 1;
         if self.me == 0 {
             (1..self.shape.ranks as usize).for_each(|rank| self.yield_until(first + rank, self.agreements));
-            // Everybody has come, so everybody has read the value of the time before.
+            // All processes have come, so all have read the value of the time before.
             self.lines[word].0.store(mine, Ordering::Relaxed);
             self.set(first, self.agreements);
             return mine;

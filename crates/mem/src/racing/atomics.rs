@@ -67,7 +67,7 @@ pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// Copies between two places that nobody else accesses meanwhile, which may overlap.
+/// Copies between two places that no other thread or process accesses meanwhile, which may overlap.
 ///
 /// # Safety
 /// As [`std::ptr::copy`].

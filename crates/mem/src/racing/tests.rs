@@ -78,7 +78,7 @@ impl Shared {
 }
 
 #[test]
-fn each_byte_that_is_read_was_written_by_somebody() {
+fn each_byte_that_is_read_was_written_before() {
     let (turns, lens): (usize, &[usize]) =
         if cfg!(miri) { (3, &[8, 61]) } else { (2000, &[1, 7, 8, 24, 48, 100, 5000]) };
     for &len in lens {

@@ -2,7 +2,7 @@
 //!
 //! The stamp is the lap of the ring (from 1 on, modulo 2^16) in the low bits of the cell's first word. The producer
 //! stores that word last (release); the consumer takes the cell when the stamp is the lap it expects. Any stamp but the
-//! expected and the previous one means that somebody wrote where it must not.
+//! expected and the previous one means that a process wrote where it must not.
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -205,7 +205,7 @@ impl Producer {
         let first = first & !0xffff | u64::from(self.stamp);
         cell.inline().write(0, inline);
         cell.second.store(second, Ordering::Relaxed);
-        // Release pairs with the acquire in Consumer::peek: whoever sees the stamp sees the rest (invariant I4).
+        // Release pairs with the acquire in Consumer::peek: a consumer that sees the stamp sees the rest (invariant I4).
         cell.first.store(first, Ordering::Release);
         // SAFETY: behind a cell of the ring is another one, or the end.
         self.next = unsafe { at.add(1) };
@@ -348,7 +348,7 @@ impl Cell {
 
     #[inline(always)]
     fn inline(&self) -> Window<'_> {
-        // SAFETY: the bytes lie in this mapped cell, and nobody holds a reference to them: they are only reached here.
+        // SAFETY: the bytes lie in this mapped cell, and no reference to them exists: they are only reached here.
         unsafe { Window::new(NonNull::new_unchecked(self.inline.get().cast()), INLINE) }
     }
 }

@@ -59,7 +59,7 @@ impl Memory {
 }
 
 fn put(cell: &UnsafeCell<u64>, value: u64) {
-    // SAFETY: the model checks that nobody else accesses the cell.
+    // SAFETY: the model checks that no other thread accesses the cell.
     cell.with_mut(|place| unsafe { *place = value });
 }
 
@@ -198,7 +198,7 @@ fn loom_every_piece_is_copied_once_and_seen() {
     });
 }
 
-/// Somebody who comes late to a transfer takes nothing of the next one.
+/// A thread that comes late to a transfer takes nothing of the next one.
 #[test]
 fn loom_a_late_helper_takes_nothing() {
     check(|| {

@@ -158,7 +158,7 @@ impl Call {
         let Self { spec, reduction, mut sides, description } = self;
         let exchange = comm.start_check(Form::Immediate, description.as_deref())?;
         let pending = engine.start_collective(flow, spec.as_spec(), reduction, sides.take())?;
-        let running = Running { sides: Some(sides), home: None };
+        let running = RunningCollective { sides: Some(sides), home: None };
         Ok(check::request(comm, exchange, pending, Box::new(running)))
     }
 
@@ -171,7 +171,7 @@ impl Call {
         comm.check(Form::Persistent, description.as_deref())?;
         let plan = comm.engine.plan(comm.collectives(), spec.as_spec())?;
         let home = Arc::new(Mutex::new(Some(sides)));
-        let again = Box::new(Persistent { reduction, home, plan, comm: comm.clone() });
+        let again = Box::new(PersistentCollective { reduction, home, plan, comm: comm.clone() });
         Ok(Request::persistent(Some(comm.clone()), again))
     }
 }
@@ -180,12 +180,12 @@ impl Call {
 type Home = Arc<Mutex<Option<Sides>>>;
 
 /// One under way.
-struct Running {
+struct RunningCollective {
     sides: Option<Sides>,
     home: Option<Home>,
 }
 
-impl Steps for Running {
+impl Steps for RunningCollective {
     fn step(&mut self, ended: Completion) -> Step {
         let Some(mut sides) = self.sides.take() else { return Step::Done(Ok(Status::EMPTY)) };
         if let Some(own) = ended.output {
@@ -199,14 +199,14 @@ impl Steps for Running {
     }
 }
 
-struct Persistent {
+struct PersistentCollective {
     reduction: Option<Reduction>,
     home: Home,
     plan: Plan,
     comm: Arc<Comm>,
 }
 
-impl Again for Persistent {
+impl Again for PersistentCollective {
     fn start(&mut self) -> Result<Request> {
         let comm = self.comm.clone();
         let mut home = self.home.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,7 +216,7 @@ impl Again for Persistent {
         let (flow, reduction) = (comm.collectives(), self.reduction.clone());
         // Its buffers stay here unless it is started.
         let pending = comm.engine.start_plan(flow, &self.plan, reduction, || sides.take())?;
-        let running = Running { sides: home.take(), home: Some(self.home.clone()) };
+        let running = RunningCollective { sides: home.take(), home: Some(self.home.clone()) };
         drop(home);
         Ok(Request::steps(comm, pending, Box::new(running)))
     }

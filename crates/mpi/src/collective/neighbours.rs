@@ -11,14 +11,14 @@ use crate::topology::Topology;
 use crate::{Result, fail};
 
 /// Neighbours by their rank; none where a grid ends.
-type List = Vec<Option<usize>>;
+type NeighbourList = Vec<Option<usize>>;
 
 impl Comm {
     /// From whom and to whom messages go.
     ///
     /// # Errors
     /// There is no topology.
-    pub fn neighbours(&self) -> Result<(List, List)> {
+    pub fn neighbours(&self) -> Result<(NeighbourList, NeighbourList)> {
         match self.topology() {
             Some(topology) => Ok((topology.sources(self.rank()), topology.destinations(self.rank()))),
             None => fail!(
@@ -35,7 +35,7 @@ impl Comm {
         (output, receives): (Side<RawMut>, Vec<Block>),
     ) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
-        let named = |list: &List, blocks: Vec<Block>| -> Vec<(u32, Block)> {
+        let named = |list: &NeighbourList, blocks: Vec<Block>| -> Vec<(u32, Block)> {
             let all = list.iter().zip(blocks);
             all.filter_map(|(rank, block)| Some(((*rank)? as u32, block))).collect()
         };
@@ -45,7 +45,7 @@ impl Comm {
         if matches!(self.topology(), Some(Topology::Cart(_))) {
             order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         }
-        let destinations: List = order.iter().map(|n| destinations[*n]).collect();
+        let destinations: NeighbourList = order.iter().map(|n| destinations[*n]).collect();
         let sends = order.iter().map(|n| sends[*n]).collect();
         let sends = named(&destinations, sends);
         let receives = named(&sources, receives);
@@ -112,7 +112,7 @@ impl Comm {
 }
 
 /// The parts without the elements of neighbours that there are not.
-fn present<M>(mut all: Scattered<M>, neighbours: &List) -> Scattered<M> {
+fn present<M>(mut all: Scattered<M>, neighbours: &NeighbourList) -> Scattered<M> {
     let parts = all.parts.iter_mut().zip(neighbours);
     parts.filter(|(_, neighbour)| neighbour.is_none()).for_each(|((count, _, _), _)| *count = 0);
     all

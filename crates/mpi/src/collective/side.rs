@@ -52,12 +52,12 @@ pub(super) struct Side<M> {
 /// Elements that are packed one behind the other.
 struct Packed<M> {
     raw: M,
-    pieces: Vec<Piece>,
+    pieces: Vec<PackedPiece>,
     len: usize,
 }
 
 /// Some elements, where they lie, and where their packed bytes are.
-struct Piece {
+struct PackedPiece {
     count: usize,
     of: Arc<Datatype>,
     place: isize,
@@ -127,7 +127,7 @@ impl<M: InPlaceMemory> Side<M> {
         Self { buffer: CollectiveBuffer::Parts(Arc::new(parted)), packed: None }
     }
 
-    fn packed(raw: M, pieces: Vec<Piece>, len: usize) -> Self {
+    fn packed(raw: M, pieces: Vec<PackedPiece>, len: usize) -> Self {
         Self { buffer: CollectiveBuffer::Nowhere, packed: Some(Packed { raw, pieces, len }) }
     }
 
@@ -138,7 +138,7 @@ impl<M: InPlaceMemory> Side<M> {
         if of.is_contiguous() {
             return Ok((Self::here(raw), len));
         }
-        Ok((Self::packed(raw, vec![Piece { count, of, place: 0, at: 0, len }], len), len))
+        Ok((Self::packed(raw, vec![PackedPiece { count, of, place: 0, at: 0, len }], len), len))
     }
 
     /// Of elements for or from `ranks` ranks, one behind the other, that a schedule only moves, and the bytes of data: where those of a rank
@@ -195,7 +195,7 @@ impl<M: InPlaceMemory> Side<M> {
         }
         let (mut pieces, mut blocks, mut next) = (Vec::new(), Vec::new(), 0);
         for ((count, place, of), len) in parts.into_iter().zip(lens) {
-            pieces.push(Piece { count, of, place, at: next, len });
+            pieces.push(PackedPiece { count, of, place, at: next, len });
             blocks.push(Block { at: next, len });
             next += len;
         }
@@ -215,7 +215,7 @@ impl Side<Raw> {
     #[inline(always)]
     pub fn load(&mut self) {
         if let Some(packed) = &self.packed {
-            let pack = |piece: &Piece, into: &mut [u8]| {
+            let pack = |piece: &PackedPiece, into: &mut [u8]| {
                 piece.of.pack(&packed.raw.moved(piece.place), piece.count, 0, into);
             };
             self.buffer = fill(&packed.pieces, packed.len, pack);
@@ -228,7 +228,7 @@ impl Side<RawMut> {
     #[inline(always)]
     pub fn prepare(&mut self, load: bool) {
         if let Some(Packed { raw, pieces, len }) = &mut self.packed {
-            let mut pack = |piece: &Piece, into: &mut [u8]| {
+            let mut pack = |piece: &PackedPiece, into: &mut [u8]| {
                 if load {
                     raw.moved(piece.place, |raw| piece.of.pack(raw, piece.count, 0, into));
                 }
@@ -243,7 +243,7 @@ impl Side<RawMut> {
         if let (Some(Packed { raw, pieces, .. }), CollectiveBuffer::Own(own)) =
             (&mut self.packed, &self.buffer)
         {
-            for Piece { count, of, place, at, len } in pieces {
+            for PackedPiece { count, of, place, at, len } in pieces {
                 raw.moved(*place, |raw| of.unpack(raw, *count, 0, own.part(*at..*at + *len)));
             }
         }
@@ -252,7 +252,11 @@ impl Side<RawMut> {
 
 /// Memory for packed elements, filled piece by piece.
 #[inline(never)]
-fn fill(pieces: &[Piece], len: usize, mut pack: impl FnMut(&Piece, &mut [u8])) -> CollectiveBuffer {
+fn fill(
+    pieces: &[PackedPiece],
+    len: usize,
+    mut pack: impl FnMut(&PackedPiece, &mut [u8]),
+) -> CollectiveBuffer {
     let mut own = Divided::new(len);
     for piece in pieces {
         pack(piece, own.part_mut(piece.at..piece.at + piece.len));

@@ -27,7 +27,7 @@ use crate::file::Workers;
 use crate::group::Group;
 use crate::info::Info;
 use crate::memory::Allocated;
-use crate::partitioned::Pairs;
+use crate::partitioned::PartitionedPairs;
 use crate::point::Attachment;
 use crate::session::Derived;
 use crate::topology::Topology;
@@ -53,7 +53,7 @@ pub struct Comm {
     connection: Connection,
     attachment: Attachment,
     topology: Option<Topology>,
-    pub(crate) partitioned: Pairs,
+    pub(crate) partitioned: PartitionedPairs,
     /// Collective calls that were compared with those of the other members.
     checked: AtomicU64,
     /// Of the deaths that the engine knows the first are acknowledged, so many.
@@ -170,7 +170,7 @@ impl Comm {
             connection: Connection::default(),
             attachment: Attachment::default(),
             topology,
-            partitioned: Pairs::default(),
+            partitioned: PartitionedPairs::default(),
             checked: AtomicU64::new(0),
             deaths_acknowledged: AtomicUsize::new(0),
             shared,

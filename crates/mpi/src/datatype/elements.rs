@@ -10,24 +10,24 @@ use crate::Result;
 
 /// Numbers in type-map order.
 #[derive(Clone, Debug)]
-pub(super) enum Elements {
+pub(super) enum BasicElements {
     /// So many of one basic type.
     Run(Basic, usize),
     Repeat(Arc<Repeat>),
-    List(Arc<List>),
+    List(Arc<ElementList>),
 }
 
 #[derive(Debug)]
 pub(super) struct Repeat {
     count: usize,
-    inner: Elements,
+    inner: BasicElements,
     totals: Totals,
 }
 
 #[derive(Debug)]
-pub(super) struct List {
+pub(super) struct ElementList {
     /// Each with the totals of those before it.
-    parts: Box<[(Totals, Elements)]>,
+    parts: Box<[(Totals, BasicElements)]>,
     totals: Totals,
 }
 
@@ -64,48 +64,50 @@ impl Totals {
     }
 }
 
-impl Elements {
-    pub const NONE: Elements = Elements::Run(Basic::Byte, 0);
+impl BasicElements {
+    pub const NONE: BasicElements = BasicElements::Run(Basic::Byte, 0);
 
     pub fn totals(&self) -> Totals {
         match self {
             // A run exists only where this is a number.
-            Elements::Run(basic, count) => Totals::of(*basic).times(*count).unwrap_or_default(),
-            Elements::Repeat(repeat) => repeat.totals,
-            Elements::List(list) => list.totals,
+            BasicElements::Run(basic, count) => Totals::of(*basic).times(*count).unwrap_or_default(),
+            BasicElements::Repeat(repeat) => repeat.totals,
+            BasicElements::List(list) => list.totals,
         }
     }
 
     /// All of them, so many times; nothing where that is no number.
-    pub fn repeated(&self, count: usize) -> Option<Elements> {
+    pub fn repeated(&self, count: usize) -> Option<BasicElements> {
         let totals = self.totals().times(count)?;
         Some(match self {
-            _ if totals.bytes == 0 => Elements::NONE,
+            _ if totals.bytes == 0 => BasicElements::NONE,
             _ if count == 1 => self.clone(),
-            Elements::Run(basic, n) => Elements::Run(*basic, n * count),
-            Elements::Repeat(r) => Elements::repeat(r.inner.clone(), r.count * count, totals),
-            Elements::List(_) => Elements::repeat(self.clone(), count, totals),
+            BasicElements::Run(basic, n) => BasicElements::Run(*basic, n * count),
+            BasicElements::Repeat(r) => BasicElements::repeat(r.inner.clone(), r.count * count, totals),
+            BasicElements::List(_) => BasicElements::repeat(self.clone(), count, totals),
         })
     }
 
-    fn repeat(inner: Elements, count: usize, totals: Totals) -> Elements {
-        Elements::Repeat(Arc::new(Repeat { count, inner, totals }))
+    fn repeat(inner: BasicElements, count: usize, totals: Totals) -> BasicElements {
+        BasicElements::Repeat(Arc::new(Repeat { count, inner, totals }))
     }
 
     /// One after the other; nothing where they are too many to count.
-    pub fn sequence(all: impl IntoIterator<Item = Elements>) -> Option<Elements> {
-        let mut parts: Vec<Elements> = Vec::new();
+    pub fn sequence(all: impl IntoIterator<Item = BasicElements>) -> Option<BasicElements> {
+        let mut parts: Vec<BasicElements> = Vec::new();
         for part in all.into_iter().filter(|part| part.totals().bytes > 0) {
             match (parts.last_mut(), &part) {
-                (Some(Elements::Run(last, n)), Elements::Run(basic, more)) if last == basic => {
+                (Some(BasicElements::Run(last, n)), BasicElements::Run(basic, more)) if last == basic => {
                     *n = n.checked_add(*more)?;
                 }
-                (Some(Elements::Repeat(last)), Elements::Repeat(r)) if last.inner.is_same(&r.inner) => {
+                (Some(BasicElements::Repeat(last)), BasicElements::Repeat(r))
+                    if last.inner.is_same(&r.inner) =>
+                {
                     let (count, totals) = (last.count.checked_add(r.count)?, last.totals.plus(r.totals)?);
                     *last = Arc::new(Repeat { count, inner: r.inner.clone(), totals });
                 }
                 (Some(last), part) if last.is_same(part) => *last = last.repeated(2)?,
-                (Some(Elements::Repeat(last)), part) if last.inner.is_same(part) => {
+                (Some(BasicElements::Repeat(last)), part) if last.inner.is_same(part) => {
                     let (count, totals) = (last.count.checked_add(1)?, last.totals.plus(part.totals())?);
                     *last = Arc::new(Repeat { count, inner: part.clone(), totals });
                 }
@@ -120,18 +122,20 @@ impl Elements {
             listed.push((before, part));
         }
         Some(match listed.len() {
-            0 => Elements::NONE,
+            0 => BasicElements::NONE,
             1 => listed.remove(0).1,
-            _ => Elements::List(Arc::new(List { parts: listed.into(), totals })),
+            _ => BasicElements::List(Arc::new(ElementList { parts: listed.into(), totals })),
         })
     }
 
     /// Whether they are known to be the same, without looking into lists.
-    fn is_same(&self, other: &Elements) -> bool {
+    fn is_same(&self, other: &BasicElements) -> bool {
         match (self, other) {
-            (Elements::Run(a, m), Elements::Run(b, n)) => (a, m) == (b, n),
-            (Elements::List(a), Elements::List(b)) => Arc::ptr_eq(a, b),
-            (Elements::Repeat(a), Elements::Repeat(b)) => a.count == b.count && a.inner.is_same(&b.inner),
+            (BasicElements::Run(a, m), BasicElements::Run(b, n)) => (a, m) == (b, n),
+            (BasicElements::List(a), BasicElements::List(b)) => Arc::ptr_eq(a, b),
+            (BasicElements::Repeat(a), BasicElements::Repeat(b)) => {
+                a.count == b.count && a.inner.is_same(&b.inner)
+            }
             _ => false,
         }
     }
@@ -139,7 +143,7 @@ impl Elements {
     /// How many are complete in the first `bytes` bytes, which are no more than there are.
     pub fn within(&self, bytes: usize) -> usize {
         match self {
-            Elements::Run(basic, _) => {
+            BasicElements::Run(basic, _) => {
                 let cut = bytes % basic.size();
                 let first = match basic.kind() {
                     BasicKind::Pair(value, _) => usize::from(cut >= value.size()),
@@ -147,11 +151,11 @@ impl Elements {
                 };
                 bytes / basic.size() * basic.elements() + first
             }
-            Elements::Repeat(r) => {
+            BasicElements::Repeat(r) => {
                 let one = r.inner.totals();
                 bytes / one.bytes * one.elements + r.inner.within(bytes % one.bytes)
             }
-            Elements::List(list) => {
+            BasicElements::List(list) => {
                 let at = list.parts.partition_point(|(before, _)| before.bytes <= bytes) - 1;
                 let (before, part) = &list.parts[at];
                 before.elements + part.within((bytes - before.bytes).min(part.totals().bytes))
@@ -162,18 +166,18 @@ impl Elements {
     /// Bytes of the first `elements` numbers, which are no more than there are.
     pub fn bytes_of(&self, elements: usize) -> usize {
         match self {
-            Elements::Run(basic, _) => {
+            BasicElements::Run(basic, _) => {
                 let first = match basic.kind() {
                     BasicKind::Pair(value, _) => value.size() * (elements % 2),
                     _ => 0,
                 };
                 elements / basic.elements() * basic.size() + first
             }
-            Elements::Repeat(r) => {
+            BasicElements::Repeat(r) => {
                 let one = r.inner.totals();
                 elements / one.elements * one.bytes + r.inner.bytes_of(elements % one.elements)
             }
-            Elements::List(list) => {
+            BasicElements::List(list) => {
                 let at = list.parts.partition_point(|(before, _)| before.elements <= elements) - 1;
                 let (before, part) = &list.parts[at];
                 before.bytes + part.bytes_of((elements - before.elements).min(part.totals().elements))
@@ -184,10 +188,10 @@ impl Elements {
     /// Calls `each` for the runs, in order.
     pub fn runs(&self, each: &mut impl FnMut(Basic, usize) -> Result<()>) -> Result<()> {
         match self {
-            Elements::Run(_, 0) => Ok(()),
-            Elements::Run(basic, count) => each(*basic, *count),
-            Elements::Repeat(r) => (0..r.count).try_for_each(|_| r.inner.runs(each)),
-            Elements::List(list) => list.parts.iter().try_for_each(|(_, part)| part.runs(each)),
+            BasicElements::Run(_, 0) => Ok(()),
+            BasicElements::Run(basic, count) => each(*basic, *count),
+            BasicElements::Repeat(r) => (0..r.count).try_for_each(|_| r.inner.runs(each)),
+            BasicElements::List(list) => list.parts.iter().try_for_each(|(_, part)| part.runs(each)),
         }
     }
 }

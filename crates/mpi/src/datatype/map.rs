@@ -6,13 +6,13 @@
 use canele_mem::layout::{Layout, LayoutBuilder};
 
 use super::basic::{Basic, BasicKind};
-use super::elements::Elements;
+use super::elements::BasicElements;
 
 /// A type map.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     pub layout: Layout,
-    pub elements: Elements,
+    pub elements: BasicElements,
     /// Bounds of all bytes and of the datatypes inside, with their padding.
     padded: (isize, isize),
     /// The lowest mark of a lower bound and the highest of an upper one, set by resizing something inside.
@@ -23,7 +23,13 @@ pub(super) struct Map {
 
 impl Map {
     pub fn empty() -> Self {
-        Self { layout: Layout::block(0), elements: Elements::NONE, padded: (0, 0), marks: None, alignment: 1 }
+        Self {
+            layout: Layout::block(0),
+            elements: BasicElements::NONE,
+            padded: (0, 0),
+            marks: None,
+            alignment: 1,
+        }
     }
 
     pub fn basic(basic: Basic) -> Self {
@@ -37,7 +43,13 @@ impl Map {
             _ => Layout::block(basic.size()),
         };
         let padded = (layout.bounds().start, layout.bounds().end);
-        Self { layout, elements: Elements::Run(basic, 1), padded, marks: None, alignment: basic.alignment() }
+        Self {
+            layout,
+            elements: BasicElements::Run(basic, 1),
+            padded,
+            marks: None,
+            alignment: basic.alignment(),
+        }
     }
 
     /// Copies, `stride` bytes apart; nothing where they exceed an address space.
@@ -106,7 +118,7 @@ impl Map {
             alignment = alignment.max(map.alignment);
         }
         let (layout, _) = layout.build()?;
-        let elements = Elements::sequence(elements)?;
+        let elements = BasicElements::sequence(elements)?;
         Some(Self { layout, elements, padded: padded.unwrap_or((0, 0)), marks, alignment })
     }
 

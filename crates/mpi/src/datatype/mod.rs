@@ -32,7 +32,7 @@ use crate::{Class, Error, Result};
 pub use array::Dimension;
 pub use basic::{Basic, BasicKind, Format};
 pub use construct::length;
-use elements::Elements;
+use elements::BasicElements;
 pub use envelope::{
     Combiner, CountNumber, Distribution, Envelope, Integer, IntegerRun, Integers, Order, Width,
 };
@@ -116,11 +116,6 @@ impl Datatype {
     /// Where an element begins, as far as extents are concerned.
     pub fn lower_bound(&self) -> isize {
         self.lower_bound
-    }
-
-    /// Where an element ends, as far as extents are concerned.
-    pub fn upper_bound(&self) -> isize {
-        self.lower_bound.wrapping_add(self.extent)
     }
 
     /// The lowest byte of data.
@@ -240,7 +235,7 @@ impl Datatype {
     #[inline]
     pub fn uniform(&self) -> Option<(Basic, usize)> {
         match self.map.elements {
-            Elements::Run(basic, count) if count > 0 => Some((basic, count)),
+            BasicElements::Run(basic, count) if count > 0 => Some((basic, count)),
             _ => None,
         }
     }

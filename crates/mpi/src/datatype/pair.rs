@@ -9,9 +9,9 @@ use super::envelope::{Combiner, Envelope};
 use super::map::Map;
 
 /// Pairs without a name: asked for once, one is the same whenever it is asked for again.
-static UNNAMED: LazyLock<Mutex<Pairs>> = LazyLock::new(Mutex::default);
+static UNNAMED: LazyLock<Mutex<UnnamedPairs>> = LazyLock::new(Mutex::default);
 
-type Pairs = HashMap<(Basic, Basic), Arc<Datatype>>;
+type UnnamedPairs = HashMap<(Basic, Basic), Arc<Datatype>>;
 
 impl Datatype {
     /// The predefined datatype of such a pair, with a name or without, if there is one (`MPI_Type_get_value_index`).

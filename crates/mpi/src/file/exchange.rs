@@ -26,7 +26,7 @@ const HEADER: usize = 4096;
 const READERS: usize = HEADER / 16;
 
 /// The memory, as long as the file is open.
-pub(super) struct Exchange {
+pub(super) struct FileExchange {
     far: Arc<RegionMemory>,
     /// At the member that owns it.
     region: Option<Arc<Region>>,
@@ -46,7 +46,7 @@ impl File {
         scope: Scope,
         bytes: usize,
         all_have_memory: bool,
-    ) -> Result<Option<Arc<Exchange>>> {
+    ) -> Result<Option<Arc<FileExchange>>> {
         let known = self.state().exchange.clone();
         let known = known.filter(|known| known.half == half_of(bytes));
         let found = if known.is_some() { known } else { self.make_exchange(half_of(bytes))? };
@@ -58,7 +58,7 @@ impl File {
     }
 
     /// Makes the memory, with the other members of the host.
-    fn make_exchange(&self, half: usize) -> Result<Option<Arc<Exchange>>> {
+    fn make_exchange(&self, half: usize) -> Result<Option<Arc<FileExchange>>> {
         let (host, engine) = (&self.host, self.comm.engine());
         let total = HEADER + 2 * (half / 8) + 2 * half;
         let region = if host.rank() == 0 { engine.create_region(total).ok() } else { None };
@@ -73,7 +73,7 @@ impl File {
         let Some(far) = far.filter(|_| !all.contains(&0)) else {
             return region.map_or(Ok(None), |region| Ok(engine.drop_region(region.id()).map(|()| None)?));
         };
-        let made = Arc::new(Exchange { far, region, half });
+        let made = Arc::new(FileExchange { far, region, half });
         let old = self.state().exchange.replace(made.clone());
         if let Some(old) = old {
             old.free(self)?;
@@ -87,7 +87,7 @@ fn half_of(bytes: usize) -> usize {
     (bytes / 2).next_multiple_of(HEADER)
 }
 
-impl Exchange {
+impl FileExchange {
     /// Gives the memory back.
     pub fn free(&self, file: &File) -> Result<()> {
         match &self.region {
@@ -111,8 +111,8 @@ impl Exchange {
     }
 
     /// One half.
-    pub fn half(&self, half: usize) -> Half<'_> {
-        Half { data: self.data(half), bits: self.bits(half) }
+    pub fn half(&self, half: usize) -> ExchangeHalf<'_> {
+        ExchangeHalf { data: self.data(half), bits: self.bits(half) }
     }
 
     /// The runs of bytes that are there, or wanted, in a part of a window; counted from the beginning of the part.
@@ -247,12 +247,12 @@ impl Exchange {
 
 /// A half, found once for many copies.
 #[derive(Clone, Copy)]
-pub(super) struct Half<'a> {
+pub(super) struct ExchangeHalf<'a> {
     data: Window<'a>,
     bits: Window<'a>,
 }
 
-impl Half<'_> {
+impl ExchangeHalf<'_> {
     /// Copies bytes in, and says that they are there.
     #[inline(always)]
     pub fn put(&self, at: usize, bytes: &[u8]) {
@@ -308,7 +308,7 @@ mod tests {
         fn runs_are_what_was_put(puts in prop::collection::vec((0usize..8000, 1usize..300), 0..40)) {
             let half = 8192;
             let far = Arc::new(RegionMemory::private(HEADER + 2 * (half / 8) + 2 * half).unwrap());
-            let exchange = Exchange { far, region: None, half };
+            let exchange = FileExchange { far, region: None, half };
             let mut there = vec![false; half];
             for (at, len) in puts {
                 let len = len.min(half - at);
@@ -316,7 +316,7 @@ mod tests {
                 there[at..at + len].fill(true);
             }
             let whole = Span { start: 4096, end: 4096 + half as u64 };
-            let runs = |exchange: &Exchange| {
+            let runs = |exchange: &FileExchange| {
                 let mut seen = vec![false; half];
                 exchange.each_run(1, whole, 4096, |at, len| {
                     assert!(len > 0 && (at == 0 || !seen[at - 1]), "runs do not touch");

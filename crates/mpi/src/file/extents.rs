@@ -18,14 +18,14 @@ pub(super) struct Tiles {
     layout: Layout,
     /// Stretches of one tile, at most.
     blocks: usize,
-    order: Order,
+    order: TileOrder,
     /// Where the stretch of the first tile begins in the file, if each has one and they do not decrease.
     lone: Option<u64>,
 }
 
 /// Which bytes of the stream lie behind those before them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Order {
+enum TileOrder {
     /// All.
     Always,
     /// Those of one tile: the next one begins before its end.
@@ -56,22 +56,23 @@ impl Tiles {
     /// Tiles whose stretches lie at places that are not negative and do not decrease within a tile.
     pub fn new(displacement: u64, layout: Layout) -> Self {
         if layout.is_contiguous() {
-            return Self { displacement, layout, blocks: 1, order: Order::Always, lone: None };
+            return Self { displacement, layout, blocks: 1, order: TileOrder::Always, lone: None };
         }
-        let (mut blocks, mut end, mut order) = (0, isize::MIN, Order::Always);
+        let (mut blocks, mut end, mut order) = (0, isize::MIN, TileOrder::Always);
         layout.stretches(1, 0, layout.size(), |place, _, len| {
             blocks += 1;
             if place < end {
-                order = Order::Never;
+                order = TileOrder::Never;
             }
             end = place.saturating_add_unsigned(len);
         });
         let next = layout.bounds().start.saturating_add(layout.extent());
-        if order == Order::Always && (layout.extent() <= 0 || next < end) {
-            order = Order::WithinTile;
+        if order == TileOrder::Always && (layout.extent() <= 0 || next < end) {
+            order = TileOrder::WithinTile;
         }
         let start = u64::try_from(layout.bounds().start).ok();
-        let lone = start.filter(|_| blocks == 1 && order == Order::Always).map(|start| displacement + start);
+        let lone =
+            start.filter(|_| blocks == 1 && order == TileOrder::Always).map(|start| displacement + start);
         Self { displacement, layout, blocks, order, lone }
     }
 
@@ -103,7 +104,7 @@ impl Tiles {
     /// Bytes of the file from a tile to the next, or that a tile reaches over.
     fn span(&self) -> usize {
         match self.order {
-            Order::Always => self.layout.extent().unsigned_abs(),
+            TileOrder::Always => self.layout.extent().unsigned_abs(),
             _ => self.layout.bounds().len(),
         }
     }
@@ -112,9 +113,9 @@ impl Tiles {
     pub fn is_ordered(&self, at: usize, len: usize) -> bool {
         match self.order {
             _ if len == 0 => true,
-            Order::Always => true,
-            Order::WithinTile => at / self.size() == (at + len - 1) / self.size(),
-            Order::Never => false,
+            TileOrder::Always => true,
+            TileOrder::WithinTile => at / self.size() == (at + len - 1) / self.size(),
+            TileOrder::Never => false,
         }
     }
 
@@ -188,7 +189,7 @@ impl Tiles {
     /// none does.
     pub fn first_from(&self, offset: u64, range: Range<usize>) -> usize {
         match self.order {
-            Order::Always => self.bytes_before(offset).clamp(range.start, range.end),
+            TileOrder::Always => self.bytes_before(offset).clamp(range.start, range.end),
             _ => self.search(offset, range),
         }
     }

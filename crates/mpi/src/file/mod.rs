@@ -56,7 +56,7 @@ use crate::comm::Comm;
 use crate::group::Group;
 use crate::info::Info;
 use crate::{Error, Result, fail};
-use exchange::Exchange;
+use exchange::FileExchange;
 use hints::Hints;
 use hosts::Hosts;
 use shared_pointer::SharedPointer;
@@ -75,14 +75,14 @@ pub struct File {
     locking: Mutex<()>,
     path: PathBuf,
     amode: Amode,
-    state: Mutex<State>,
+    state: Mutex<FileState>,
     shared_pointer: SharedPointer,
     /// Collective calls that a thread of the library carries out, one after the other.
     queue: Arc<Workers>,
 }
 
 /// What changes while a file is open.
-struct State {
+struct FileState {
     view: Arc<View>,
     /// The individual file pointer, in etypes.
     position: i64,
@@ -90,11 +90,11 @@ struct State {
     hints: Arc<Hints>,
     split: Option<Split>,
     /// Memory for collective accesses, from the first one on.
-    exchange: Option<Arc<Exchange>>,
+    exchange: Option<Arc<FileExchange>>,
 }
 
 impl File {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FileState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -17,7 +17,7 @@ use super::hosts::Hosts;
 use super::shared_pointer::SharedPointer;
 use super::view::View;
 use super::workers::Workers;
-use super::{Amode, File, State, fault};
+use super::{Amode, File, FileState, fault};
 use crate::comm::Comm;
 use crate::errhandler::Errhandler;
 use crate::info::Info;
@@ -60,7 +60,7 @@ impl File {
         if hosts.count() > 1 {
             comm.engine.revoke_with(host.flow(), comm.flow())?;
         }
-        let state = State {
+        let state = FileState {
             view: Arc::new(View::bytes()),
             position: 0,
             atomic: false,

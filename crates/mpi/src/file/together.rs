@@ -5,7 +5,7 @@
 
 use super::File;
 use super::access::Access;
-use super::exchange::Exchange;
+use super::exchange::FileExchange;
 use super::hints::{Hints, Use};
 use super::windows::{Scope, Windows};
 use crate::Result;
@@ -121,7 +121,7 @@ impl File {
                 here[..count].to_vec()
             }
         };
-        chosen.truncate(Exchange::most_readers());
+        chosen.truncate(FileExchange::most_readers());
         chosen
     }
 }

@@ -17,7 +17,7 @@ use canele_engine::collective::{Operation, Shape};
 
 use super::File;
 use super::access::Access;
-use super::exchange::Exchange;
+use super::exchange::FileExchange;
 use super::extents::Tiles;
 use crate::Result;
 use crate::comm::Comm;
@@ -37,7 +37,7 @@ pub(super) enum Scope {
 /// The windows of one access.
 pub(super) struct Windows<'a> {
     pub file: &'a File,
-    pub exchange: &'a Exchange,
+    pub exchange: &'a FileExchange,
     /// The members that access the file: one for each part of a window.
     pub aggregators: Vec<usize>,
     pub scope: Scope,

@@ -16,14 +16,14 @@ type Job = Box<dyn FnOnce() + Send>;
 pub(crate) struct Workers {
     /// Threads at most.
     limit: usize,
-    state: Mutex<State>,
+    state: Mutex<WorkersState>,
     wake: Condvar,
     /// Jobs that have not ended.
     unfinished: AtomicUsize,
 }
 
 #[derive(Default)]
-struct State {
+struct WorkersState {
     jobs: VecDeque<Job>,
     threads: usize,
     closed: bool,
@@ -40,7 +40,7 @@ impl Workers {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WorkersState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 /// Pairs of a key and a value.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Pairs {
+pub(super) struct InfoPairs {
     /// In their order; a pair that was removed leaves a hole, but none at either end.
     places: VecDeque<Option<Pair>>,
     /// The number of the first place: numbers stay when pairs before them are removed.
@@ -19,7 +19,7 @@ struct Pair {
     value: Box<[u8]>,
 }
 
-impl Pairs {
+impl InfoPairs {
     pub(super) fn set(&mut self, key: &[u8], value: &[u8]) {
         if let Some(number) = self.numbers.get(key) {
             if let Some(pair) = &mut self.places[number - self.first] {
@@ -81,13 +81,13 @@ impl Pairs {
 mod tests {
     use super::*;
 
-    fn keys(pairs: &Pairs) -> Vec<Vec<u8>> {
+    fn keys(pairs: &InfoPairs) -> Vec<Vec<u8>> {
         pairs.iter().map(|(key, _)| key.to_vec()).collect()
     }
 
     #[test]
     fn pairs_are_as_in_a_list_whatever_is_set_and_removed() {
-        let (mut pairs, mut list) = (Pairs::default(), Vec::<(Vec<u8>, Vec<u8>)>::new());
+        let (mut pairs, mut list) = (InfoPairs::default(), Vec::<(Vec<u8>, Vec<u8>)>::new());
         let mut number = 1_u32;
         for turn in 0..3000_u32 {
             number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -115,7 +115,7 @@ mod tests {
     fn keys_that_are_removed_in_any_order_leave_few_places() {
         const ALL: u32 = 1000;
         for backwards in [false, true] {
-            let mut pairs = Pairs::default();
+            let mut pairs = InfoPairs::default();
             (0..ALL).for_each(|n| pairs.set(&n.to_le_bytes(), b"value"));
             for n in 0..ALL {
                 let n = if backwards { ALL - 1 - n } else { n };
@@ -124,7 +124,7 @@ mod tests {
                 assert_eq!(pairs.places.len(), pairs.len());
             }
         }
-        let mut pairs = Pairs::default();
+        let mut pairs = InfoPairs::default();
         (0..ALL).for_each(|n| pairs.set(&n.to_le_bytes(), b"value"));
         for n in (0..ALL).step_by(2).chain((1..ALL).step_by(2)) {
             assert!(pairs.remove(&n.to_le_bytes()));

@@ -42,7 +42,7 @@ pub(crate) enum PieceUse {
 }
 
 /// A part of a region of this process.
-pub(crate) struct Piece {
+pub(crate) struct ArenaPiece {
     /// The region.
     pub region: Arc<Region>,
     /// Where in it the piece begins.
@@ -51,7 +51,7 @@ pub(crate) struct Piece {
     pub len: usize,
 }
 
-impl Piece {
+impl ArenaPiece {
     /// Where it begins in this process.
     pub fn address(&self) -> *mut u8 {
         self.region.address().wrapping_add(self.offset)
@@ -104,7 +104,7 @@ impl Arena {
     ///
     /// # Errors
     /// There is not so much memory; this is a forked child.
-    pub fn take(&self, engine: &Engine, bytes: usize, align: usize, of: PieceUse) -> Result<Piece> {
+    pub fn take(&self, engine: &Engine, bytes: usize, align: usize, of: PieceUse) -> Result<ArenaPiece> {
         // A child shares the memory with its parent, and not the account of it.
         if canele_sys::fork::forked() {
             return Err(canele_engine::Error::Forked.into());
@@ -121,7 +121,7 @@ impl Arena {
             let Some((region, offset)) = self.find(start, bytes) else {
                 fail!(Internal, "a piece at {start:#x} lies in no region");
             };
-            return Ok(Piece { region, offset, len: bytes });
+            return Ok(ArenaPiece { region, offset, len: bytes });
         }
     }
 

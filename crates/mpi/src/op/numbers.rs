@@ -28,7 +28,7 @@ pub(super) trait Float: Number {
 }
 
 /// Those that are bits as well.
-pub(super) trait Integer: Pod {
+pub(super) trait IntegerNumber: Pod {
     fn and(a: Self, b: Self) -> Self;
     fn or(a: Self, b: Self) -> Self;
     fn xor(a: Self, b: Self) -> Self;
@@ -59,7 +59,7 @@ macro_rules! integers {
                 Some(a.cmp(&b))
             }
         }
-        impl Integer for $t {
+        impl IntegerNumber for $t {
             fn and(a: $t, b: $t) -> $t {
                 a & b
             }

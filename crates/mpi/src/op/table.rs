@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::fold::{each, each_pair};
 #[cfg(target_arch = "x86_64")]
 use super::numbers::LongDouble;
-use super::numbers::{Float, Half, Integer, Number};
+use super::numbers::{Float, Half, IntegerNumber, Number};
 use super::{BuiltIn, Combine, Element};
 
 /// The loop, if the operation is defined for these elements.
@@ -51,7 +51,7 @@ pub(super) fn combine(op: BuiltIn, element: Element) -> Option<Combine> {
     }
 }
 
-fn integer<N: Number + Integer>(op: BuiltIn) -> Option<Combine> {
+fn integer<N: Number + IntegerNumber>(op: BuiltIn) -> Option<Combine> {
     number::<N>(op).or_else(|| bits::<N>(op)).or_else(|| logical::<N>(op))
 }
 
@@ -65,7 +65,7 @@ fn number<N: Number>(op: BuiltIn) -> Option<Combine> {
     })
 }
 
-fn bits<N: Integer>(op: BuiltIn) -> Option<Combine> {
+fn bits<N: IntegerNumber>(op: BuiltIn) -> Option<Combine> {
     Some(match op {
         BuiltIn::BitAnd => |into, from, first| each(into, from, first, N::and),
         BuiltIn::BitOr => |into, from, first| each(into, from, first, N::or),
@@ -74,7 +74,7 @@ fn bits<N: Integer>(op: BuiltIn) -> Option<Combine> {
     })
 }
 
-fn logical<N: Integer>(op: BuiltIn) -> Option<Combine> {
+fn logical<N: IntegerNumber>(op: BuiltIn) -> Option<Combine> {
     Some(match op {
         BuiltIn::LogicalAnd => {
             |into, from, first| each(into, from, first, |a: N, b| N::truth(N::is_true(a) & N::is_true(b)))

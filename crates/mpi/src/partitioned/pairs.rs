@@ -9,19 +9,19 @@ use canele_engine::{
 use canele_mem::buffer::Owned;
 
 use super::receiving::Inbound;
-use super::{DATA_BITS, Division, MOST_PARTS, NOTE};
+use super::{DATA_BITS, MOST_PARTS, NOTE, PartDivision};
 use crate::{Class, Error, Result};
 
 /// The pairs of a communicator.
 #[derive(Clone, Default)]
-pub(crate) struct Pairs(Arc<Mutex<Table>>);
+pub(crate) struct PartitionedPairs(Arc<Mutex<PairTable>>);
 
 #[derive(Default)]
-struct Table {
+struct PairTable {
     /// The tag behind those of the sends to a rank.
     next: HashMap<Rank, u32>,
     /// Notes without a receive, and receives without a note, by sender and tag of the program.
-    notes: HashMap<(Rank, Tag), VecDeque<Division>>,
+    notes: HashMap<(Rank, Tag), VecDeque<PartDivision>>,
     waiting: HashMap<(Rank, Tag), VecDeque<Arc<Inbound>>>,
     /// Senders of which the next note is being received.
     listened: Vec<Rank>,
@@ -29,7 +29,7 @@ struct Table {
 
 const NOTE_BYTES: usize = 24;
 
-fn note(tag: Tag, division: Division) -> [u8; NOTE_BYTES] {
+fn note(tag: Tag, division: PartDivision) -> [u8; NOTE_BYTES] {
     let mut bytes = [0; NOTE_BYTES];
     bytes[..4].copy_from_slice(&tag.0.to_le_bytes());
     bytes[4..8].copy_from_slice(&division.first.to_le_bytes());
@@ -39,20 +39,20 @@ fn note(tag: Tag, division: Division) -> [u8; NOTE_BYTES] {
 }
 
 /// What a note of so many bytes says; nothing if no sender writes such a note.
-fn checked_note(bytes: &[u8], len: usize) -> Option<(Tag, Division)> {
+fn checked_note(bytes: &[u8], len: usize) -> Option<(Tag, PartDivision)> {
     let (tag, division) = read_note(bytes);
     (len == NOTE_BYTES && tag.0 <= DATA_BITS && division.first <= DATA_BITS && division.parts <= MOST_PARTS)
         .then_some((tag, division))
 }
 
-fn read_note(bytes: &[u8]) -> (Tag, Division) {
+fn read_note(bytes: &[u8]) -> (Tag, PartDivision) {
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
     let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes")) as usize;
-    (Tag(word(0)), Division { first: word(4), parts: long(8), bytes: long(16) })
+    (Tag(word(0)), PartDivision { first: word(4), parts: long(8), bytes: long(16) })
 }
 
-impl Pairs {
-    fn table(&self) -> MutexGuard<'_, Table> {
+impl PartitionedPairs {
+    fn table(&self) -> MutexGuard<'_, PairTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -62,10 +62,10 @@ impl Pairs {
         engine: &Engine,
         (to, flow, tag): (Rank, FlowId, Tag),
         (parts, bytes): (usize, usize),
-    ) -> Result<Division> {
+    ) -> Result<PartDivision> {
         let mut table = self.table();
         let next = table.next.entry(to).or_default();
-        let division = Division { first: *next, parts, bytes };
+        let division = PartDivision { first: *next, parts, bytes };
         *next = next.wrapping_add(division.tags()) & DATA_BITS;
         drop(table);
         let mut memory = Owned::new(note(tag, division).to_vec());
@@ -101,7 +101,7 @@ impl Pairs {
     }
 }
 
-impl Table {
+impl PairTable {
     /// Whether receives wait for notes of a sender.
     fn waits_for(&self, from: Rank) -> bool {
         self.waiting.iter().any(|((sender, _), waiting)| *sender == from && !waiting.is_empty())
@@ -122,7 +122,7 @@ impl FollowUp for NoteSent {
 
 /// Receives the notes of a sender, one after the other, as long as receives wait for some.
 struct Listener {
-    pairs: Pairs,
+    pairs: PartitionedPairs,
     from: Rank,
     flow: FlowId,
     memory: Owned<u8>,
@@ -171,38 +171,38 @@ mod tests {
 
     #[test]
     fn a_note_is_read_as_it_was_written() {
-        let division = Division { first: DATA_BITS, parts: 1 << 40, bytes: (1 << 33) + 1 };
+        let division = PartDivision { first: DATA_BITS, parts: 1 << 40, bytes: (1 << 33) + 1 };
         assert_eq!(read_note(&note(Tag(7), division)), (Tag(7), division));
     }
 
     #[test]
     fn a_note_that_no_sender_writes_is_refused() {
-        let right = Division { first: DATA_BITS, parts: MOST_PARTS, bytes: 1 };
+        let right = PartDivision { first: DATA_BITS, parts: MOST_PARTS, bytes: 1 };
         let read = |tag, division, len| checked_note(&note(tag, division), len);
         assert_eq!(read(Tag(DATA_BITS), right, NOTE_BYTES), Some((Tag(DATA_BITS), right)));
         assert_eq!(read(Tag(7), right, NOTE_BYTES - 1), None);
         assert_eq!(read(Tag(DATA_BITS + 1), right, NOTE_BYTES), None);
-        assert_eq!(read(Tag(7), Division { first: DATA_BITS + 1, ..right }, NOTE_BYTES), None);
-        assert_eq!(read(Tag(7), Division { parts: MOST_PARTS + 1, ..right }, NOTE_BYTES), None);
+        assert_eq!(read(Tag(7), PartDivision { first: DATA_BITS + 1, ..right }, NOTE_BYTES), None);
+        assert_eq!(read(Tag(7), PartDivision { parts: MOST_PARTS + 1, ..right }, NOTE_BYTES), None);
     }
 
     #[test]
     fn tags_of_partitions_stay_among_their_own() {
-        let division = Division { first: DATA_BITS - 1, parts: 4, bytes: 8 };
+        let division = PartDivision { first: DATA_BITS - 1, parts: 4, bytes: 8 };
         let tags: Vec<u32> = (0..4).map(|part| division.tag(part).0).collect();
         assert_eq!(tags, [0xbfff_fffe, 0xbfff_ffff, 0x8000_0000, 0x8000_0001]);
     }
 
     #[test]
     fn small_partitions_travel_in_groups_of_neighbours() {
-        let small = Division { first: 5, parts: 1000, bytes: 8 };
+        let small = PartDivision { first: 5, parts: 1000, bytes: 8 };
         assert_eq!((small.group_len(), small.groups(), small.group(1)), (512, 2, 512..1000));
         assert_eq!((small.group_tag(1), small.tags()), (small.tag(1001), 1002));
-        for alone in [Division { bytes: 513, ..small }, Division { bytes: 0, ..small }] {
+        for alone in [PartDivision { bytes: 513, ..small }, PartDivision { bytes: 0, ..small }] {
             assert_eq!((alone.group_len(), alone.group(3), alone.tags()), (1, 3..4, 1000));
             assert_eq!(alone.group_tag(3), alone.tag(3));
         }
-        let few = Division { parts: 3, bytes: 512, ..small };
+        let few = PartDivision { parts: 3, bytes: 512, ..small };
         assert_eq!((few.groups(), few.group(0), few.tags()), (1, 0..3, 4));
     }
 }

@@ -7,7 +7,7 @@ use canele_engine::{Buffer, Completion, Engine, FlowId, Pending, Rank, Submit, T
 use canele_mem::buffer::{Divided, InBuffer, Owned, RawMut};
 use canele_sys::atomic::{AtomicU32, Ordering};
 
-use super::{Division, MOST_EMPTY_PARTS, Partitioned};
+use super::{MOST_EMPTY_PARTS, PartDivision, Partitioned};
 use crate::comm::Comm;
 use crate::data::ElementsMut;
 use crate::datatype::Datatype;
@@ -32,15 +32,15 @@ pub(super) struct Inbound {
     of: Arc<Datatype>,
     /// Of all elements.
     bytes: usize,
-    state: Mutex<State>,
+    state: Mutex<ReceivingState>,
     /// Counts what may let a wait go on that looks for nothing of the engine.
     steps: AtomicU32,
 }
 
-struct State {
-    memory: Memory,
+struct ReceivingState {
+    memory: ReceiveMemory,
     /// How the sender divides the message, once that is known.
-    division: Option<Division>,
+    division: Option<PartDivision>,
     is_active: bool,
     /// Which partitions of the sender have arrived, since the operation was started.
     arrived: Vec<bool>,
@@ -53,7 +53,7 @@ struct State {
 }
 
 /// Where the elements lie.
-enum Memory {
+enum ReceiveMemory {
     /// One after the other: partitions come straight to their places.
     Contiguous(Divided),
     /// With gaps, which a partition need not respect: each is unpacked when it has come.
@@ -81,9 +81,12 @@ impl Comm {
     ) -> Result<Request> {
         let ElementsMut { raw, count, of } = elements;
         let bytes = of.total_bytes(count)?;
-        let memory =
-            if of.is_contiguous() { Memory::Contiguous(Divided::of(raw)) } else { Memory::Gaps(raw) };
-        let state = State {
+        let memory = if of.is_contiguous() {
+            ReceiveMemory::Contiguous(Divided::of(raw))
+        } else {
+            ReceiveMemory::Gaps(raw)
+        };
+        let state = ReceivingState {
             memory,
             division: None,
             is_active: false,
@@ -106,17 +109,17 @@ impl Comm {
             self.partitioned.expect(self.engine(), (rank, flow, tag), &inbound)?;
         }
         let receiving = Arc::new(Receiving { comm: self.clone(), from, parts, inbound });
-        Ok(Request::persistent(Some(self.clone()), Box::new(Start(receiving))))
+        Ok(Request::persistent(Some(self.clone()), Box::new(StartReceiving(receiving))))
     }
 }
 
 impl Inbound {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ReceivingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The sender is known from now on.
-    pub(super) fn pair(&self, division: Division, submit: &mut Submit<'_>) {
+    pub(super) fn pair(&self, division: PartDivision, submit: &mut Submit<'_>) {
         let mut state = self.state();
         state.division = Some(division);
         if state.is_active {
@@ -128,7 +131,7 @@ impl Inbound {
     /// No sender will be known.
     pub(super) fn fail(&self, error: Box<Error>) {
         let mut state = self.state();
-        state.division = Some(Division { first: 0, parts: 0, bytes: 0 });
+        state.division = Some(PartDivision { first: 0, parts: 0, bytes: 0 });
         (state.failed, state.lost) = (Some(error.clone()), Some(error));
         self.stepped();
     }
@@ -139,9 +142,9 @@ impl Inbound {
     }
 
     /// Posts the receives of all partitions.
-    fn post(&self, state: &mut State, submit: &mut Submit<'_>) {
+    fn post(&self, state: &mut ReceivingState, submit: &mut Submit<'_>) {
         let Some(division) = state.division else { return };
-        let Division { parts, bytes, .. } = division;
+        let PartDivision { parts, bytes, .. } = division;
         state.arrived.clear();
         state.split.clear();
         if state.lost.is_some() {
@@ -173,7 +176,7 @@ impl Inbound {
     /// Posts the receive of partitions that come together.
     fn post_one(
         &self,
-        state: &mut State,
+        state: &mut ReceivingState,
         (parts, bytes): (Range<usize>, usize),
         tag: Tag,
         submit: &mut Submit<'_>,
@@ -200,13 +203,13 @@ impl Inbound {
     }
 
     /// Partitions of the sender have come, or the news that they come one by one.
-    fn arrive(&self, state: &mut State, at: usize, ended: Completion) {
+    fn arrive(&self, state: &mut ReceivingState, at: usize, ended: Completion) {
         let Arriving { parts, aside, .. } = state.under_way.swap_remove(at);
         let bytes = state.division.map_or(0, |division| division.bytes);
         let is_split = parts.len() > 1 && matches!(ended.result, Ok(of) if of.bytes == 0);
         match (&mut state.memory, aside, ended.buffer) {
-            (Memory::Contiguous(memory), _, Buffer::In(buffer)) => memory.take_back_mut(buffer),
-            (Memory::Gaps(raw), Some(mut aside), Buffer::In(buffer)) => {
+            (ReceiveMemory::Contiguous(memory), _, Buffer::In(buffer)) => memory.take_back_mut(buffer),
+            (ReceiveMemory::Gaps(raw), Some(mut aside), Buffer::In(buffer)) => {
                 aside.take_back_in(buffer);
                 if !is_split {
                     self.of.unpack(raw, self.count, parts.start * bytes, aside.bytes());
@@ -225,12 +228,12 @@ impl Inbound {
         }
     }
 
-    fn is_complete(state: &State) -> bool {
+    fn is_complete(state: &ReceivingState) -> bool {
         state.is_active && state.division.is_some() && state.under_way.is_empty() && state.split.is_empty()
     }
 }
 
-impl Memory {
+impl ReceiveMemory {
     fn lend(&mut self, bytes: Range<usize>) -> (InBuffer, Option<Owned<u8>>) {
         match self {
             Self::Contiguous(memory) => (memory.lend_mut(bytes), None),
@@ -354,9 +357,9 @@ impl Foreign for Receiving {
 }
 
 /// How it is started.
-struct Start(Arc<Receiving>);
+struct StartReceiving(Arc<Receiving>);
 
-impl Again for Start {
+impl Again for StartReceiving {
     fn start(&mut self) -> Result<Request> {
         let receiving = &self.0;
         if receiving.from.is_none() {

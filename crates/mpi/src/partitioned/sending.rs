@@ -7,7 +7,7 @@ use canele_mem::buffer::OutBuffer;
 use canele_sys::atomic::{AtomicU32, Ordering};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 
-use super::{Division, MOST_PARTS, Partitioned};
+use super::{MOST_PARTS, PartDivision, Partitioned};
 use crate::comm::Comm;
 use crate::data::{Data, Elements};
 use crate::point::Target;
@@ -25,21 +25,21 @@ pub struct Sending {
 struct Outbound {
     /// To whom and on which flow; none to no process.
     to: Option<(Rank, FlowId)>,
-    division: Division,
+    division: PartDivision,
     /// Partitions of a group: each call that makes one ready would divide to know it.
     group_len: usize,
     /// Elements of each partition.
     each: usize,
     elements: Elements,
-    state: BiasedLock<State>,
+    state: BiasedLock<SendingState>,
     /// Counts what may let a wait go on that looks for nothing of the engine.
     steps: AtomicU32,
 }
 
-struct State {
+struct SendingState {
     is_active: bool,
     parts: Vec<PartState>,
-    groups: Vec<Group>,
+    groups: Vec<PartGroup>,
     /// Partitions that were not sent.
     unsent: usize,
     /// The next pass splits the groups of which a part is ready.
@@ -58,7 +58,7 @@ enum PartState {
 
 /// How far a group is.
 #[derive(Clone, Copy)]
-struct Group {
+struct PartGroup {
     /// Its partitions that are not ready.
     left: usize,
     /// Its partitions travel one by one.
@@ -98,7 +98,7 @@ impl Comm {
         let flow = self.collectives();
         let division = match to {
             Some(to) => self.partitioned.announce(self.engine(), (to.rank, flow, to.tag), (parts, bytes))?,
-            None => Division { first: 0, parts, bytes },
+            None => PartDivision { first: 0, parts, bytes },
         };
         let outbound = Arc::new(Outbound {
             to: to.map(|to| (to.rank, flow)),
@@ -106,17 +106,17 @@ impl Comm {
             group_len: division.group_len(),
             each,
             elements,
-            state: BiasedLock::new(State::new(division)),
+            state: BiasedLock::new(SendingState::new(division)),
             steps: AtomicU32::new(0),
         });
         let sending = Arc::new(Sending { comm: self.clone(), outbound });
-        Ok(Request::persistent(Some(self.clone()), Box::new(Start(sending))))
+        Ok(Request::persistent(Some(self.clone()), Box::new(StartSending(sending))))
     }
 }
 
-impl State {
-    fn new(division: Division) -> Self {
-        let group = Group { left: 0, is_split: false };
+impl SendingState {
+    fn new(division: PartDivision) -> Self {
+        let group = PartGroup { left: 0, is_split: false };
         Self {
             is_active: false,
             parts: vec![PartState::NotReady; division.parts],
@@ -128,10 +128,10 @@ impl State {
         }
     }
 
-    fn start(&mut self, division: Division) {
+    fn start(&mut self, division: PartDivision) {
         self.parts.fill(PartState::NotReady);
         for (n, group) in self.groups.iter_mut().enumerate() {
-            *group = Group { left: division.group(n).len(), is_split: false };
+            *group = PartGroup { left: division.group(n).len(), is_split: false };
         }
         self.unsent = division.parts;
         (self.is_active, self.failed) = (true, None);
@@ -142,7 +142,7 @@ impl Outbound {
     /// # Panics
     /// In a forked child, in which the engine and the table of requests refuse every call before.
     #[inline(always)]
-    fn state(&self) -> Guard<'_, State> {
+    fn state(&self) -> Guard<'_, SendingState> {
         self.state.lock().expect("no call of a forked child comes so far")
     }
 
@@ -196,7 +196,7 @@ impl Outbound {
     }
 
     /// Sends the partitions of a split group that are ready, one by one.
-    fn send_ready(&self, n: usize, state: &mut State, submit: &mut Submit<'_>) {
+    fn send_ready(&self, n: usize, state: &mut SendingState, submit: &mut Submit<'_>) {
         for part in self.division.group(n) {
             if state.parts[part] != PartState::Ready {
                 continue;
@@ -218,7 +218,7 @@ impl Outbound {
             return;
         }
         for n in 0..state.groups.len() {
-            let (Group { left, is_split }, group) = (state.groups[n], self.division.group(n));
+            let (PartGroup { left, is_split }, group) = (state.groups[n], self.division.group(n));
             if is_split || left == 0 || left == group.len() {
                 continue;
             }
@@ -322,9 +322,9 @@ impl Foreign for Sending {
 }
 
 /// How it is started.
-struct Start(Arc<Sending>);
+struct StartSending(Arc<Sending>);
 
-impl Again for Start {
+impl Again for StartSending {
     fn start(&mut self) -> Result<Request> {
         let Sending { comm, outbound } = &*self.0;
         outbound.state().start(outbound.division);

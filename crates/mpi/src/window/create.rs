@@ -17,9 +17,10 @@ use super::epoch::{Epochs, FENCE};
 use super::exclusion::Excluding;
 use super::hints;
 use super::making::{
-    CONTROL, LACKS_MEMORY, Made, PAGE, RECORD, WinMemory, allocate, completed, first_here, make, shares_host,
+    CONTROL, LACKS_MEMORY, MadeWindow, PAGE, RECORD, WinMemory, allocate, completed, first_here, make,
+    shares_host,
 };
-use super::target::{Reached, RegionPart, ServedCount, Target, reach};
+use super::target::{Reached, RegionPart, ServedCount, WinTarget, reach};
 use super::{Flavor, OwnPart, Win, WinSettings};
 use crate::attribute::Attributes;
 use crate::comm::Comm;
@@ -54,7 +55,7 @@ impl Win {
             _ => given.and_then(|(given, unit)| make(comm, given, unit, &info)),
         };
         let made = made.and_then(|made| completed(comm, flavor, made));
-        let record = made.as_ref().map_or_else(|error| failed(error), Made::record);
+        let record = made.as_ref().map_or_else(|error| failed(error), MadeWindow::record);
         let records = match comm.numbers_of_all(&record) {
             Ok(records) => records,
             Err(error) => {
@@ -77,7 +78,11 @@ impl Win {
     }
 
     /// The part of this member in a shared window, of which the first member allocates all.
-    fn make_shared(comm: &Comm, given: Result<(WinMemory, usize)>, info: &Info) -> Result<Result<Made>> {
+    fn make_shared(
+        comm: &Comm,
+        given: Result<(WinMemory, usize)>,
+        info: &Info,
+    ) -> Result<Result<MadeWindow>> {
         if !shares_host(comm) {
             fail!(
                 RmaShared,
@@ -105,7 +110,7 @@ impl Win {
         let (rank, total) = (comm.rank(), offsets[comm.size()].max(1));
         let allocated = match rank {
             0 => allocate(comm, total, PAGE),
-            _ => Ok(Made::default()),
+            _ => Ok(MadeWindow::default()),
         };
         // The place comes from the first member, with 0 if it could not allocate.
         let place =
@@ -148,20 +153,20 @@ impl Win {
             _ => memory.address().wrapping_add(offset).expose_provenance(),
         };
         let region = Some((id, bytes, offset, own == 1));
-        Ok(Ok(Made { size, unit, address, region, mapped: Some((memory, offset)), ..allocated }))
+        Ok(Ok(MadeWindow { size, unit, address, region, mapped: Some((memory, offset)), ..allocated }))
     }
 
-    fn of_records(ready: Ready, flavor: Flavor, made: Made, records: &[i64], info: Info) -> Self {
+    fn of_records(ready: Ready, flavor: Flavor, made: MadeWindow, records: &[i64], info: Info) -> Self {
         let Ready { own, control, excluding } = ready;
         let me = own.rank();
         own.set_errhandler(Arc::new(Errhandler::Fatal));
-        let target = |(rank, record): (usize, &[i64; RECORD])| -> Target {
+        let target = |(rank, record): (usize, &[i64; RECORD])| -> WinTarget {
             let [kind, size, unit, id, bytes, offset, _, _, _, key] = *record;
             let key = (key != 0).then(|| ExposureKey(key.cast_unsigned()));
             let member = own.group().member(rank);
             let owner = if flavor == Flavor::Shared { own.group().member(0) } else { member };
             let mapped = kind > 1 && own.engine.maps_memory_of(member);
-            Target {
+            WinTarget {
                 rank: member,
                 size: size as usize,
                 unit: unit as usize,
@@ -178,7 +183,7 @@ impl Win {
                 memory: OnceLock::new(),
             }
         };
-        let targets: Box<[Target]> = records.as_chunks().0.iter().enumerate().map(target).collect();
+        let targets: Box<[WinTarget]> = records.as_chunks().0.iter().enumerate().map(target).collect();
         if let Some((memory, offset)) = made.memory.map(|memory| (memory, 0)).or(made.mapped) {
             targets[me].memory.get_or_init(|| Reached::Here(memory, offset));
         }
@@ -256,7 +261,7 @@ struct Ready {
 
 /// Finds the control memory of this host, and agrees with the other members that each of them has found its own: no member asks before
 /// all are ready to serve.
-fn ready(comm: &Comm, made: &Made, records: &[i64]) -> Result<Ready> {
+fn ready(comm: &Comm, made: &MadeWindow, records: &[i64]) -> Result<Ready> {
     let own = comm.twin()?;
     let found = control_of(&own, records);
     let excluding = Excluding::new(own.rank(), own.engine.rank());

@@ -13,7 +13,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use canele_sys::atomic::Ordering::Relaxed;
 
-use super::{Target, Win};
+use super::{Win, WinTarget};
 use crate::{Result, fail};
 
 /// A fence permits accesses, of which none was made yet.
@@ -58,7 +58,7 @@ impl Win {
     /// # Errors
     /// There is no such rank; no epoch permits it; the window is revoked, or the target has died.
     #[inline(always)]
-    pub(super) fn access(&self, target: usize) -> Result<&Target> {
+    pub(super) fn access(&self, target: usize) -> Result<&WinTarget> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
         self.check_target(to)?;
         if !self.may_access(to) {
@@ -69,7 +69,7 @@ impl Win {
 
     /// True if an epoch in which accesses were made already, or one for this target, permits them.
     #[inline(always)]
-    pub(super) fn may_access(&self, to: &Target) -> bool {
+    pub(super) fn may_access(&self, to: &WinTarget) -> bool {
         if self.epoch.load(Relaxed) & (FENCE | LOCK_ALL) != 0 {
             return true;
         }
@@ -95,7 +95,7 @@ impl Win {
     /// # Errors
     /// There is no such rank; it is not locked; the window is revoked, or the target has died.
     #[inline(always)]
-    pub(super) fn locked(&self, target: usize) -> Result<&Target> {
+    pub(super) fn locked(&self, target: usize) -> Result<&WinTarget> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
         if !self.is_held(to) {
             fail!(RmaSync, "rank {target} is not locked: call MPI_Win_lock or MPI_Win_lock_all first");
@@ -106,7 +106,7 @@ impl Win {
 
     /// True if all targets are locked by this process, or this one.
     #[inline(always)]
-    pub(super) fn is_held(&self, to: &Target) -> bool {
+    pub(super) fn is_held(&self, to: &WinTarget) -> bool {
         if self.epoch.load(Relaxed) & LOCK_ALL != 0 {
             return true;
         }

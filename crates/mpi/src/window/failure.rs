@@ -9,7 +9,7 @@ use canele_engine::Error as EngineError;
 use canele_sys::atomic::Ordering::Relaxed;
 
 use super::Win;
-use super::target::Target;
+use super::target::WinTarget;
 use crate::{Class, Error, Result};
 
 impl Win {
@@ -45,13 +45,13 @@ impl Win {
 
     /// Fails if the window is revoked or the target has died.
     #[inline(always)]
-    pub(super) fn check_target(&self, to: &Target) -> Result<()> {
+    pub(super) fn check_target(&self, to: &WinTarget) -> Result<()> {
         if self.comm.shared.any_failure.load(Relaxed) { self.check_target_lives(to) } else { Ok(()) }
     }
 
     #[cold]
     #[inline(never)]
-    fn check_target_lives(&self, to: &Target) -> Result<()> {
+    fn check_target_lives(&self, to: &WinTarget) -> Result<()> {
         self.check_revoked()?;
         match self.comm.engine.ask(|view| view.why_gone(to.rank))? {
             Some(failure) => Err(EngineError::Failed(failure).into()),

@@ -11,7 +11,7 @@ use super::Flavor;
 use super::control::Control;
 use crate::comm::Comm;
 use crate::info::Info;
-use crate::memory::Piece;
+use crate::memory::ArenaPiece;
 use crate::{Class, Error, Result, fail};
 
 /// The memory that a member gives a window.
@@ -46,7 +46,7 @@ pub(super) const LACKS_MEMORY: i64 = 1;
 
 /// What a member has made for a window.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct MadeWindow {
     pub size: usize,
     pub unit: usize,
     /// Where its part begins here.
@@ -58,14 +58,14 @@ pub(super) struct Made {
     /// The mapping in which its part of a shared window lies, and where in it: the program has its address as long as the window is there.
     pub mapped: Option<(Arc<RegionMemory>, usize)>,
     pub regions: Vec<Arc<canele_engine::Region>>,
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<ArenaPiece>,
     /// The control memory, made by the first member of each host: region, its bytes, offset.
     pub control: Option<(RegionId, usize, usize)>,
     /// Under which its part is served to members that cannot map it.
     pub key: Option<ExposureKey>,
 }
 
-impl Made {
+impl MadeWindow {
     /// Gives up what was made for a window that does not come about for this reason. Where a member died others may have got the window:
     /// what they may access is not used again.
     pub fn discard(self, comm: &Comm, why: &Error) {
@@ -95,20 +95,20 @@ impl Made {
 }
 
 /// What this member gives to a window that is not shared.
-pub(super) fn make(comm: &Comm, given: WinMemory, unit: usize, info: &Info) -> Result<Made> {
-    let made = Made { unit, ..Made::default() };
+pub(super) fn make(comm: &Comm, given: WinMemory, unit: usize, info: &Info) -> Result<MadeWindow> {
+    let made = MadeWindow { unit, ..MadeWindow::default() };
     Ok(match given {
         WinMemory::Program(memory) => {
             let (address, size) = (memory.address().expose_provenance(), memory.len());
             let found = comm.allocated().find(address, size).filter(|_| size > 0);
             let region = found.map(|(region, offset)| (region.id(), region.len(), offset, false));
             let memory = region.is_none().then(|| Arc::new(memory));
-            Made { size, address, region, memory, ..made }
+            MadeWindow { size, address, region, memory, ..made }
         }
         WinMemory::Nothing | WinMemory::Allocate(0) => made,
         WinMemory::Allocate(size) => {
             let allocated = allocate(comm, size, info.alignment())?;
-            Made { size, unit, ..allocated }
+            MadeWindow { size, unit, ..allocated }
         }
         WinMemory::Dynamic => made,
         WinMemory::Shared(_) => fail!(Internal, "a shared window is made otherwise"),
@@ -116,13 +116,13 @@ pub(super) fn make(comm: &Comm, given: WinMemory, unit: usize, info: &Info) -> R
 }
 
 /// Memory of a window that this process allocates, zeroed: real when it is touched, as that of any other allocation.
-pub(super) fn allocate(comm: &Comm, size: usize, align: usize) -> Result<Made> {
+pub(super) fn allocate(comm: &Comm, size: usize, align: usize) -> Result<MadeWindow> {
     if size <= LONGEST_PIECE {
         let piece = comm.allocated().take(&comm.engine, size, align)?;
         piece.clear();
         let region = Some((piece.region.id(), piece.region.len(), piece.offset, false));
         let address = piece.address().expose_provenance();
-        return Ok(Made { address, region, pieces: vec![piece], ..Made::default() });
+        return Ok(MadeWindow { address, region, pieces: vec![piece], ..MadeWindow::default() });
     }
     let Some(bytes) = size.checked_add(if align > PAGE { align } else { 0 }) else {
         fail!(NoMemory, "size is {size}: with the alignment it exceeds the address space");
@@ -131,11 +131,11 @@ pub(super) fn allocate(comm: &Comm, size: usize, align: usize) -> Result<Made> {
     let start = region.address().expose_provenance();
     let offset = if align > PAGE { start.next_multiple_of(align) - start } else { 0 };
     let part = Some((region.id(), bytes, offset, true));
-    Ok(Made { address: start + offset, region: part, regions: vec![region], ..Made::default() })
+    Ok(MadeWindow { address: start + offset, region: part, regions: vec![region], ..MadeWindow::default() })
 }
 
 /// Adds what a window has beside its memory. Gives up what was made if that fails.
-pub(super) fn completed(comm: &Comm, flavor: Flavor, mut made: Made) -> Result<Made> {
+pub(super) fn completed(comm: &Comm, flavor: Flavor, mut made: MadeWindow) -> Result<MadeWindow> {
     match with_control(comm, &mut made).and_then(|()| expose(comm, flavor, &mut made)) {
         Ok(()) => Ok(made),
         Err(error) => {
@@ -147,20 +147,20 @@ pub(super) fn completed(comm: &Comm, flavor: Flavor, mut made: Made) -> Result<M
 
 /// Adds the control memory, if this is the first member of its host. Its words are the library's, so they are real before they are used
 /// (invariant I2).
-fn with_control(comm: &Comm, made: &mut Made) -> Result<()> {
+fn with_control(comm: &Comm, made: &mut MadeWindow) -> Result<()> {
     if first_here(comm) == comm.rank() {
         let piece = comm.allocated().take(&comm.engine, Control::bytes(comm.size()), PAGE)?;
         let real = piece.make_real();
         made.control = Some((piece.region.id(), piece.region.len(), piece.offset));
         made.pieces.push(piece);
         real?;
-        made.pieces.iter().last().into_iter().for_each(Piece::clear);
+        made.pieces.iter().last().into_iter().for_each(ArenaPiece::clear);
     }
     Ok(())
 }
 
 /// Exposes the part of this member, if others cannot map it, or if memory will be attached: accesses over borders are requests.
-fn expose(comm: &Comm, flavor: Flavor, made: &mut Made) -> Result<()> {
+fn expose(comm: &Comm, flavor: Flavor, made: &mut MadeWindow) -> Result<()> {
     let engine = &comm.engine;
     if comm.size() == 1 && flavor != Flavor::Dynamic {
         return Ok(());

@@ -12,7 +12,7 @@ use canele_sys::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Relaxed};
 use super::control::LockWords;
 use super::elements::{ElementChange, WordChange, fetch_and_change};
 use super::epoch::EXCLUSIVE;
-use super::target::{Reached, Target};
+use super::target::{Reached, WinTarget};
 use super::{Win, fencing};
 
 /// So many flushes and unlocks of what is mapped here take no look at the network; a power of 2.
@@ -21,7 +21,7 @@ const FLUSHES: u32 = 256;
 /// A member of a window whose memory is mapped here.
 pub struct MappedTarget<'a> {
     win: &'a Win,
-    target: &'a Target,
+    target: &'a WinTarget,
     memory: DisplacedWindow<'a>,
     /// Of its elements, and where this process announces that it changes some.
     elements: (ElementLock<'a>, &'a AtomicU64),

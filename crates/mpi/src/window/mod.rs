@@ -40,7 +40,7 @@ use crate::attribute::Attributes;
 use crate::comm::Comm;
 use crate::group::Group;
 use crate::info::Info;
-use crate::memory::Piece;
+use crate::memory::ArenaPiece;
 use crate::{Class, Error};
 
 use control::Control;
@@ -51,7 +51,7 @@ pub use making::WinMemory;
 pub use mapped::MappedTarget;
 pub use query::SharedPart;
 pub use served::ServedWindows;
-use target::Target;
+use target::WinTarget;
 pub use transfer::TargetData;
 
 /// How a window got its memory (MPI 5.0, §12.2).
@@ -84,7 +84,7 @@ pub struct Win {
     /// Of the members, for this window alone.
     comm: Arc<Comm>,
     flavor: Flavor,
-    targets: Box<[Target]>,
+    targets: Box<[WinTarget]>,
     /// What permits accesses to all targets.
     epoch: AtomicU8,
     epochs: Mutex<Epochs>,
@@ -119,7 +119,7 @@ struct OwnPart {
     /// Regions that were made for the window by this process.
     regions: Vec<Arc<Region>>,
     /// Pieces of other regions that it took for the window.
-    pieces: Vec<Piece>,
+    pieces: Vec<ArenaPiece>,
     /// True once no member accesses the window any more.
     is_unused: AtomicBool,
     /// Under which it is served to others.

@@ -19,7 +19,7 @@ use super::control::Control;
 use super::elements::{Accumulation, try_accumulate, try_compare_and_swap};
 use super::epoch::ASKED;
 use super::exclusion::{Excluding, Exclusion};
-use super::target::Target;
+use super::target::WinTarget;
 use super::transfer::TargetData;
 use crate::data::{Data, DataMut};
 use crate::op::{BuiltIn, Element};
@@ -166,13 +166,13 @@ impl Win {
     #[inline(never)]
     fn flush_served(&self, targets: &[usize], there: bool) -> Result<()> {
         let open = |target: &usize| Some((&self.targets[*target], self.targets[*target].served.open()?));
-        let open: Vec<(&Target, u64)> = targets.iter().filter_map(open).collect();
+        let open: Vec<(&WinTarget, u64)> = targets.iter().filter_map(open).collect();
         let served = open.iter().filter_map(|(target, _)| Some((target.rank, target.key?)));
         let served: Vec<_> = served.collect();
         if served.is_empty() {
             return Ok(());
         }
-        let is_asked = |(target, _): &(&Target, u64)| target.epoch.load(Relaxed) & ASKED != 0;
+        let is_asked = |(target, _): &(&WinTarget, u64)| target.epoch.load(Relaxed) & ASKED != 0;
         if open.iter().any(is_asked) {
             let is_asked = |target: &usize| self.targets[*target].epoch.load(Relaxed) & ASKED != 0;
             self.await_grants(targets.iter().copied().filter(is_asked))?;

@@ -11,7 +11,7 @@ use super::{Flavor, Win};
 use crate::{Result, fail};
 
 /// A member of a window.
-pub(super) struct Target {
+pub(super) struct WinTarget {
     /// Its rank in the job.
     pub rank: Rank,
     /// Bytes of its part.
@@ -112,7 +112,7 @@ pub(super) enum ElementsPlace {
     Served(i64),
 }
 
-impl Target {
+impl WinTarget {
     /// Returns the `len` bytes at a displacement, if they are known to be in memory that is mapped here.
     #[inline(always)]
     pub fn here(&self, disp: i64, len: usize) -> Option<canele_engine::Window<'_>> {

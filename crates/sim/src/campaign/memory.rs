@@ -9,7 +9,7 @@ use canele_rail::Region;
 pub const UNTOUCHED: u8 = 0xee;
 /// What a region's send memory is overwritten with as soon as the send is done.
 const SCRIBBLE: u8 = 0xdd;
-/// Bytes after each stretch of a region that nobody may write.
+/// Bytes after each stretch of a region that no rank may write.
 pub const FENCE: usize = 64;
 
 /// Where one buffer lies.

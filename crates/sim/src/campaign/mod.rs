@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// How many of some seeds are well when packets go wrong so often and nobody mends it.
+    /// How many of some seeds are well when packets go wrong so often and no layer repairs it.
     fn well(rates: Rates) -> usize {
         let setup = Setup::default();
         let unmended = |seed| Program { packets: Packets::Unmended(rates), ..Program::new(seed, &setup) };
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_notices_what_nobody_mends() {
+    fn a_campaign_notices_faults_that_no_layer_repairs() {
         let window = 4;
         assert_eq!(well(Rates { window, ..Rates::default() }), 40);
         for rates in [

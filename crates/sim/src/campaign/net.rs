@@ -11,7 +11,7 @@ use canele_rail::Region;
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use super::observed::{Observed, observer};
-use super::under::{Packets, Under};
+use super::under::{CampaignRail, Packets};
 use super::watch::Watched;
 
 /// Of the others all ranks send.
@@ -55,7 +55,7 @@ impl Net {
     ) -> Self {
         let ranks = region_bytes.len();
         let world = World::new(ranks, networks, seed);
-        let rail = |r: u32| Under::new(world.rail(Rank(r)), packets, seed ^ u64::from(r) << 32);
+        let rail = |r: u32| CampaignRail::new(world.rail(Rank(r)), packets, seed ^ u64::from(r) << 32);
         let mut rails: Vec<_> = (0..ranks as u32).map(|r| Watched::new(rail(r))).collect();
         let proto = |r| {
             let mut proto = Proto::new(Rank(r), ranks, settings);
@@ -101,7 +101,7 @@ impl Net {
         if let Some(rank) = self.world.advance() {
             return Some(rank);
         }
-        // Somebody may send again what nobody has answered.
+        // A rank may send again packets that were not answered.
         let next =
             (0..).map(Rank).zip(&self.rails).filter_map(|(rank, rail)| Some((rail.rail.next_ns()?, rank)));
         let (at_ns, rank) = next.filter(|(_, rank)| !self.world.is_dead(*rank)).min()?;

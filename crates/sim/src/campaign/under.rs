@@ -23,7 +23,7 @@ pub enum Packets {
     Well,
     /// They go wrong at these rates, and the rail mends it.
     Mended(Rates),
-    /// They go wrong, and nobody mends it: what a campaign must notice.
+    /// They go wrong, and no layer repairs it: what a campaign must notice.
     #[cfg(test)]
     Unmended(Rates),
 }
@@ -32,7 +32,7 @@ pub enum Packets {
 const AGAIN_NS: u64 = 50_000;
 
 /// One rail of several kinds.
-pub enum Under {
+pub enum CampaignRail {
     Well(Box<SimRail>),
     Mended(Box<Reliable<Fault<SimRail>>>),
     #[cfg(test)]
@@ -43,15 +43,15 @@ pub enum Under {
 macro_rules! each {
     ($self:expr, $rail:ident => $what:expr) => {
         match $self {
-            Under::Well($rail) => $what,
-            Under::Mended($rail) => $what,
+            CampaignRail::Well($rail) => $what,
+            CampaignRail::Mended($rail) => $what,
             #[cfg(test)]
-            Under::Unmended($rail) => $what,
+            CampaignRail::Unmended($rail) => $what,
         }
     };
 }
 
-impl Under {
+impl CampaignRail {
     pub fn new(sim: SimRail, packets: Packets, seed: u64) -> Self {
         match packets {
             Packets::Well => Self::Well(Box::new(sim)),
@@ -73,7 +73,7 @@ impl Under {
         }
     }
 
-    /// Takes what peers have opened. Whoever answers needs the other direction too.
+    /// Takes what peers have opened. A rank that answers needs the other direction too.
     pub fn accept(&mut self) {
         self.sim().accept();
         if !matches!(self, Self::Well(_)) {
@@ -110,7 +110,7 @@ impl Under {
     }
 }
 
-impl Rail for Under {
+impl Rail for CampaignRail {
     fn caps(&self, link: LinkId) -> &Caps {
         each!(self, rail => rail.caps(link))
     }
@@ -164,9 +164,9 @@ impl Rail for Under {
     }
 }
 
-impl FastPath for Under {}
+impl FastPath for CampaignRail {}
 
-impl OneSided for Under {
+impl OneSided for CampaignRail {
     fn memory_link(&self, peer: Rank) -> Option<LinkId> {
         each!(self, rail => rail.memory_link(peer))
     }
@@ -184,7 +184,7 @@ impl OneSided for Under {
     }
 }
 
-impl Rma for Under {
+impl Rma for CampaignRail {
     fn has_verbs(&self) -> bool {
         each!(self, rail => rail.has_verbs())
     }
@@ -206,7 +206,7 @@ impl Rma for Under {
     }
 }
 
-impl PeerCopy for Under {
+impl PeerCopy for CampaignRail {
     fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
         each!(self, rail => rail.prefers_peer_copy(link, bytes))
     }
@@ -220,7 +220,7 @@ impl PeerCopy for Under {
     }
 }
 
-impl Recoverable for Under {
+impl Recoverable for CampaignRail {
     fn generation(&self, link: LinkId) -> u32 {
         each!(self, rail => rail.generation(link))
     }

@@ -7,7 +7,7 @@ use canele_proto::wire::Kind;
 use canele_rail::{Corrupt, FastPath, Header, OneSided, Packet, PeerCopy, Rail, Recoverable, Rma};
 use canele_sys::ids::{LinkId, Rank};
 
-use super::under::Under;
+use super::under::CampaignRail;
 use crate::delegate::delegate;
 
 /// A message has come: from whom, and its header.
@@ -15,7 +15,7 @@ pub type Arrival = (Rank, Header);
 
 /// A rail and what came over it.
 pub struct Watched {
-    pub(super) rail: Under,
+    pub(super) rail: CampaignRail,
     polled: BTreeMap<LinkId, Vec<Header>>,
     /// Messages whose turn it was, oldest first.
     pub(super) arrivals: VecDeque<Arrival>,
@@ -28,7 +28,7 @@ pub struct Watched {
 
 impl Watched {
     /// Nothing has come.
-    pub(super) fn new(rail: Under) -> Self {
+    pub(super) fn new(rail: CampaignRail) -> Self {
         Self {
             rail,
             polled: BTreeMap::new(),

@@ -3,7 +3,7 @@
 //! Owns the clock, the connections and what is under way on them. Every packet takes a time computed from the [`Model`] and
 //! its [`Topology`]; room that a receiver gives back reaches the sender one latency later. Links are ordered and reliable
 //! until they are lost ([`Cut`]). The same seed and the same calls give the same world. It never reads a clock, sleeps, or
-//! moves time by itself: whoever drives the ranks calls [`World::advance`] (or a rank's `sleep`) when none of them has
+//! moves time by itself: the caller that drives the ranks calls [`World::advance`] (or a rank's `sleep`) when none of them has
 //! anything left to do.
 //!
 //! ```text
@@ -31,7 +31,7 @@ use canele_sys::ids::{LinkId, Rank, RegionId};
 use agenda::{Agenda, Event};
 use connection::{Connection, Pair, pair};
 pub use connection::{Cut, When};
-use fabric::{Due, Fabric, Parcel};
+use fabric::{Due, Fabric, SimPacket};
 pub use model::{Model, Topology, Wormhole};
 pub use network::SimNetwork;
 pub use rail::SimRail;
@@ -74,7 +74,7 @@ struct Counting {
 
 /// Something has arrived at a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct News {
+pub struct WorldEvent {
     /// Who got it.
     pub rank: Rank,
     /// The link a packet has come on; else it is room, or bad news.
@@ -140,7 +140,7 @@ impl World {
     }
 
     /// The same for what happens before a time, which is reached if no rank gets anything until then; `u64::MAX` never is.
-    pub fn advance_before(&self, limit_ns: u64) -> Option<News> {
+    pub fn advance_before(&self, limit_ns: u64) -> Option<WorldEvent> {
         let mut state = self.0.borrow_mut();
         let news = state.advance_before(limit_ns);
         if news.is_none() && limit_ns < u64::MAX {
@@ -198,7 +198,7 @@ impl World {
 }
 
 impl State {
-    fn advance_before(&mut self, limit_ns: u64) -> Option<News> {
+    fn advance_before(&mut self, limit_ns: u64) -> Option<WorldEvent> {
         while self.agenda.next_ns().is_some_and(|at_ns| at_ns < limit_ns) {
             let (at_ns, event) = self.agenda.pop()?;
             self.now_ns = self.now_ns.max(at_ns);
@@ -219,12 +219,12 @@ impl State {
     }
 
     /// Says who may have got something by it.
-    fn happen(&mut self, event: Event) -> Option<News> {
+    fn happen(&mut self, event: Event) -> Option<WorldEvent> {
         match event {
-            Event::Look(rank, link) => return Some(News { rank, packet: Some(link) }),
+            Event::Look(rank, link) => return Some(WorldEvent { rank, packet: Some(link) }),
             Event::Room(way, rank) => {
                 way.learn(self.now_ns);
-                return Some(News { rank, packet: None });
+                return Some(WorldEvent { rank, packet: None });
             }
             Event::Step(network, step) => {
                 self.networks[network as usize].fabric.step(self.now_ns, step, &mut self.due);
@@ -233,10 +233,10 @@ impl State {
             Event::Cut(cut) => self.cut_now(&cut),
             Event::Notice(connection, rank) => {
                 self.ranks[rank.0 as usize].noticed.push(connection);
-                return Some(News { rank, packet: None });
+                return Some(WorldEvent { rank, packet: None });
             }
             Event::VerbAtOwner(posted) => self.verb_at_owner(posted),
-            Event::VerbEnded(posted) => return Some(News { rank: self.verb_ended(&posted), packet: None }),
+            Event::VerbEnded(posted) => return Some(WorldEvent { rank: self.verb_ended(&posted), packet: None }),
         }
         None
     }
@@ -250,11 +250,12 @@ impl State {
         for due in self.due.drain(..) {
             match due {
                 Due::Step(at_ns, step) => self.agenda.put(at_ns, Event::Step(network, step)),
-                Due::Out(at_ns, parcel) => {
+                Due::Out(at_ns, sim_packet) => {
                     let model = &self.networks[network as usize].model;
                     let late_ns = model.latency_ns + self.random.up_to(model.jitter_ns);
-                    if let Some(at_ns) = parcel.way.arrive(parcel.number, at_ns + late_ns) {
-                        self.agenda.put(at_ns, Event::Look(parcel.to, LinkId::new(network, parcel.from)));
+                    if let Some(at_ns) = sim_packet.way.arrive(sim_packet.number, at_ns + late_ns) {
+                        self.agenda
+                            .put(at_ns, Event::Look(sim_packet.to, LinkId::new(network, sim_packet.from)));
                     }
                 }
             }
@@ -270,8 +271,8 @@ impl State {
         let (number, bytes, to) = (committed.number, committed.bytes, connection.other(from));
         let network = connection.network;
         if !connection.is_lost() {
-            let parcel = Parcel { way: way.clone(), number, bytes, from, to };
-            self.networks[network as usize].fabric.enter(self.now_ns, parcel, &mut self.due);
+            let sim_packet = SimPacket { way: way.clone(), number, bytes, from, to };
+            self.networks[network as usize].fabric.enter(self.now_ns, sim_packet, &mut self.due);
             self.plan(network);
         }
         self.count(network, connection.pair, bytes);

@@ -89,7 +89,7 @@ fn two_senders_share_the_port_of_one_receiver() {
         assert!(all.send(0, 2, 1600) && all.send(1, 2, 1600) && all.send(3, 1, 1600));
         let mut came = all.all();
         came.sort_by_key(|(_, to, at)| (*to, *at));
-        assert_eq!(came[0], (3, 1, idle), "nobody else wants that port");
+        assert_eq!(came[0], (3, 1, idle), "no other rank wants that port");
         assert_eq!(came[1].2, idle);
         let gap = came[2].2 - came[1].2;
         assert!((port..port + 20).contains(&gap), "the second follows at once: {gap}");
@@ -166,7 +166,7 @@ fn senders_to_one_receiver_get_equal_shares() {
         if all.world.ranks() <= 8 && !matches!(model.topology, Topology::Wormhole(w) if w.hosts == 2) {
             assert!(most - least <= most / 20 + 2, "{got:?}");
         } else {
-            assert!(*least > 0, "nobody starves: {got:?}");
+            assert!(*least > 0, "no rank starves: {got:?}");
         }
     }
 }

@@ -196,7 +196,7 @@ fn play(seed: u64) {
         };
         let notice = |random: &mut Random| (!random.chance(30)).then(|| random.up_to(20_000));
         let both = [notice(&mut random), notice(&mut random)];
-        // Somebody has to.
+        // One of the ranks has to notice the cut.
         let notices_ns = if both == [None, None] { [Some(3000), None] } else { both };
         world.cut(Cut { network: CUT, ends: [Rank(0), Rank(1)], when, notices_ns });
     }
@@ -262,7 +262,7 @@ fn what_arrived_before_the_loss_can_be_read_and_what_was_under_way_is_kept() {
     let mut ours = rails[0].close_link(links[0]).unwrap();
     let theirs = rails[1].close_link(links[1]).unwrap();
     assert_eq!((ours.generation, theirs.generation), (0, 0));
-    assert_eq!(ours.kept.len(), 2, "nobody said that the first was released");
+    assert_eq!(ours.kept.len(), 2, "no packet reported that the first was released");
     ours.reconcile(theirs.expected).unwrap();
     assert_eq!(ours.kept.iter().map(|kept| kept.header.tag).collect::<Vec<_>>(), [2]);
     assert!(rails[0].incoming().is_empty() && rails[0].close_link(links[0]).is_none());

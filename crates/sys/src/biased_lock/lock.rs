@@ -1,5 +1,5 @@
 //! The lock that a biased lock uses once its bias is revoked: a futex mutex that knows its holder, and
-//! that its holder can hand to whoever waits.
+//! that its holder can hand to a waiting thread.
 //!
 //! What this module never does: know the value it guards, or run on the path of a single-threaded program.
 
@@ -9,7 +9,7 @@ use crate::futex;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and somebody may sleep on it.
+/// Held, and a thread may sleep on it.
 const SLEPT_ON: u32 = 2;
 
 /// How often a thread looks before it sleeps: the sections inside are short. A model gains nothing by more.
@@ -44,7 +44,7 @@ impl Lock {
         self.holder.load(Ordering::Relaxed) == me
     }
 
-    /// Whether somebody waits for the lock.
+    /// Whether a thread waits for the lock.
     pub(super) fn wanted(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) != 0
     }
@@ -74,7 +74,7 @@ impl Lock {
             }
             hint::spin_loop();
         }
-        // Acquire pairs with the release swap in `free`. It may say `SLEPT_ON` when nobody sleeps: then one wake
+        // Acquire pairs with the release swap in `free`. It may say `SLEPT_ON` when no thread sleeps: then one wake
         // is in vain.
         while self.word.swap(SLEPT_ON, Ordering::Acquire) != FREE {
             futex::wait(&self.word, SLEPT_ON, None);
@@ -89,9 +89,9 @@ impl Lock {
         }
     }
 
-    /// For the holder: the turn to `give` away once the lock is free, if anybody waits for it.
+    /// For the holder: the turn to `give` away once the lock is free, if a thread waits for it.
     pub(super) fn turn_to_give(&self) -> Option<u32> {
-        // Relaxed: whoever waits changes the turn only once it holds the lock, after us.
+        // Relaxed: a waiting thread changes the turn only once it holds the lock, after this one.
         self.wanted().then(|| self.turn.load(Ordering::Relaxed))
     }
 

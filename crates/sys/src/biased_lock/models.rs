@@ -1,7 +1,7 @@
 //! Every interleaving of a few threads at a lock, with full fences where the real one has membarrier.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p canele-sys --release --lib loom_`. The value lies in a cell
-//! that loom watches: two threads inside at once fail the model, and so does a sleeper nobody wakes.
+//! that loom watches: two threads inside at once fail the model, and so does a sleeper that no thread wakes.
 
 use super::*;
 use loom::sync::Arc;
@@ -80,7 +80,7 @@ fn loom_a_lock_without_bias() {
     });
 }
 
-/// One waits inside, pausing for whoever wants in; the other brings what it waits for.
+/// One thread waits inside and pauses for a thread that wants in; the other brings what the first waits for.
 fn waiter_and_bringer(biased: bool) {
     let lock = Arc::new(BiasedLock::with(0, biased));
     let mut guard = lock.lock().unwrap();

@@ -131,7 +131,7 @@ impl Account {
                 limit.store(before.saturating_add(bytes.max(certain / 4)), Ordering::Relaxed);
             }
             let Some(after) = after else { return Err(0) };
-            // Whoever was faster changed what the measurement is worth.
+            // A process that was faster changed what the measurement is worth.
             if granted.compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 return Ok(Grant { settled: self.0.atomic_u64(SETTLED), bytes });
             }

@@ -59,7 +59,7 @@ impl Mapping {
     pub fn atomic_u32(&self, offset: usize) -> &AtomicU32 {
         let place = self.at(offset, size_of::<AtomicU32>(), align_of::<AtomicU32>());
         // SAFETY: inside the mapping, aligned, and any bits are an integer; `self` keeps it mapped. Layouts
-        // give each word one size, and everybody who shares it uses atomics.
+        // give each word one size, and all processes that share it use atomics.
         unsafe { place.unwrap_or_else(|error| panic!("{error}")).cast().as_ref() }
     }
 

@@ -10,7 +10,7 @@ use rustix::fs::{self, FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 
-use super::{Expected, Mapping, SegmentError, kernel};
+use super::{Mapping, SegmentError, kernel};
 use crate::memory;
 
 pub(super) const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
@@ -32,7 +32,7 @@ impl Memfd {
     /// `Size` if `bytes` is 0 or beyond the address space; `Kernel` if the kernel refuses.
     pub fn create(name: &str, bytes: usize) -> Result<Memfd, SegmentError> {
         let len = bytes.checked_next_multiple_of(rustix::param::page_size()).and_then(valid_len);
-        let len = len.ok_or(SegmentError::Size { found: bytes as u64, expected: Expected::WholePages })?;
+        let len = len.ok_or(SegmentError::Size { found: bytes as u64 })?;
         let descriptor = create_memfd(name).map_err(kernel("create a shared segment"))?;
         fs::ftruncate(&descriptor, len as u64).map_err(kernel("size a shared segment"))?;
         fs::fcntl_add_seals(&descriptor, SEALS).map_err(kernel("seal a shared segment"))?;
@@ -56,7 +56,7 @@ impl Memfd {
         let status = fs::fstat(&descriptor).map_err(kernel("read the size of a shared segment"))?;
         let found = status.st_size as u64;
         let len = usize::try_from(found).ok().and_then(valid_len);
-        let len = len.ok_or(SegmentError::Size { found, expected: Expected::WholePages })?;
+        let len = len.ok_or(SegmentError::Size { found })?;
         Ok(Memfd { descriptor, len })
     }
 

@@ -24,7 +24,7 @@ fn memory_file(bytes: u64, seals: SealFlags) -> OwnedFd {
 fn a_peer_sees_the_same_memory() {
     let ours = Segment::create("test", 1).unwrap();
     assert_eq!(ours.len(), page(), "rounded up");
-    let theirs = Segment::map_sized(ours.fd().try_clone_to_owned().unwrap(), page()).unwrap();
+    let theirs = Segment::map(ours.fd().try_clone_to_owned().unwrap()).unwrap();
     assert_ne!(ours.base(), theirs.base());
     ours.atomic_u32(8).store(7, Ordering::Relaxed);
     ours.atomic_u64(page() - 8).store(u64::MAX, Ordering::Relaxed);
@@ -37,7 +37,7 @@ fn a_peer_sees_the_same_memory() {
 }
 
 #[test]
-fn nobody_can_resize_it() {
+fn no_process_can_resize_it() {
     let segment = Segment::create("test", page()).unwrap();
     assert_eq!(fs::ftruncate(segment.fd(), 0), Err(Errno::PERM));
     assert_eq!(fs::ftruncate(segment.fd(), 2 * page() as u64), Err(Errno::PERM));
@@ -52,12 +52,6 @@ fn sizes_that_no_segment_has() {
     let text = refused(Segment::map(memory_file(100, SEALS)));
     assert_eq!(text, "a segment of 100 bytes, where a positive multiple of the page size was expected");
     assert!(Segment::create("test", usize::MAX).is_err());
-}
-
-#[test]
-fn an_announced_size_must_be_true() {
-    let text = refused(Segment::map_sized(memory_file(page() as u64, SEALS), 2 * page()));
-    assert_eq!(text, format!("a segment of {} bytes, where {} was expected", page(), 2 * page()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The event by which a rank is woken that sleeps on descriptors, and the set of descriptors it sleeps on.
 //!
 //! Owns both. An event stays rung until a sleep has ended with it, so a ring before the sleep is not lost. Never says
-//! which descriptor ended a sleep: whoever slept looks at everything.
+//! which descriptor ended a sleep: a sleeper that woke looks at everything.
 
 #[cfg(not(loom))]
 pub use kernel::{Event, EventError, Watch};
@@ -20,7 +20,7 @@ mod kernel {
     use crate::atomic::{AtomicU32, Ordering};
     use crate::poller::{Poller, Ready};
 
-    /// A descriptor that cannot serve to wake anybody, or cannot be waited for.
+    /// A descriptor that cannot wake a sleeper, or cannot be waited for.
     #[derive(Debug, thiserror::Error)]
     pub enum EventError {
         /// What a peer sent is something else.
@@ -161,7 +161,7 @@ mod kernel {
             Event::adopt(event.fd().try_clone_to_owned().unwrap()).unwrap();
         }
 
-        /// An owner that fills the count of its event holds nobody up.
+        /// An owner that fills the count of its event delays no process that wakes it.
         #[test]
         fn a_full_event_is_rung_without_waiting() {
             let (own, word) = (Watch::open().unwrap(), AtomicU32::new(0));

@@ -1,4 +1,4 @@
-//! Models: whoever is not seen at the second look has woken the sleeper.
+//! Models: a packet that the second look does not see has woken the sleeper.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -112,7 +112,7 @@ fn loom_a_wish_made_again_is_not_erased() {
         consumer.join().unwrap();
         let asleep = memory.word.load(Ordering::Relaxed) == WakeBy::Futex as u32;
         let asked = memory.wants.load(Ordering::Relaxed) == 1;
-        assert!(seen || !asleep || asked, "asleep, and the next room will wake nobody");
+        assert!(seen || !asleep || asked, "asleep, and the next room will not wake the sleeper");
     });
 }
 

@@ -10,9 +10,9 @@ const COPIED_BYTES: usize = 1 << 25;
 const COPIES: usize = 20_000;
 
 /// One rank's part in them.
-pub struct Memory<'a>(pub MachineLimits<'a>);
+pub struct BareMemory<'a>(pub MachineLimits<'a>);
 
-impl Bare for Memory<'_> {
+impl Bare for BareMemory<'_> {
     fn agree(&mut self, mine: u64) -> Result<u64, Failure> {
         Ok(self.0.agree(mine))
     }

@@ -9,7 +9,7 @@ mod wires;
 
 use super::Failure;
 use super::case::{Case, Limit, Task};
-pub use memory::Memory;
+pub use memory::BareMemory;
 pub use sockets::Sockets;
 
 /// The bare loops of one rank. All ranks call the same methods with the same arguments in the same order.

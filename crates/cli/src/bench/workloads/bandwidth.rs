@@ -4,7 +4,7 @@ use super::super::Failure;
 use super::super::case::{Case, Figure, Limit, Task};
 use super::super::sample::Workload;
 use super::latency::{PingPong, case};
-use super::memory::{Act, Memory, Message};
+use super::memory::{Act, BenchMessage, Memory};
 use super::{largest, other};
 use canele::{Endpoint, Flow, Job, Tag};
 use std::time::Instant;
@@ -39,13 +39,13 @@ impl Bandwidth {
 }
 
 /// Nanoseconds per message from rank 0 to rank 1, the answer to the last included.
-struct Stream<'a> {
+struct BandwidthStream<'a> {
     flow: &'a Flow,
     messages: u32,
 }
 
-impl Act for Stream<'_> {
-    fn on(self, message: &mut impl Message) -> Result<f64, Failure> {
+impl Act for BandwidthStream<'_> {
+    fn on(self, message: &mut impl BenchMessage) -> Result<f64, Failure> {
         let (flow, peer, tag, answer) = (self.flow, other(self.flow), Tag(1), Tag(2));
         let begin = Instant::now();
         if peer.0 == 1 {
@@ -71,7 +71,7 @@ impl Workload for Bandwidth {
     fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
         let (flow, bytes) = (&self.flow, case.bytes.unwrap_or(0));
         if case.operation.as_deref() == Some(STREAMING) {
-            self.memory.act(bytes, Stream { flow, messages: case.iterations })
+            self.memory.act(bytes, BandwidthStream { flow, messages: case.iterations })
         } else {
             self.memory.act(bytes, PingPong { flow, round_trips: case.iterations })
         }

@@ -3,7 +3,7 @@
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
 use super::super::sample::Workload;
-use super::memory::{Act, Memory, Message};
+use super::memory::{Act, BenchMessage, Memory};
 use super::{largest, other};
 use canele::{Endpoint, Flow, Job, Tag};
 use std::time::Instant;
@@ -42,7 +42,7 @@ pub struct PingPong<'a> {
 }
 
 impl Act for PingPong<'_> {
-    fn on(self, message: &mut impl Message) -> Result<f64, Failure> {
+    fn on(self, message: &mut impl BenchMessage) -> Result<f64, Failure> {
         let (flow, peer, tag) = (self.flow, other(self.flow), Tag(1));
         let begin = Instant::now();
         if peer.0 == 1 {

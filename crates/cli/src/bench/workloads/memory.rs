@@ -12,14 +12,14 @@ pub enum Memory {
 }
 
 /// One message's memory. The measuring loops are compiled for each kind, so that they choose nothing.
-pub trait Message {
+pub trait BenchMessage {
     fn send(&self, flow: &Flow, to: Rank, tag: Tag) -> Result<(), Error>;
     fn receive(&mut self, flow: &Flow, from: Rank, tag: Tag) -> Result<(), Error>;
 }
 
 /// What is done with a message of either kind.
 pub trait Act {
-    fn on(self, message: &mut impl Message) -> Result<f64, Failure>;
+    fn on(self, message: &mut impl BenchMessage) -> Result<f64, Failure>;
 }
 
 impl Memory {
@@ -44,7 +44,7 @@ impl Memory {
     }
 }
 
-impl Message for &mut [u8] {
+impl BenchMessage for &mut [u8] {
     #[inline(always)]
     fn send(&self, flow: &Flow, to: Rank, tag: Tag) -> Result<(), Error> {
         flow.send(to, tag, self)
@@ -62,7 +62,7 @@ struct RegionStart<'a> {
     bytes: usize,
 }
 
-impl Message for RegionStart<'_> {
+impl BenchMessage for RegionStart<'_> {
     #[inline(always)]
     fn send(&self, flow: &Flow, to: Rank, tag: Tag) -> Result<(), Error> {
         flow.send_region(to, tag, self.region, 0..self.bytes)

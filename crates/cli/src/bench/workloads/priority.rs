@@ -28,13 +28,13 @@ pub struct Priority {
 }
 
 /// One stream, at either end: the message under way and how many there were.
-struct Stream<'a> {
+struct PriorityStream<'a> {
     flow: &'a Flow,
     under_way: Option<Request<u8>>,
     count: u32,
 }
 
-impl Stream<'_> {
+impl PriorityStream<'_> {
     /// Starts the next message, sent or received, once the last has ended; says whether one has.
     fn go_on(&mut self, sends: bool) -> Result<bool, Error> {
         let buffer = match self.under_way.take() {
@@ -76,8 +76,8 @@ impl Priority {
         Ok(Priority { urgent, streams, aside: Aside::default(), cases })
     }
 
-    fn streams(&self, count: usize) -> Vec<Stream<'_>> {
-        self.streams[..count].iter().map(|flow| Stream { flow, under_way: None, count: 0 }).collect()
+    fn streams(&self, count: usize) -> Vec<PriorityStream<'_>> {
+        self.streams[..count].iter().map(|flow| PriorityStream { flow, under_way: None, count: 0 }).collect()
     }
 
     /// Rank 0: keeps the streams going and times urgent round trips among them.

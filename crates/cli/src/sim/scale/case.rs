@@ -15,25 +15,25 @@ use serde::{Serialize, Serializer};
 
 use super::crowd::{Crowd, Net, Trouble, protos, setup_ns};
 use super::memory::change_of;
-use crate::sim::arguments::{Network, Task};
+use crate::sim::arguments::{Network, ScaleOperation};
 
 const FLOW: FlowId = FlowId(1);
 
 /// What is to be done.
-pub struct Case<'a> {
+pub struct ScaleCase<'a> {
     pub network: &'a Network,
     pub ranks: usize,
-    pub operation: Task,
+    pub operation: ScaleOperation,
     /// Of a block.
     pub bytes: usize,
 }
 
 /// What was measured.
 #[derive(Serialize)]
-pub struct Row {
+pub struct ScaleRow {
     pub ranks: usize,
     #[serde(serialize_with = "in_a_word")]
-    pub operation: Task,
+    pub operation: ScaleOperation,
     pub network: String,
     pub virtual_ns: u64,
     /// What as many messages one after the other as the algorithm has rounds would take in an idle network.
@@ -47,25 +47,25 @@ pub struct Row {
     pub net_bytes: Option<u64>,
 }
 
-fn in_a_word<S: Serializer>(operation: &Task, serializer: S) -> Result<S::Ok, S::Error> {
+fn in_a_word<S: Serializer>(operation: &ScaleOperation, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(operation)
 }
 
-impl Row {
+impl ScaleRow {
     /// As one JSON object.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("it has no unencodable part")
     }
 }
 
-impl Case<'_> {
-    pub fn run(&self, bar: &ProgressBar) -> Result<Row, Trouble> {
+impl ScaleCase<'_> {
+    pub fn run(&self, bar: &ProgressBar) -> Result<ScaleRow, Trouble> {
         let (ranks, model) = (self.ranks, &self.network.model);
         let mut idle = Vec::new();
         let per_rank = |bytes: Option<u64>| bytes.map(|bytes| bytes / ranks as u64);
         let idle_bytes = per_rank(change_of(|| idle = protos(ranks, settings())));
         let mut crowd = Crowd { protos: idle, net: Net::new(ranks, model) };
-        if self.operation != Task::Connect {
+        if self.operation != ScaleOperation::Connect {
             self.once(&mut crowd, 0, bar)?; // It opens the connections.
         }
         let (messages, events) = (sent(&crowd.protos), crowd.net.world.events());
@@ -77,7 +77,7 @@ impl Case<'_> {
         let state_bytes = per_rank(change_of(|| drop(protos)));
         let (operation, network) = (self.operation, self.network.name.clone());
         let rounds_ns = self.rounds_ns();
-        Ok(Row {
+        Ok(ScaleRow {
             ranks,
             operation,
             network,
@@ -120,13 +120,13 @@ impl Case<'_> {
         let words = self.bytes / 8;
         let fill = |to: usize| (0..words).flat_map(move |n| word(me, to, n).to_le_bytes());
         let (operation, input, output) = match self.operation {
-            Task::Connect | Task::Barrier => (Operation::Barrier, Vec::new(), Vec::new()),
-            Task::Broadcast => {
+            ScaleOperation::Connect | ScaleOperation::Barrier => (Operation::Barrier, Vec::new(), Vec::new()),
+            ScaleOperation::Broadcast => {
                 let output = if me == 0 { fill(0).collect() } else { vec![0; words * 8] };
                 (Operation::Broadcast(Root::At(0)), Vec::new(), output)
             }
-            Task::Allreduce => (Operation::Allreduce, fill(0).collect(), vec![0; words * 8]),
-            Task::Alltoall => {
+            ScaleOperation::Allreduce => (Operation::Allreduce, fill(0).collect(), vec![0; words * 8]),
+            ScaleOperation::Alltoall => {
                 let input = (0..ranks).flat_map(fill).collect();
                 (Operation::Alltoall, input, vec![0; ranks * words * 8])
             }
@@ -143,10 +143,10 @@ impl Case<'_> {
         let mut got =
             output.chunks_exact(8).map(|word| word.iter().rev().fold(0, |w, b| w << 8 | u64::from(*b)));
         match self.operation {
-            Task::Connect | Task::Barrier => true,
-            Task::Broadcast => (0..words).all(|n| got.next() == Some(word(0, 0, n))),
-            Task::Allreduce => got.eq(sums.iter().copied()),
-            Task::Alltoall => {
+            ScaleOperation::Connect | ScaleOperation::Barrier => true,
+            ScaleOperation::Broadcast => (0..words).all(|n| got.next() == Some(word(0, 0, n))),
+            ScaleOperation::Allreduce => got.eq(sums.iter().copied()),
+            ScaleOperation::Alltoall => {
                 (0..self.ranks).all(|from| (0..words).all(|n| got.next() == Some(word(from, me, n))))
             }
         }
@@ -155,7 +155,7 @@ impl Case<'_> {
     /// What an allreduce gives: the sums of all ranks' words.
     fn sums(&self) -> Vec<u64> {
         let sum = |n| (0..self.ranks).fold(0, |sum: u64, rank| sum.wrapping_add(word(rank, 0, n)));
-        let words = if self.operation == Task::Allreduce { self.bytes / 8 } else { 0 };
+        let words = if self.operation == ScaleOperation::Allreduce { self.bytes / 8 } else { 0 };
         (0..words).map(sum).collect()
     }
 
@@ -164,10 +164,10 @@ impl Case<'_> {
         let rounds = u64::from(ranks.next_power_of_two().ilog2());
         rounds
             * match self.operation {
-                Task::Connect => setup_ns(model) + model.idle_ns(0),
-                Task::Barrier => model.idle_ns(0),
-                Task::Broadcast | Task::Allreduce => model.idle_ns(self.bytes as u64),
-                Task::Alltoall => model.idle_ns((self.bytes * ranks / 2) as u64),
+                ScaleOperation::Connect => setup_ns(model) + model.idle_ns(0),
+                ScaleOperation::Barrier => model.idle_ns(0),
+                ScaleOperation::Broadcast | ScaleOperation::Allreduce => model.idle_ns(self.bytes as u64),
+                ScaleOperation::Alltoall => model.idle_ns((self.bytes * ranks / 2) as u64),
             }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use canele_collective::{CollectiveProgress, CollectiveRequest, Error};
 use canele_proto::{Proto, Settings};
 use canele_rail::Rail;
-use canele_sim::world::{Model, News, SimRail, World};
+use canele_sim::world::{Model, SimRail, World, WorldEvent};
 use canele_sys::ids::{LinkId, Rank};
 
 /// Round trips from wanting a connection to having it: one of the network's own, two of the handshake.
@@ -80,7 +80,7 @@ impl Crowd {
         let mut running = Running { left: requests.len(), is_done: vec![false; requests.len()], requests };
         let mut end_ns = self.net.world.now_ns();
         let mut next_sign = self.net.world.events() + EVENTS_PER_SIGN;
-        let mut all = (0..running.left as u32).map(|rank| News { rank: Rank(rank), packet: None });
+        let mut all = (0..running.left as u32).map(|rank| WorldEvent { rank: Rank(rank), packet: None });
         while let Some(news) = all.next().or_else(|| self.next()) {
             let before = running.left;
             self.visit(news, &mut running)?;
@@ -96,7 +96,7 @@ impl Crowd {
     }
 
     /// Moves time to whatever happens next, at whom.
-    fn next(&mut self) -> Option<News> {
+    fn next(&mut self) -> Option<WorldEvent> {
         let Net { world, opening, rails, .. } = &mut self.net;
         let due_ns = opening.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
         while let Some(news) = world.advance_before(due_ns) {
@@ -107,11 +107,15 @@ impl Crowd {
         }
         let Reverse((_, rank, peer)) = opening.pop()?;
         open(&mut self.protos[rank.0 as usize], &mut rails[rank.0 as usize], peer);
-        Some(News { rank, packet: None })
+        Some(WorldEvent { rank, packet: None })
     }
 
     /// A rank does all it can do now. Only links on which a packet has come are looked at, unless there is something to send.
-    fn visit(&mut self, News { rank, packet }: News, running: &mut Running<'_>) -> Result<(), Trouble> {
+    fn visit(
+        &mut self,
+        WorldEvent { rank, packet }: WorldEvent,
+        running: &mut Running<'_>,
+    ) -> Result<(), Trouble> {
         let at = rank.0 as usize;
         let (proto, net) = (&mut self.protos[at], &mut self.net);
         let rail = &mut net.rails[at];

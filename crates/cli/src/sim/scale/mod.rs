@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::Scale;
 use crate::{print, say};
-use case::Case;
+use case::ScaleCase;
 
 /// Exit status 0 if every rank of every case got what it should, 1 otherwise.
 pub fn main(asked: &Scale) -> ExitCode {
@@ -30,7 +30,7 @@ pub fn main(asked: &Scale) -> ExitCode {
     for network in &asked.net {
         for ranks in &asked.ranks {
             for operation in &asked.operation {
-                let case = Case { network, ranks: *ranks, operation: *operation, bytes: asked.bytes };
+                let case = ScaleCase { network, ranks: *ranks, operation: *operation, bytes: asked.bytes };
                 match case.run(&bar) {
                     Ok(row) => {
                         bar.suspend(|| print(&if asked.json { row.json() } else { table::line(&row) }));

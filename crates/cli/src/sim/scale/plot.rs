@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::Row;
+use super::case::ScaleRow;
 use crate::bench::Failure;
 use crate::bench::plot::machine_and_day;
 use canele_chart::{Axis, COLOURS, Chart, Curve, Legend, Points, SIZE, Scale, ours, picture};
@@ -11,7 +11,7 @@ use canele_chart::{Axis, COLOURS, Chart, Curve, Legend, Points, SIZE, Scale, our
 const DASHES: (u32, u32) = (8, 6);
 
 /// As SVG.
-pub fn plot(rows: &[Row]) -> Result<String, Failure> {
+pub fn plot(rows: &[ScaleRow]) -> Result<String, Failure> {
     let mut curves: BTreeMap<String, Points> = BTreeMap::new();
     for row in rows {
         let point = (row.ranks as f64, row.virtual_ns as f64 / 1e3);
@@ -38,9 +38,9 @@ pub fn plot(rows: &[Row]) -> Result<String, Failure> {
 }
 
 /// What came out of the last row: it has the most ranks.
-fn finding(rows: &[Row]) -> String {
+fn finding(rows: &[ScaleRow]) -> String {
     rows.last().map_or_else(String::new, |row| {
-        let Row { operation, ranks, network, virtual_ns, .. } = row;
+        let ScaleRow { operation, ranks, network, virtual_ns, .. } = row;
         format!("{operation} of {ranks} ranks on {network}: {:.1} µs", *virtual_ns as f64 / 1e3)
     })
 }

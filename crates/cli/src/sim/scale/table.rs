@@ -1,6 +1,6 @@
 //! The table, in Markdown: a line for each case, as soon as it is there.
 
-use super::case::Row;
+use super::case::ScaleRow;
 
 /// The names of the columns.
 pub fn head() -> String {
@@ -22,7 +22,7 @@ pub fn head() -> String {
 }
 
 /// One case.
-pub fn line(row: &Row) -> String {
+pub fn line(row: &ScaleRow) -> String {
     let bytes = |count: Option<u64>| count.map_or("-".into(), |count| count.to_string());
     format!(
         "| {} | {} | {} | {:.1} | {:.2} | {} | {} | {:.2} M | {} | {} | {} | {:.2} |",

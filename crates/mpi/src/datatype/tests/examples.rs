@@ -42,7 +42,7 @@ fn type_maps_are_those_of_the_standard() {
 
     let backwards = Datatype::vector(Width::Int, 3, 1, -2, &old).unwrap();
     assert_eq!(places(&backwards), [0, 8, -32, -24, -64, -56]);
-    assert_eq!((backwards.lower_bound(), backwards.upper_bound()), (-64, 16));
+    assert_eq!((backwards.lower_bound(), backwards.extent()), (-64, 80));
 
     let indexed = Datatype::indexed(Width::Int, &[3, 1], &[4, 0], &old).unwrap();
     assert_eq!(places(&indexed), [64, 72, 80, 88, 96, 104, 0, 8]);

@@ -11,7 +11,7 @@ use canele_engine::{Engine, EventListener, ProtoEvent};
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering};
 use canele_sys::clock::monotonic_ns;
 
-use super::ring::Ring;
+use super::ring::EventRing;
 use super::{Raised, TABLE};
 use crate::tools::{Reason, ToolError, ToolResult, at};
 
@@ -62,7 +62,7 @@ impl Registration {
     }
 }
 
-struct State {
+struct RegistrationsState {
     registrations: BTreeMap<usize, Registration>,
     /// Numbers of registrations and of events that were told; never used again.
     next: usize,
@@ -75,10 +75,10 @@ struct State {
 
 /// The events of a process.
 pub struct ToolEvents {
-    state: Mutex<State>,
+    state: Mutex<RegistrationsState>,
     /// The end of telling.
     ended: Condvar,
-    ring: Mutex<Ring>,
+    ring: Mutex<EventRing>,
     /// Something is in the ring, or was dropped.
     pending: AtomicBool,
     /// A bit for each kind that a function wants to be told of.
@@ -96,23 +96,28 @@ impl Default for ToolEvents {
 impl ToolEvents {
     /// No events.
     pub const fn new() -> Self {
-        let state =
-            State { registrations: BTreeMap::new(), next: 0x10, teller: None, told: None, freed: Vec::new() };
+        let state = RegistrationsState {
+            registrations: BTreeMap::new(),
+            next: 0x10,
+            teller: None,
+            told: None,
+            freed: Vec::new(),
+        };
         Self {
             state: Mutex::new(state),
             ended: Condvar::new(),
-            ring: Mutex::new(Ring::new()),
+            ring: Mutex::new(EventRing::new()),
             pending: AtomicBool::new(false),
             heard: AtomicU32::new(0),
             attached: AtomicBool::new(false),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RegistrationsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ring(&self) -> MutexGuard<'_, Ring> {
+    fn ring(&self) -> MutexGuard<'_, EventRing> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -215,7 +220,7 @@ impl ToolEvents {
         })
     }
 
-    fn set_heard(&self, state: &State) {
+    fn set_heard(&self, state: &RegistrationsState) {
         let heard = state.registrations.values().filter(|one| one.is_heard());
         // Relaxed: an event that is raised at the same time may be kept or not.
         self.heard.store(heard.fold(0, |bits, one| bits | 1 << one.kind), Ordering::Relaxed);
@@ -336,7 +341,7 @@ impl ToolEvents {
     }
 }
 
-impl State {
+impl RegistrationsState {
     fn find(&mut self, registration: usize) -> ToolResult<&mut Registration> {
         self.registrations.get_mut(&registration).ok_or_else(|| {
             let text = format!("event_registration is {registration:#x}: it was freed, or never made");

@@ -8,7 +8,7 @@ use super::{Raised, TABLE};
 pub(super) const ROOM: usize = 1024;
 
 /// See the module.
-pub(super) struct Ring {
+pub(super) struct EventRing {
     events: VecDeque<(u64, Raised)>,
     /// The number of the next event.
     next: u64,
@@ -16,7 +16,7 @@ pub(super) struct Ring {
     dropped: [u64; TABLE.len()],
 }
 
-impl Ring {
+impl EventRing {
     pub const fn new() -> Self {
         Self { events: VecDeque::new(), next: 0, dropped: [0; TABLE.len()] }
     }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_counted_by_kind() {
-        let mut ring = Ring::new();
+        let mut ring = EventRing::new();
         let event = |kind| Raised { kind, at_ns: 0, values: [0; 4] };
         (0..ROOM).for_each(|_| ring.push(event(1)));
         (0..3).for_each(|_| ring.push(event(2)));

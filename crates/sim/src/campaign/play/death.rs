@@ -5,7 +5,7 @@ use canele_proto::peer::Gone;
 use canele_proto::request::Buffer;
 use canele_sys::ids::{FlowId, Rank};
 
-use super::{Checked, Play, What};
+use super::{Checked, Play, PlayOperation};
 use crate::campaign::program::Memory;
 
 impl Play<'_, '_, '_> {
@@ -39,8 +39,8 @@ impl Play<'_, '_, '_> {
         self.arrivals(r)?;
         let mut failed = Vec::new();
         for (flow, matching) in self.flows[r].all() {
-            let anybody = self.net.sends_on(flow, dead);
-            let hit = |want: Want| want.source.is_none() && anybody || want.source == Some(dead);
+            let sends_here = self.net.sends_on(flow, dead);
+            let hit = |want: Want| want.source.is_none() && sends_here || want.source == Some(dead);
             let receives: Vec<_> = matching.posted().filter(|(_, want)| hit(*want)).collect();
             for (receive, want) in receives {
                 matching.cancel(receive);
@@ -56,8 +56,8 @@ impl Play<'_, '_, '_> {
         self.collect(r)?;
         for pending in &self.pending[r] {
             let of_the_dead = match pending.what {
-                What::Send(message) => self.letters[&message].to == dead,
-                What::Receive(receive) => {
+                PlayOperation::Send(message) => self.letters[&message].to == dead,
+                PlayOperation::Receive(receive) => {
                     let got = self.posted_receives[&receive].got;
                     self.posted_receives[&receive].fails || got.is_some_and(|m| self.letters[&m].from == dead)
                 }
@@ -72,12 +72,12 @@ impl Play<'_, '_, '_> {
         Ok(())
     }
 
-    /// Whether the death is news for who receives from anybody on a flow.
+    /// Whether a receive from any source on a flow has not reported the death yet.
     pub(super) fn concerns(&self, flow: FlowId) -> bool {
         self.dead.is_some_and(|dead| self.net.sends_on(flow, dead))
     }
 
-    /// Gets the memory of the dead rank back, which nobody would in earnest.
+    /// Gets the memory of the dead rank back, which a real job cannot do.
     pub(super) fn end_the_dead(&mut self) -> Checked {
         let Some(dead) = self.dead else { return Ok(()) };
         let d = dead.0 as usize;

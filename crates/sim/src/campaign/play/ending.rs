@@ -7,7 +7,7 @@ use canele_proto::Holding;
 use canele_proto::matching::Want;
 use canele_sys::ids::{FlowId, Rank};
 
-use super::{Checked, Letter, Play, PostedReceive, What, same};
+use super::{Checked, Letter, Play, PlayOperation, PostedReceive, same};
 use crate::campaign::Packets;
 use crate::campaign::observed::Expected;
 use crate::campaign::program::Memory;
@@ -33,7 +33,7 @@ impl Play<'_, '_, '_> {
             }
             if any {
                 // A region that was wanted, and is there now, may be news to one who slept; and a bad rail still holds packets back, for
-                // nobody arms it here.
+                // no rank arms it here.
                 let sure = self.program.packets == Packets::Well
                     && self.program.networks.iter().all(|model| model.region_misses == 0);
                 if idle > 0 && sure {
@@ -52,7 +52,7 @@ impl Play<'_, '_, '_> {
         Err("it never comes to rest".into())
     }
 
-    /// Cancels the receives that got nothing and receives the messages that nobody wanted; says whether there were any.
+    /// Cancels the receives that got nothing and receives the messages that no receive took; says whether there were any.
     pub(super) fn receive_the_rest(&mut self) -> Checked<bool> {
         let mut any = false;
         for rank in (0..self.net.ranks()).filter(|r| Some(Rank(*r as u32)) != self.dead).collect::<Vec<_>>() {
@@ -76,7 +76,7 @@ impl Play<'_, '_, '_> {
             let posted: Vec<_> =
                 self.flows[rank].all().flat_map(|(_, m)| m.posted().map(|(r, _)| r)).collect();
             for receive in posted {
-                let which = self.pending[rank].iter().position(|p| p.what == What::Receive(receive));
+                let which = self.pending[rank].iter().position(|p| p.what == PlayOperation::Receive(receive));
                 let which =
                     which.ok_or_else(|| format!("receive {receive} ended, but waits in the model"))?;
                 self.cancel(rank, which)?;
@@ -100,8 +100,8 @@ impl Play<'_, '_, '_> {
             if let Some(pending) = self.pending[rank].first() {
                 let why = self.net.protos[rank].explain(pending.id);
                 let what = match pending.what {
-                    What::Send(n) => format!("send {n}"),
-                    What::Receive(n) => format!("receive {n}"),
+                    PlayOperation::Send(n) => format!("send {n}"),
+                    PlayOperation::Receive(n) => format!("receive {n}"),
                 };
                 return Err(format!("{what} of rank {rank} never ends: {why:?}"));
             }

@@ -51,7 +51,7 @@ struct PostedReceive {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum What {
+enum PlayOperation {
     Send(Message),
     Receive(usize),
 }
@@ -59,7 +59,7 @@ enum What {
 /// An operation under way.
 struct Pending {
     id: RequestId,
-    what: What,
+    what: PlayOperation,
     home: Home,
     cancelled: bool,
 }
@@ -95,7 +95,7 @@ pub struct Play<'p, 'scope, 'env> {
     region_used: Vec<usize>,
     lists: Lists,
     dead: Option<Rank>,
-    /// Who has been told of it, and on which flows receives from anybody have been.
+    /// The ranks that were told of it, and the flows whose receives from any source were.
     told: BTreeSet<Rank>,
     told_flows: BTreeSet<(Rank, FlowId)>,
     extra: usize,
@@ -304,11 +304,11 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         let cancelled = cancel == Cancel::Done;
         self.pending[rank][which % n].cancelled |= cancelled;
         match what {
-            What::Receive(receive) => {
+            PlayOperation::Receive(receive) => {
                 let flow = self.posted_receives[&receive].flow;
                 same("whether a receive was cancelled", cancelled, self.flows[rank].of(flow).cancel(receive))
             }
-            What::Send(message) => {
+            PlayOperation::Send(message) => {
                 let letter = &self.letters[&message];
                 let key = (letter.from, letter.to, letter.flow);
                 if letter.from == letter.to {

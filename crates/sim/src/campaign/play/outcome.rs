@@ -3,7 +3,7 @@
 use canele_proto::request::{Buffer, Failure, Mode, Outcome, Status};
 use canele_sys::ids::Rank;
 
-use super::{Checked, Letter, Pending, Play, PostedReceive, What, check_bytes, same};
+use super::{Checked, Letter, Pending, Play, PlayOperation, PostedReceive, check_bytes, same};
 use crate::campaign::reference::Message;
 
 impl Play<'_, '_, '_> {
@@ -32,11 +32,11 @@ impl Play<'_, '_, '_> {
     fn ended(&mut self, pending: Pending, outcome: Outcome) -> Checked {
         let Outcome { result, buffer } = outcome;
         match (pending.what, buffer) {
-            (What::Send(message), Buffer::Out(token)) => {
+            (PlayOperation::Send(message), Buffer::Out(token)) => {
                 pending.home.back_out(self.scope, token);
                 self.check_sent(message, pending.cancelled, &result)
             }
-            (What::Receive(receive), Buffer::In(token)) => {
+            (PlayOperation::Receive(receive), Buffer::In(token)) => {
                 let bytes = pending.home.back_in(self.scope, token);
                 self.check_received(receive, pending.cancelled, &result)?;
                 let expected = match &result {

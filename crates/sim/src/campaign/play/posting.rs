@@ -49,7 +49,7 @@ impl Play<'_, '_, '_> {
             canele_proto::Envelope { mode, ..canele_proto::Envelope::new(to, flow, tag) },
             buffer,
         );
-        let pending = Pending { id, what: What::Send(number), home, cancelled: false };
+        let pending = Pending { id, what: PlayOperation::Send(number), home, cancelled: false };
         self.pending[from.0 as usize].push(pending);
         Ok(())
     }
@@ -106,7 +106,7 @@ impl Play<'_, '_, '_> {
             self.flows[rank].of(flow).post(number, want);
         }
         let id = self.net.protos[rank].submit_recv(flow, want, buffer);
-        self.pending[rank].push(Pending { id, what: What::Receive(number), home, cancelled: false });
+        self.pending[rank].push(Pending { id, what: PlayOperation::Receive(number), home, cancelled: false });
         Ok(())
     }
 
@@ -147,6 +147,6 @@ impl Play<'_, '_, '_> {
         self.give(number, message);
         let (home, buffer) = self.room(number, at, room, memory);
         let id = self.net.protos[rank].submit_recv_matched(matched, buffer);
-        self.pending[rank].push(Pending { id, what: What::Receive(number), home, cancelled: false });
+        self.pending[rank].push(Pending { id, what: PlayOperation::Receive(number), home, cancelled: false });
     }
 }

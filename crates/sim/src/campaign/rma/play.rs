@@ -28,10 +28,10 @@ const ACCESSES: usize = 60;
 /// Steps before a run counts as hanging.
 const MOST_STEPS: usize = 3_000_000;
 
-type Checked = Result<(), String>;
+type CheckedAccesses = Result<(), String>;
 
 /// What is to come of a call.
-enum Expected {
+enum ExpectedOutcome {
     /// Nothing but its end.
     End,
     Bytes(Vec<u8>),
@@ -53,7 +53,7 @@ struct Run {
     rma_request: RmaRequest,
     data: Owned<u8>,
     into: Owned<u8>,
-    expected: Expected,
+    expected: ExpectedOutcome,
 }
 
 /// The state of one rank.
@@ -69,7 +69,7 @@ struct Party {
     is_told: bool,
 }
 
-pub struct Play<'p> {
+pub struct RmaPlay<'p> {
     program: &'p Program,
     net: Net,
     random: Random,
@@ -115,7 +115,7 @@ impl RmaMemory for Here<'_> {
     }
 }
 
-impl<'p> Play<'p> {
+impl<'p> RmaPlay<'p> {
     pub fn new(program: &'p Program) -> Self {
         let Program { settings, networks, strategy, packets, seed, cuts, .. } = program;
         let ranks = program.actions.len();
@@ -148,7 +148,7 @@ impl<'p> Play<'p> {
         (0..self.ranks()).filter(move |rank| Some(*rank) != dead)
     }
 
-    pub fn run(mut self) -> Checked {
+    pub fn run(mut self) -> CheckedAccesses {
         for _ in 0..MOST_STEPS {
             self.deaths();
             let rank = self.random.below(self.ranks());
@@ -172,7 +172,7 @@ impl<'p> Play<'p> {
         self.program.death.is_none() || self.living().all(|rank| self.parties[rank].is_told)
     }
 
-    /// One pass of every rank, so that a death has its turn though nobody asks for anything any more.
+    /// One pass of every rank, so that a death has its turn although no rank submits an operation any more.
     fn goes_on(&mut self) -> Result<bool, String> {
         for rank in self.living() {
             self.pass(rank)?;
@@ -225,7 +225,7 @@ impl<'p> Play<'p> {
         call: (RmaRequest, Option<(Arc<Layout>, usize)>),
         data: Vec<u8>,
         into: usize,
-        expected: Expected,
+        expected: ExpectedOutcome,
     ) {
         let (rma_request, elements) = call;
         let (mut data, mut into) = (Owned::new(data), Owned::new(vec![0; into]));

@@ -6,7 +6,7 @@
 //! alternate within a packet's time.
 
 use super::super::model::Model;
-use super::{Due, FabricEvent, Parcel};
+use super::{Due, FabricEvent, SimPacket};
 
 /// The ports.
 pub struct Crossbar {
@@ -26,17 +26,17 @@ impl Crossbar {
         Self { ranks: vec![Ports::default(); ranks] }
     }
 
-    pub fn enter(&mut self, model: &Model, now_ns: u64, parcel: Parcel, due: &mut Vec<Due>) {
-        let from = &mut self.ranks[parcel.from.0 as usize];
+    pub fn enter(&mut self, model: &Model, now_ns: u64, packet: SimPacket, due: &mut Vec<Due>) {
+        let from = &mut self.ranks[packet.from.0 as usize];
         let starts_ns = from.out_free_ns.max(now_ns) + model.overhead_ns;
-        from.out_free_ns = starts_ns + model.wire_ns(parcel.bytes);
-        from.reached_ns = from.reached_ns.max(starts_ns + model.fill_ns(parcel.bytes));
-        due.push(Due::Step(from.reached_ns, FabricEvent::AtPort(parcel)));
+        from.out_free_ns = starts_ns + model.wire_ns(packet.bytes);
+        from.reached_ns = from.reached_ns.max(starts_ns + model.fill_ns(packet.bytes));
+        due.push(Due::Step(from.reached_ns, FabricEvent::AtPort(packet)));
     }
 
-    pub fn at_port(&mut self, model: &Model, now_ns: u64, parcel: Parcel, due: &mut Vec<Due>) {
-        let to = &mut self.ranks[parcel.to.0 as usize];
-        to.in_free_ns = to.in_free_ns.max(now_ns) + model.wire_ns(parcel.bytes);
-        due.push(Due::Out(to.in_free_ns, parcel));
+    pub fn at_port(&mut self, model: &Model, now_ns: u64, packet: SimPacket, due: &mut Vec<Due>) {
+        let to = &mut self.ranks[packet.to.0 as usize];
+        to.in_free_ns = to.in_free_ns.max(now_ns) + model.wire_ns(packet.bytes);
+        due.push(Due::Out(to.in_free_ns, packet));
     }
 }

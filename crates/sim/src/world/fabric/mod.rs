@@ -17,7 +17,7 @@ use crossbar::Crossbar;
 use wormhole::Routers;
 
 /// A packet under way.
-pub struct Parcel {
+pub struct SimPacket {
     pub way: Rc<Way>,
     pub number: u64,
     /// With its header.
@@ -29,7 +29,7 @@ pub struct Parcel {
 /// Something that will happen in a fabric.
 pub enum FabricEvent {
     /// A packet reaches the port of its receiver.
-    AtPort(Parcel),
+    AtPort(SimPacket),
     /// A channel may send its next flit.
     Send(u32),
     /// The next flit of a channel's buffer has been routed.
@@ -40,7 +40,7 @@ pub enum FabricEvent {
 pub enum Due {
     Step(u64, FabricEvent),
     /// A packet has left the fabric.
-    Out(u64, Parcel),
+    Out(u64, SimPacket),
 }
 
 /// The fabric of one network.
@@ -66,23 +66,23 @@ impl Fabric {
     }
 
     /// A packet is committed.
-    pub fn enter(&mut self, now_ns: u64, parcel: Parcel, due: &mut Vec<Due>) {
+    pub fn enter(&mut self, now_ns: u64, packet: SimPacket, due: &mut Vec<Due>) {
         let Self { model, kind } = self;
         match kind {
             Kind::Direct => {
-                let left_ns = parcel.way.leave(now_ns, model.overhead_ns + model.wire_ns(parcel.bytes));
-                due.push(Due::Out(left_ns + model.fill_ns(parcel.bytes), parcel));
+                let left_ns = packet.way.leave(now_ns, model.overhead_ns + model.wire_ns(packet.bytes));
+                due.push(Due::Out(left_ns + model.fill_ns(packet.bytes), packet));
             }
-            Kind::Crossbar(crossbar) => crossbar.enter(model, now_ns, parcel, due),
-            Kind::Wormhole(routers) => routers.enter(now_ns, parcel, due),
+            Kind::Crossbar(crossbar) => crossbar.enter(model, now_ns, packet, due),
+            Kind::Wormhole(routers) => routers.enter(now_ns, packet, due),
         }
     }
 
     /// What was due happens.
     pub fn step(&mut self, now_ns: u64, step: FabricEvent, due: &mut Vec<Due>) {
         match (&mut self.kind, step) {
-            (Kind::Crossbar(crossbar), FabricEvent::AtPort(parcel)) => {
-                crossbar.at_port(&self.model, now_ns, parcel, due)
+            (Kind::Crossbar(crossbar), FabricEvent::AtPort(packet)) => {
+                crossbar.at_port(&self.model, now_ns, packet, due)
             }
             (Kind::Wormhole(routers), FabricEvent::Send(channel)) => routers.send(now_ns, channel, due),
             (Kind::Wormhole(routers), FabricEvent::Routed(channel)) => routers.routed(now_ns, channel, due),

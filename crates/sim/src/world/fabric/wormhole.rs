@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use super::super::model::{Model, Wormhole};
 use super::grid::{Grid, Port};
-use super::{Due, FabricEvent, Parcel};
+use super::{Due, FabricEvent, SimPacket};
 
 /// Where the flits that a channel sends come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +57,7 @@ struct Channel {
 
 /// A packet.
 struct Worm {
-    parcel: Parcel,
+    packet: SimPacket,
     /// Flits that have not left the rank.
     left: u64,
     first: bool,
@@ -115,9 +115,9 @@ impl Routers {
         }
     }
 
-    pub fn enter(&mut self, now_ns: u64, parcel: Parcel, due: &mut Vec<Due>) {
-        let rank = parcel.from.0;
-        let worm = Worm { left: parcel.bytes.div_ceil(self.shape.flit_bytes), first: true, parcel };
+    pub fn enter(&mut self, now_ns: u64, packet: SimPacket, due: &mut Vec<Due>) {
+        let rank = packet.from.0;
+        let worm = Worm { left: packet.bytes.div_ceil(self.shape.flit_bytes), first: true, packet };
         let place = self.free.pop().unwrap_or_else(|| {
             self.worms.push(None);
             self.worms.len() as u32 - 1
@@ -139,7 +139,7 @@ impl Routers {
 
     /// The channel on which a packet leaves a router.
     fn route(&self, router: u32, worm: u32) -> u32 {
-        let to = self.worms[worm as usize].as_ref().expect("a packet under way").parcel.to.0;
+        let to = self.worms[worm as usize].as_ref().expect("a packet under way").packet.to.0;
         let between = &self.between[router as usize];
         match self.grid.route(router as usize, to as usize) {
             Port::Host(_) => self.ranks as u32 + to,
@@ -262,7 +262,7 @@ impl Routers {
             None if flit.last => {
                 let worm = self.worms[flit.worm as usize].take().expect("a packet under way");
                 self.free.push(flit.worm);
-                due.push(Due::Out(now_ns + at.flit_ns, worm.parcel));
+                due.push(Due::Out(now_ns + at.flit_ns, worm.packet));
             }
             None => {}
         }

@@ -6,11 +6,11 @@ use canele_mem::buffer::RegionAddress;
 use canele_mem::layout::Layout;
 use canele_proto::rma::{ElementAccess, ElementAction, Form, RmaLockKind, RmaRequest, WindowAction};
 
-use super::{Expected, Play};
+use super::{ExpectedOutcome, RmaPlay};
 use crate::campaign::rma::operations::{ADD, FOLD};
 use crate::campaign::rma::reference::{AREA, FETCHED, LOCKED, ORDERED, REPLACED, SUMS, area_at, sums_at};
 
-impl Play<'_> {
+impl RmaPlay<'_> {
     pub(super) fn place(&self, to: usize, offset: usize) -> RegionAddress {
         RegionAddress { region: self.keys[to].into(), offset: offset as u64 }
     }
@@ -55,19 +55,19 @@ impl Play<'_> {
                 let n = self.random.next_u64();
                 self.done[me][to].fold(n);
                 let access = self.access(to, ElementAction::Accumulate, FOLD, 8 * (ORDERED + me), 8);
-                self.submit(me, to, (access, None), n.to_le_bytes().to_vec(), 0, Expected::End);
+                self.submit(me, to, (access, None), n.to_le_bytes().to_vec(), 0, ExpectedOutcome::End);
             }
             13 | 14 => {
                 self.done[me][to].fetches += 1;
                 let access = self.access(to, ElementAction::GetAccumulate, ADD, 8 * FETCHED, 8);
-                self.submit(me, to, (access, None), 1u64.to_le_bytes().to_vec(), 8, Expected::Fetched);
+                self.submit(me, to, (access, None), 1u64.to_le_bytes().to_vec(), 8, ExpectedOutcome::Fetched);
             }
             15 => {
                 let there = self.random.up_to(6);
                 self.done[me][to].replaces += 1;
                 let access = self.access(to, ElementAction::CompareAndSwap, 0, 8 * REPLACED, 8);
                 let operands = [there, there + 1].map(u64::to_le_bytes).concat();
-                self.submit(me, to, (access, None), operands, 8, Expected::Replaced(there));
+                self.submit(me, to, (access, None), operands, 8, ExpectedOutcome::Replaced(there));
             }
             16 | 17 if !self.parties[me].in_section => {
                 self.parties[me].in_section = true;
@@ -77,7 +77,14 @@ impl Play<'_> {
             }
             18 => {
                 let window = self.keys[to].into();
-                self.submit(me, to, (RmaRequest::Flush { window }, None), Vec::new(), 0, Expected::End);
+                self.submit(
+                    me,
+                    to,
+                    (RmaRequest::Flush { window }, None),
+                    Vec::new(),
+                    0,
+                    ExpectedOutcome::End,
+                );
                 // What leaves the memory, and is told by the next flush.
                 let place = self.place(to, area_at(ranks, ranks) - 3);
                 self.submit(
@@ -86,39 +93,56 @@ impl Play<'_> {
                     (RmaRequest::Write { place, len: 8 }, None),
                     vec![1; 8],
                     0,
-                    Expected::End,
+                    ExpectedOutcome::End,
                 );
-                self.submit(me, to, (RmaRequest::Flush { window }, None), Vec::new(), 0, Expected::Refused);
+                self.submit(
+                    me,
+                    to,
+                    (RmaRequest::Flush { window }, None),
+                    Vec::new(),
+                    0,
+                    ExpectedOutcome::Refused,
+                );
             }
             _ => {
                 let window = self.keys[to].into();
-                self.submit(me, to, (RmaRequest::Flush { window }, None), Vec::new(), 0, Expected::End);
+                self.submit(
+                    me,
+                    to,
+                    (RmaRequest::Flush { window }, None),
+                    Vec::new(),
+                    0,
+                    ExpectedOutcome::End,
+                );
             }
         }
     }
 
     /// Asks for a lock, and waits for it or not.
     fn lock(&mut self, me: usize, to: usize, kind: RmaLockKind) {
-        self.window(me, to, WindowAction::Lock(kind), Expected::End);
+        self.window(me, to, WindowAction::Lock(kind), ExpectedOutcome::End);
         if self.random.chance(50) {
             let flush = RmaRequest::Flush { window: self.keys[to].into() };
-            return self.submit(me, to, (flush, None), Vec::new(), 0, Expected::Granted(kind));
+            return self.submit(me, to, (flush, None), Vec::new(), 0, ExpectedOutcome::Granted(kind));
         }
         if kind == RmaLockKind::Exclusive {
             // What a holder writes of the word that it has read makes up for nothing that is done meanwhile.
             self.done[me][to].sections_begun += 1;
             let access = self.access(to, ElementAction::Accumulate, ADD, 8 * LOCKED, 8);
-            self.submit(me, to, (access, None), 1u64.to_le_bytes().to_vec(), 0, Expected::End);
+            self.submit(me, to, (access, None), 1u64.to_le_bytes().to_vec(), 0, ExpectedOutcome::End);
         }
         if self.random.chance(50) {
             self.put(me, to);
         }
-        let done =
-            if kind == RmaLockKind::Exclusive { Expected::SectionDone } else { Expected::Unlocked(kind) };
+        let done = if kind == RmaLockKind::Exclusive {
+            ExpectedOutcome::SectionDone
+        } else {
+            ExpectedOutcome::Unlocked(kind)
+        };
         self.window(me, to, WindowAction::Unlock, done);
     }
 
-    pub(super) fn window(&mut self, me: usize, to: usize, action: WindowAction, expected: Expected) {
+    pub(super) fn window(&mut self, me: usize, to: usize, action: WindowAction, expected: ExpectedOutcome) {
         let request = RmaRequest::Window { window: self.keys[to].into(), action };
         self.submit(me, to, (request, None), Vec::new(), 0, expected);
     }
@@ -128,8 +152,8 @@ impl Play<'_> {
         // Large data that is being read may be read before or after this.
         for run in &mut self.parties[me].runs {
             let apart = self.net.protos[me].form(&run.rma_request) == Form::Apart;
-            if run.to == to && apart && matches!(run.expected, Expected::Bytes(_)) {
-                run.expected = Expected::End;
+            if run.to == to && apart && matches!(run.expected, ExpectedOutcome::Bytes(_)) {
+                run.expected = ExpectedOutcome::End;
             }
         }
         if self.random.chance(40) {
@@ -143,14 +167,21 @@ impl Play<'_> {
                 area[at..at + len].copy_from_slice(&data[done..done + len]);
             });
             let access = self.access(to, ElementAction::Put, 0, begin + from, data.len());
-            return self.submit(me, to, (access, Some((layout, 1))), data, 0, Expected::End);
+            return self.submit(me, to, (access, Some((layout, 1))), data, 0, ExpectedOutcome::End);
         }
         let len = self.random.pick(&[0, 1, 8, 24, 25, 48, 900, 4096, 20_000]);
         let from = self.random.below(AREA - len);
         let data: Vec<u8> = (0..len).map(|_| self.random.next_u64() as u8).collect();
         self.done[me][to].area[from..from + len].copy_from_slice(&data);
         let place = self.place(to, begin + from);
-        self.submit(me, to, (RmaRequest::Write { place, len: len as u64 }, None), data, 0, Expected::End);
+        self.submit(
+            me,
+            to,
+            (RmaRequest::Write { place, len: len as u64 }, None),
+            data,
+            0,
+            ExpectedOutcome::End,
+        );
     }
 
     fn get(&mut self, me: usize, to: usize) {
@@ -167,11 +198,18 @@ impl Play<'_> {
             });
             let access = self.access(to, ElementAction::Get, 0, begin + from, bytes.len());
             let len = bytes.len();
-            return self.submit(me, to, (access, Some((layout, 1))), Vec::new(), len, Expected::Bytes(bytes));
+            return self.submit(
+                me,
+                to,
+                (access, Some((layout, 1))),
+                Vec::new(),
+                len,
+                ExpectedOutcome::Bytes(bytes),
+            );
         }
         let len = self.random.pick(&[0, 1, 8, 24, 900, 4096, 20_000]);
         let from = self.random.below(AREA - len);
-        let expected = Expected::Bytes(self.done[me][to].area[from..from + len].to_vec());
+        let expected = ExpectedOutcome::Bytes(self.done[me][to].area[from..from + len].to_vec());
         let place = self.place(to, begin + from);
         self.submit(me, to, (RmaRequest::Get { place, len: len as u64 }, None), Vec::new(), len, expected);
     }
@@ -188,6 +226,6 @@ impl Play<'_> {
         let begin = sums_at(self.ranks()) + 8 * from;
         let access = self.access(to, ElementAction::Accumulate, ADD, begin, 8 * count);
         let data = n.to_le_bytes().repeat(count);
-        self.submit(me, to, (access, Some((layout, 1))), data, 0, Expected::End);
+        self.submit(me, to, (access, Some((layout, 1))), data, 0, ExpectedOutcome::End);
     }
 }

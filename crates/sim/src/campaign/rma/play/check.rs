@@ -2,12 +2,12 @@
 
 use canele_proto::Holding;
 
-use super::{Checked, MOST_STEPS, Play};
+use super::{CheckedAccesses, MOST_STEPS, RmaPlay};
 use crate::campaign::rma::reference::{Done, FETCHED, LOCKED, ORDERED, REPLACED, SUMS, area_at, check_sum};
 
-impl Play<'_> {
+impl RmaPlay<'_> {
     /// Until nothing happens any more; then everything has ended, and the memory is as it must be.
-    pub(super) fn check_the_end(&mut self) -> Checked {
+    pub(super) fn check_the_end(&mut self) -> CheckedAccesses {
         for n in 0.. {
             let mut any = self.net.open_links(true);
             for rank in self.living() {
@@ -36,7 +36,7 @@ impl Play<'_> {
         Ok(())
     }
 
-    fn check_memory(&self, owner: usize) -> Checked {
+    fn check_memory(&self, owner: usize) -> CheckedAccesses {
         let ranks = self.ranks();
         let mut bytes = vec![0; area_at(ranks, ranks)];
         self.memory[owner].load(0, &mut bytes);

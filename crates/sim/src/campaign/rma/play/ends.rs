@@ -3,11 +3,11 @@
 use canele_mem::buffer::Owned;
 use canele_proto::rma::{Refusal, RmaFailure, RmaLockKind, RmaOutcome, RmaRequest, WindowAction};
 
-use super::{Checked, Expected, Play, Run};
+use super::{CheckedAccesses, ExpectedOutcome, RmaPlay, Run};
 use crate::campaign::rma::reference::LOCKED;
 
-impl Play<'_> {
-    pub(super) fn end(&mut self, me: usize, mut run: Run, outcome: RmaOutcome) -> Checked {
+impl RmaPlay<'_> {
+    pub(super) fn end(&mut self, me: usize, mut run: Run, outcome: RmaOutcome) -> CheckedAccesses {
         let RmaOutcome { result, data, into, .. } = outcome;
         data.into_iter().for_each(|buffer| run.data.take_back_out(buffer));
         into.into_iter().for_each(|buffer| run.into.take_back_in(buffer));
@@ -19,34 +19,37 @@ impl Play<'_> {
             }
             if matches!(
                 run.expected,
-                Expected::Granted(_) | Expected::Protected | Expected::Unlocked(_) | Expected::SectionDone
+                ExpectedOutcome::Granted(_)
+                    | ExpectedOutcome::Protected
+                    | ExpectedOutcome::Unlocked(_)
+                    | ExpectedOutcome::SectionDone
             ) {
                 self.leave(me, to);
             }
             return Ok(());
         }
         match (run.expected, result) {
-            (Expected::End, Ok(_)) => {}
-            (Expected::Bytes(expected), Ok(_)) if run.into.bytes() == expected => {}
-            (Expected::Refused, Err(RmaFailure::Refused(_, Refusal::Outside(_)))) => {}
-            (Expected::Fetched, Ok(_)) => self.done[me][to].fetched.push(word(&mut run.into)),
-            (Expected::Replaced(expected), Ok(_)) => {
+            (ExpectedOutcome::End, Ok(_)) => {}
+            (ExpectedOutcome::Bytes(expected), Ok(_)) if run.into.bytes() == expected => {}
+            (ExpectedOutcome::Refused, Err(RmaFailure::Refused(_, Refusal::Outside(_)))) => {}
+            (ExpectedOutcome::Fetched, Ok(_)) => self.done[me][to].fetched.push(word(&mut run.into)),
+            (ExpectedOutcome::Replaced(expected), Ok(_)) => {
                 self.done[me][to].replaced += u64::from(word(&mut run.into) == expected);
             }
-            (Expected::Granted(kind), Ok(_)) => self.enter(me, to, kind)?,
-            (Expected::Protected, Ok(_)) => {
+            (ExpectedOutcome::Granted(kind), Ok(_)) => self.enter(me, to, kind)?,
+            (ExpectedOutcome::Protected, Ok(_)) => {
                 let n = word(&mut run.into) + 1;
                 let place = self.place(to, 8 * LOCKED);
                 let write = RmaRequest::Write { place, len: 8 };
-                self.submit(me, to, (write, None), n.to_le_bytes().to_vec(), 0, Expected::End);
+                self.submit(me, to, (write, None), n.to_le_bytes().to_vec(), 0, ExpectedOutcome::End);
                 self.holders[to].retain(|(rank, _)| *rank != me);
-                self.window(me, to, WindowAction::Unlock, Expected::Unlocked(RmaLockKind::Exclusive));
+                self.window(me, to, WindowAction::Unlock, ExpectedOutcome::Unlocked(RmaLockKind::Exclusive));
             }
-            (Expected::SectionDone, Ok(_)) => {
+            (ExpectedOutcome::SectionDone, Ok(_)) => {
                 self.done[me][to].sections += 1;
                 self.leave(me, to);
             }
-            (Expected::Unlocked(kind), Ok(_)) => {
+            (ExpectedOutcome::Unlocked(kind), Ok(_)) => {
                 self.done[me][to].sections += u64::from(kind == RmaLockKind::Exclusive);
                 self.leave(me, to);
             }
@@ -56,7 +59,7 @@ impl Play<'_> {
     }
 
     /// A rank has got a lock.
-    fn enter(&mut self, me: usize, to: usize, kind: RmaLockKind) -> Checked {
+    fn enter(&mut self, me: usize, to: usize, kind: RmaLockKind) -> CheckedAccesses {
         let dead = self.dead;
         let others = self.holders[to].iter().filter(|(rank, _)| Some(*rank) != dead);
         let alone = |other: &RmaLockKind| kind == RmaLockKind::Exclusive || *other == RmaLockKind::Exclusive;
@@ -73,11 +76,11 @@ impl Play<'_> {
                 (RmaRequest::Get { place, len: 8 }, None),
                 Vec::new(),
                 8,
-                Expected::Protected,
+                ExpectedOutcome::Protected,
             );
         } else {
             self.holders[to].retain(|(rank, _)| *rank != me);
-            self.window(me, to, WindowAction::Unlock, Expected::Unlocked(kind));
+            self.window(me, to, WindowAction::Unlock, ExpectedOutcome::Unlocked(kind));
         }
         Ok(())
     }
