@@ -6,11 +6,12 @@
 //! - `link`: room, order and credit of one connection.
 //! - `rail`: the traits that move packets.
 //! - `connections`, `network`: the control path, with proofs of the job's key.
-//! - `hostile`, `set`: tests beside the suites.
+//! - `hostile`, `jobs`, `set`: tests beside the suites.
 
 mod connections;
 mod frame;
 mod hostile;
+mod jobs;
 mod link;
 mod network;
 mod rail;

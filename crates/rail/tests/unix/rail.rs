@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use canele_rail::{
-    Armed, Busy, Caps, Class, Corrupt, Distance, FastPath, Header, LinkTraits, Lost, Member, OneSided,
-    OpenError, OtherRanks, Packet, PeerCopy, Rail, Recoverable, Rma, Slot, Unreachable, Verbs,
+    Armed, Busy, Caps, Class, Corrupt, Distance, FastPath, Header, LinkTraits, Lost, Member, Network,
+    OneSided, OpenError, OtherRanks, Packet, PeerCopy, Rail, Recoverable, Rma, Slot, Unreachable, Verbs,
 };
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::{Interest, Poller, Ready};
@@ -215,6 +215,7 @@ impl Rail for Unix {
     }
 
     fn sleep(&mut self, at_most: Option<Duration>) {
+        let at_most = at_most.into_iter().chain(self.next_timeout()).min();
         self.poller.wait(at_most, |_| {});
     }
 }
