@@ -146,7 +146,7 @@ fn fails(a: &mut Unix, mut others: impl FnMut(u64)) -> String {
 }
 
 #[test]
-fn a_rank_without_the_key_meets_nobody() {
+fn a_rank_without_the_key_meets_no_rank() {
     let member = Member { me: Rank(0), ranks: 2, job: 77, key: [4; 32] };
     let mut stranger = Unix::listen(RAIL, member, &["canele-test-".into()], SMALL).unwrap();
     let mut rank = open(1, 2);
@@ -188,7 +188,7 @@ fn strangers_that_say_nothing_or_garbage_keep_no_peer_out() {
 }
 
 #[test]
-fn who_takes_the_name_of_a_dead_rank_is_not_believed() {
+fn a_process_that_takes_the_name_of_a_dead_rank_is_not_believed() {
     let mut rank = open(0, 2);
     let (listener, name) = open_socket(b"canele-test-").unwrap();
     listen(&listener, 8).unwrap();
@@ -217,7 +217,7 @@ fn pass_on(from: &OwnedFd, to: &OwnedFd) -> usize {
 }
 
 #[test]
-fn proofs_that_are_passed_on_convince_nobody() {
+fn proofs_that_are_passed_on_convince_no_rank() {
     let (mut a, mut b) = (open(0, 2), open(1, 2));
     let (listener, name) = open_socket(b"canele-relay-").unwrap();
     listen(&listener, 8).unwrap();

@@ -91,7 +91,9 @@ impl Harness for Local {
     fn connect(&mut self, from: usize, to: usize) {
         self.rail(from).connect(Rank(to as u32));
         until(|| {
-            [from, to].map(|rank| self.rail(rank).progress_connections(0));
+            for rank in [from, to] {
+                self.rail(rank).progress_connections(0);
+            }
             [(from, to), (to, from)].iter().all(|(a, b)| self.rail(*a).link(Rank(*b as u32)).is_some())
         });
     }
