@@ -69,7 +69,7 @@ pub trait Network: FullRail + Sized {
     fn own_address(&self) -> Vec<u8>;
 
     /// Notes where a peer is reached, which another process has said. Returns whether the address leads to another rank at all; one that
-    /// cannot be read, is this rank's own, or belongs to no rank of the job does not.
+    /// cannot be read, is this rank's own, or belongs to no rank of the job does not. The last address counts, so a refused one leaves none.
     fn introduce(&mut self, peer: Rank, address: &[u8]) -> bool;
 
     /// Returns whether a peer was introduced with an address that leads to it.
@@ -82,7 +82,8 @@ pub trait Network: FullRail + Sized {
     /// goes on. It costs a system call if nothing came.
     fn progress_connections(&mut self, now_ns: u64) -> bool;
 
-    /// Returns whether [`Network::progress_connections`] probably has something to do.
+    /// Returns whether [`Network::progress_connections`] probably has something to do, as the last pass or [`Rail::arm`](crate::Rail::arm)
+    /// has seen. It costs no system call.
     fn has_connection_events(&self) -> bool;
 
     /// Tells the time for [`Rail::arm`](crate::Rail::arm), by the clock of [`Network::progress_connections`].

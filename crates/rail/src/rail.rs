@@ -35,21 +35,26 @@ pub trait Rail {
     /// Returns the links on which packets may arrive.
     fn incoming(&self) -> &[LinkId];
 
-    /// Forgets a link and what is still in it.
+    /// Forgets a link, what is still in it, and an attempt to make it.
     fn disconnect(&mut self, link: LinkId);
 
     /// Claims room for one packet with `bulk` bytes (0: inline only). A second claim on a link replaces the first; claims on
     /// different links do not concern each other.
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy>;
 
-    /// Sends what was claimed on the link last. A rail whose packets cost system calls is *busy* from then on until the next
+    /// Sends what was claimed on the link last. A rail whose packets cost system calls may be *busy* from then on until the next
     /// pass: claims answer [`Busy`], and what is to be sent meanwhile waits where it can be put together.
     ///
     /// # Panics
     /// If nothing is claimed.
     fn commit(&mut self, link: LinkId, header: Header);
 
-    /// Returns the oldest packet of a link that was not released yet.
+    /// Returns the oldest packet of a link that was not released yet. If there is none, it looks for one itself: a caller that waits for
+    /// one peer polls without a pass.
+    ///
+    /// # Errors
+    /// The peer's bytes cannot be believed. Packets that came before them are returned first, and every later call fails. Such a link
+    /// is not reported as lost; its owner closes it.
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt>;
 
     /// Frees the room of the packet polled last.
@@ -67,7 +72,8 @@ pub trait Rail {
         false
     }
 
-    /// Announces sleep: from now on a rank that commits a packet to this one wakes it. Says whether something came meanwhile.
+    /// Announces sleep: from now on a rank that commits a packet to this one wakes it. Says whether something came meanwhile: packets
+    /// and lost links as long as they are not taken, room after [`Busy`] once.
     fn arm(&mut self) -> Armed;
 
     /// Sleeps until woken or the time is over. Only after [`Armed::Ready`].

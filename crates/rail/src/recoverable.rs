@@ -11,7 +11,7 @@ pub trait Recoverable: Rail {
         0
     }
 
-    /// Takes a link that carries nothing more. What had come before can still be polled; then it is to be closed, or disconnected.
+    /// Takes a link that carries nothing more, once. What had come before can still be polled; then it is to be closed, or disconnected.
     fn take_lost(&mut self) -> Option<Lost> {
         None
     }

@@ -1,0 +1,275 @@
+//! How links come about: attempts of this rank, and connections of others, until both ends have proven that they have the job's key.
+//!
+//! The proofs are those of [`canele_rail::tcp::handshake`], one flight in one packet. Their key is made of the job's key and of the names of
+//! the two sockets, which the kernel tells each end: who passes on the proofs of two ranks sits between sockets of other names, and
+//! convinces neither.
+
+use std::os::fd::OwnedFd;
+
+use canele_rail::tcp::handshake::{Credentials, Handshake, LONGEST_FLIGHT};
+use canele_rail::{Member, OtherRanks, Unreachable};
+use canele_sys::ids::Rank;
+use canele_sys::poller::Ready;
+use rustix::io::Errno;
+
+use super::link::{Limits, Link};
+use super::rail::{CONNECTIONS, Unix};
+use super::socket;
+
+/// How long an attempt may last, and a connection may be unproven.
+pub const TIMEOUT_NS: u64 = 10_000_000_000;
+/// How long nothing is accepted when the system has no descriptor left.
+const PAUSE_NS: u64 = 100_000_000;
+/// Accepted connections that have not proven themselves; one more takes the place of the oldest.
+pub const UNPROVEN: usize = 16;
+/// Connections that are accepted in one step.
+const AT_ONCE: usize = 64;
+
+/// An attempt to reach a peer.
+pub struct Attempt {
+    number: u32,
+    /// None until the peer's queue takes the connection.
+    socket: Option<(OwnedFd, Vec<u8>, Handshake)>,
+    pub deadline_ns: Option<u64>,
+}
+
+impl Attempt {
+    pub fn new(number: u32) -> Self {
+        Self { number, socket: None, deadline_ns: None }
+    }
+
+    pub fn waits_for_queue(&self) -> bool {
+        self.socket.is_none()
+    }
+}
+
+/// A connection of a process that may be a peer.
+pub struct Accepted {
+    socket: OwnedFd,
+    there: Vec<u8>,
+    handshake: Handshake,
+    pub deadline_ns: u64,
+}
+
+impl Accepted {
+    pub fn is_proven(&self) -> bool {
+        self.handshake.undecided().is_some()
+    }
+}
+
+/// Binds a key to the names of the sockets of a connection.
+fn bind_key(key: &[u8; 32], listener: &[u8], initiator: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    for name in [listener, initiator] {
+        hasher.update(&(name.len() as u64).to_le_bytes()).update(name);
+    }
+    hasher.finalize().into()
+}
+
+fn credentials(rail: u8, member: &Member, limits: Limits, key: [u8; 32]) -> Credentials {
+    let Member { me, ranks, job, .. } = *member;
+    Credentials { me, rail, ranks, job, key, cells: limits.cells, payload: limits.payload as u32 }
+}
+
+/// Sends and receives what the handshake has and wants now.
+fn pump(socket: &OwnedFd, handshake: &mut Handshake) -> Result<(), String> {
+    loop {
+        let flight = handshake.to_send().to_vec();
+        if !flight.is_empty() {
+            // An empty socket has room for a flight.
+            socket::send_packet(socket, &[&flight]).map_err(|why| why.to_string())?;
+            handshake.handle_sent(flight.len());
+        }
+        let wanted = handshake.wanted();
+        if wanted == 0 {
+            return Ok(());
+        }
+        let mut buffer = [0; LONGEST_FLIGHT];
+        match socket::receive_packet(socket, &mut buffer) {
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            Err(why) => return Err(why.to_string()),
+            Ok(0) => return Err("it closed the connection".into()),
+            Ok(len) if len == wanted => {
+                let handled = handshake.handle(&buffer[..len]);
+                if handled.is_err() {
+                    // The other end learns why, if it can.
+                    let _ = socket::send_packet(socket, &[handshake.to_send()]);
+                }
+                handled.map_err(|why| why.to_string())?;
+            }
+            Ok(len) => return Err(format!("it sent {len} bytes instead of {wanted}")),
+        }
+    }
+}
+
+impl Unix {
+    /// The job of a peer, if it is another one.
+    pub fn among(&self, peer: Rank) -> Option<OtherRanks> {
+        self.others.iter().find(|others| others.theirs(peer).is_some()).copied()
+    }
+
+    /// Whether the peer's attempt is used rather than this rank's, when both connect.
+    fn yields_to(&self, peer: Rank) -> bool {
+        self.among(peer).map_or(peer < self.member.me, |others| others.theirs < others.job)
+    }
+
+    pub fn progress_attempts(&mut self) -> bool {
+        let peers: Vec<_> = self.attempts.keys().copied().collect();
+        peers.into_iter().fold(false, |any, peer| self.progress_attempt(peer) | any)
+    }
+
+    fn progress_attempt(&mut self, peer: Rank) -> bool {
+        let Some(mut attempt) = self.attempts.remove(&peer) else { return false };
+        let deadline_ns = *attempt.deadline_ns.get_or_insert(self.now_ns.saturating_add(TIMEOUT_NS));
+        let mut result = self.begin(peer, &mut attempt);
+        if let (Ok(()), Some((socket, _, handshake))) = (&result, &mut attempt.socket) {
+            result = pump(socket, handshake);
+        }
+        match (result, attempt.socket.take()) {
+            (Ok(()), Some((socket, here, handshake))) if handshake.is_over() => {
+                let there = self.introduced.get(&peer).cloned().unwrap_or_default();
+                self.add_link(peer, Link::new(socket, handshake.generation(), here, there, self.limits));
+                return true;
+            }
+            (Ok(()), socket) if self.now_ns < deadline_ns => {
+                attempt.socket = socket;
+                self.attempts.insert(peer, attempt);
+            }
+            (result, _) => self.fail(peer, result.err().unwrap_or_else(|| "it does not answer".into())),
+        }
+        false
+    }
+
+    fn begin(&self, peer: Rank, attempt: &mut Attempt) -> Result<(), String> {
+        if attempt.socket.is_some() {
+            return Ok(());
+        }
+        let there = self.introduced.get(&peer).ok_or("it was not introduced")?;
+        let words = |why: Errno| why.to_string();
+        let (socket, here) = socket::open(b"canele-unix-").map_err(words)?;
+        match socket::connect_to(&socket, there) {
+            Err(Errno::AGAIN) => return Ok(()),
+            connected => connected.map_err(words)?,
+        }
+        self.poller.add(&socket, CONNECTIONS, Ready::IN).map_err(words)?;
+        let bound = |key: &[u8; 32]| bind_key(key, there, &here);
+        let own = credentials(self.number, &self.member, self.limits, bound(&self.member.key));
+        let among = self.among(peer).map(|others| OtherRanks { key: bound(&others.key), ..others });
+        let nonce = socket::random().map_err(words)?;
+        let handshake = Handshake::initiate_among(&own, among, peer, attempt.number, nonce);
+        attempt.socket = Some((socket, here, handshake));
+        Ok(())
+    }
+
+    fn fail(&mut self, peer: Rank, why: String) {
+        // The peer's own connection, which has waited for this attempt, is used instead.
+        if self.accepted.iter().any(|accepted| accepted.handshake.undecided() == Some(peer)) {
+            return;
+        }
+        let there =
+            String::from_utf8_lossy(self.introduced.get(&peer).map_or(&[], Vec::as_slice)).into_owned();
+        self.unreachable.push_back(Unreachable { link: self.id(peer), why: format!("@{there}: {why}") });
+    }
+
+    /// Takes new connections from the listener's queue.
+    pub fn accept(&mut self) {
+        if self.pause_until_ns.is_some_and(|until_ns| self.now_ns < until_ns) {
+            return;
+        }
+        let is_paused = self.pause_until_ns.take().is_some();
+        let Some((listener, here)) = &self.listener else { return };
+        if is_paused {
+            let _ = self.poller.set(listener, CONNECTIONS, &mut self.listener_interest, Some(Ready::IN));
+        }
+        for _ in 0..AT_ONCE {
+            let (socket, there) = match socket::accept(listener) {
+                Ok((socket, Some(there))) => (socket, there),
+                Ok((_, None)) | Err(Errno::CONNABORTED | Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(_) => {
+                    let _ = self.poller.set(listener, CONNECTIONS, &mut self.listener_interest, None);
+                    self.pause_until_ns = Some(self.now_ns.saturating_add(PAUSE_NS));
+                    return;
+                }
+            };
+            let bound = |key: &[u8; 32]| bind_key(key, here, &there);
+            let own = credentials(self.number, &self.member, self.limits, bound(&self.member.key));
+            let others = self.others.iter().map(|others| OtherRanks { key: bound(&others.key), ..*others });
+            let Ok(nonce) = socket::random() else { continue };
+            let handshake = Handshake::respond_to_all(&own, &others.collect(), nonce);
+            if self.poller.add(&socket, CONNECTIONS, Ready::IN).is_err() {
+                continue;
+            }
+            let unproven = self.accepted.iter().filter(|accepted| !accepted.is_proven()).count();
+            if unproven == UNPROVEN {
+                let oldest = self.accepted.iter().position(|accepted| !accepted.is_proven());
+                self.accepted.remove(oldest.expect("it was counted"));
+            }
+            let deadline_ns = self.now_ns.saturating_add(TIMEOUT_NS);
+            self.accepted.push(Accepted { socket, there, handshake, deadline_ns });
+        }
+    }
+
+    pub fn progress_accepted(&mut self) -> bool {
+        let mut any = false;
+        for mut accepted in std::mem::take(&mut self.accepted) {
+            let was_proven = accepted.is_proven();
+            let is_over = match was_proven {
+                // A peer that waits says nothing.
+                true => socket::has_stirred(&accepted.socket),
+                false => {
+                    pump(&accepted.socket, &mut accepted.handshake).is_err()
+                        || (!accepted.is_proven() && self.now_ns >= accepted.deadline_ns)
+                }
+            };
+            if is_over {
+                continue;
+            }
+            if let Some(peer) = accepted.handshake.undecided().filter(|_| !was_proven) {
+                // The newest attempt of a peer is the one that it still wants.
+                self.accepted.retain(|other| other.handshake.undecided() != Some(peer));
+            }
+            match accepted.handshake.undecided() {
+                Some(peer) if self.is_acceptable(peer) => any |= self.decide(peer, accepted),
+                _ => self.accepted.push(accepted),
+            }
+        }
+        any
+    }
+
+    fn is_acceptable(&self, peer: Rank) -> bool {
+        !self.links.contains_key(&peer) && (!self.attempts.contains_key(&peer) || self.yields_to(peer))
+    }
+
+    /// Whether a peer waits that can be accepted now.
+    pub fn has_acceptable(&self) -> bool {
+        self.accepted
+            .iter()
+            .filter_map(|accepted| accepted.handshake.undecided())
+            .any(|peer| self.is_acceptable(peer))
+    }
+
+    fn decide(&mut self, peer: Rank, accepted: Accepted) -> bool {
+        let Accepted { socket, there, mut handshake, .. } = accepted;
+        let last = self.generations.get(&peer).copied().unwrap_or(0);
+        let generation = last.wrapping_add(1).max(handshake.dial());
+        handshake.accept(generation);
+        self.attempts.remove(&peer);
+        // If it cannot be sent, the peer finds the connection closed, and so does this rank.
+        let _ = pump(&socket, &mut handshake);
+        let here = self.listener.as_ref().map(|(_, name)| name.clone()).unwrap_or_default();
+        self.add_link(peer, Link::new(socket, generation, here, there, self.limits));
+        true
+    }
+
+    fn add_link(&mut self, peer: Rank, mut link: Link) {
+        // The poller knows the socket as one of a connection that is being made.
+        let _ = self.poller.remove(&link.socket);
+        let token = super::rail::LINKS + u64::from(peer.0);
+        let _ = self.poller.set(&link.socket, token, &mut link.interest, Some(Ready::IN));
+        self.generations.insert(peer, link.generation);
+        self.links.insert(peer, link);
+        self.opened.push_back(self.id(peer));
+        self.list_links();
+    }
+}
