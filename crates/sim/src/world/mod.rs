@@ -236,7 +236,9 @@ impl State {
                 return Some(WorldEvent { rank, packet: None });
             }
             Event::VerbAtOwner(posted) => self.verb_at_owner(posted),
-            Event::VerbEnded(posted) => return Some(WorldEvent { rank: self.verb_ended(&posted), packet: None }),
+            Event::VerbEnded(posted) => {
+                return Some(WorldEvent { rank: self.verb_ended(&posted), packet: None });
+            }
         }
         None
     }
