@@ -54,7 +54,7 @@ pub trait Rail {
     ///
     /// # Errors
     /// The peer's bytes cannot be believed. Packets that came before them are returned first, and every later call fails. Such a link
-    /// is not reported as lost; its owner closes it.
+    /// need not be reported as lost; its owner closes it.
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt>;
 
     /// Frees the room of the packet polled last.
@@ -72,8 +72,8 @@ pub trait Rail {
         false
     }
 
-    /// Announces sleep: from now on a rank that commits a packet to this one wakes it. Says whether something came meanwhile: packets
-    /// and lost links as long as they are not taken, room after [`Busy`] once.
+    /// Announces sleep: from now on a rank that commits a packet to this one wakes it. Says whether something came meanwhile: packets,
+    /// lost links and failed attempts as long as they are not taken, room after [`Busy`] once.
     fn arm(&mut self) -> Armed;
 
     /// Sleeps until woken or the time is over. Only after [`Armed::Ready`].

@@ -211,7 +211,7 @@ impl Rail for Unix {
             link.take_room() | link.has_arrived() | is_lost
         };
         let works = self.links.values_mut().fold(false, |any, link| has_work(link) | any);
-        if works || self.has_events { Armed::Work } else { Armed::Ready }
+        if works || self.has_events || !self.unreachable.is_empty() { Armed::Work } else { Armed::Ready }
     }
 
     fn sleep(&mut self, at_most: Option<Duration>) {
