@@ -9,9 +9,10 @@
 //! ```
 //! What is claimed and not committed costs nothing and holds no room. What is polled and not released is polled again.
 //!
-//! The contract is three traits: [`Rail`], what moving packets needs; [`OneSided`], memory of peers that is read and written
-//! without their help; [`Recoverable`], links that can be lost. The methods of the last two have defaults for a driver that has no
-//! such thing, and those of [`FastPath`] are short cuts with defaults made of [`Rail`]'s. [`FullRail`] is all of it.
+//! The contract is [`Rail`], what moving packets needs, and a trait for each thing that a driver may have, whose defaults say that it has
+//! none: [`OneSided`], memory of peers that is mapped here; [`PeerCopy`], copies from the memory of a peer's process; [`Rma`], verbs that
+//! the network carries out; [`Recoverable`], links that can be lost. [`FastPath`] has short cuts with defaults made of [`Rail`]'s
+//! methods. [`FullRail`] is all of it.
 #![deny(missing_docs)]
 
 mod caps;

@@ -19,7 +19,7 @@ use super::call::{Call, Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 use super::cutting::Cutting;
 use super::pending::PendingSends;
 use super::range_set::RangeSet;
-use super::verbs::Posted;
+use super::verbs::PendingVerb;
 use super::windows::Windows;
 use super::{Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
 use crate::Proto;
@@ -38,7 +38,7 @@ pub struct RmaOrigin {
     pub(super) moving: Vec<Key>,
     /// The first refusal of each owner that a fence told of that was not waited for.
     pub(super) refused: HashMap<Rank, (RegionId, Refusal)>,
-    pub(super) verbs: Slab<Posted>,
+    pub(super) verbs: Slab<PendingVerb>,
     /// The last call of which no answer tells that it is done, of owners with verbs.
     pub(super) unconfirmed: HashMap<Rank, u64>,
     /// Of the operations that have ended: after how many answers were looked for.

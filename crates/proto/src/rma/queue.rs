@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub struct Queue {
     /// Messages for which there is no room yet.
-    pub waiting: VecDeque<Waiting>,
+    pub waiting: VecDeque<WaitingRequest>,
     /// Messages that are here, or being received.
     pub coming: VecDeque<(Tag, Coming)>,
     /// Bytes of those, and of those that wait for locks.
@@ -39,7 +39,7 @@ pub struct Queue {
 }
 
 /// A message for which there is no room yet.
-pub enum Waiting {
+pub enum WaitingRequest {
     Here(Tag, KeptPayload),
     /// Its receive is still to be posted.
     Matched(Matched),
@@ -111,12 +111,12 @@ impl Queue {
         {
             any = true;
             match waiting {
-                Waiting::Here(tag, payload) => {
+                WaitingRequest::Here(tag, payload) => {
                     proto.release_request(from, &payload);
                     self.coming_bytes += payload.len();
                     self.coming.push_back((tag, Coming::Here(payload)));
                 }
-                Waiting::Matched(matched) => {
+                WaitingRequest::Matched(matched) => {
                     // What is longer is none, and refused as such.
                     let tag = matched.status.tag;
                     let mut bytes = Owned::new(vec![0; matched.status.bytes.min(longest)]);

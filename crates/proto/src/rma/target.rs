@@ -15,7 +15,7 @@ use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 use super::access::RmaOperations;
 use super::exposures::Exposures;
 use super::pending::PendingSends;
-use super::queue::{Queue, Waiting};
+use super::queue::{Queue, WaitingRequest};
 use super::refusals::Refusals;
 use super::work::Work;
 use super::{ArrivedRequest, DATA, REQUESTS};
@@ -109,12 +109,12 @@ impl RmaTarget {
     /// Begins to receive the RMA requests that have come.
     fn take_new(&mut self, proto: &mut Proto) -> bool {
         while let Some(ArrivedRequest { from, tag, payload }) = proto.arrived_requests.pop_front() {
-            self.queues.entry(from).or_default().waiting.push_back(Waiting::Here(tag, payload));
+            self.queues.entry(from).or_default().waiting.push_back(WaitingRequest::Here(tag, payload));
         }
         // These came after those.
         while let Some(matched) = proto.probe_matched(REQUESTS, Want { source: None, tag: None }) {
             let waiting = &mut self.queues.entry(matched.status.source).or_default().waiting;
-            waiting.push_back(Waiting::Matched(matched));
+            waiting.push_back(WaitingRequest::Matched(matched));
         }
         let mut any = false;
         for (from, queue) in &mut self.queues {

@@ -15,7 +15,7 @@ use crate::Proto;
 use crate::slab::Key;
 
 /// A verb that is under way.
-pub(super) struct Posted {
+pub(super) struct PendingVerb {
     call: Key,
     owner: Rank,
     place: RegionAddress,
@@ -70,15 +70,15 @@ impl RmaOrigin {
         if state.verb_ranges.overlap(place, len) {
             return Post::Waits;
         }
-        match self.post_on(rail, link, Posted { call: key, owner, place, len }) {
+        match self.post_on(rail, link, PendingVerb { call: key, owner, place, len }) {
             true => Post::Done,
             // A verb under way makes room.
             false => request,
         }
     }
 
-    fn post_on<R: Rma>(&mut self, rail: &mut R, link: LinkId, posted: Posted) -> bool {
-        let Posted { call, owner, place, len } = posted;
+    fn post_on<R: Rma>(&mut self, rail: &mut R, link: LinkId, posted: PendingVerb) -> bool {
+        let PendingVerb { call, owner, place, len } = posted;
         let Some((call, bytes)) = self.calls.get_mut(call).zip(usize::try_from(len).ok()) else {
             return false;
         };
@@ -115,7 +115,8 @@ impl RmaOrigin {
             && let Some(Completion { token, result, .. }) = rail.take_completion()
         {
             any = true;
-            let Some(Posted { call: key, owner, place, len }) = self.verbs.remove(from_token(token)) else {
+            let Some(PendingVerb { call: key, owner, place, len }) = self.verbs.remove(from_token(token))
+            else {
                 continue;
             };
             let state = self.owners.entry(owner).or_default();

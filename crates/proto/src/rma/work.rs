@@ -9,7 +9,7 @@ use canele_sys::ids::{Rank, RegionId, Tag};
 
 use super::exposures::Exposures;
 use super::pending::PendingSends;
-use super::queue::{Begun, Coming, Data, Queue, Then, Waiting};
+use super::queue::{Begun, Coming, Data, Queue, Then, WaitingRequest};
 use super::refusals::Refusals;
 use super::target::{MOST_ANSWER_BYTES, RmaMemory, TURN};
 use super::{Answer, DATA, Form, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
@@ -144,8 +144,8 @@ impl<E: RmaMemory> Work<'_, E> {
         queue.corrupt = true;
         for waiting in queue.waiting.drain(..) {
             match waiting {
-                Waiting::Here(_, payload) => self.proto.release_request(from, &payload),
-                Waiting::Matched(matched) => self.proto.discard(matched),
+                WaitingRequest::Here(_, payload) => self.proto.release_request(from, &payload),
+                WaitingRequest::Matched(matched) => self.proto.discard(matched),
             }
         }
         self.proto.forget_requests(from);
