@@ -46,7 +46,7 @@ pub use rail::{Armed, FullRail, Rail};
 pub use recoverable::Recoverable;
 pub use region::{Region, RegionMemory, UnmappedRegion};
 pub use regions::{Mapped, Regions, WantedRegion};
-pub use rma::{Completion, FetchOp, Rma, Verb, VerbError, Verbs};
+pub use rma::{FetchOp, Rma, Verb, VerbCompletion, VerbError, Verbs};
 pub use set::Set;
 pub use shm::{StatsPage, Waker};
 pub use unacked::{Bulk, Lost, Unacked, UnackedPacket};

@@ -117,7 +117,7 @@ pub enum VerbError {
 
 /// The end of a verb.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Completion {
+pub struct VerbCompletion {
     /// What [`Rma::post_verb`] was given.
     pub token: u64,
     /// The link it was posted on.
@@ -154,7 +154,7 @@ pub trait Rma: Rail {
     }
 
     /// Takes the completion of a verb. It costs no system call, and [`Rail::arm`] sees those that were not taken.
-    fn take_completion(&mut self) -> Option<Completion> {
+    fn take_completion(&mut self) -> Option<VerbCompletion> {
         None
     }
 }

@@ -139,7 +139,7 @@ macro_rules! delegate {
         }
     };
     (@take_completion $rail:ident) => {
-        fn take_completion(&mut self) -> Option<::canele_rail::Completion> {
+        fn take_completion(&mut self) -> Option<::canele_rail::VerbCompletion> {
             self.$rail.take_completion()
         }
     };

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use canele_mem::buffer::RegionAddress;
-use canele_proto::rma::{DATA, Form, LateAnswer, REQUESTS, RmaRequest, Route, route};
+use canele_proto::rma::{DATA, Form, LateAnswer, MemoryRoute, REQUESTS, RmaRequest, route};
 use canele_rail::{RegionMemory, UnmappedRegion, Verbs};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
@@ -165,7 +165,7 @@ impl Engine {
 impl Core {
     /// As [`Engine::maps_memory_of`].
     pub(crate) fn maps_memory_of(&self, rank: Rank) -> bool {
-        route(&self.progress.rails, rank, Verbs::empty()) == Route::Map
+        route(&self.progress.rails, rank, Verbs::empty()) == MemoryRoute::Map
     }
 }
 

@@ -51,7 +51,7 @@ pub use pending::PendingSends;
 pub use request::{
     ElementAccess, ElementAction, EncodedElements, Form, RmaLockKind, RmaRequest, WindowAction,
 };
-pub use route::{Route, route};
+pub use route::{MemoryRoute, route};
 pub use target::{RmaMemory, RmaTarget, Tell};
 
 use crate::matching::Want;

@@ -5,7 +5,7 @@ use canele_sys::ids::{LinkId, Rank};
 
 /// How a region of a peer is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
+pub enum MemoryRoute {
     /// It is mapped here: loads and stores, which take no help at all.
     Map,
     /// The network accesses it through this link: it takes no help of the owner's process.
@@ -19,14 +19,14 @@ const ON_WORDS: Verbs = Verbs::FETCH_OP.union(Verbs::COMPARE_SWAP);
 
 /// Chooses how a region of a peer is accessed by an operation of this kind. Where a link may be lost while its peer lives, no
 /// verb changes a word: whether it was carried out would be unknown.
-pub fn route<R: OneSided + Rma>(rail: &R, owner: Rank, verb: Verbs) -> Route {
+pub fn route<R: OneSided + Rma>(rail: &R, owner: Rank, verb: Verbs) -> MemoryRoute {
     if rail.memory_link(owner).is_some() {
-        return Route::Map;
+        return MemoryRoute::Map;
     }
     let has_verb = |link: &LinkId| {
         let caps = rail.caps(*link);
         let may_repeat = caps.link_traits.contains(LinkTraits::RECOVERABLE) && ON_WORDS.contains(verb);
         !verb.is_empty() && caps.verbs.contains(verb) && !may_repeat
     };
-    rail.link(owner).filter(has_verb).map_or(Route::Request, Route::Verb)
+    rail.link(owner).filter(has_verb).map_or(MemoryRoute::Request, MemoryRoute::Verb)
 }

@@ -5,11 +5,11 @@
 //! verbs before it have completed. A verb that was not carried out is asked for by a request, whose answer says what is wrong.
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
-use canele_rail::{Completion, FetchOp, FullRail, Rma, Verb, Verbs};
+use canele_rail::{FetchOp, FullRail, Rma, Verb, VerbCompletion, Verbs};
 use canele_sys::ids::{LinkId, Rank};
 
 use super::origin::RmaOrigin;
-use super::route::{Route, route};
+use super::route::{MemoryRoute, route};
 use super::{Exposures, RmaRequest};
 use crate::Proto;
 use crate::slab::Key;
@@ -60,7 +60,7 @@ impl RmaOrigin {
         let Some((kind, place, len)) = verb_of(&call.rma_request).filter(|_| !call.by_request) else {
             return request;
         };
-        let Route::Verb(link) = route(rail, owner, kind) else { return request };
+        let MemoryRoute::Verb(link) = route(rail, owner, kind) else { return request };
         // A copy packs fine stretches better than a driver could list them.
         let is_fine = call.data.as_ref().is_some_and(OutBuffer::is_fine)
             || call.into.as_ref().is_some_and(InBuffer::is_fine);
@@ -112,7 +112,7 @@ impl RmaOrigin {
     pub(super) fn take_completions<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
         let mut any = false;
         while !self.verbs.is_empty()
-            && let Some(Completion { token, result, .. }) = rail.take_completion()
+            && let Some(VerbCompletion { token, result, .. }) = rail.take_completion()
         {
             any = true;
             let Some(PendingVerb { call: key, owner, place, len }) = self.verbs.remove(from_token(token))

@@ -7,7 +7,7 @@ use canele_mem::buffer::{Owned, RegionAddress};
 use canele_sys::ids::RegionId;
 
 use super::{Harness, Sent, TO_1, bytes, link_to, pair, receive, send};
-use crate::{Armed, Class, Completion, FetchOp, Rail, Region, Regions, Rma, Verb, VerbError, Verbs};
+use crate::{Armed, Class, FetchOp, Rail, Region, Regions, Rma, Verb, VerbCompletion, VerbError, Verbs};
 
 /// The region of rank 1 in most tests, in bytes.
 const LEN: usize = 4096;
@@ -30,7 +30,7 @@ fn post<H: Harness>(h: &mut H, token: u64, verb: Verb) -> bool {
 }
 
 /// Waits for so many completions of rank 0.
-fn complete<H: Harness>(h: &mut H, count: usize) -> Vec<Completion> {
+fn complete<H: Harness>(h: &mut H, count: usize) -> Vec<VerbCompletion> {
     let mut completions = Vec::new();
     for _ in 0..1000 {
         h.deliver();
@@ -49,7 +49,7 @@ fn result_of<H: Harness>(h: &mut H, verb: Verb) -> Result<u64, VerbError> {
     assert!(post(h, 7, verb), "room for one verb");
     let completions = complete(h, 1);
     let link = link_to(h, 0, 1);
-    let [Completion { token: 7, link: on, result }] = completions[..] else { panic!("{completions:?}") };
+    let [VerbCompletion { token: 7, link: on, result }] = completions[..] else { panic!("{completions:?}") };
     assert_eq!(on, link);
     result
 }

@@ -11,8 +11,8 @@ use canele_sys::segment::SegmentError;
 
 use super::{HOST, Set};
 use crate::{
-    Armed, Busy, Caps, Class, Completion, Corrupt, FastPath, Header, Lost, Network, OneSided, Packet,
-    PeerCopy, Rail, Reach, Recoverable, Region, Rma, Slot, Speed, TakeIf, TryPost, TryTake, Unacked, Verb,
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, Network, OneSided, Packet, PeerCopy, Rail,
+    Reach, Recoverable, Region, Rma, Slot, Speed, TakeIf, TryPost, TryTake, Unacked, Verb, VerbCompletion,
 };
 
 /// Does the same with whichever rail a link is on.
@@ -277,7 +277,7 @@ impl<N: Network> Rma for Set<N> {
         on!(self, link, rail => rail.post_verb(link, token, verb))
     }
 
-    fn take_completion(&mut self) -> Option<Completion> {
+    fn take_completion(&mut self) -> Option<VerbCompletion> {
         self.networks.iter_mut().find_map(Rma::take_completion)
     }
 }

@@ -10,8 +10,8 @@ use crate::reliable::{Reliable, ReliableSettings};
 use crate::world::SimRail;
 use canele_mem::buffer::{InShare, RegionAddress};
 use canele_rail::{
-    Armed, Busy, Caps, Class, Completion, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail,
-    Reach, Recoverable, Region, Rma, Slot, Speed, Unacked, Verb,
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail, Reach,
+    Recoverable, Region, Rma, Slot, Speed, Unacked, Verb, VerbCompletion,
 };
 use canele_sys::ids::{LinkId, Rank, RegionId};
 use canele_sys::segment::SegmentError;
@@ -201,7 +201,7 @@ impl Rma for CampaignRail {
         each!(self, rail => rail.post_verb(link, token, verb))
     }
 
-    fn take_completion(&mut self) -> Option<Completion> {
+    fn take_completion(&mut self) -> Option<VerbCompletion> {
         each!(self, rail => rail.take_completion())
     }
 }

@@ -19,8 +19,8 @@ use super::connection::Connection;
 use super::verbs::PostedVerb;
 use super::way::{Claimed, Front, NOTHING_EXPECTED, Way};
 use canele_rail::{
-    Armed, Busy, Caps, Class, Completion, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail,
-    Reach, Recoverable, Region, Regions, Rma, Slot, Speed, Unacked, Verb, VerbError,
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail, Reach,
+    Recoverable, Region, Regions, Rma, Slot, Speed, Unacked, Verb, VerbCompletion, VerbError,
 };
 
 /// Shorter messages are not read from memory.
@@ -407,7 +407,7 @@ impl Rma for SimRail {
         Ok(())
     }
 
-    fn take_completion(&mut self) -> Option<Completion> {
+    fn take_completion(&mut self) -> Option<VerbCompletion> {
         self.world.borrow_mut().verbs.take(self.me)
     }
 }

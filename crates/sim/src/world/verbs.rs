@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use canele_mem::window::Window;
-use canele_rail::{Completion, FetchOp, Region, Verb, VerbError};
+use canele_rail::{FetchOp, Region, Verb, VerbCompletion, VerbError};
 use canele_sys::atomic::Ordering::AcqRel;
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
@@ -62,12 +62,12 @@ impl PostedVerb {
     }
 
     /// It ends at its origin, which gets its memory back.
-    pub fn end(&self, outcome: Result<u64, VerbError>) -> Option<Completion> {
+    pub fn end(&self, outcome: Result<u64, VerbError>) -> Option<VerbCompletion> {
         let verb = self.verb.borrow_mut().take()?;
         if let (Verb::Get { into, .. }, Ok(_)) = (&verb, outcome) {
             into.copy_from(Window::on(&mut self.read.borrow_mut()));
         }
-        Some(Completion { token: self.token, link: self.link, result: outcome })
+        Some(VerbCompletion { token: self.token, link: self.link, result: outcome })
     }
 }
 
@@ -103,7 +103,7 @@ fn carry_out(verb: &Verb, window: Window<'_>, read: &mut Vec<u8>) -> Option<u64>
 #[derive(Default)]
 pub struct WorldVerbs {
     registered: BTreeMap<(Rank, RegionId), Arc<Region>>,
-    completed: BTreeMap<Rank, VecDeque<Completion>>,
+    completed: BTreeMap<Rank, VecDeque<VerbCompletion>>,
     /// Until when the verbs of a rank's link occupy it.
     busy_until_ns: BTreeMap<(Rank, LinkId), u64>,
 }
@@ -122,11 +122,11 @@ impl WorldVerbs {
         self.completed.remove(&rank);
     }
 
-    pub fn complete(&mut self, rank: Rank, completion: Option<Completion>) {
+    pub fn complete(&mut self, rank: Rank, completion: Option<VerbCompletion>) {
         self.completed.entry(rank).or_default().extend(completion);
     }
 
-    pub fn take(&mut self, rank: Rank) -> Option<Completion> {
+    pub fn take(&mut self, rank: Rank) -> Option<VerbCompletion> {
         self.completed.get_mut(&rank)?.pop_front()
     }
 

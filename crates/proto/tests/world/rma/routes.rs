@@ -1,6 +1,6 @@
 //! How memory of a peer is accessed follows from what its links can do.
 
-use canele_proto::rma::{Route, route};
+use canele_proto::rma::{MemoryRoute, route};
 use canele_rail::Verbs;
 use canele_sim::world::{Model, World};
 use canele_sys::ids::{LinkId, Rank};
@@ -8,7 +8,7 @@ use canele_sys::ids::{LinkId, Rank};
 const PEER: Rank = Rank(1);
 
 /// How rank 0 accesses memory of its peer by each verb, over an open link of such a network.
-fn routes(model: Model) -> Vec<Route> {
+fn routes(model: Model) -> Vec<MemoryRoute> {
     let world = World::new(2, &[model], 1);
     let mut rail = world.rail(Rank(0));
     rail.open_link(0, PEER);
@@ -18,18 +18,18 @@ fn routes(model: Model) -> Vec<Route> {
 #[test]
 fn mapped_memory_comes_before_verbs_and_verbs_before_requests() {
     let model = Model { maps_regions: false, verbs: true, ..Model::default() };
-    let verb = Route::Verb(LinkId::new(0, PEER));
-    assert_eq!(routes(Model { maps_regions: true, ..model }), [Route::Map; 4]);
+    let verb = MemoryRoute::Verb(LinkId::new(0, PEER));
+    assert_eq!(routes(Model { maps_regions: true, ..model }), [MemoryRoute::Map; 4]);
     assert_eq!(routes(model), [verb; 4]);
-    assert_eq!(routes(Model { verbs: false, ..model }), [Route::Request; 4]);
+    assert_eq!(routes(Model { verbs: false, ..model }), [MemoryRoute::Request; 4]);
     // A word is not changed by a verb that may have been carried out or not.
     let lossy = Model { recoverable: true, ..model };
-    assert_eq!(routes(lossy), [verb, verb, Route::Request, Route::Request]);
+    assert_eq!(routes(lossy), [verb, verb, MemoryRoute::Request, MemoryRoute::Request]);
 }
 
 #[test]
 fn there_is_no_verb_without_a_link() {
     let model = Model { maps_regions: false, verbs: true, ..Model::default() };
     let rail = World::new(2, &[model], 1).rail(Rank(0));
-    assert_eq!(route(&rail, PEER, Verbs::PUT), Route::Request);
+    assert_eq!(route(&rail, PEER, Verbs::PUT), MemoryRoute::Request);
 }
