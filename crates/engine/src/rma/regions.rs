@@ -120,7 +120,7 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Arc<RegionMemory>, Error> {
         self.check_rank(owner)?;
-        if !self.maps_memory_of(owner) {
+        if !self.lock()?.maps_memory_of(owner) {
             return Ok(Arc::new(RegionMemory::elsewhere(UnmappedRegion { owner, region: id, bytes })));
         }
         self.map_region((owner, id), deadline, |regions, _| regions.map(owner, id))

@@ -31,7 +31,7 @@ macro_rules! network_conformance {
     ($harness:ty) => {
         $crate::conformance!(@tests $harness:
             an_address_is_bounded_and_leads_to_its_rank bytes_that_are_no_address_lead_nowhere a_link_is_told_once_at_both_ends
-            ranks_that_connect_to_each_other_have_one_link an_attempt_is_begun_once a_peer_that_has_ended_is_unreachable
+            ranks_that_connect_to_each_other_have_one_link an_attempt_has_an_end_whenever_the_peer_dies an_attempt_is_begun_once a_peer_that_has_ended_is_unreachable
             a_link_is_made_again_after_it_was_closed a_peer_that_is_killed_is_a_lost_link a_peer_that_has_finished_is_no_loss
             packets_are_unacknowledged_until_taken ranks_are_added links_are_counted_and_described an_attempt_has_a_timeout
         );
@@ -168,6 +168,28 @@ pub fn ranks_that_connect_to_each_other_have_one_link<H: NetworkHarness>() {
     for rank in 0..2 {
         assert_eq!(h.network(rank).totals().links, 1);
         assert!(h.network(rank).take_opened().is_none() && h.network(rank).take_lost().is_none());
+    }
+}
+
+/// Whatever step two ranks that connect to each other are at when one dies, the other learns of a link that is lost, or that there is none.
+pub fn an_attempt_has_an_end_whenever_the_peer_dies<H: NetworkHarness>() {
+    for (steps, dead) in (0..8).flat_map(|steps| [(steps, 0), (steps, 1)]) {
+        let mut h = H::new(2);
+        introduce(&mut h, 0, 1);
+        h.network(0).connect(Rank(1));
+        h.network(1).connect(Rank(0));
+        (0..steps).for_each(|_| h.step());
+        h.kill(dead);
+        let living = 1 - dead;
+        let mut opened = false;
+        until(&mut h, "an end of an attempt", |h| {
+            let network = h.network(living);
+            network.begin_pass();
+            opened |= network.take_opened().is_some();
+            let is_lost = network.take_lost().is_some();
+            assert!(!is_lost || opened, "what is lost was told of before");
+            is_lost || network.take_unreachable().is_some()
+        });
     }
 }
 

@@ -256,6 +256,8 @@ pub fn verbs_on_a_closed_link_end<H: Harness>() {
         let into = buffer.share(32 * token as usize, 32);
         assert!(post(&mut h, token, Verb::Get { from: at(&region, 0), into }));
     }
+    let add = Verb::FetchOp { at: at(&region, 8), op: FetchOp::Add, operand: 1 };
+    assert!(post(&mut h, 2, add));
     h.rail(0).disconnect(link);
     let mut tokens = Vec::new();
     while let Some(completion) = h.rail(0).take_completion() {
@@ -263,12 +265,15 @@ pub fn verbs_on_a_closed_link_end<H: Harness>() {
         tokens.push(completion.token);
     }
     tokens.sort_unstable();
-    assert_eq!(tokens, [0, 1]);
+    assert_eq!(tokens, [0, 1, 2]);
+    let word = || region.word(8).expect("an aligned word").load(std::sync::atomic::Ordering::Acquire);
+    let then = word();
     assert!(!buffer.is_shared());
     owned.take_back_in(buffer);
     h.deliver();
     assert_eq!(h.rail(0).take_completion(), None);
     assert_eq!(owned.into_items(), [5; 64]);
+    assert_eq!(word(), then);
     let verb = Verb::FetchOp { at: at(&region, 0), op: FetchOp::Add, operand: 1 };
     assert!(h.rail(0).post_verb(link, 1, verb).is_err(), "the link is closed");
 }

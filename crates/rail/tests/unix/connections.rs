@@ -2,7 +2,7 @@
 //!
 //! The proofs are those of [`canele_rail::tcp::handshake`], one flight in one packet. Their key is made of the job's key and of the names of
 //! the two sockets, which the kernel tells each end: who passes on the proofs of two ranks sits between sockets of other names, and
-//! convinces neither.
+//! convinces neither. Names are those of one network namespace: between two of them a relay could take both names.
 
 use std::os::fd::OwnedFd;
 
@@ -20,7 +20,7 @@ use super::socket;
 pub const TIMEOUT_NS: u64 = 10_000_000_000;
 /// How long nothing is accepted when the system has no descriptor left.
 const PAUSE_NS: u64 = 100_000_000;
-/// Accepted connections that have not proven themselves; one more takes the place of the oldest.
+/// Accepted connections that have not proven themselves; one more takes the place of one that shows no key.
 pub const UNPROVEN: usize = 16;
 /// Connections that are accepted in one step.
 const AT_ONCE: usize = 64;
@@ -49,6 +49,8 @@ pub struct Accepted {
     there: Vec<u8>,
     handshake: Handshake,
     pub deadline_ns: u64,
+    /// Why this rank's own attempt to the peer failed, which this connection stands for.
+    failure: Option<String>,
 }
 
 impl Accepted {
@@ -102,6 +104,17 @@ fn pump(socket: &OwnedFd, handshake: &mut Handshake) -> Result<(), String> {
     }
 }
 
+/// Drops the oldest unproven connection whose other end shows no key in what it has said so far; if all do, the oldest of them.
+fn evict(accepted: &mut Vec<Accepted>) {
+    let shows_none = |Accepted { socket, handshake, .. }: &mut Accepted| {
+        !handshake.shows_key() && (pump(socket, handshake).is_err() || !handshake.shows_key())
+    };
+    let victim = accepted.iter_mut().position(shows_none);
+    if let Some(victim) = victim.or_else(|| accepted.iter().position(|accepted| !accepted.is_proven())) {
+        accepted.remove(victim);
+    }
+}
+
 impl Unix {
     /// The job of a peer, if it is another one.
     pub fn among(&self, peer: Rank) -> Option<OtherRanks> {
@@ -111,6 +124,14 @@ impl Unix {
     /// Whether the peer's attempt is used rather than this rank's, when both connect.
     fn yields_to(&self, peer: Rank) -> bool {
         self.among(peer).map_or(peer < self.member.me, |others| others.theirs < others.job)
+    }
+
+    /// Ends an attempt, and says nothing more of it.
+    pub fn end_attempt(&mut self, peer: Rank) {
+        self.attempts.remove(&peer);
+        let of_peer =
+            self.accepted.iter_mut().filter(|accepted| accepted.handshake.undecided() == Some(peer));
+        of_peer.for_each(|accepted| accepted.failure = None);
     }
 
     pub fn progress_attempts(&mut self) -> bool {
@@ -163,9 +184,15 @@ impl Unix {
 
     fn fail(&mut self, peer: Rank, why: String) {
         // The peer's own connection, which has waited for this attempt, is used instead.
-        if self.accepted.iter().any(|accepted| accepted.handshake.undecided() == Some(peer)) {
+        let waits = |accepted: &&mut Accepted| accepted.handshake.undecided() == Some(peer);
+        if let Some(accepted) = self.accepted.iter_mut().find(waits) {
+            accepted.failure = Some(why);
             return;
         }
+        self.report_unreachable(peer, &why);
+    }
+
+    fn report_unreachable(&mut self, peer: Rank, why: &str) {
         let there =
             String::from_utf8_lossy(self.introduced.get(&peer).map_or(&[], Vec::as_slice)).into_owned();
         self.unreachable.push_back(Unreachable { link: self.id(peer), why: format!("@{there}: {why}") });
@@ -200,13 +227,11 @@ impl Unix {
             if self.poller.add(&socket, CONNECTIONS, Ready::IN).is_err() {
                 continue;
             }
-            let unproven = self.accepted.iter().filter(|accepted| !accepted.is_proven()).count();
-            if unproven == UNPROVEN {
-                let oldest = self.accepted.iter().position(|accepted| !accepted.is_proven());
-                self.accepted.remove(oldest.expect("it was counted"));
+            if self.accepted.iter().filter(|accepted| !accepted.is_proven()).count() == UNPROVEN {
+                evict(&mut self.accepted);
             }
             let deadline_ns = self.now_ns.saturating_add(TIMEOUT_NS);
-            self.accepted.push(Accepted { socket, there, handshake, deadline_ns });
+            self.accepted.push(Accepted { socket, there, handshake, deadline_ns, failure: None });
         }
     }
 
@@ -223,11 +248,16 @@ impl Unix {
                 }
             };
             if is_over {
+                if let Some((peer, why)) = accepted.handshake.undecided().zip(accepted.failure) {
+                    self.report_unreachable(peer, &why);
+                }
                 continue;
             }
             if let Some(peer) = accepted.handshake.undecided().filter(|_| !was_proven) {
                 // The newest attempt of a peer is the one that it still wants.
-                self.accepted.retain(|other| other.handshake.undecided() != Some(peer));
+                let is_older = |other: &mut Accepted| other.handshake.undecided() == Some(peer);
+                let older = self.accepted.extract_if(.., is_older);
+                accepted.failure = older.filter_map(|older| older.failure).last();
             }
             match accepted.handshake.undecided() {
                 Some(peer) if self.is_acceptable(peer) => any |= self.decide(peer, accepted),

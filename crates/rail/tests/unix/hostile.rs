@@ -114,6 +114,32 @@ fn a_peer_that_sends_more_than_there_is_room_for_is_found_out() {
 }
 
 #[test]
+fn a_peer_that_reads_nothing_is_told_of_room_only_as_often_as_the_system_takes_it() {
+    let mut ranks = connected();
+    let from_1 = LinkId::new(RAIL, Rank(1));
+    let mut number = 0;
+    until(|| {
+        // As many as it had room for if every news of room counted.
+        for _ in 0..SMALL.cells / 4 {
+            let frame = packet(number, 0).encode();
+            let sent = send_packet(&link(&mut ranks, 1, 0).socket, &[&frame]);
+            number += u32::from(sent.is_ok());
+        }
+        let rail = ranks.rail(0);
+        rail.begin_pass();
+        loop {
+            match rail.poll(from_1) {
+                Ok(Some(_)) => {}
+                Ok(None) => break false,
+                Err(corrupt) => break corrupt.0.contains("no room"),
+            }
+            rail.release(from_1);
+        }
+    });
+    assert!(number > SMALL.cells, "{number} packets came before");
+}
+
+#[test]
 fn any_bytes_decode_to_what_is_there_or_not_at_all() {
     let good = [&packet(1, 10).encode()[..], &[7; 10]].concat();
     for bit in 0..8 * good.len() {
@@ -188,6 +214,51 @@ fn strangers_that_say_nothing_or_garbage_keep_no_peer_out() {
 }
 
 #[test]
+fn strangers_behind_a_peer_do_not_take_its_place() {
+    let mut ranks = Local::new(2);
+    let name = ranks.rail(1).own_address();
+    ranks.rail(0).connect(Rank(1));
+    // Its first flight is on its way before any stranger comes.
+    ranks.rail(0).progress_connections(0);
+    let strangers: Vec<_> = (0..2 * UNPROVEN)
+        .map(|_| {
+            let (socket, _) = open_socket(b"canele-stranger-").unwrap();
+            connect_to(&socket, &name).expect("the queue has room");
+            socket
+        })
+        .collect();
+    until(|| {
+        ranks.rail(1).progress_connections(0);
+        ranks.rail(0).progress_connections(0);
+        assert!(ranks.rail(0).take_unreachable().is_none(), "the attempt was dropped");
+        ranks.rail(0).link(Rank(1)).is_some()
+    });
+    assert_eq!(ranks.rail(1).incoming(), [TO_0]);
+    drop(strangers);
+}
+
+#[test]
+fn an_attempt_that_the_peers_own_connection_stands_for_has_an_end() {
+    let mut ranks = Local::new(2);
+    // Rank 1 proves itself, and accepts nothing; rank 0 prefers its own attempt.
+    for (at, to) in [(0, 1), (1, 0)] {
+        ranks.rail(at).connect(Rank(to));
+    }
+    until(|| {
+        ranks.rail(1).progress_attempts();
+        ranks.rail(0).progress_connections(0);
+        ranks.rail(0).accepted.iter().any(|accepted| accepted.is_proven())
+    });
+    assert!(ranks.rail(0).take_unreachable().is_none() && ranks.rail(0).take_opened().is_none());
+    ranks.kill(1);
+    until(|| {
+        ranks.rail(0).progress_connections(0);
+        ranks.rail(0).take_unreachable().is_some_and(|failed| failed.link.peer() == Rank(1))
+    });
+    assert!(ranks.rail(0).take_opened().is_none() && ranks.rail(0).take_unreachable().is_none());
+}
+
+#[test]
 fn a_process_that_takes_the_name_of_a_dead_rank_is_not_believed() {
     let mut rank = open(0, 2);
     let (listener, name) = open_socket(b"canele-test-").unwrap();
@@ -257,4 +328,31 @@ fn a_peer_that_dies_is_lost_after_what_it_has_sent() {
     assert!(rail.poll(from_1).expect("an honest peer").is_some());
     rail.release(from_1);
     assert!(rail.poll(from_1).expect("an honest peer").is_none() && rail.take_lost().is_none());
+}
+
+#[test]
+fn what_a_peer_has_sent_comes_though_it_left_something_unread() {
+    for finishes in [false, true] {
+        let mut ranks = connected();
+        let from_1 = LinkId::new(RAIL, Rank(1));
+        ranks.rail(0).post_to(1);
+        ranks.rail(1).post_to(0);
+        if finishes {
+            ranks.rail(1).finish();
+        }
+        ranks.kill(1);
+        let rail = ranks.rail(0);
+        let mut packets = 0;
+        until(|| {
+            rail.begin_pass();
+            if rail.poll(from_1).expect("an honest peer").is_some() {
+                rail.release(from_1);
+                packets += 1;
+            }
+            rail.take_lost().is_some_and(|lost| lost.finished == finishes)
+        });
+        // The loss may be told before what came is polled.
+        packets += usize::from(rail.poll(from_1).expect("an honest peer").is_some());
+        assert_eq!(packets, 1, "finishes: {finishes}");
+    }
 }

@@ -184,6 +184,10 @@ impl Link {
         match send_packet(&self.socket, parts) {
             Ok(()) => self.sent += parts.iter().map(|part| part.len() as u64).sum::<u64>(),
             Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::NOMEM) => return false,
+            Err(Errno::MSGSIZE) => {
+                let why = "a frame is longer than what the system lets a socket send".into();
+                self.end = Some(End::Lost { why, finished: false });
+            }
             Err(_) => {}
         }
         true
@@ -204,7 +208,9 @@ impl Link {
     pub fn send_credit(&mut self, all: bool) -> bool {
         let owed = self.released.wrapping_sub(self.told);
         let much = owed >= self.limits.cells / 4 || self.owed_bulk >= self.limits.payload / 4;
-        if self.end.is_some() || self.has_finished || owed == 0 || !(all || much) {
+        // News that the system has not taken is not told again: a peer that reads nothing gets no more room.
+        let is_told_in_vain = self.has_waiting();
+        if self.end.is_some() || self.has_finished || is_told_in_vain || owed == 0 || !(all || much) {
             return false;
         }
         let frame = self.frame(Sort::Credit, Header::default(), 0);
@@ -231,6 +237,8 @@ impl Link {
             }
             let lost = match receive_packet(&self.socket, buffer) {
                 Err(Errno::AGAIN | Errno::INTR) => break,
+                // Told once, before what came, if the peer has left something unread; the end follows.
+                Err(Errno::CONNRESET) => continue,
                 Err(why) => format!("the connection broke: {why}"),
                 Ok(0) => "its process has closed the connection".into(),
                 Ok(len) => {

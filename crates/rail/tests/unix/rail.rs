@@ -130,8 +130,9 @@ impl Unix {
     fn settle_links(&mut self, all_credit: bool) -> bool {
         let mut any = false;
         for (peer, link) in &mut self.links {
-            let had_waiting = link.has_waiting();
-            any |= had_waiting & link.send_waiting();
+            let sent = link.sent;
+            link.send_waiting();
+            any |= link.sent > sent;
             any |= link.send_credit(all_credit);
             let ready = if link.has_waiting() { Ready::IN | Ready::OUT } else { Ready::IN };
             // An end would be reported for ever.
@@ -162,7 +163,7 @@ impl Rail for Unix {
             return;
         }
         let peer = link.peer();
-        self.attempts.remove(&peer);
+        self.end_attempt(peer);
         self.opened.retain(|opened| *opened != link);
         self.unreachable.retain(|failed| failed.link != link);
         if let Some(gone) = self.links.remove(&peer) {

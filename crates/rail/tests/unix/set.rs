@@ -1,10 +1,15 @@
 //! The driver in the set of a rank's rails: two ranks of different hosts, over two rails.
 
+use std::time::{Duration, Instant};
+
 use canele_rail::{Armed, Class, FastPath, Header, Member, Rail, Recoverable, Set};
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::tunables::Tunables;
 
 use super::{MANY, Unix, until};
+
+/// How long a rank sleeps that is not woken.
+const AT_MOST: Duration = Duration::from_secs(60);
 
 fn open(me: u32, ports: &[&str]) -> Set<Unix> {
     let member = Member { me: Rank(me), ranks: 2, job: 78, key: [5; 32] };
@@ -102,8 +107,12 @@ fn a_packet_ends_the_sleep_of_a_rank_on_its_set() {
             if asleep.poll(here).expect("an honest peer").is_some() {
                 return true;
             }
+            let begin = Instant::now();
             if matches!(asleep.arm(), Armed::Ready) {
-                asleep.sleep(None);
+                asleep.sleep(Some(AT_MOST));
+            }
+            if begin.elapsed() >= AT_MOST {
+                return false; // Nothing has woken it.
             }
         }
         false
