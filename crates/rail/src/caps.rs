@@ -54,8 +54,6 @@ pub struct Caps {
     pub reliable: bool,
     /// Regions of a peer can be mapped here ([`crate::OneSided::reach`]), and this rank's by the peer.
     pub maps_regions: bool,
-    /// One end can copy from the memory of the other's process ([`crate::PeerCopy`]), if the system allows it.
-    pub copies_peer_memory: bool,
     /// The verbs for regions of a peer that are not mapped ([`crate::Rma`]).
     pub verbs: Verbs,
 }

@@ -6,7 +6,7 @@ use canele_sys::ids::LinkId;
 use crate::Rail;
 
 /// A rail one end of which can copy from the memory of the other's process. A sender that prefers this announces its message with the
-/// address, and the receiver copies. The defaults are those of a rail that cannot ([`Caps::copies_peer_memory`](crate::Caps::copies_peer_memory)).
+/// address, and the receiver copies. The defaults are those of a rail that cannot.
 pub trait PeerCopy: Rail {
     /// Returns whether the peer had better copy a message of so many bytes from the memory of this process than get it in packets. A sender
     /// that follows this announces the message, and says so by [`PeerCopy::note_offer`].

@@ -143,7 +143,6 @@ impl Shm {
             lends: false,
             reliable: true,
             maps_regions: true,
-            copies_peer_memory: false,
             verbs: Verbs::empty(),
         };
         let (inbox, inbox_file) = Inbox::create(me, layout, fencing)?;
@@ -196,7 +195,6 @@ impl Shm {
             return;
         }
         (*self.word, self.single_copy) = (u64::from_ne_bytes(word), how);
-        self.caps.copies_peer_memory = true;
         process_memory::allow_siblings();
         self.inbox.show(Proof::own(&self.word));
     }

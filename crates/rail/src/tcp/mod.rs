@@ -176,7 +176,6 @@ impl Tcp {
             lends: true,
             reliable: true,
             maps_regions: false,
-            copies_peer_memory: false,
             verbs: Verbs::empty(),
         }
     }

@@ -65,7 +65,6 @@ impl Unix {
             lends: false,
             reliable: true,
             maps_regions: false,
-            copies_peer_memory: false,
             verbs: Verbs::empty(),
         };
         Ok(Self {

@@ -185,7 +185,6 @@ impl Model {
             lends: false,
             reliable: true,
             maps_regions: self.maps_regions,
-            copies_peer_memory: self.fetched_percent > 0,
             verbs: if self.verbs { Verbs::all() } else { Verbs::empty() },
         }
     }

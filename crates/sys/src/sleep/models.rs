@@ -5,7 +5,6 @@ use loom::thread;
 
 use super::*;
 use crate::atomic::AtomicU64;
-use crate::membarrier;
 
 #[derive(Default)]
 struct Memory {

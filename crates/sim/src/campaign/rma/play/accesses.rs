@@ -76,15 +76,7 @@ impl RmaPlay<'_> {
                 self.lock(me, to, kind);
             }
             18 => {
-                let window = self.keys[to].into();
-                self.submit(
-                    me,
-                    to,
-                    (RmaRequest::Flush { window }, None),
-                    Vec::new(),
-                    0,
-                    ExpectedOutcome::End,
-                );
+                self.flush(me, to, ExpectedOutcome::End);
                 // What leaves the memory, and is told by the next flush.
                 let place = self.place(to, area_at(ranks, ranks) - 3);
                 self.submit(
@@ -95,27 +87,15 @@ impl RmaPlay<'_> {
                     0,
                     ExpectedOutcome::End,
                 );
-                self.submit(
-                    me,
-                    to,
-                    (RmaRequest::Flush { window }, None),
-                    Vec::new(),
-                    0,
-                    ExpectedOutcome::Refused,
-                );
+                self.flush(me, to, ExpectedOutcome::Refused);
             }
-            _ => {
-                let window = self.keys[to].into();
-                self.submit(
-                    me,
-                    to,
-                    (RmaRequest::Flush { window }, None),
-                    Vec::new(),
-                    0,
-                    ExpectedOutcome::End,
-                );
-            }
+            _ => self.flush(me, to, ExpectedOutcome::End),
         }
+    }
+
+    fn flush(&mut self, me: usize, to: usize, expected: ExpectedOutcome) {
+        let flush = RmaRequest::Flush { window: self.keys[to].into() };
+        self.submit(me, to, (flush, None), Vec::new(), 0, expected);
     }
 
     /// Asks for a lock, and waits for it or not.

@@ -1,0 +1,103 @@
+//! Which protocol is taken, and how long a packet is.
+
+use canele_rail::{LinkTraits, Verbs};
+
+use super::*;
+
+const CAPS: Caps = Caps {
+    name: "test",
+    latency_ns: 100,
+    bytes_per_us: 20_000,
+    max_bulk: 64 << 10,
+    overhead_ns: 30,
+    best_packet: 4 << 10,
+    link_traits: LinkTraits::empty(),
+    distance: Distance::Host,
+    lends: false,
+    reliable: true,
+    maps_regions: true,
+    verbs: Verbs::empty(),
+};
+
+const FAR: Caps =
+    Caps { link_traits: LinkTraits::RECOVERABLE, distance: Distance::Network, maps_regions: false, ..CAPS };
+
+const EAGER: usize = 16 << 10;
+
+fn taken(caps: &Caps, bytes: usize, source: bool, target: bool) -> Variant {
+    choose(caps, EAGER, bytes, Ends { source, target }).variant
+}
+
+#[test]
+fn size_and_buffers_decide() {
+    let choice = |bytes, source, target| taken(&CAPS, bytes, source, target);
+    assert_eq!(choice(0, false, false), Variant::Short);
+    assert_eq!(choice(48, true, true), Variant::Short);
+    assert_eq!(choice(49, true, true), Variant::Eager);
+    assert_eq!(choice(EAGER, false, false), Variant::Eager);
+    assert_eq!(choice(EAGER + 1, false, false), Variant::EagerMulti);
+    assert_eq!(choice(16 * EAGER + 1, false, false), Variant::Streamed);
+    assert_eq!(choice(1 << 20, true, false), Variant::DirectRead);
+    assert_eq!(choice(1 << 20, false, true), Variant::DirectWrite);
+    assert_eq!(choice(1 << 20, true, true), Variant::DirectBoth);
+    // The sender does not know where the receiver's memory lies.
+    assert_eq!(choice(EAGER + 1, false, true), Variant::EagerMulti);
+    assert_eq!(choice(EAGER + 1, true, false), Variant::DirectRead);
+}
+
+#[test]
+fn longer_messages_go_unasked_where_an_answer_takes_longer() {
+    let far = Caps { max_bulk: 1 << 20, ..FAR };
+    assert_eq!(taken(&far, 64 << 10, true, true), Variant::Eager);
+    assert_eq!(taken(&far, (64 << 10) + 1, true, true), Variant::Streamed);
+}
+
+#[test]
+fn a_network_that_keeps_packets_in_order_is_far_and_its_messages_have_no_numbers() {
+    let ordered = Caps { link_traits: LinkTraits::empty(), max_bulk: 1 << 20, ..FAR };
+    assert_eq!(taken(&ordered, 64 << 10, true, true), Variant::Eager);
+    assert_eq!(taken(&ordered, (64 << 10) + 1, true, true), Variant::EagerMulti);
+    let numbered = Caps { distance: Distance::Host, ..FAR };
+    assert_eq!(taken(&numbered, EAGER + 1, true, true), Variant::Streamed);
+}
+
+#[test]
+fn what_is_taken_can_carry_the_message_and_a_synchronous_send_announces() {
+    let ordered = Caps { link_traits: LinkTraits::empty(), ..FAR };
+    for (caps, bytes) in
+        [CAPS, FAR, ordered].iter().flat_map(|caps| [0, 48, 49, 1 << 14, 1 << 16, 1 << 22].map(|n| (caps, n)))
+    {
+        for ends in [(false, false), (true, false), (false, true), (true, true)] {
+            let (path, ends) = (Path::over(caps, EAGER), Ends { source: ends.0, target: ends.1 });
+            let taken = variant(&path, bytes, Mode::Standard, ends);
+            assert!(taken.can_carry(&path, bytes, ends), "{taken:?} of {bytes} bytes, {ends:?}");
+            assert_eq!(taken.row().variant, taken);
+            assert_eq!(begin(&path, bytes, Mode::Synchronous, ends.source), Begin::Announced);
+        }
+    }
+}
+
+#[test]
+fn a_rail_of_short_bulks_still_takes_short_messages_whole() {
+    let path = Path { eager_bytes: 16, max_bulk: 16, ..Path::default() };
+    assert_eq!(begin(&path, MAX_INLINE, Mode::Standard, false), Begin::Whole);
+}
+
+#[test]
+fn pieces_grow_with_the_message_up_to_what_the_rail_carries() {
+    let sizes: Vec<usize> =
+        [32 << 10, 256 << 10, 4 << 20, 1 << 30].map(|n| piece_bytes(&CAPS, n, 1 << 20)).into();
+    assert!(sizes.is_sorted(), "{sizes:?}");
+    assert_eq!(sizes[3], CAPS.max_bulk);
+}
+
+#[test]
+fn lent_pieces_are_as_long_as_their_link_is_fast_within_bounds() {
+    let pieces = |urgent| {
+        [1, 125, 1250, 20_000]
+            .map(|bytes_per_us| timely_bytes(Speed { bytes_per_us, ..Speed::default() }, 1 << 20, urgent))
+    };
+    assert_eq!(pieces(false), [16 << 10, 64 << 10, 256 << 10, 256 << 10]);
+    assert_eq!(pieces(true), [16 << 10, 16 << 10, 64 << 10, 64 << 10]);
+    assert_eq!(timely_bytes(Speed::default(), 1024, false), 1024, "a rail that carries less");
+}

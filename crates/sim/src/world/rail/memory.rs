@@ -1,0 +1,115 @@
+//! Memory of peers: regions that are mapped, copies of the memory of a peer's process, and verbs.
+
+use std::sync::Arc;
+
+use canele_mem::buffer::{InShare, RegionAddress};
+use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::window::Window;
+use canele_rail::{OneSided, PeerCopy, Reach, Region, Rma, Verb, VerbCompletion};
+use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::process_memory::Proof;
+use canele_sys::segment::SegmentError;
+
+use super::SimRail;
+use crate::world::verbs::PostedVerb;
+
+/// Shorter messages are not read from memory.
+const LEAST_FETCHED: usize = 256;
+
+/// Verbs of one link that may be under way.
+const MOST_VERBS: usize = 64;
+
+impl OneSided for SimRail {
+    fn memory_link(&self, peer: Rank) -> Option<LinkId> {
+        let network = self.caps.iter().position(|caps| caps.maps_regions)?;
+        Some(LinkId::new(network as u8, peer))
+    }
+
+    fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
+        if !self.has_regions(link) {
+            return Reach::Refused;
+        }
+        let (peer, id) = (link.peer(), place.region);
+        let mut world = self.world.borrow_mut();
+        let Some(region) = world.regions.get(&(peer, id)).cloned() else {
+            self.regions.forget(peer, Some(id));
+            return Reach::Refused;
+        };
+        let end = usize::try_from(place.offset).ok().and_then(|offset| offset.checked_add(len));
+        if end.is_none_or(|end| end > region.len()) {
+            return Reach::Refused;
+        }
+        if matches!(self.regions.reach(peer, place, len), Reach::Wanted) {
+            // The world answers instead of a launcher.
+            self.regions.take_wanted();
+            let most = world.networks[link.rail() as usize].model.region_misses.into();
+            let left = self.misses.entry((peer, id)).or_insert_with(|| world.random.up_to(most));
+            if *left > 0 {
+                *left -= 1;
+                return Reach::Wanted;
+            }
+            self.regions.adopt(peer, id, region.fd().try_clone_to_owned().ok().map(Ok));
+        }
+        drop(world);
+        self.regions.reach(peer, place, len)
+    }
+
+    fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
+        self.regions.own(place.region)?.window(usize::try_from(place.offset).ok()?, len)
+    }
+
+    fn chunk_counter(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&ChunkCounter> {
+        if !self.has_regions(link) {
+            return None;
+        }
+        let way = if mine { self.incoming_way(link) } else { self.outgoing(link) };
+        way.map(|way| way.chunk_counter(index))
+    }
+}
+
+impl PeerCopy for SimRail {
+    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
+        let mut world = self.world.borrow_mut();
+        let percent = world.networks[link.rail() as usize].model.fetched_percent;
+        percent > 0 && bytes >= LEAST_FETCHED && self.has_regions(link) && world.random.chance(percent)
+    }
+
+    /// All ranks are of one process. Now and then the memory cannot be read.
+    fn copy_from_peer(&mut self, _link: LinkId, address: u64, _message: usize, into: InShare) -> bool {
+        const WORD: &u64 = &0x5a5a_1234_5678_a5a5;
+        !self.world.borrow_mut().random.chance(20) && into.fetch(&Proof::own(WORD), address)
+    }
+}
+
+impl Rma for SimRail {
+    fn has_verbs(&self) -> bool {
+        self.caps.iter().any(|caps| !caps.verbs.is_empty())
+    }
+
+    fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
+        self.world.borrow_mut().verbs.register(self.me, region);
+        Ok(())
+    }
+
+    fn deregister(&mut self, region: RegionId) {
+        self.world.borrow_mut().verbs.deregister(self.me, region);
+    }
+
+    fn post_verb(&mut self, link: LinkId, token: u64, verb: Verb) -> Result<(), Verb> {
+        let has = self.caps[link.rail() as usize].verbs.contains(verb.kind());
+        let at = self.links.get_mut(&link).filter(|at| has && !at.lost && at.outgoing.is_some());
+        let Some(at) = at else { return Err(verb) };
+        at.verbs.retain(|posted| posted.is_under_way());
+        if at.verbs.len() == MOST_VERBS {
+            return Err(verb);
+        }
+        let posted = PostedVerb::new(token, link, self.me, at.connection.clone(), verb);
+        at.verbs.push(posted.clone());
+        self.world.borrow_mut().post_verb(&posted);
+        Ok(())
+    }
+
+    fn take_completion(&mut self) -> Option<VerbCompletion> {
+        self.world.borrow_mut().verbs.take(self.me)
+    }
+}
