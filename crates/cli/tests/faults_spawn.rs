@@ -43,15 +43,20 @@ fn alone(on_failure: &str, words: &[&str]) -> Run {
     start_command(command.env("CANELE_ON_FAILURE", on_failure), b"")
 }
 
+/// The name of a process; empty if it has ended.
+fn name_of(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
 /// The process of a rank, once its program runs.
 fn wait_for_rank(run: &Run, rank: u32) -> u32 {
     let entry = format!("CANELE_RANK={rank}");
     let mut found = None;
     wait_until(&format!("rank {rank}"), || {
         found = run.processes().into_iter().find(|pid| {
-            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            name.trim_end() == "families" && environment.split(|b| *b == 0).any(|e| e == entry.as_bytes())
+            name_of(*pid) == "families" && environment.split(|b| *b == 0).any(|e| e == entry.as_bytes())
         });
         found.is_some()
     });
@@ -120,7 +125,8 @@ fn a_program_that_was_started_alone_and_is_killed_ends_its_children() {
 fn a_program_that_was_started_alone_and_polls_ends_when_its_launcher_is_killed() {
     for words in ["tests", "probes"] {
         let run = alone("continue", &[words]);
-        wait_for_rank(&run, 2);
+        // A launcher that is killed before makes the spawn fail.
+        wait_until("a parent that polls", || name_of(run.pid()) == "polling");
         kill("KILL", run.wait_for(1, "canele")[0]);
         let ended = run.end_within(Duration::from_secs(60));
         assert_eq!(killed_by(&ended), Some(9), "{}", ended.error);
