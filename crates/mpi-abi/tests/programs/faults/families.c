@@ -125,7 +125,7 @@ int main(int argc, char **argv)
         MPI_Request request;
         int number, has_come = 0;
         MPI_Irecv(&number, 1, MPI_INT, 0, 1, with, &request);
-        /* Whoever looks at this process sees by its name that it has come so far. */
+        /* The name of this process says that it has come so far. */
         prctl(PR_SET_NAME, "polling");
         while (!has_come) {
             if (how[0] == 't') MPI_Test(&request, &has_come, MPI_STATUS_IGNORE);
