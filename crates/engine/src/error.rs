@@ -3,7 +3,7 @@
 use std::fmt;
 
 use canele_proto::request::Failure;
-use canele_proto::rma::{AttachError, ExposureKey, Exposures, Refusal};
+use canele_proto::rma::{AttachError, MemoryKey, Refusal};
 use canele_rail::{ConnectError, OpenError};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::SegmentError;
@@ -85,12 +85,12 @@ pub enum Error {
         there: String,
     },
     /// The owner of memory could not do what it was asked for there. Nothing of that was done.
-    #[error("{owner} refused an operation on its {name}: {why}", name = name_of(*region))]
+    #[error("{owner} refused an operation on its {name}: {why}", name = name_of(*memory))]
     Refused {
         /// Whose memory it is.
         owner: Rank,
-        /// Which region, or what stands for the key of an exposure.
-        region: RegionId,
+        /// Which; none if it was asked for something that needs none.
+        memory: Option<MemoryKey>,
         /// Why.
         why: Refusal,
     },
@@ -111,12 +111,14 @@ pub enum Error {
     Finished,
 }
 
-/// A region or an exposure, in words.
-fn name_of(region: RegionId) -> String {
-    let RegionId { index, generation } = region;
-    match Exposures::is_key(region) {
-        true => format!("exposed memory {:#x}", ExposureKey::from(region).0),
-        false => format!("region {index} (generation {generation})"),
+/// Memory in words.
+fn name_of(memory: Option<MemoryKey>) -> String {
+    match memory {
+        Some(MemoryKey::Exposure(key)) => format!("exposed memory {:#x}", key.0),
+        Some(MemoryKey::Region(RegionId { index, generation })) => {
+            format!("region {index} (generation {generation})")
+        }
+        None => "memory".into(),
     }
 }
 

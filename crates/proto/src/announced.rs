@@ -9,13 +9,13 @@
 
 use canele_mem::buffer::InBuffer;
 use canele_rail::{Corrupt, Packet};
-use canele_sys::ids::{FlowId, Rank, RegionId, RequestId, Tag};
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::choice::{self, Answer, Ends, Protocol};
 use crate::peer::Reply;
 use crate::request::{Failure, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
-use crate::wire::{Cts, Ending, How, Rts};
+use crate::wire::{Cts, Ending, How, Rts, SourcePlace};
 use crate::{MessageEvent, Proto, ProtoEvent};
 
 impl Proto {
@@ -59,7 +59,7 @@ impl Proto {
         }
         let place = receive.buffer.place();
         let maps_regions = self.peers[from.0 as usize].maps_regions;
-        if let Some(far) = rts.place.filter(|far| far.region == RegionId::PROCESS) {
+        if let Some(far @ SourcePlace::Process(_)) = rts.place {
             let is_fine = receive.buffer.is_fine();
             self.tell_answer(from, len, if is_fine { Answer::Stream } else { Answer::Read });
             return match is_fine {
@@ -74,7 +74,9 @@ impl Proto {
             (Answer::Read, Some(far), _) => {
                 self.copy_later(id, State::Reading(receive, far, rts.request, 0));
             }
-            (Answer::Both, Some(far), _) => self.copy_later(id, State::ToShare(receive, far, rts.request)),
+            (Answer::Both, Some(SourcePlace::Region(far)), _) => {
+                self.copy_later(id, State::ToShare(receive, far, rts.request))
+            }
             (Answer::Write, _, Some(place)) => {
                 self.invite(id, from, rts.request, How::Write(place), receive);
             }

@@ -6,13 +6,13 @@
 use canele_mem::buffer::RegionAddress;
 use canele_mem::chunk_counter::Generation;
 use canele_rail::{FullRail, Reach};
-use canele_sys::ids::{LinkId, Rank, RegionId, RequestId};
+use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
 use crate::choice::Protocol;
 use crate::peer::Reply;
 use crate::request::{Receive, Send, Share, State, sent};
-use crate::wire::{Cts, Ending, How};
+use crate::wire::{Cts, Ending, How, SourcePlace};
 
 /// Bytes copied by one end alone before others have their turn.
 const ALONE: usize = 256 << 10;
@@ -92,7 +92,7 @@ impl Proto {
         let near = receive.buffer.place();
         let Some((near, chunk_counter)) = near.zip(self.start_chunk_counter(rail, link, from, generation))
         else {
-            self.enter(id, State::Reading(receive, far, request, 0));
+            self.enter(id, State::Reading(receive, SourcePlace::Region(far), request, 0));
             return Step::Copied;
         };
         let share =
@@ -175,18 +175,16 @@ impl Proto {
 /// Copies the next piece of a transfer.
 fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
     match state {
-        State::Reading(Receive { from, buffer, len, .. }, far, _, done)
-            if far.region == RegionId::PROCESS =>
-        {
+        State::Reading(Receive { from, buffer, len, .. }, SourcePlace::Process(start), _, done) => {
             let (at, n) = (*done, FETCHED.min(*len - *done));
             let Some(link) = rail.link(*from) else { return Step::Waits };
-            let address = far.offset.wrapping_add(at as u64);
+            let address = start.wrapping_add(at as u64);
             match rail.copy_from_peer(link, address, *len, buffer.share(at, n)) {
                 true => alone(Step::Copied, done, n, *len, copies),
                 false => Step::Lost,
             }
         }
-        State::Reading(Receive { from, buffer, len, .. }, far, _, done) => {
+        State::Reading(Receive { from, buffer, len, .. }, SourcePlace::Region(far), _, done) => {
             let (at, n) = (*done, ALONE.min(*len - *done));
             let result = reach(rail, *from, *far, at, n, |window| buffer.copy_from(at, window));
             alone(result, done, n, *len, copies)

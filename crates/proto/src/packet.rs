@@ -2,10 +2,10 @@
 //!
 //! Never chooses: what goes into a packet has been decided (`transmit.rs`). What finds no room is as it was before.
 
-use canele_mem::buffer::{OutBuffer, RegionAddress};
+use canele_mem::buffer::OutBuffer;
 use canele_mem::window::Window;
 use canele_rail::{Busy, Class, FullRail, Header, MAX_INLINE, Rail};
-use canele_sys::ids::{LinkId, Rank, RegionId, RequestId};
+use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
 use crate::batch;
@@ -16,7 +16,7 @@ use crate::peer::{Peer, Reply};
 use crate::request::{Send, State, sent};
 use crate::strategy::{Draft, Pick};
 use crate::transmit::longest_piece;
-use crate::wire::{Kind, Rts, piece_words};
+use crate::wire::{Kind, Rts, SourcePlace, piece_words};
 
 /// Pieces of one message that may follow one another before anything else is looked at.
 const RUN: usize = 16;
@@ -145,8 +145,11 @@ impl Proto {
         }
         let memory = send.buffer.address().filter(|_| send.fetched);
         let place = match memory {
-            Some(offset) => Some(RegionAddress { region: RegionId::PROCESS, offset }),
-            None => send.buffer.place().filter(|_| self.peers[to.0 as usize].maps_regions),
+            Some(address) => Some(SourcePlace::Process(address)),
+            None => {
+                let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].maps_regions);
+                place.map(SourcePlace::Region)
+            }
         };
         let lacks_credit = pick.lacks_credit;
         let rts = Rts { len: send.buffer.len() as u64, request: pick.request, place, lacks_credit };

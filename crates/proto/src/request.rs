@@ -6,6 +6,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::matching::{PostedId, Want};
 use crate::slab::Key;
+use crate::wire::SourcePlace;
 
 /// How a send is to complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -240,7 +241,7 @@ pub(crate) enum State {
     /// A receive whose pieces come or are written by the sender: bytes so far.
     ExpectPieces(Receive, usize),
     /// A receive that this side copies from the sender's region: place, sender's request, bytes read.
-    Reading(Receive, RegionAddress, RequestId, usize),
+    Reading(Receive, SourcePlace, RequestId, usize),
     /// A receive that is to be copied by both ends, as soon as the rail's chunk counter is set: place, sender's request.
     ToShare(Receive, RegionAddress, RequestId),
     /// A receive copied by both ends: the sender's request.

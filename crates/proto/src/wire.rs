@@ -82,6 +82,18 @@ impl Kind {
     }
 }
 
+/// Where a message lies that its receiver may copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SourcePlace {
+    /// In a region of the sender.
+    Region(RegionAddress),
+    /// At this address of the sender's process.
+    Process(u64),
+}
+
+/// What stands for the memory of a process where the word of a region would be.
+const PROCESS: u64 = u32::MAX as u64;
+
 /// A message announced by its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rts {
@@ -89,8 +101,8 @@ pub struct Rts {
     pub len: u64,
     /// The sender's request.
     pub request: RequestId,
-    /// Where it lies, if it lies in a region of the sender.
-    pub place: Option<RegionAddress>,
+    /// Where its receiver may copy it from, if it may.
+    pub place: Option<SourcePlace>,
     /// It is announced for want of credit: its receiver may give more, and pull it before it is received. Not where a place is named.
     pub lacks_credit: bool,
 }
@@ -172,15 +184,21 @@ impl Rts {
 
     /// Its words.
     pub fn to_words(self) -> [u64; 4] {
-        let [region, offset] = place_words(self.place);
-        let offset = if self.place.is_none() { u64::from(self.lacks_credit) } else { offset };
+        let [region, offset] = match self.place {
+            Some(SourcePlace::Region(place)) => place_words(Some(place)),
+            Some(SourcePlace::Process(address)) => [PROCESS, address],
+            None => [place_words(None)[0], u64::from(self.lacks_credit)],
+        };
         [self.len, request_word(self.request), region, offset]
     }
 
     /// Read from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [len, id, region, offset] = words(packet)?;
-        let place = place([region, offset]);
+        let place = match region {
+            PROCESS => Some(SourcePlace::Process(offset)),
+            _ => place([region, offset]).map(SourcePlace::Region),
+        };
         Some(Self { len, request: request(id), place, lacks_credit: place.is_none() && offset == 1 })
     }
 }

@@ -78,9 +78,6 @@ pub struct RegionId {
 }
 
 impl RegionId {
-    /// Stands for the memory of a process, in which an offset is an address.
-    pub const PROCESS: Self = Self { index: u32::MAX, generation: 0 };
-
     /// As one word, to be sent.
     pub fn to_word(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
+use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_mem::layout::Layout;
 use canele_proto::rma::{
-    ElementAccess, ElementAction, Ending, ExposureKey, LEAST_PIECE, NewCall, RmaRequest,
+    ElementAccess, ElementAction, Ending, ExposureKey, LEAST_PIECE, MemoryAddress, NewCall, RmaRequest,
 };
 use canele_sys::ids::Rank;
 
@@ -145,7 +145,7 @@ fn check_lengths(place: &RmaPlace, access: &Access) -> Result<(), Error> {
 /// The call that an access is.
 fn new_call(place: RmaPlace, access: Access) -> NewCall {
     let RmaPlace { owner, window, offset, elements } = place;
-    let place = RegionAddress { region: window.into(), offset };
+    let place = MemoryAddress { key: window.into(), offset };
     // One stretch from the place on needs no description.
     let elements = elements.filter(|(layout, _)| !layout.is_contiguous());
     let of_elements = |action, operation: Option<ElementOperation>, len| {

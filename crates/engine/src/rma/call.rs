@@ -77,7 +77,7 @@ impl Error {
     pub(super) fn of_rma(owner: Rank, failure: RmaFailure) -> Self {
         match failure {
             RmaFailure::Owner(failure) => failure.into(),
-            RmaFailure::Refused(region, why) => Self::Refused { owner, region, why },
+            RmaFailure::Refused(memory, why) => Self::Refused { owner, memory, why },
         }
     }
 }

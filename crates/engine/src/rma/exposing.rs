@@ -68,7 +68,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn forget_window(&self, owner: Rank, window: ExposureKey) -> Result<(), Error> {
-        self.lock()?.rma.origin.forget_window(owner, window.into());
+        self.lock()?.rma.origin.forget_window(owner, window);
         Ok(())
     }
 }

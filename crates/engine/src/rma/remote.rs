@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use canele_mem::buffer::RegionAddress;
-use canele_proto::rma::{DATA, Form, LateAnswer, MemoryRoute, REQUESTS, RmaRequest, route};
+use canele_proto::rma::{DATA, Form, LateAnswer, MemoryAddress, MemoryRoute, REQUESTS, RmaRequest, route};
 use canele_rail::{RegionMemory, UnmappedRegion, Verbs};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
@@ -132,7 +132,7 @@ impl Engine {
     ) -> Result<(), Error> {
         core.check()?;
         self.wake_progress_owner(&core);
-        let rma_request = RmaRequest::Put { place, len: 0, notice: Some(notice) };
+        let rma_request = RmaRequest::Put { place: place.into(), len: 0, notice: Some(notice) };
         self.call_owner(core, RmaCall::new(to, rma_request), None).map(drop)
     }
 
@@ -156,7 +156,7 @@ impl Engine {
         core.rma.fences.confirm(owner, issued);
         // What an earlier fence did not wait for came first.
         match core.rma.origin.take_refusal(owner) {
-            Some((region, why)) => Err(Error::Refused { owner, region, why }),
+            Some((memory, why)) => Err(Error::Refused { owner, memory, why }),
             None => result,
         }
     }
@@ -170,16 +170,16 @@ impl Core {
 }
 
 /// Where a range of a region lies that is not here.
-fn find(far: &RegionMemory, offset: usize, len: usize) -> Result<(Rank, RegionAddress), Error> {
+fn find(far: &RegionMemory, offset: usize, len: usize) -> Result<(Rank, MemoryAddress), Error> {
     let outside = |region: usize| Error::Range { offset, len, region };
     let UnmappedRegion { owner, region, bytes } = far.place().ok_or_else(|| outside(far.len()))?;
     if offset.checked_add(len).is_none_or(|end| end > bytes) {
         return Err(outside(bytes));
     }
-    Ok((owner, RegionAddress { region, offset: offset as u64 }))
+    Ok((owner, MemoryAddress { key: region.into(), offset: offset as u64 }))
 }
 
-fn find_word(far: &RegionMemory, offset: usize) -> Result<(Rank, RegionAddress), Error> {
+fn find_word(far: &RegionMemory, offset: usize) -> Result<(Rank, MemoryAddress), Error> {
     let region = far.place().map_or(far.len(), |place| place.bytes);
     if !offset.is_multiple_of(8) {
         return Err(Error::Range { offset, len: 8, region });

@@ -20,7 +20,7 @@ impl Engine {
         let mut core = self.lock_to_submit()?;
         windows.iter().try_for_each(|(owner, _)| core.check_rank(*owner))?;
         let flush = |window: &(Rank, ExposureKey)| {
-            let rma_request = RmaRequest::Flush { window: window.1.into() };
+            let rma_request = RmaRequest::Flush { window: window.1 };
             core.submit_rma(NewCall::new(window.0, rma_request))
         };
         let keys: Vec<_> = windows.iter().map(flush).collect();
@@ -57,9 +57,8 @@ impl Engine {
         let core = self.lock_to_submit()?;
         let last = core.rma.origin.last_serial();
         let none_open = |core: &mut Core| {
-            let is_open = |(owner, window): &(Rank, ExposureKey)| {
-                core.rma.origin.is_open(*owner, (*window).into(), last)
-            };
+            let is_open =
+                |(owner, window): &(Rank, ExposureKey)| core.rma.origin.is_open(*owner, *window, last);
             (!windows.iter().any(is_open)).then_some(())
         };
         let (mut core, ended) = self.wait_before(
@@ -71,7 +70,7 @@ impl Engine {
         ended.ok_or_else(|| Error::Deadline(format!("accesses to memory of {} owners", windows.len())))?;
         let mut result = Ok(());
         for (owner, window) in windows {
-            if let Some(failure) = core.rma.origin.take_failure(*owner, (*window).into()) {
+            if let Some(failure) = core.rma.origin.take_failure(*owner, *window) {
                 result = result.and(Err(Error::of_rma(*owner, failure)));
             }
         }
@@ -83,7 +82,7 @@ impl Engine {
     /// # Errors
     /// No such rank; the job is over.
     pub fn iflush(&self, window: (Rank, ExposureKey)) -> Result<Pending, Error> {
-        self.call_window(window, RmaRequest::Flush { window: window.1.into() })
+        self.call_window(window, RmaRequest::Flush { window: window.1 })
     }
 
     /// Asks for the lock of exposed memory, and never waits: the request leaves with the next one to its owner, or in the next pass. It is
@@ -100,7 +99,7 @@ impl Engine {
             return Err(failure.into());
         }
         let action = WindowAction::Lock(kind);
-        core.submit_unanswered(owner, RmaRequest::Window { window: key.into(), action });
+        core.submit_unanswered(owner, RmaRequest::Window { window: key, action });
         Ok(())
     }
 
@@ -129,7 +128,7 @@ impl Engine {
     /// No such rank; the job is over.
     pub fn iunlock(&self, window: (Rank, ExposureKey)) -> Result<Pending, Error> {
         let action = WindowAction::Unlock;
-        self.call_window(window, RmaRequest::Window { window: window.1.into(), action })
+        self.call_window(window, RmaRequest::Window { window: window.1, action })
     }
 
     fn call_window(
@@ -150,7 +149,7 @@ impl Engine {
         let (owner, key) = window;
         self.check_rank(owner)?;
         let action = WindowAction::Signal(which);
-        self.lock_to_submit()?.submit_unanswered(owner, RmaRequest::Window { window: key.into(), action });
+        self.lock_to_submit()?.submit_unanswered(owner, RmaRequest::Window { window: key, action });
         Ok(())
     }
 

@@ -113,10 +113,10 @@ impl Win {
             _ => Ok(MadeWindow::default()),
         };
         // The place comes from the first member, with 0 if it could not allocate.
-        let place =
-            allocated.as_ref().ok().and_then(|made| made.region).unwrap_or((RegionId::PROCESS, 0, 0, false));
-        let (id, bytes, start, own) = place;
-        let place = [id.to_word().cast_signed(), bytes as i64, start as i64, i64::from(own)];
+        let region = allocated.as_ref().ok().and_then(|made| made.region);
+        let place = region.map_or([0; 4], |(id, bytes, start, own)| {
+            [id.to_word().cast_signed(), bytes as i64, start as i64, i64::from(own)]
+        });
         let place = match comm.numbers_of_all(&place) {
             Ok(places) => places,
             Err(error) => {

@@ -82,11 +82,13 @@ impl MadeWindow {
     }
 
     pub fn record(&self) -> [i64; RECORD] {
-        let (id, bytes, offset, own) = self.region.unwrap_or((RegionId::PROCESS, 0, 0, false));
-        let (control, control_bytes, control_at) = self.control.unwrap_or((RegionId::PROCESS, 0, 0));
-        let control = [control.to_word().cast_signed(), control_bytes as i64, control_at as i64];
+        let word = |id: RegionId| id.to_word().cast_signed();
+        let (id, bytes, offset, own) =
+            self.region.map_or((0, 0, 0, false), |(id, bytes, offset, own)| (word(id), bytes, offset, own));
+        let control =
+            self.control.map_or([0; 3], |(id, bytes, offset)| [word(id), bytes as i64, offset as i64]);
         let kind = 1 + i64::from(self.region.is_some()) + i64::from(own);
-        let place = [id.to_word().cast_signed(), bytes as i64, offset as i64];
+        let place = [id, bytes as i64, offset as i64];
         let key = self.key.map_or(0, |key| key.0.cast_signed());
         let [id, bytes, offset] = place;
         let (size, unit) = (self.size as i64, self.unit as i64);

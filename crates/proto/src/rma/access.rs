@@ -7,7 +7,7 @@ use canele_mem::layout::Layout;
 use canele_sys::ids::Rank;
 
 use super::exposures::Exposures;
-use super::{ElementAccess, ElementAction, ExposureKey, Refusal};
+use super::{ElementAccess, ElementAction, ExposureKey, MemoryKey, Refusal};
 
 /// What became of an operation on elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +67,7 @@ pub(super) fn carry_out(
     (layout, data): (&[u8], &[u8]),
     old: &mut [u8],
 ) -> Carried {
-    let window = access.place.region;
+    let MemoryKey::Exposure(window) = access.place.key else { return Err(Refusal::NoRegion) };
     let exposure = exposures.get(window).ok_or(Refusal::NoRegion)?;
     let len = usize::try_from(access.len).map_err(|_| Refusal::Broken)?;
     let (layout, count, skip) = match access.elements {
@@ -92,7 +92,7 @@ pub(super) fn carry_out(
         return Err(Refusal::Broken);
     }
     let known = || operations.ok_or(Refusal::NotAccumulated);
-    let (origin, operation) = (&ElementsOrigin { window: window.into(), from, is_gone }, access.operation);
+    let (origin, operation) = (&ElementsOrigin { window, from, is_gone }, access.operation);
     let applied = match access.action {
         ElementAction::Put => {
             elements.store(data);

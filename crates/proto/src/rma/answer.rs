@@ -1,10 +1,6 @@
 //! Answers to RMA requests, as bytes.
 
-use canele_mem::buffer::RegionAddress;
-use canele_sys::ids::RegionId;
-
-use super::ANSWER;
-use super::encoding::{place_words, read_place};
+use super::{ANSWER, MemoryKey};
 
 /// Why an RMA request was not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -31,8 +27,8 @@ pub enum Refusal {
 /// The answer to an RMA request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
-    /// The value, or which region refused what.
-    pub result: Result<u64, (RegionId, Refusal)>,
+    /// The value, or which memory refused what.
+    pub result: Result<u64, (MemoryKey, Refusal)>,
 }
 
 impl Answer {
@@ -40,7 +36,7 @@ impl Answer {
     pub fn to_bytes(self) -> [u8; ANSWER] {
         let words = match self.result {
             Ok(value) => [0, value, 0],
-            Err((region, refusal)) => {
+            Err((key, refusal)) => {
                 let (status, value) = match refusal {
                     Refusal::NoRegion => (1, 0),
                     Refusal::Outside(bytes) => (2, bytes),
@@ -48,7 +44,7 @@ impl Answer {
                     Refusal::NotAccumulated => (4, 0),
                     Refusal::NotLocked => (5, 0),
                 };
-                [status, value, place_words(RegionAddress { region, offset: 0 })[0]]
+                [status, value, key.to_word()]
             }
         };
         let mut bytes = [0; ANSWER];
@@ -67,17 +63,19 @@ impl Answer {
             5 => Refusal::NotLocked,
             _ => Refusal::Broken,
         };
-        Self { result: Err((read_place([word(2), 0]).region, refusal)) }
+        Self { result: Err((MemoryKey::from_word(word(2)), refusal)) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use canele_sys::ids::RegionId;
+
     use super::*;
 
     #[test]
     fn answers_come_out_as_they_went_in() {
-        let region = RegionId { index: 5, generation: 9 };
+        let region = MemoryKey::Region(RegionId { index: 5, generation: 9 });
         for result in [
             Ok(u64::MAX),
             Err((region, Refusal::NoRegion)),

@@ -3,6 +3,7 @@
 use canele_mem::buffer::Owned;
 use canele_sys::ids::{Rank, RequestId, Tag};
 
+use super::windows::WindowAt;
 use super::{ANSWER, ANSWERS, Answer, RmaFailure};
 use crate::Proto;
 use crate::matching::Want;
@@ -41,8 +42,8 @@ impl Awaited {
     }
 
     /// Takes it. What no honest owner says counts as broken.
-    pub fn take(mut self, proto: &mut Proto, (owner, region): (Rank, canele_sys::ids::RegionId)) -> Came {
-        let broken = RmaFailure::Refused(region, super::Refusal::Broken);
+    pub fn take(mut self, proto: &mut Proto, (owner, key): WindowAt) -> Came {
+        let broken = RmaFailure::Refused(key, super::Refusal::Broken);
         let outcome = proto.take(self.request).ok_or_else(|| broken.clone())?;
         if let Buffer::In(buffer) = outcome.buffer {
             self.bytes.take_back_in(buffer);
@@ -58,7 +59,7 @@ impl Awaited {
         let mut bytes = self.bytes.into_items();
         let head =
             bytes.first_chunk::<ANSWER>().filter(|_| status.bytes >= ANSWER).ok_or_else(|| broken.clone())?;
-        let value = Answer::read(head).result.map_err(|(region, why)| RmaFailure::Refused(region, why))?;
+        let value = Answer::read(head).result.map_err(|(key, why)| RmaFailure::Refused(Some(key), why))?;
         // Only what is done comes with data, and with all of it.
         if status.bytes != ANSWER + self.len {
             return Err(broken);

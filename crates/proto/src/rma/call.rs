@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_mem::layout::Layout;
-use canele_sys::ids::{Rank, RegionId, RequestId};
+use canele_sys::ids::{Rank, RequestId};
 
 use super::cutting::Cutting;
-use super::{Refusal, RmaRequest};
+use super::windows::WindowAt;
+use super::{MemoryKey, Refusal, RmaRequest};
 use crate::request::Failure;
 
 /// What is to be asked of an owner, with the memory that this takes.
@@ -63,8 +64,8 @@ pub enum LateAnswer {
 pub enum RmaFailure {
     /// The owner is gone.
     Owner(Failure),
-    /// The owner refused it, in this region or exposure.
-    Refused(RegionId, Refusal),
+    /// The owner refused it, in this memory; none if the request was for none.
+    Refused(Option<MemoryKey>, Refusal),
 }
 
 /// How a call ended, with its memory.
@@ -114,8 +115,8 @@ impl Call {
         self.failure.get_or_insert(failure);
     }
 
-    pub fn window(&self) -> (Rank, RegionId) {
-        (self.owner, self.rma_request.region())
+    pub fn window(&self) -> WindowAt {
+        (self.owner, self.rma_request.key())
     }
 
     pub fn into_outcome(self) -> RmaOutcome {

@@ -106,13 +106,11 @@ impl Cutting {
 
 #[cfg(test)]
 mod tests {
-    use canele_mem::buffer::RegionAddress;
-    use canele_sys::ids::RegionId;
-
     use super::*;
+    use crate::rma::{MemoryAddress, MemoryKey};
 
     fn access(action: ElementAction) -> ElementAccess {
-        let place = RegionAddress { region: RegionId { index: 1 << 31, generation: 1 }, offset: 100 };
+        let place = MemoryAddress { key: MemoryKey::from_word(1 << 32 | 1 << 31), offset: 100 };
         ElementAccess { action, place, operation: (0, 0), len: 0, elements: None }
     }
 

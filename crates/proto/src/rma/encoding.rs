@@ -2,20 +2,19 @@
 //!
 //! Owns their encoding and its reader, which believes nothing. The tag of an RMA request is its kind and sequence number.
 
-use canele_mem::buffer::RegionAddress;
-use canele_sys::ids::{RegionId, Tag};
+use canele_sys::ids::Tag;
 
 use super::request::{
     ElementAccess, ElementAction, EncodedElements, Form, RmaLockKind, RmaRequest, WindowAction,
 };
-use super::{HEAD, MOST_HEAD, SEQUENCE_BITS, SEQUENCE_MASK};
+use super::{ExposureKey, HEAD, MOST_HEAD, MemoryAddress, MemoryKey, SEQUENCE_BITS, SEQUENCE_MASK};
 
 /// Bytes of the head of a write whose data is with it.
 const WRITE_HEAD: usize = 16;
 
 impl ElementAccess {
     fn words(&self) -> ([u64; 6], usize) {
-        let [region, offset] = place_words(self.place);
+        let [key, offset] = place_words(self.place);
         let EncodedElements { layout_len, count, skip } =
             self.elements.unwrap_or(EncodedElements { layout_len: 0, count: 0, skip: 0 });
         let kind = self.action as u64
@@ -23,7 +22,7 @@ impl ElementAccess {
             | u64::from(self.operation.0) << 16
             | u64::from(self.operation.1) << 32
             | u64::from(layout_len) << 48;
-        ([region, offset, kind, self.len, count, skip], self.head_len() / 8)
+        ([key, offset, kind, self.len, count, skip], self.head_len() / 8)
     }
 
     fn head_len(&self) -> usize {
@@ -68,12 +67,12 @@ impl WindowAction {
     }
 }
 
-fn window_word(window: RegionId) -> u64 {
-    place_words(RegionAddress { region: window, offset: 0 })[0]
-}
-
-fn read_window(word: u64) -> RegionId {
-    read_place([word, 0]).region
+/// The exposure that a word names.
+fn read_window(word: u64) -> Option<ExposureKey> {
+    match MemoryKey::from_word(word) {
+        MemoryKey::Exposure(key) => Some(key),
+        MemoryKey::Region(_) => None,
+    }
 }
 
 impl RmaRequest {
@@ -106,31 +105,31 @@ impl RmaRequest {
     pub fn head(&self, form: Form) -> ([u8; MOST_HEAD], usize) {
         let (words, count) = match *self {
             Self::Put { place, len, notice } => {
-                let [region, offset] = place_words(place);
-                ([region, offset, notice.unwrap_or(0), len, 0, 0], if form == Form::Whole { 3 } else { 4 })
+                let [key, offset] = place_words(place);
+                ([key, offset, notice.unwrap_or(0), len, 0, 0], if form == Form::Whole { 3 } else { 4 })
             }
             Self::Write { place, len } => {
-                let [region, offset] = place_words(place);
-                ([region, offset, len, 0, 0, 0], if form == Form::Whole { 2 } else { 3 })
+                let [key, offset] = place_words(place);
+                ([key, offset, len, 0, 0, 0], if form == Form::Whole { 2 } else { 3 })
             }
             Self::Get { place, len } => {
-                let [region, offset] = place_words(place);
-                ([region, offset, len, 0, 0, 0], 3)
+                let [key, offset] = place_words(place);
+                ([key, offset, len, 0, 0, 0], 3)
             }
             Self::Add { place, n } => {
-                let [region, offset] = place_words(place);
-                ([region, offset, n, 0, 0, 0], 3)
+                let [key, offset] = place_words(place);
+                ([key, offset, n, 0, 0, 0], 3)
             }
             Self::Swap { place, expected, new } => {
-                let [region, offset] = place_words(place);
-                ([region, offset, expected, new, 0, 0], 4)
+                let [key, offset] = place_words(place);
+                ([key, offset, expected, new, 0, 0], 4)
             }
             Self::Fence => ([0; 6], 0),
             Self::Ask([a, b, c]) => ([a, b, c, 0, 0, 0], 3),
             Self::Deposit { of: [a, b], len } => ([a, b, len, 0, 0, 0], 3),
             Self::Access(access) => access.words(),
-            Self::Flush { window } => ([window_word(window), 0, 0, 0, 0, 0], 1),
-            Self::Window { window, action } => ([window_word(window), action.to_word(), 0, 0, 0, 0], 2),
+            Self::Flush { window } => ([window.0, 0, 0, 0, 0, 0], 1),
+            Self::Window { window, action } => ([window.0, action.to_word(), 0, 0, 0, 0], 2),
         };
         let mut bytes = [0; MOST_HEAD];
         bytes.chunks_exact_mut(8).zip(words).for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
@@ -160,7 +159,7 @@ impl RmaRequest {
             7 => Self::Add { place: place()?, n: word(2)? },
             8 => Self::Swap { place: place()?, expected: word(2)?, new: word(3)? },
             9 if bytes.is_empty() => Self::Fence,
-            9 => Self::Flush { window: read_window(word(0)?) },
+            9 => Self::Flush { window: read_window(word(0)?)? },
             10 => Self::Ask([word(0)?, word(1)?, word(2)?]),
             11 => Self::Deposit { of: [word(0)?, word(1)?], len: word(2)? },
             12 => {
@@ -173,32 +172,35 @@ impl RmaRequest {
                 data = bytes.get(access.head_len()..)?;
                 Self::Access(access)
             }
-            15 => Self::Window { window: read_window(word(0)?), action: WindowAction::read(word(1)?)? },
+            15 => Self::Window { window: read_window(word(0)?)?, action: WindowAction::read(word(1)?)? },
             _ => return None,
         };
         Some((rma_request, form, sequence, data))
     }
 }
 
-pub(super) fn place_words(place: RegionAddress) -> [u64; 2] {
-    [u64::from(place.region.index) | u64::from(place.region.generation) << 32, place.offset]
+fn place_words(place: MemoryAddress) -> [u64; 2] {
+    [place.key.to_word(), place.offset]
 }
 
-pub(super) fn read_place([region, offset]: [u64; 2]) -> RegionAddress {
-    RegionAddress { region: RegionId { index: region as u32, generation: (region >> 32) as u32 }, offset }
+fn read_place([key, offset]: [u64; 2]) -> MemoryAddress {
+    MemoryAddress { key: MemoryKey::from_word(key), offset }
 }
 
 #[cfg(test)]
 mod tests {
+    use canele_sys::ids::RegionId;
+
     use super::*;
 
-    const REGION: RegionId = RegionId { index: 5, generation: 9 };
-    const PLACE: RegionAddress = RegionAddress { region: REGION, offset: 1 << 40 };
+    const REGION: MemoryKey = MemoryKey::Region(RegionId { index: 5, generation: 9 });
+    const PLACE: MemoryAddress = MemoryAddress { key: REGION, offset: 1 << 40 };
+    const WINDOW: ExposureKey = ExposureKey(9 << 32 | 1 << 31 | 5);
 
     #[test]
     fn rma_requests_come_out_as_they_went_in() {
         let put = |len, notice| RmaRequest::Put { place: PLACE, len, notice };
-        let window = |action| RmaRequest::Window { window: REGION, action };
+        let window = |action| RmaRequest::Window { window: WINDOW, action };
         let access = |action, elements| {
             let operation = (7, u16::MAX);
             RmaRequest::Access(ElementAccess { action, place: PLACE, operation, len: 1 << 50, elements })
@@ -209,6 +211,7 @@ mod tests {
             put(5000, None),
             put(5000, Some(0)),
             RmaRequest::Get { place: PLACE, len: 7 },
+            RmaRequest::Get { place: MemoryAddress { key: WINDOW.into(), ..PLACE }, len: 7 },
             RmaRequest::Get { place: PLACE, len: 1 << 40 },
             RmaRequest::Add { place: PLACE, n: 3 },
             RmaRequest::Swap { place: PLACE, expected: 1, new: 2 },
@@ -221,7 +224,7 @@ mod tests {
                 Some(EncodedElements { layout_len: 9, count: 1 << 40, skip: u64::MAX }),
             ),
             RmaRequest::Fence,
-            RmaRequest::Flush { window: REGION },
+            RmaRequest::Flush { window: WINDOW },
             window(WindowAction::Lock(RmaLockKind::Shared)),
             window(WindowAction::Lock(RmaLockKind::Exclusive)),
             window(WindowAction::Unlock),

@@ -76,7 +76,7 @@ impl RmaOrigin {
             }
             if let Some(outcome) = call.receiving.and_then(|request| proto.take(request)) {
                 call.receiving = None;
-                let region = call.rma_request.region();
+                let key = call.rma_request.key();
                 let mut len = 0;
                 if let Buffer::In(buffer) = outcome.buffer {
                     len = buffer.len();
@@ -87,7 +87,7 @@ impl RmaOrigin {
                     // Refused: the answer says why, which may still be to be taken.
                     Err(Failure::Cancelled) => {}
                     Ok(_) | Err(Failure::Truncated { .. }) => {
-                        call.fail(RmaFailure::Refused(region, Refusal::Broken));
+                        call.fail(RmaFailure::Refused(key, Refusal::Broken));
                     }
                     Err(failure) => call.fail(RmaFailure::Owner(failure)),
                 }
@@ -152,8 +152,8 @@ impl RmaOrigin {
                 let call = NewCall { ending, ..NewCall::new(outcome.owner, RmaRequest::Ask(question)) };
                 self.submit(proto, rail, call);
             }
-            (Err(RmaFailure::Refused(region, refusal)), LateAnswer::Keep) => {
-                self.refused.entry(outcome.owner).or_insert((region, refusal));
+            (Err(RmaFailure::Refused(key, refusal)), LateAnswer::Keep) => {
+                self.refused.entry(outcome.owner).or_insert((key, refusal));
             }
             _ => {}
         }

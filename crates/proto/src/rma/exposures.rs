@@ -5,28 +5,27 @@
 use std::collections::HashMap;
 
 use canele_mem::exposed::Exposed;
-use canele_sys::ids::{Rank, RegionId};
+use canele_sys::ids::Rank;
 
 use super::Refusal;
 use super::attached::{AttachError, Attached};
 use super::locks::LockQueue;
 
 /// Indexes from here on stand for exposures, below for regions.
-const FIRST: u32 = 1 << 31;
+pub(super) const FIRST: u32 = 1 << 31;
 
 /// What origins name exposed memory by. It is never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ExposureKey(pub u64);
 
-impl From<ExposureKey> for RegionId {
-    fn from(key: ExposureKey) -> Self {
-        Self { index: key.0 as u32 | FIRST, generation: (key.0 >> 32) as u32 }
+impl ExposureKey {
+    fn new(index: usize, generation: u32) -> Self {
+        Self(u64::from(FIRST | index as u32) | u64::from(generation) << 32)
     }
-}
 
-impl From<RegionId> for ExposureKey {
-    fn from(id: RegionId) -> Self {
-        Self(u64::from(id.index) | u64::from(id.generation) << 32)
+    /// Its place in the table, and which of the place's tenants it is.
+    fn parts(self) -> Option<(usize, u32)> {
+        Some(((self.0 as u32).checked_sub(FIRST)? as usize, (self.0 >> 32) as u32))
     }
 }
 
@@ -67,11 +66,6 @@ impl Memory {
 }
 
 impl Exposures {
-    /// True if a region's id stands for an exposure.
-    pub fn is_key(id: RegionId) -> bool {
-        id.index >= FIRST && id.index != u32::MAX
-    }
-
     /// Exposes memory.
     pub fn expose(&mut self, memory: Exposed) -> ExposureKey {
         self.add(Memory::One(memory))
@@ -90,19 +84,19 @@ impl Exposures {
         let (generation, entry) = &mut self.entries[index];
         *generation += 1;
         *entry = Some(Exposure { memory, locks: LockQueue::default(), signals: HashMap::new() });
-        RegionId { index: FIRST | index as u32, generation: *generation }.into()
+        ExposureKey::new(index, *generation)
     }
 
-    pub(super) fn get(&self, id: RegionId) -> Option<&Exposure> {
-        let index = id.index.checked_sub(FIRST)?;
-        let (generation, entry) = self.entries.get(index as usize)?;
-        entry.as_ref().filter(|_| *generation == id.generation)
+    pub(super) fn get(&self, key: ExposureKey) -> Option<&Exposure> {
+        let (index, generation) = key.parts()?;
+        let (tenant, entry) = self.entries.get(index)?;
+        entry.as_ref().filter(|_| *tenant == generation)
     }
 
-    pub(super) fn get_mut(&mut self, id: RegionId) -> Option<&mut Exposure> {
-        let index = id.index.checked_sub(FIRST)?;
-        let (generation, entry) = self.entries.get_mut(index as usize)?;
-        entry.as_mut().filter(|_| *generation == id.generation)
+    pub(super) fn get_mut(&mut self, key: ExposureKey) -> Option<&mut Exposure> {
+        let (index, generation) = key.parts()?;
+        let (tenant, entry) = self.entries.get_mut(index)?;
+        entry.as_mut().filter(|_| *tenant == generation)
     }
 
     /// Attaches memory.
@@ -122,7 +116,7 @@ impl Exposures {
     }
 
     fn attached(&mut self, key: ExposureKey) -> Result<&mut Attached, AttachError> {
-        match self.get_mut(key.into()).map(|exposure| &mut exposure.memory) {
+        match self.get_mut(key).map(|exposure| &mut exposure.memory) {
             Some(Memory::Attached(list)) => Ok(list),
             _ => Err(AttachError::NotDynamic),
         }
@@ -130,11 +124,8 @@ impl Exposures {
 
     /// Ends an exposure; gives the memory, which transfers under way may still hold.
     pub fn end(&mut self, key: ExposureKey) -> Vec<Exposed> {
-        let id = RegionId::from(key);
-        if self.get(id).is_none() {
-            return Vec::new();
-        }
-        match self.entries[(id.index - FIRST) as usize].1.take().map(|exposure| exposure.memory) {
+        let Some((index, _)) = key.parts().filter(|_| self.get(key).is_some()) else { return Vec::new() };
+        match self.entries[index].1.take().map(|exposure| exposure.memory) {
             Some(Memory::One(memory)) => vec![memory],
             Some(Memory::Attached(list)) => list.parts.into_values().collect(),
             None => Vec::new(),
@@ -143,7 +134,7 @@ impl Exposures {
 
     /// How many signals of a kind have come from a rank.
     pub fn signals(&self, key: ExposureKey, from: Rank, which: u8) -> u64 {
-        self.get(key.into()).map_or(0, |exposure| exposure.signals.get(&(from, which)).copied().unwrap_or(0))
+        self.get(key).map_or(0, |exposure| exposure.signals.get(&(from, which)).copied().unwrap_or(0))
     }
 
     /// Takes away what a dead rank holds.
@@ -153,8 +144,8 @@ impl Exposures {
     }
 
     /// True if a rank waits for the lock of an exposure.
-    pub(super) fn is_lock_awaited(&self, id: RegionId, from: Rank) -> bool {
-        self.get(id).is_some_and(|exposure| exposure.locks.is_awaited_by(from))
+    pub(super) fn is_lock_awaited(&self, key: ExposureKey, from: Rank) -> bool {
+        self.get(key).is_some_and(|exposure| exposure.locks.is_awaited_by(from))
     }
 
     /// True if nobody holds or waits for a lock.
@@ -163,8 +154,8 @@ impl Exposures {
     }
 
     /// Where `len` bytes of an exposure lie, or why there are none.
-    pub(super) fn find(&self, id: RegionId, offset: u64, len: u64) -> Result<(&Exposed, usize), Refusal> {
-        let exposure = self.get(id).ok_or(Refusal::NoRegion)?;
+    pub(super) fn find(&self, key: ExposureKey, offset: u64, len: u64) -> Result<(&Exposed, usize), Refusal> {
+        let exposure = self.get(key).ok_or(Refusal::NoRegion)?;
         let place = isize::try_from(offset).ok().zip(usize::try_from(len).ok());
         place.and_then(|(at, len)| exposure.find(at, len)).ok_or_else(|| exposure.outside())
     }
@@ -202,14 +193,14 @@ mod tests {
     fn a_key_of_an_exposure_that_has_ended_reaches_nothing() {
         let mut exposures = Exposures::default();
         let key = exposures.expose(memory(16));
-        assert!(Exposures::is_key(key.into()) && exposures.find(key.into(), 8, 8).is_ok());
-        assert_eq!(exposures.find(key.into(), 9, 8).err(), Some(Refusal::Outside(16)));
-        assert_eq!(exposures.find(key.into(), u64::MAX, 8).err(), Some(Refusal::Outside(16)));
+        assert!(exposures.find(key, 8, 8).is_ok());
+        assert_eq!(exposures.find(key, 9, 8).err(), Some(Refusal::Outside(16)));
+        assert_eq!(exposures.find(key, u64::MAX, 8).err(), Some(Refusal::Outside(16)));
         assert_eq!(exposures.end(key).len(), 1);
         let next = exposures.expose(memory(16));
         assert_ne!(key, next);
-        assert_eq!(exposures.find(key.into(), 0, 1).err(), Some(Refusal::NoRegion));
-        assert!(exposures.find(next.into(), 0, 16).is_ok() && exposures.end(key).is_empty());
+        assert_eq!(exposures.find(key, 0, 1).err(), Some(Refusal::NoRegion));
+        assert!(exposures.find(next, 0, 16).is_ok() && exposures.end(key).is_empty());
     }
 
     #[test]
@@ -221,7 +212,7 @@ mod tests {
         exposures.attach(key, one.clone()).unwrap();
         exposures.attach(key, other.clone()).unwrap();
         assert_eq!(exposures.attach(key, one.clone()), Err(AttachError::Overlaps));
-        let find = |exposures: &Exposures, at, len| exposures.find(key.into(), at, len).map(|(_, at)| at);
+        let find = |exposures: &Exposures, at, len| exposures.find(key, at, len).map(|(_, at)| at);
         assert_eq!(find(&exposures, at as u64 + 8, 24), Ok(8));
         assert_eq!(find(&exposures, other.address() as u64, 33), Err(Refusal::Outside(64)));
         assert!(exposures.detach(key, at + 1).is_err() && exposures.detach(key, at).is_ok());

@@ -22,6 +22,7 @@ mod cutting;
 mod encoding;
 mod ending;
 mod exposures;
+mod key;
 mod locks;
 mod origin;
 mod pending;
@@ -46,6 +47,7 @@ pub(crate) use arrivals::ArrivedRequest;
 pub use attached::AttachError;
 pub use call::{Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 pub use exposures::{ExposureKey, Exposures};
+pub use key::{MemoryAddress, MemoryKey};
 pub use origin::RmaOrigin;
 pub use pending::PendingSends;
 pub use request::{

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use canele_rail::FullRail;
-use canele_sys::ids::{Rank, RegionId};
+use canele_sys::ids::Rank;
 
 use super::awaited::Awaited;
 use super::call::{Call, Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
@@ -21,7 +21,7 @@ use super::pending::PendingSends;
 use super::range_set::RangeSet;
 use super::verbs::PendingVerb;
 use super::windows::Windows;
-use super::{Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
+use super::{ExposureKey, MemoryKey, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
 use crate::Proto;
 use crate::slab::{Key, Slab};
 
@@ -37,7 +37,7 @@ pub struct RmaOrigin {
     /// Calls whose large data is under way.
     pub(super) moving: Vec<Key>,
     /// The first refusal of each owner that a fence told of that was not waited for.
-    pub(super) refused: HashMap<Rank, (RegionId, Refusal)>,
+    pub(super) refused: HashMap<Rank, (Option<MemoryKey>, Refusal)>,
     pub(super) verbs: Slab<PendingVerb>,
     /// The last call of which no answer tells that it is done, of owners with verbs.
     pub(super) unconfirmed: HashMap<Rank, u64>,
@@ -149,7 +149,7 @@ impl RmaOrigin {
     }
 
     /// What `owner` refused first, as the answer to a fence said that nobody waited for any more. It is told once.
-    pub fn take_refusal(&mut self, owner: Rank) -> Option<(RegionId, Refusal)> {
+    pub fn take_refusal(&mut self, owner: Rank) -> Option<(Option<MemoryKey>, Refusal)> {
         self.refused.remove(&owner)
     }
 
@@ -159,19 +159,20 @@ impl RmaOrigin {
     }
 
     /// Whether a call in an exposure up to this number is under way: its memory is not the caller's yet.
-    pub fn is_open(&self, owner: Rank, window: RegionId, up_to: u64) -> bool {
-        self.windows.known((owner, window)).is_some_and(|used| used.is_open_before(up_to + 1))
+    pub fn is_open(&self, owner: Rank, window: ExposureKey, up_to: u64) -> bool {
+        self.windows.known((owner, Some(window.into()))).is_some_and(|used| used.is_open_before(up_to + 1))
     }
 
     /// What went wrong first with the counted calls in an exposure, told once.
-    pub fn take_failure(&mut self, owner: Rank, window: RegionId) -> Option<RmaFailure> {
-        self.windows.known((owner, window))?;
-        self.windows.at((owner, window)).take_failure()
+    pub fn take_failure(&mut self, owner: Rank, window: ExposureKey) -> Option<RmaFailure> {
+        let window = (owner, Some(window.into()));
+        self.windows.known(window)?;
+        self.windows.at(window).take_failure()
     }
 
     /// Forgets an exposure of an owner in which nothing is under way.
-    pub fn forget_window(&mut self, owner: Rank, window: RegionId) {
-        self.windows.forget((owner, window));
+    pub fn forget_window(&mut self, owner: Rank, window: ExposureKey) {
+        self.windows.forget((owner, Some(window.into())));
     }
 
     /// Calls under way, for tests and whoever wonders where memory went.

@@ -4,11 +4,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use canele_mem::buffer::{Owned, RegionAddress};
-use canele_sys::ids::{Rank, RegionId, RequestId, Tag};
+use canele_mem::buffer::Owned;
+use canele_sys::ids::{Rank, RequestId, Tag};
 
 use super::range_set::RangeSet;
-use super::{ElementAccess, LEAST_PIECE, MOST_HEAD, MOST_LAYOUT, Refusal, RmaRequest};
+use super::{
+    ElementAccess, ExposureKey, LEAST_PIECE, MOST_HEAD, MOST_LAYOUT, MemoryAddress, MemoryKey, Refusal,
+    RmaRequest,
+};
 use crate::unexpected::KeptPayload;
 use crate::{Matched, Proto};
 
@@ -29,7 +32,7 @@ pub struct Queue {
     /// Begun, in their order.
     begun: VecDeque<Begun>,
     /// Those for exposures whose lock the origin waits for, in their order.
-    held: BTreeMap<RegionId, VecDeque<(Tag, KeptPayload)>>,
+    held: BTreeMap<ExposureKey, VecDeque<(Tag, KeptPayload)>>,
     /// How many those are.
     held_len: usize,
     /// Where data of theirs comes into regions.
@@ -54,7 +57,8 @@ pub enum Coming {
 /// An RMA request that ends after all before it.
 pub struct Begun {
     pub data: Data,
-    pub region: RegionId,
+    /// The memory that it is for.
+    pub key: Option<MemoryKey>,
     pub result: Result<(), Refusal>,
     pub then: Then,
 }
@@ -64,7 +68,7 @@ pub enum Data {
     /// There is none, or all of it is there.
     Here,
     /// It comes into a region: where, so many bytes.
-    Receiving(RequestId, RegionAddress, u64),
+    Receiving(RequestId, MemoryAddress, u64),
     /// It comes into memory of the library.
     Filling(RequestId, Owned<u8>),
     /// It came into memory of the library.
@@ -82,11 +86,11 @@ pub enum Then {
     /// An answer that tells what went wrong since the last one.
     Report(u32),
     /// The same of one exposure.
-    ReportOf(u32),
+    ReportOf(u32, ExposureKey),
     /// The lock of an exposure is given back, and the same answer.
-    Unlock(u32),
+    Unlock(u32, ExposureKey),
     /// A signal is counted.
-    Signal(u8),
+    Signal(u8, ExposureKey),
     Deposit([u64; 2]),
 }
 
@@ -130,21 +134,21 @@ impl Queue {
     }
 
     /// Keeps one until the origin has the lock of its exposure.
-    pub fn hold(&mut self, window: RegionId, tag: Tag, bytes: KeptPayload) {
+    pub fn hold(&mut self, window: ExposureKey, tag: Tag, bytes: KeptPayload) {
         self.held_len += 1;
         self.coming_bytes += bytes.len();
         self.held.entry(window).or_default().push_back((tag, bytes));
     }
 
     /// Keeps one again that was taken.
-    pub fn hold_again(&mut self, window: RegionId, tag: Tag, bytes: KeptPayload) {
+    pub fn hold_again(&mut self, window: ExposureKey, tag: Tag, bytes: KeptPayload) {
         self.held_len += 1;
         self.coming_bytes += bytes.len();
         self.held.entry(window).or_default().push_front((tag, bytes));
     }
 
     /// True if any is kept for the lock of an exposure.
-    pub fn holds(&self, window: RegionId) -> bool {
+    pub fn holds(&self, window: ExposureKey) -> bool {
         self.held_len > 0 && self.held.contains_key(&window)
     }
 
@@ -154,12 +158,12 @@ impl Queue {
     }
 
     /// The exposures for whose locks any are kept.
-    pub fn held_windows(&self) -> Vec<RegionId> {
+    pub fn held_windows(&self) -> Vec<ExposureKey> {
         self.held.keys().copied().collect()
     }
 
     /// Takes the oldest that is kept for the lock of an exposure.
-    pub fn take_held(&mut self, window: RegionId) -> Option<(Tag, KeptPayload)> {
+    pub fn take_held(&mut self, window: ExposureKey) -> Option<(Tag, KeptPayload)> {
         let list = self.held.get_mut(&window)?;
         let (tag, bytes) = list.pop_front()?;
         if list.is_empty() {
@@ -207,7 +211,7 @@ impl Queue {
             | RmaRequest::Get { place, len } => (place, len),
             // Elements may lie anywhere in their exposure.
             RmaRequest::Access(ElementAccess { place, elements: Some(_), .. }) => {
-                (RegionAddress { offset: 0, ..place }, u64::MAX)
+                (MemoryAddress { offset: 0, ..place }, u64::MAX)
             }
             RmaRequest::Access(ElementAccess { place, len, .. }) => (place, len),
             RmaRequest::Add { place, .. } | RmaRequest::Swap { place, .. } => (place, 8),

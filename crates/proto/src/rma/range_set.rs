@@ -1,14 +1,13 @@
-//! Stretches of regions into which data is being received.
+//! Stretches of memory that transfers under way touch.
 
 use std::collections::BTreeMap;
 
-use canele_mem::buffer::RegionAddress;
-use canele_sys::ids::RegionId;
+use super::{MemoryAddress, MemoryKey};
 
-/// Stretches of regions, none of which overlaps another: the end of each, by its region and start.
-pub struct RangeSet<R = RegionId>(BTreeMap<(R, u64), u64>);
+/// Stretches of memory, none of which overlaps another: the end of each, by its memory and start.
+pub struct RangeSet<K = MemoryKey>(BTreeMap<(K, u64), u64>);
 
-impl<R> Default for RangeSet<R> {
+impl<K> Default for RangeSet<K> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
@@ -16,47 +15,49 @@ impl<R> Default for RangeSet<R> {
 
 impl RangeSet {
     /// Adds a stretch that overlaps no other.
-    pub fn insert(&mut self, place: RegionAddress, len: u64) {
-        self.insert_at(place.region, place.offset, len);
+    pub fn insert(&mut self, place: MemoryAddress, len: u64) {
+        self.insert_at(place.key, place.offset, len);
     }
 
     /// Removes the stretch of `len` bytes that begins at a place.
-    pub fn remove(&mut self, place: RegionAddress, len: u64) {
+    pub fn remove(&mut self, place: MemoryAddress, len: u64) {
         if len > 0 {
-            self.0.remove(&(place.region, place.offset));
+            self.0.remove(&(place.key, place.offset));
         }
     }
 
     /// True if one of them overlaps `len` bytes at a place.
-    pub fn overlap(&self, place: RegionAddress, len: u64) -> bool {
-        self.overlap_at(place.region, place.offset, len)
+    pub fn overlap(&self, place: MemoryAddress, len: u64) -> bool {
+        self.overlap_at(place.key, place.offset, len)
     }
 }
 
-impl<R: Ord + Copy> RangeSet<R> {
-    fn insert_at(&mut self, region: R, offset: u64, len: u64) {
+impl<K: Ord + Copy> RangeSet<K> {
+    fn insert_at(&mut self, key: K, offset: u64, len: u64) {
         if len > 0 {
-            self.0.insert((region, offset), offset.saturating_add(len));
+            self.0.insert((key, offset), offset.saturating_add(len));
         }
     }
 
     /// Only the last stretch that begins before the end can overlap: those before it end before it begins.
-    fn overlap_at(&self, region: R, offset: u64, len: u64) -> bool {
+    fn overlap_at(&self, key: K, offset: u64, len: u64) -> bool {
         let end = offset.saturating_add(len);
-        let before = self.0.range((region, 0)..(region, end)).next_back();
+        let before = self.0.range((key, 0)..(key, end)).next_back();
         len > 0 && before.is_some_and(|(_, other_end)| *other_end > offset)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use canele_sys::ids::RegionId;
+
     use super::*;
     use crate::compared::{Counted, comparisons};
 
     #[test]
     fn a_stretch_overlaps_what_it_shares_a_byte_with() {
-        let region = RegionId { index: 1, generation: 2 };
-        let at = |offset| RegionAddress { region, offset };
+        let key = MemoryKey::Region(RegionId { index: 1, generation: 2 });
+        let at = |offset| MemoryAddress { key, offset };
         let mut ranges = RangeSet::default();
         ranges.insert(at(100), 50);
         ranges.insert(at(150), 0);
@@ -75,8 +76,8 @@ mod tests {
         ] {
             assert_eq!(ranges.overlap(at(offset), len), overlaps, "{offset} {len}");
         }
-        let other = RegionId { index: 1, generation: 3 };
-        assert!(!ranges.overlap(RegionAddress { region: other, offset: 100 }, 50));
+        let other = MemoryKey::Region(RegionId { index: 1, generation: 3 });
+        assert!(!ranges.overlap(MemoryAddress { key: other, offset: 100 }, 50));
         ranges.remove(at(150), 0);
         ranges.remove(at(100), 50);
         assert!(!ranges.overlap(at(100), 50) && ranges.overlap(at(200), 1));

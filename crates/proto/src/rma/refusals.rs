@@ -2,36 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use canele_sys::ids::{Rank, RegionId};
+use canele_sys::ids::Rank;
 
-use super::Refusal;
-use super::exposures::Exposures;
+use super::{ExposureKey, MemoryKey, Refusal};
 
 /// So many exposures of one origin are told apart; of further ones nothing is kept.
 const MOST: usize = 64;
 
 /// The first refusal of each origin, in its puts into regions and in each exposure.
 #[derive(Default)]
-pub(super) struct Refusals(BTreeMap<Rank, Vec<(RegionId, Refusal)>>);
+pub(super) struct Refusals(BTreeMap<Rank, Vec<(MemoryKey, Refusal)>>);
+
+/// The exposure of a key; all regions are one.
+fn exposure(key: MemoryKey) -> Option<ExposureKey> {
+    match key {
+        MemoryKey::Exposure(key) => Some(key),
+        MemoryKey::Region(_) => None,
+    }
+}
 
 impl Refusals {
-    pub fn add(&mut self, from: Rank, region: RegionId, refusal: Refusal) {
+    pub fn add(&mut self, from: Rank, key: MemoryKey, refusal: Refusal) {
         let list = self.0.entry(from).or_default();
-        let is_of_regions = !Exposures::is_key(region);
-        let known = |other: &RegionId| *other == region || is_of_regions && !Exposures::is_key(*other);
-        if list.len() < MOST && !list.iter().any(|(other, _)| known(other)) {
-            list.push((region, refusal));
+        if list.len() < MOST && !list.iter().any(|(other, _)| exposure(*other) == exposure(key)) {
+            list.push((key, refusal));
         }
     }
 
     /// Takes that of an exposure, or that of the regions.
-    pub fn take(&mut self, from: Rank, window: Option<RegionId>) -> Option<(RegionId, Refusal)> {
+    pub fn take(&mut self, from: Rank, window: Option<ExposureKey>) -> Option<(MemoryKey, Refusal)> {
         let list = self.0.get_mut(&from)?;
-        let asked = |region: RegionId| match window {
-            Some(window) => region == window,
-            None => !Exposures::is_key(region),
-        };
-        let at = list.iter().position(|(region, _)| asked(*region))?;
+        let at = list.iter().position(|(key, _)| exposure(*key) == window)?;
         Some(list.swap_remove(at))
     }
 

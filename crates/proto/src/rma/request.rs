@@ -1,17 +1,14 @@
 //! RMA requests: what an origin asks for, and how its data travels.
 
-use canele_mem::buffer::RegionAddress;
-use canele_sys::ids::RegionId;
+use super::{ExposureKey, HEAD, MemoryAddress, MemoryKey};
 
-use super::HEAD;
-
-/// A request to the owner of memory. The region of a place is one, or stands for what the owner has exposed under a key.
+/// A request to the owner of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RmaRequest {
     /// Writes data. With a notice nothing is answered; a fence tells of what went wrong.
     Put {
         /// Where.
-        place: RegionAddress,
+        place: MemoryAddress,
         /// Bytes.
         len: u64,
         /// What the owner sees when they are there.
@@ -20,28 +17,28 @@ pub enum RmaRequest {
     /// Writes data; nothing is answered, a flush tells of what went wrong.
     Write {
         /// Where.
-        place: RegionAddress,
+        place: MemoryAddress,
         /// Bytes.
         len: u64,
     },
     /// Reads data.
     Get {
         /// Where.
-        place: RegionAddress,
+        place: MemoryAddress,
         /// Bytes.
         len: u64,
     },
     /// Adds to a word; the value is what was there before.
     Add {
         /// The word.
-        place: RegionAddress,
+        place: MemoryAddress,
         /// How much.
         n: u64,
     },
     /// Replaces a word if it is as expected; the value is what was there before.
     Swap {
         /// The word.
-        place: RegionAddress,
+        place: MemoryAddress,
         /// What it must be.
         expected: u64,
         /// What it becomes.
@@ -54,12 +51,12 @@ pub enum RmaRequest {
     /// Is answered when all before it has been done; tells of what went wrong in one exposure.
     Flush {
         /// The exposure.
-        window: RegionId,
+        window: ExposureKey,
     },
     /// Asks for, gives back, or tells something about an exposure.
     Window {
         /// The exposure.
-        window: RegionId,
+        window: ExposureKey,
         /// What.
         action: WindowAction,
     },
@@ -95,7 +92,7 @@ pub struct ElementAccess {
     /// What is done.
     pub action: ElementAction,
     /// From where the places of the elements are counted.
-    pub place: RegionAddress,
+    pub place: MemoryAddress,
     /// Operation and type, as the layer above numbers them.
     pub operation: (u16, u16),
     /// Packed bytes of the elements that are touched.
@@ -182,17 +179,17 @@ impl RmaRequest {
         }
     }
 
-    /// The region it is for, or one that there never is.
-    pub fn region(&self) -> RegionId {
+    /// The memory that it is for, if it is for any.
+    pub fn key(&self) -> Option<MemoryKey> {
         match *self {
             Self::Put { place, .. }
             | Self::Write { place, .. }
             | Self::Get { place, .. }
             | Self::Add { place, .. }
             | Self::Swap { place, .. }
-            | Self::Access(ElementAccess { place, .. }) => place.region,
-            Self::Flush { window } | Self::Window { window, .. } => window,
-            Self::Fence | Self::Ask(_) | Self::Deposit { .. } => RegionId { index: u32::MAX, generation: 0 },
+            | Self::Access(ElementAccess { place, .. }) => Some(place.key),
+            Self::Flush { window } | Self::Window { window, .. } => Some(window.into()),
+            Self::Fence | Self::Ask(_) | Self::Deposit { .. } => None,
         }
     }
 }

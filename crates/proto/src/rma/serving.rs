@@ -1,14 +1,17 @@
 //! What an RMA request does at the owner of the memory: reads, writes, accesses to elements, locks, and the answers.
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
-use canele_sys::ids::{Rank, RegionId, Tag};
+use canele_sys::atomic::AtomicU64;
+use canele_sys::ids::{Rank, Tag};
 
 use super::access::carry_out;
-use super::exposures::Exposures;
 use super::queue::{Begun, Data, Then};
 use super::target::RmaMemory;
 use super::work::{Began, Work};
-use super::{ANSWER, ANSWERS, Answer, DATA, ElementAccess, Form, LEAST_PIECE, Refusal, RmaLockKind};
+use super::{
+    ANSWER, ANSWERS, Answer, DATA, ElementAccess, ExposureKey, Form, LEAST_PIECE, MemoryAddress, MemoryKey,
+    Refusal, RmaLockKind,
+};
 use crate::matching::Want;
 
 impl<E: RmaMemory> Work<'_, E> {
@@ -16,7 +19,7 @@ impl<E: RmaMemory> Work<'_, E> {
     pub(super) fn put(
         &mut self,
         from: Rank,
-        place: RegionAddress,
+        place: MemoryAddress,
         len: u64,
         form: Form,
         sequence: u32,
@@ -39,25 +42,33 @@ impl<E: RmaMemory> Work<'_, E> {
         (Data::Receiving(request, place, len), Ok(()))
     }
 
-    pub(super) fn room(&mut self, place: RegionAddress, len: usize) -> Option<InBuffer> {
-        if Exposures::is_key(place.region) {
-            let (memory, at) = self.exposures.find(place.region, place.offset, len as u64).ok()?;
-            return memory.in_buffer(at, len);
+    pub(super) fn room(&mut self, place: MemoryAddress, len: usize) -> Option<InBuffer> {
+        match place.key {
+            MemoryKey::Region(region) => {
+                self.memory.room(RegionAddress { region, offset: place.offset }, len)
+            }
+            MemoryKey::Exposure(key) => {
+                let (memory, at) = self.exposures.find(key, place.offset, len as u64).ok()?;
+                memory.in_buffer(at, len)
+            }
         }
-        self.memory.room(place, len)
     }
 
-    pub(super) fn part(&mut self, place: RegionAddress, len: usize) -> Option<OutBuffer> {
-        if Exposures::is_key(place.region) {
-            let (memory, at) = self.exposures.find(place.region, place.offset, len as u64).ok()?;
-            return memory.out_buffer(at, len);
+    pub(super) fn part(&mut self, place: MemoryAddress, len: usize) -> Option<OutBuffer> {
+        match place.key {
+            MemoryKey::Region(region) => {
+                self.memory.part(RegionAddress { region, offset: place.offset }, len)
+            }
+            MemoryKey::Exposure(key) => {
+                let (memory, at) = self.exposures.find(key, place.offset, len as u64).ok()?;
+                memory.out_buffer(at, len)
+            }
         }
-        self.memory.part(place, len)
     }
 
     /// Carries out an access to elements.
     pub(super) fn access(&mut self, from: Rank, access: ElementAccess, sequence: u32, data: &[u8]) -> Began {
-        let region = access.place.region;
+        let key = access.place.key;
         let reads = access.action.reads();
         // Of the settings, which all ranks have: what links carry an origin may not know yet.
         let longest = self.proto.settings.eager_bytes.max(LEAST_PIECE);
@@ -85,10 +96,11 @@ impl<E: RmaMemory> Work<'_, E> {
                 self.pending.send(self.proto, self.memory.rails(), (from, ANSWERS, Tag(sequence)), &answer);
             }
             Err(refusal) if reads => {
-                self.answer(from, sequence, Answer { result: Err((region, refusal)) });
+                self.answer(from, sequence, Answer { result: Err((key, refusal)) });
             }
             result => {
-                let begun = Begun { data: Data::Here, region, result: result.map(drop), then: Then::Silence };
+                let begun =
+                    Begun { data: Data::Here, key: Some(key), result: result.map(drop), then: Then::Silence };
                 return Began::Queued(Box::new(begun));
             }
         }
@@ -96,21 +108,21 @@ impl<E: RmaMemory> Work<'_, E> {
     }
 
     /// A rank asks for the lock of an exposure. What it sends there behind that is begun once it has the lock.
-    pub(super) fn lock(&mut self, from: Rank, window: RegionId, kind: RmaLockKind) -> Result<(), Refusal> {
+    pub(super) fn lock(&mut self, from: Rank, window: ExposureKey, kind: RmaLockKind) -> Result<(), Refusal> {
         let exposure = self.exposures.get_mut(window).ok_or(Refusal::NoRegion)?;
         if exposure.locks.ask(from, kind) { Ok(()) } else { Err(Refusal::Broken) }
     }
 
     /// Gives a lock back for a rank; whether it held it.
-    pub(super) fn unlock(&mut self, from: Rank, window: RegionId) -> Result<(), Refusal> {
+    pub(super) fn unlock(&mut self, from: Rank, window: ExposureKey) -> Result<(), Refusal> {
         let exposure = self.exposures.get_mut(window).ok_or(Refusal::NoRegion)?;
         if exposure.locks.release(from) { Ok(()) } else { Err(Refusal::NotLocked) }
     }
 
     /// Answers with part of a region.
-    pub(super) fn get(&mut self, to: Rank, place: RegionAddress, len: u64, form: Form, sequence: u32) {
+    pub(super) fn get(&mut self, to: Rank, place: MemoryAddress, len: u64, form: Form, sequence: u32) {
         if let Err(refusal) = self.check(place, len) {
-            return self.answer(to, sequence, Answer { result: Err((place.region, refusal)) });
+            return self.answer(to, sequence, Answer { result: Err((place.key, refusal)) });
         }
         let Some(part) = self.part(place, len as usize) else { return };
         let head = Answer { result: Ok(len) }.to_bytes();
@@ -130,18 +142,20 @@ impl<E: RmaMemory> Work<'_, E> {
         self.pending.send(self.proto, self.memory.rails(), (to, ANSWERS, Tag(sequence)), &answer.to_bytes());
     }
 
-    pub(super) fn no_word(&mut self, place: RegionAddress) -> (RegionId, Refusal) {
+    /// The aligned word at a place, which regions alone have, or why there is none.
+    pub(super) fn word(&mut self, place: MemoryAddress) -> Result<&AtomicU64, (MemoryKey, Refusal)> {
+        let MemoryKey::Region(region) = place.key else { return Err((place.key, Refusal::NoRegion)) };
         let refusal =
-            self.memory.len_of(place.region).map_or(Refusal::NoRegion, |len| Refusal::Outside(len as u64));
-        (place.region, refusal)
+            self.memory.len_of(region).map_or(Refusal::NoRegion, |len| Refusal::Outside(len as u64));
+        self.memory.word(RegionAddress { region, offset: place.offset }).ok_or((place.key, refusal))
     }
 
-    /// Whether a region has a range.
-    pub(super) fn check(&mut self, place: RegionAddress, len: u64) -> Result<(), Refusal> {
-        if Exposures::is_key(place.region) {
-            return self.exposures.find(place.region, place.offset, len).map(drop);
-        }
-        let region = self.memory.len_of(place.region).ok_or(Refusal::NoRegion)? as u64;
+    /// Whether there is a range.
+    pub(super) fn check(&mut self, place: MemoryAddress, len: u64) -> Result<(), Refusal> {
+        let region = match place.key {
+            MemoryKey::Region(region) => self.memory.len_of(region).ok_or(Refusal::NoRegion)? as u64,
+            MemoryKey::Exposure(key) => return self.exposures.find(key, place.offset, len).map(drop),
+        };
         let inside = place.offset.checked_add(len).is_some_and(|end| end <= region);
         if inside { Ok(()) } else { Err(Refusal::Outside(region)) }
     }

@@ -70,7 +70,7 @@ impl RmaOrigin {
                 Some(piece) => self.submit_piece(proto, rail, key, sequence, piece),
                 None => {
                     call.is_submitted = true;
-                    call.fail(RmaFailure::Refused(access.place.region, Refusal::Broken));
+                    call.fail(RmaFailure::Refused(Some(access.place.key), Refusal::Broken));
                 }
             }
             return;

@@ -10,7 +10,7 @@ use canele_sys::ids::{LinkId, Rank};
 
 use super::origin::RmaOrigin;
 use super::route::{MemoryRoute, route};
-use super::{Exposures, RmaRequest};
+use super::{MemoryAddress, MemoryKey, RmaRequest};
 use crate::Proto;
 use crate::slab::Key;
 
@@ -18,7 +18,7 @@ use crate::slab::Key;
 pub(super) struct PendingVerb {
     call: Key,
     owner: Rank,
-    place: RegionAddress,
+    place: MemoryAddress,
     len: u64,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Post {
 }
 
 /// The verb that does what a request asks for, and where.
-fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, RegionAddress, u64)> {
+fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, MemoryAddress, u64)> {
     let (verb, place, len) = match *rma_request {
         RmaRequest::Put { place, len, notice: None } => (Verbs::PUT, place, len),
         RmaRequest::Get { place, len } => (Verbs::GET, place, len),
@@ -42,7 +42,7 @@ fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, RegionAddress, u64)> {
         _ => return None,
     };
     // What is exposed under a key is no registered region.
-    (!Exposures::is_key(place.region)).then_some((verb, place, len))
+    matches!(place.key, MemoryKey::Region(_)).then_some((verb, place, len))
 }
 
 impl RmaOrigin {
@@ -82,17 +82,17 @@ impl RmaOrigin {
         let Some((call, bytes)) = self.calls.get_mut(call).zip(usize::try_from(len).ok()) else {
             return false;
         };
+        let MemoryKey::Region(region) = place.key else { return false };
+        let at = RegionAddress { region, offset: place.offset };
         let verb = match (call.rma_request, &mut call.data, &mut call.into) {
             (RmaRequest::Put { .. }, Some(data), _) if data.len() == bytes => {
-                Verb::Put { data: data.share(0, bytes), to: place }
+                Verb::Put { data: data.share(0, bytes), to: at }
             }
             (RmaRequest::Get { .. }, _, Some(into)) if into.len() == bytes => {
-                Verb::Get { from: place, into: into.share(0, bytes) }
+                Verb::Get { from: at, into: into.share(0, bytes) }
             }
-            (RmaRequest::Add { n, .. }, ..) => Verb::FetchOp { at: place, op: FetchOp::Add, operand: n },
-            (RmaRequest::Swap { expected, new, .. }, ..) => {
-                Verb::CompareSwap { at: place, expected, desired: new }
-            }
+            (RmaRequest::Add { n, .. }, ..) => Verb::FetchOp { at, op: FetchOp::Add, operand: n },
+            (RmaRequest::Swap { expected, new, .. }, ..) => Verb::CompareSwap { at, expected, desired: new },
             _ => return false,
         };
         let key = self.verbs.insert(posted);

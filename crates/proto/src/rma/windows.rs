@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use canele_sys::ids::{Rank, RegionId};
+use canele_sys::ids::Rank;
 
+use super::MemoryKey;
 use super::call::RmaFailure;
 use crate::slab::Key;
 
-/// One exposure of one owner.
-pub(super) type WindowAt = (Rank, RegionId);
+/// Memory of one owner; none stands for requests that are for none.
+pub(super) type WindowAt = (Rank, Option<MemoryKey>);
 
 /// The state of one exposure.
 #[derive(Default)]
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_an_exposure_once_all_is_answered_or_flushed() {
-        let (mut windows, at) = (Windows::default(), (Rank(1), RegionId::from_word(7)));
+        let (mut windows, at) = (Windows::default(), (Rank(1), Some(MemoryKey::from_word(7))));
         windows.at(at).begin(1, false);
         windows.forget_unused(at);
         assert!(windows.known(at).is_some_and(|used| used.is_open_before(2)));

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use canele_mem::buffer::Owned;
 use canele_rail::Corrupt;
 use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
-use canele_sys::ids::{Rank, RegionId, Tag};
+use canele_sys::ids::{Rank, Tag};
 
 use super::exposures::Exposures;
 use super::pending::PendingSends;
 use super::queue::{Begun, Coming, Data, Queue, Then, WaitingRequest};
 use super::refusals::Refusals;
 use super::target::{MOST_ANSWER_BYTES, RmaMemory, TURN};
-use super::{Answer, DATA, Form, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
+use super::{Answer, DATA, ExposureKey, Form, MemoryKey, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
 use crate::Proto;
 use crate::matching::Want;
 use crate::request::Buffer;
@@ -54,9 +54,9 @@ impl<E: RmaMemory> Work<'_, E> {
                 self.shun(from, queue, tag, bytes.len());
                 continue;
             };
-            if self.is_behind_lock(from, queue, &rma_request) {
+            if let Some(window) = self.awaited_lock(from, queue, &rma_request) {
                 any = true;
-                queue.hold(rma_request.region(), tag, bytes);
+                queue.hold(window, tag, bytes);
                 continue;
             }
             if !self.try_begin(from, queue, (rma_request, form, sequence), data) {
@@ -101,13 +101,13 @@ impl<E: RmaMemory> Work<'_, E> {
         true
     }
 
-    /// True if an RMA request is sent behind one for the lock of its exposure that is not granted. Signals are of other epochs.
-    fn is_behind_lock(&self, from: Rank, queue: &Queue, rma_request: &RmaRequest) -> bool {
-        let is_signal = matches!(rma_request, RmaRequest::Window { action: WindowAction::Signal(_), .. });
-        let window = rma_request.region();
-        !is_signal
-            && Exposures::is_key(window)
-            && (queue.holds(window) || self.exposures.is_lock_awaited(window, from))
+    /// The exposure for whose lock, which is not granted, the origin sent a request before this one. Signals are of other epochs.
+    fn awaited_lock(&self, from: Rank, queue: &Queue, rma_request: &RmaRequest) -> Option<ExposureKey> {
+        if matches!(rma_request, RmaRequest::Window { action: WindowAction::Signal(_), .. }) {
+            return None;
+        }
+        let Some(MemoryKey::Exposure(window)) = rma_request.key() else { return None };
+        (queue.holds(window) || self.exposures.is_lock_awaited(window, from)).then_some(window)
     }
 
     /// Begins what has waited for locks that the origin has now; says whether anything was. Of a dead origin nothing is.
@@ -196,43 +196,41 @@ impl<E: RmaMemory> Work<'_, E> {
         sequence: u32,
         data: &[u8],
     ) -> Began {
-        let begun =
-            |data, region, result, then| Began::Queued(Box::new(Begun { data, region, result, then }));
-        let none = RegionId { index: u32::MAX, generation: 0 };
+        let begun = |data, key, result, then| Began::Queued(Box::new(Begun { data, key, result, then }));
         match rma_request {
             RmaRequest::Put { place, len, notice } => {
                 let then = notice.map_or(Then::Answer(sequence), Then::Notice);
                 let (data, result) = self.put(from, place, len, form, sequence, data);
-                begun(data, place.region, result, then)
+                begun(data, Some(place.key), result, then)
             }
             RmaRequest::Write { place, len } => {
                 let (data, result) = self.put(from, place, len, form, sequence, data);
-                begun(data, place.region, result, Then::Silence)
+                begun(data, Some(place.key), result, Then::Silence)
             }
             RmaRequest::Access(access) => self.access(from, access, sequence, data),
-            RmaRequest::Flush { window } => begun(Data::Here, window, Ok(()), Then::ReportOf(sequence)),
+            RmaRequest::Flush { window } => begun(Data::Here, None, Ok(()), Then::ReportOf(sequence, window)),
             RmaRequest::Window { window, action } => match action {
                 // At once, not behind what it is sent after: that may wait for data, and others for the lock.
                 WindowAction::Lock(kind) => {
                     if let Err(refusal) = self.lock(from, window, kind) {
-                        self.refusals.add(from, window, refusal);
+                        self.refusals.add(from, window.into(), refusal);
                     }
                     Began::Done
                 }
-                WindowAction::Unlock => begun(Data::Here, window, Ok(()), Then::Unlock(sequence)),
-                WindowAction::Signal(which) => begun(Data::Here, window, Ok(()), Then::Signal(which)),
+                WindowAction::Unlock => begun(Data::Here, None, Ok(()), Then::Unlock(sequence, window)),
+                WindowAction::Signal(which) => begun(Data::Here, None, Ok(()), Then::Signal(which, window)),
             },
-            RmaRequest::Fence => begun(Data::Here, none, Ok(()), Then::Report(sequence)),
+            RmaRequest::Fence => begun(Data::Here, None, Ok(()), Then::Report(sequence)),
             RmaRequest::Deposit { of, len } => {
                 let has_room = |len: &usize| Vec::<u8>::new().try_reserve_exact(*len).is_ok();
                 let Some(len) = usize::try_from(len).ok().filter(has_room) else {
-                    return begun(Data::Unwanted(sequence), none, Err(Refusal::Broken), Then::Deposit(of));
+                    return begun(Data::Unwanted(sequence), None, Err(Refusal::Broken), Then::Deposit(of));
                 };
                 // Pages that the system gives when they are first written: only what comes takes memory.
                 let mut memory = Owned::new(vec![0; len]);
                 let want = Want { source: Some(from), tag: Some(Tag(sequence)) };
                 let request = self.proto.submit_recv(DATA, want, memory.lend_in());
-                begun(Data::Filling(request, memory), none, Ok(()), Then::Deposit(of))
+                begun(Data::Filling(request, memory), None, Ok(()), Then::Deposit(of))
             }
             RmaRequest::Get { place, len } => {
                 self.get(from, place, len, form, sequence);
@@ -240,15 +238,13 @@ impl<E: RmaMemory> Work<'_, E> {
             }
             RmaRequest::Add { place, n } => {
                 // SeqCst: one order of all atomic operations of all ranks, as where memory is shared.
-                let old = self.memory.word(place).map(|word| word.fetch_add(n, SeqCst));
-                let result = old.ok_or_else(|| self.no_word(place));
+                let result = self.word(place).map(|word| word.fetch_add(n, SeqCst));
                 self.answer(from, sequence, Answer { result });
                 Began::Done
             }
             RmaRequest::Swap { place, expected, new } => {
                 let swap = |word: &AtomicU64| word.compare_exchange(expected, new, SeqCst, SeqCst);
-                let old = self.memory.word(place).map(swap).map(|seen| seen.unwrap_or_else(|other| other));
-                let result = old.ok_or_else(|| self.no_word(place));
+                let result = self.word(place).map(swap).map(|seen| seen.unwrap_or_else(|other| other));
                 self.answer(from, sequence, Answer { result });
                 Began::Done
             }
@@ -296,40 +292,42 @@ impl<E: RmaMemory> Work<'_, E> {
     }
 
     /// An RMA request is done, and so are all before it.
-    pub(super) fn end(&mut self, from: Rank, Begun { data, region, result, then }: Begun) {
-        match (then, result) {
-            (Then::Answer(sequence), result) => {
-                let result = result.map(|()| 0).map_err(|refusal| (region, refusal));
-                self.answer(from, sequence, Answer { result });
+    pub(super) fn end(&mut self, from: Rank, Begun { data, key, result, then }: Begun) {
+        let refused = result.err().and_then(|refusal| Some((key?, refusal)));
+        match then {
+            Then::Answer(sequence) => {
+                self.answer(from, sequence, Answer { result: refused.map_or(Ok(0), Err) });
             }
-            (Then::Notice(id), Ok(())) => {
+            Then::Notice(_) | Then::Silence if refused.is_some() => {
+                refused.into_iter().for_each(|(key, refusal)| self.refusals.add(from, key, refusal));
+            }
+            Then::Notice(id) => {
                 if let Err(corrupt) = self.proto.show_notice(from, id) {
                     self.proto.on_corrupt(self.memory.rails(), from, corrupt);
                 }
             }
-            (Then::Notice(_) | Then::Silence, Err(refusal)) => self.refusals.add(from, region, refusal),
-            (Then::Silence, Ok(())) => {}
-            (Then::Report(sequence), _) => {
+            Then::Silence => {}
+            Then::Report(sequence) => {
                 let result = self.refusals.take(from, None).map_or(Ok(0), Err);
                 self.answer(from, sequence, Answer { result });
             }
-            (Then::ReportOf(sequence), _) => {
-                let result = self.refusals.take(from, Some(region)).map_or(Ok(0), Err);
+            Then::ReportOf(sequence, window) => {
+                let result = self.refusals.take(from, Some(window)).map_or(Ok(0), Err);
                 self.answer(from, sequence, Answer { result });
             }
-            (Then::Unlock(sequence), _) => {
-                let unlocked = self.unlock(from, region).map_err(|refusal| (region, refusal));
-                let result = unlocked.and(self.refusals.take(from, Some(region)).map_or(Ok(0), Err));
+            Then::Unlock(sequence, window) => {
+                let unlocked = self.unlock(from, window).map_err(|refusal| (window.into(), refusal));
+                let result = unlocked.and(self.refusals.take(from, Some(window)).map_or(Ok(0), Err));
                 self.answer(from, sequence, Answer { result });
             }
-            (Then::Signal(which), _) => match self.exposures.get_mut(region) {
+            Then::Signal(which, window) => match self.exposures.get_mut(window) {
                 Some(exposure) => {
                     exposure.count_signal(from, which);
                     self.proto.ended += 1;
                 }
-                None => self.refusals.add(from, region, Refusal::NoRegion),
+                None => self.refusals.add(from, window.into(), Refusal::NoRegion),
             },
-            (Then::Deposit(of), _) => {
+            Then::Deposit(of) => {
                 let data = if let Data::Filled(data) = data { Some(data) } else { None };
                 self.memory.deposit(from, of, data);
             }

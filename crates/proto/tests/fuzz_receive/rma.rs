@@ -10,8 +10,8 @@ use canele_mem::layout::Layout;
 use canele_proto::Proto;
 use canele_proto::rma::{
     ANSWERS, Applied, DATA, ElementAccess, ElementAction, ElementsOrigin, EncodedElements, ExposureKey,
-    NewCall, REQUESTS, RmaLockKind, RmaMemory, RmaOperations, RmaOrigin, RmaRequest, RmaTarget, Tell,
-    WindowAction,
+    MemoryAddress, MemoryKey, NewCall, REQUESTS, RmaLockKind, RmaMemory, RmaOperations, RmaOrigin,
+    RmaRequest, RmaTarget, Tell, WindowAction,
 };
 use canele_proto::slab::Key;
 use canele_rail::Region;
@@ -158,26 +158,34 @@ impl Rma {
     }
 
     /// A region or an exposure, or none.
-    fn region(&self, byte: usize, any: u64) -> RegionId {
-        let wrong = |id: RegionId| RegionId { generation: id.generation.wrapping_add(1), ..id };
+    fn memory(&self, byte: usize, any: u64) -> MemoryKey {
+        let wrong = |key: ExposureKey| ExposureKey(key.0.wrapping_add(1 << 32));
         match byte % 8 {
             0..3 => self.keys[0].into(),
             3 | 4 => self.keys[1].into(),
-            5 => self.region.id(),
-            6 => wrong(self.keys[byte / 8 % 2].into()),
-            _ => RegionId { index: any as u32, generation: (any >> 32) as u32 },
+            5 => self.region.id().into(),
+            6 => wrong(self.keys[byte / 8 % 2]).into(),
+            _ => MemoryKey::from_word(any),
         }
     }
 
-    fn place(&self, [region, offset]: [usize; 2], any: [u64; 2]) -> RegionAddress {
-        let region = self.region(region, any[0]);
-        let start = if region == self.keys[1].into() { self.exposed[1].address() as u64 } else { 0 };
+    fn place(&self, [region, offset]: [usize; 2], any: [u64; 2]) -> MemoryAddress {
+        let key = self.memory(region, any[0]);
+        let start = if key == self.keys[1].into() { self.exposed[1].address() as u64 } else { 0 };
         let offset = match offset {
             0..200 => start.wrapping_add(8 * (offset as u64 % 64)),
             200..230 => start.wrapping_add(LEN as u64 - 8 * (offset as u64 % 4)),
             _ => any[1],
         };
-        RegionAddress { region, offset }
+        MemoryAddress { key, offset }
+    }
+
+    /// The exposure of a key, or one of this rank's where it is of a region.
+    fn window(&self, key: MemoryKey) -> ExposureKey {
+        match key {
+            MemoryKey::Exposure(key) => key,
+            MemoryKey::Region(_) => self.keys[0],
+        }
     }
 
     /// A request with these fields.
@@ -196,13 +204,13 @@ impl Rma {
             4 => RmaRequest::Swap { place, expected: any[2], new: any[3] },
             5 => RmaRequest::Write { place, len },
             6 => RmaRequest::Fence,
-            7 => RmaRequest::Flush { window: place.region },
+            7 => RmaRequest::Flush { window: self.window(place.key) },
             8 => RmaRequest::Ask([any[0], any[1], any[2]]),
             9 => RmaRequest::Deposit { of: [any[0], any[1]], len },
             10 | 11 => {
                 let kind = if d % 2 == 0 { RmaLockKind::Shared } else { RmaLockKind::Exclusive };
                 let action = [WindowAction::Lock(kind), WindowAction::Unlock, WindowAction::Signal(e as u8)];
-                RmaRequest::Window { window: place.region, action: action[e % 3] }
+                RmaRequest::Window { window: self.window(place.key), action: action[e % 3] }
             }
             _ => {
                 use ElementAction::{Accumulate, CompareAndSwap, Get, GetAccumulate, Put};

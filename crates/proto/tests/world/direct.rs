@@ -7,7 +7,9 @@ use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress};
 use canele_proto::matching::Want;
 use canele_proto::peer::Gone;
 use canele_proto::request::Buffer;
-use canele_proto::wire::{Cts, Ending, How, Kind, Rts, fin_words, piece_words, read_fin, read_piece};
+use canele_proto::wire::{
+    Cts, Ending, How, Kind, Rts, SourcePlace, fin_words, piece_words, read_fin, read_piece,
+};
 use canele_proto::{Envelope, Holding, Proto, Settings};
 use canele_rail::Region;
 use canele_rail::{Class, Header, OneSided, Rail};
@@ -102,8 +104,12 @@ impl Ends {
     fn announce_for(&mut self, buffer: InBuffer) -> RequestId {
         let want = Want { source: Some(Rank(1)), tag: Some(TAG) };
         let id = self.proto.submit_recv(FLOW, want, buffer);
-        let rts =
-            Rts { len: LEN as u64, request: THEIRS, place: Some(self.far_place()), lacks_credit: false };
+        let rts = Rts {
+            len: LEN as u64,
+            request: THEIRS,
+            place: Some(SourcePlace::Region(self.far_place())),
+            lacks_credit: false,
+        };
         self.send(Header { flow: FLOW.0, tag: TAG.0, ..Kind::Rts.header(4) }, &rts.to_words());
         self.world.advance();
         let link = self.rail.open_link(0, Rank(1));

@@ -1,7 +1,9 @@
 //! What the three ranks do with remote memory. Owns no state of its own.
 
-use canele_mem::buffer::{Owned, RegionAddress};
-use canele_proto::rma::{ElementAccess, ElementAction, NewCall, RmaLockKind, RmaRequest, WindowAction};
+use canele_mem::buffer::Owned;
+use canele_proto::rma::{
+    ElementAccess, ElementAction, MemoryAddress, NewCall, RmaLockKind, RmaRequest, WindowAction,
+};
 use canele_proto::wire::Kind;
 use canele_rail::{Class, Header, MAX_INLINE, Rail};
 
@@ -37,10 +39,10 @@ impl Attack {
 
     /// The honest rank takes the lock of an exposure that the bad one had to do with, and puts something there.
     pub(super) fn honest_access(&mut self) {
-        let window = self.rma.key().into();
+        let window = self.rma.key();
         let put = ElementAccess {
             action: ElementAction::Put,
-            place: RegionAddress { region: window, offset: 0 },
+            place: MemoryAddress { key: window.into(), offset: 0 },
             operation: (0, 0),
             len: 8,
             elements: None,

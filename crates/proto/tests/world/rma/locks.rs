@@ -25,11 +25,11 @@ fn submit(play: &mut Play, me: usize, rma_request: RmaRequest, data: Option<&Exp
 }
 
 fn act(play: &mut Play, me: usize, key: ExposureKey, action: WindowAction) -> Key {
-    submit(play, me, RmaRequest::Window { window: key.into(), action }, None)
+    submit(play, me, RmaRequest::Window { window: key, action }, None)
 }
 
 fn put(play: &mut Play, me: usize, key: ExposureKey, data: &Exposed) {
-    let place = RegionAddress { region: key.into(), offset: 0 };
+    let place = MemoryAddress { key: key.into(), offset: 0 };
     submit(play, me, RmaRequest::Write { place, len: 8 }, Some(data));
 }
 
@@ -121,5 +121,5 @@ fn a_lock_of_what_is_not_exposed_is_refused_when_it_is_given_back() {
     let unlock = section(&mut play, 0, key, &Exposed::of(vec![7; 8]));
     play.settle();
     let result = play.origins[0].take(unlock).map(|outcome| outcome.result);
-    assert_eq!(result, Some(Err(RmaFailure::Refused(key.into(), Refusal::NoRegion))));
+    assert_eq!(result, Some(Err(RmaFailure::Refused(Some(key.into()), Refusal::NoRegion))));
 }

@@ -9,11 +9,11 @@ mod wrong;
 
 use std::collections::VecDeque;
 
-use canele_mem::buffer::{Owned, RegionAddress};
+use canele_mem::buffer::Owned;
 use canele_proto::request::{Buffer, Failure};
 use canele_proto::rma::{
-    DATA, Ending, Form, LateAnswer, NewCall, REQUESTS, Refusal, RmaFailure, RmaOrigin, RmaOutcome,
-    RmaRequest, RmaTarget,
+    DATA, Ending, Form, LateAnswer, MemoryAddress, NewCall, REQUESTS, Refusal, RmaFailure, RmaOrigin,
+    RmaOutcome, RmaRequest, RmaTarget,
 };
 use canele_proto::slab::Key;
 use canele_proto::{Envelope, Holding, Proto, Settings};
@@ -129,7 +129,7 @@ impl Play {
         let r = &mut self.random;
         let len = r.pick(&[0, 1, 8, 24, 25, 48, 900, 1000, 4072, 4096, 9000, 40_000]);
         let from = r.below(AREA - len);
-        let place = RegionAddress { region, offset: (8 + me * AREA + from) as u64 };
+        let place = MemoryAddress { key: region.into(), offset: (8 + me * AREA + from) as u64 };
         match r.below(20) {
             0..9 => {
                 let data: Vec<u8> = (0..len).map(|_| r.next_u64() as u8).collect();
@@ -160,12 +160,12 @@ impl Play {
                 self.start(me, to, RmaRequest::Get { place, len: len as u64 }, &[], expected);
             }
             12..14 => {
-                let place = RegionAddress { region, offset: 0 };
+                let place = MemoryAddress { key: region.into(), offset: 0 };
                 self.start(me, to, RmaRequest::Add { place, n: 1 }, &[], Expected::Count);
             }
             14 => {
                 // Nothing is replaced, for nobody counts so far.
-                let place = RegionAddress { region, offset: 0 };
+                let place = MemoryAddress { key: region.into(), offset: 0 };
                 let rma_request = RmaRequest::Swap { place, expected: u64::MAX, new: 0 };
                 self.start(me, to, rma_request, &[], Expected::Nothing);
             }
@@ -182,13 +182,14 @@ impl Play {
     }
 
     /// What cannot be: refused, and nothing else is harmed.
-    fn act_badly(&mut self, me: usize, to: Rank, place: RegionAddress, len: usize) {
+    fn act_badly(&mut self, me: usize, to: Rank, place: MemoryAddress, len: usize) {
         let bytes = self.net.regions[to.0 as usize].len() as u64;
-        let stale = RegionId { generation: place.region.generation + 1, ..place.region };
+        let region = self.net.regions[to.0 as usize].id();
+        let stale = RegionId { generation: region.generation + 1, ..region };
         let (place, refusal) = match self.random.below(3) {
-            0 => (RegionAddress { region: stale, ..place }, Refusal::NoRegion),
-            1 => (RegionAddress { offset: u64::MAX - 3, ..place }, Refusal::Outside(bytes)),
-            _ => (RegionAddress { offset: bytes, ..place }, Refusal::Outside(bytes)),
+            0 => (MemoryAddress { key: stale.into(), ..place }, Refusal::NoRegion),
+            1 => (MemoryAddress { offset: u64::MAX - 3, ..place }, Refusal::Outside(bytes)),
+            _ => (MemoryAddress { offset: bytes, ..place }, Refusal::Outside(bytes)),
         };
         let (len, data, refused) = (len.max(1) as u64, vec![9; len.max(1)], Expected::Refused(refusal));
         match self.random.below(4) {

@@ -66,7 +66,7 @@ fn requests_that_come_whole_pass_no_matching() {
     // One beside the header of a packet, the other in its bulk.
     for (len, rounds) in [(8, 50), (300, 50)] {
         let key = play.targets[1].exposures.expose(Exposed::of(vec![0; len]));
-        let place = RegionAddress { region: key.into(), offset: 0 };
+        let place = MemoryAddress { key: key.into(), offset: 0 };
         for round in 0..rounds {
             let memory = Exposed::of(vec![round; len]);
             let call = NewCall {
@@ -109,7 +109,7 @@ fn a_flush_ends_after_all_pieces_of_a_long_read_though_they_come_together() {
     let bytes: Vec<u8> = (0..2 * BYTES).map(|n| (n % 251) as u8).collect();
     let key = play.targets[1].exposures.expose(Exposed::of(bytes.clone()));
     let memory = Exposed::of(vec![0; BYTES]);
-    let place = RegionAddress { region: key.into(), offset: 0 };
+    let place = MemoryAddress { key: key.into(), offset: 0 };
     let access = ElementAccess {
         action: ElementAction::Get,
         place,
@@ -126,8 +126,7 @@ fn a_flush_ends_after_all_pieces_of_a_long_read_though_they_come_together() {
     };
     let (proto, rail) = play.net.both(Rank(0));
     play.origins[0].submit(proto, rail, call);
-    let flush =
-        play.origins[0].submit(proto, rail, NewCall::new(Rank(1), RmaRequest::Flush { window: key.into() }));
+    let flush = play.origins[0].submit(proto, rail, NewCall::new(Rank(1), RmaRequest::Flush { window: key }));
     while !play.origins[0].has_ended(flush) {
         // The owner is ahead, so that several answers are here before the origin looks.
         for _ in 0..20 {

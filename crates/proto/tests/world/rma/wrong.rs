@@ -59,7 +59,7 @@ fn a_rank_that_sends_garbage_twice_is_accused_once_and_nothing_behind_is_done() 
     for _ in 0..2 {
         send(&mut play, 0, Rank(1), (REQUESTS, garbage), &[1; 40]);
     }
-    let place = RegionAddress { region: play.net.regions[1].id(), offset: 0 };
+    let place = MemoryAddress { key: play.net.regions[1].id().into(), offset: 0 };
     let put = RmaRequest::Put { place, len: 8, notice: Some(1) };
     play.start(0, Rank(1), put, &[7; 8], Expected::Nothing);
     deliver(&mut play);
@@ -78,7 +78,7 @@ fn a_rank_that_sends_garbage_twice_is_accused_once_and_nothing_behind_is_done() 
 #[test]
 fn a_rank_whose_rma_requests_stand_still_keeps_nobody_elses_waiting() {
     let mut play = idle(3);
-    let place = RegionAddress { region: play.net.regions[1].id(), offset: 0 };
+    let place = MemoryAddress { key: play.net.regions[1].id().into(), offset: 0 };
     let put = RmaRequest::Put { place, len: 2000, notice: Some(1) };
     let sequence = play.origins[0].take_sequence();
     let (head, len) = put.head(Form::Apart);
@@ -101,7 +101,7 @@ fn a_rank_whose_rma_requests_stand_still_keeps_nobody_elses_waiting() {
 #[test]
 fn a_refusal_that_no_fence_waited_for_is_kept_and_told_once() {
     let mut play = idle(2);
-    let place = |offset| RegionAddress { region: play.net.regions[1].id(), offset };
+    let place = |offset| MemoryAddress { key: play.net.regions[1].id().into(), offset };
     let puts =
         [1000, 4096, 5000].map(|offset| RmaRequest::Put { place: place(offset), len: 8, notice: Some(1) });
     play.notices[0][1].push_back((1, 0, Vec::new()));
@@ -112,7 +112,7 @@ fn a_refusal_that_no_fence_waited_for_is_kept_and_told_once() {
         play.origins[0].submit(proto, rail, NewCall { ending, ..NewCall::new(Rank(1), RmaRequest::Fence) });
     }
     play.settle();
-    let refused = Some((play.net.regions[1].id(), Refusal::Outside(4096)));
+    let refused = Some((Some(play.net.regions[1].id().into()), Refusal::Outside(4096)));
     assert_eq!(play.origins[0].take_refusal(Rank(1)), refused);
     assert_eq!(play.origins[0].take_refusal(Rank(1)), None, "once");
     assert!(play.notices[0][1].is_empty() && play.runs[0].is_empty());

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use canele_mem::buffer::RegionAddress;
 use canele_mem::layout::Layout;
-use canele_proto::rma::{ElementAccess, ElementAction, Form, RmaLockKind, RmaRequest, WindowAction};
+use canele_proto::rma::{
+    ElementAccess, ElementAction, Form, MemoryAddress, RmaLockKind, RmaRequest, WindowAction,
+};
 
 use super::{ExpectedOutcome, RmaPlay};
 use crate::campaign::rma::operations::{ADD, FOLD};
 use crate::campaign::rma::reference::{AREA, FETCHED, LOCKED, ORDERED, REPLACED, SUMS, area_at, sums_at};
 
 impl RmaPlay<'_> {
-    pub(super) fn place(&self, to: usize, offset: usize) -> RegionAddress {
-        RegionAddress { region: self.keys[to].into(), offset: offset as u64 }
+    pub(super) fn place(&self, to: usize, offset: usize) -> MemoryAddress {
+        MemoryAddress { key: self.keys[to].into(), offset: offset as u64 }
     }
 
     fn access(
@@ -94,7 +95,7 @@ impl RmaPlay<'_> {
     }
 
     fn flush(&mut self, me: usize, to: usize, expected: ExpectedOutcome) {
-        let flush = RmaRequest::Flush { window: self.keys[to].into() };
+        let flush = RmaRequest::Flush { window: self.keys[to] };
         self.submit(me, to, (flush, None), Vec::new(), 0, expected);
     }
 
@@ -102,7 +103,7 @@ impl RmaPlay<'_> {
     fn lock(&mut self, me: usize, to: usize, kind: RmaLockKind) {
         self.window(me, to, WindowAction::Lock(kind), ExpectedOutcome::End);
         if self.random.chance(50) {
-            let flush = RmaRequest::Flush { window: self.keys[to].into() };
+            let flush = RmaRequest::Flush { window: self.keys[to] };
             return self.submit(me, to, (flush, None), Vec::new(), 0, ExpectedOutcome::Granted(kind));
         }
         if kind == RmaLockKind::Exclusive {
@@ -123,7 +124,7 @@ impl RmaPlay<'_> {
     }
 
     pub(super) fn window(&mut self, me: usize, to: usize, action: WindowAction, expected: ExpectedOutcome) {
-        let request = RmaRequest::Window { window: self.keys[to].into(), action };
+        let request = RmaRequest::Window { window: self.keys[to], action };
         self.submit(me, to, (request, None), Vec::new(), 0, expected);
     }
 
