@@ -135,7 +135,9 @@ impl Proto {
     /// Sends an announced message in pieces.
     pub(crate) fn stream(&mut self, id: RequestId, send: Send, receiver: RequestId) {
         let to = send.to;
-        self.peers[to.0 as usize].backlog().stream(id, send.level, send.buffer.len());
+        let peer = &mut self.peers[to.0 as usize];
+        peer.backlog().stream(id, send.level, send.buffer.len());
+        peer.backlog_began();
         self.enter(id, State::Streaming(send, Some(receiver), 0));
         self.list(to);
     }

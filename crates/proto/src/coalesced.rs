@@ -96,21 +96,20 @@ impl Proto {
         }
         let most = ROOM.min(self.max_bulk);
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
-        let alone = peer.link.is_some() && peer.gone.is_none() && !peer.has_backlog();
-        let multipath = peer.multipath.as_mut().filter(|_| alone && peer.credit >= credit_cost(len));
-        let Some(multipath) =
-            multipath.filter(|multipath| multipath.coalesced.parts.len() + batch::room(len) <= most)
-        else {
+        let alone = peer.gone().is_none() && !peer.has_backlog() && peer.credit >= credit_cost(len);
+        let has_room = |coalesced: &Coalesced| coalesced.parts.len() + batch::room(len) <= most;
+        let Some(link) = peer.first_link().filter(|_| alone && peer.coalesced().is_some_and(has_room)) else {
             return Sent::Busy;
         };
         let (kind, protocol) = kind_of(len);
-        let (rail, variant) = (peer.link.map_or(0, LinkId::rail), Some(Variant::Coalesced));
+        let (rail, variant) = (link.rail(), Some(Variant::Coalesced));
         self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes: len, variant, rail });
-        let sequence = multipath.sequencer.take_next(flow);
-        multipath.coalesced.join(header(kind, flow, tag, len, sequence), payload);
-        let (number, waiting) = (multipath.coalesced.joined, multipath.coalesced.len());
+        let header = header(kind, flow, tag, len, peer.take_number(flow));
+        let Some(coalesced) = peer.coalesced_mut() else { return Sent::Busy };
+        coalesced.join(header, payload);
+        let (number, waiting) = (coalesced.joined, coalesced.len());
         peer.credit -= credit_cost(len);
-        peer.close();
+        peer.backlog_began();
         self.traffic.sent(protocol, len);
         self.traffic.waited += 1;
         self.traffic.deepest = self.traffic.deepest.max(waiting);
@@ -121,8 +120,8 @@ impl Proto {
     /// Sends what was coalesced for a peer, if anything was and there is room; says whether anything moved.
     #[inline]
     pub(crate) fn send_if_coalesced<R: FullRail>(&mut self, rail: &mut R, to: Rank) -> bool {
-        let waits = |peer: &mut Peer| coalesced(peer).is_some_and(|coalesced| !coalesced.is_empty());
-        self.peers.known_mut(to).is_some_and(waits) && self.transmit_to(rail, to)
+        let waits = |peer: &Peer| peer.coalesced().is_some_and(|coalesced| !coalesced.is_empty());
+        self.peers.known(to).is_some_and(waits) && self.transmit_to(rail, to)
     }
 
     /// Sends what was coalesced for a peer, and the answers that wait.
@@ -132,7 +131,7 @@ impl Proto {
         to: Rank,
         link: LinkId,
     ) -> Result<bool, Busy> {
-        let len = coalesced(&mut self.peers[to.0 as usize]).map_or(0, |coalesced| coalesced.parts.len());
+        let len = self.peers[to.0 as usize].coalesced().map_or(0, |coalesced| coalesced.parts.len());
         if len == 0 {
             return Ok(false);
         }
@@ -140,7 +139,7 @@ impl Proto {
         let slot = rail.claim(link, total, Class::Message)?;
         let mut batch = batch::Writer::new(slot.bulk);
         self.load_answers(to, control, &mut batch);
-        let Some(coalesced) = coalesced(&mut self.peers[to.0 as usize]) else { return Ok(false) };
+        let Some(coalesced) = self.peers[to.0 as usize].coalesced_mut() else { return Ok(false) };
         batch.add_parts(&coalesced.parts);
         let parts = coalesced.len();
         coalesced.parts.clear();
@@ -156,9 +155,8 @@ impl Proto {
     /// How a message ended that was coalesced; nothing while it may still wait.
     pub fn take_coalesced(&self, send: CoalescedSend) -> Option<Outcome> {
         let (CoalescedSend { to, tag, len, .. }, number) = (send, send.number());
-        let multipath = self.peers[to.0 as usize].multipath.as_ref();
-        let result = match (multipath, self.discarded.get(&to)) {
-            (Some(multipath), _) if multipath.coalesced.left < number => return None,
+        let result = match (self.peers[to.0 as usize].coalesced(), self.discarded.get(&to)) {
+            (Some(coalesced), _) if coalesced.left < number => return None,
             (None, Some(left)) if *left < number => Err(self.why_gone(to)?),
             _ => Ok(Status { source: to, tag, bytes: len.into() }),
         };
@@ -171,8 +169,4 @@ impl Proto {
             self.discarded.insert(peer, coalesced.left);
         }
     }
-}
-
-fn coalesced(peer: &mut Peer) -> Option<&mut Coalesced> {
-    peer.multipath.as_mut().map(|multipath| &mut multipath.coalesced)
 }

@@ -188,7 +188,9 @@ mod tests {
     }
 
     fn used() -> Peer {
-        Peer { charged: BASE, ..Peer::untouched(BASE) }
+        let mut peer = Peer::untouched(BASE);
+        peer.charged = BASE;
+        peer
     }
 
     /// A message of a peer finds no credit, and all that the peer is given then is used.

@@ -87,7 +87,7 @@ impl Proto {
     ) -> Sent {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let len = bytes.len();
-        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
+        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.straight_for(len)) else {
             return Sent::Busy;
         };
         let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
@@ -131,7 +131,7 @@ impl Proto {
     ) -> Result<(), Corrupt> {
         // More than its credit nobody sends without asking.
         let peer = &self.peers[from.0 as usize];
-        let paid = (1..=peer.credit_window).contains(&rts.len) && peer.multipath.is_none();
+        let paid = (1..=peer.credit_window).contains(&rts.len) && !peer.is_numbered();
         let Some(len) = usize::try_from(rts.len).ok().filter(|_| paid) else {
             return Err(Corrupt(format!("{from} sends {} bytes without asking", rts.len)));
         };

@@ -17,18 +17,10 @@ impl Proto {
         if how != Gone::Unreachable && peer != self.me && !std::mem::replace(&mut state.silent, true) {
             self.speaking -= 1;
         }
-        if !matches!(state.gone, None | Some(Gone::Finished)) || state.gone == Some(how) {
+        if !matches!(state.gone(), None | Some(Gone::Finished)) || state.gone() == Some(how) {
             return;
         }
-        state.gone = Some(how);
-        state.replies.clear();
-        state.backlog = None;
-        state.to_return = 0;
-        state.link = None;
-        let multipath = state.multipath.take();
-        state.close();
-        state.wanted = false;
-        state.chunk_counters = 0;
+        let multipath = state.went(how);
         self.drop_multipath(peer, multipath);
         self.drop_pulls(peer);
         self.reclaim_credit(peer);
@@ -90,7 +82,7 @@ impl Proto {
 
     /// Whether and how a peer is gone.
     pub fn gone(&self, peer: Rank) -> Option<Gone> {
-        self.peers[peer.0 as usize].gone
+        self.peers[peer.0 as usize].gone()
     }
 
     /// Ends an operation on ordinary memory whatever state it is in: for when its other end is known to give up too,

@@ -41,8 +41,8 @@ impl Proto {
         let from = link.peer();
         let (caps, peer) = (rail.caps(link), &mut self.peers[from.0 as usize]);
         peer.maps_regions = caps.maps_regions;
-        if caps.needs_numbers() && peer.gone.is_none() {
-            peer.begin_numbers();
+        if caps.needs_numbers() && peer.gone().is_none() {
+            peer.numbers_began();
         }
         let ended = self.ended;
         for n in 0..BUDGET {
@@ -90,7 +90,7 @@ impl Proto {
     fn handle_deferred<R: FullRail>(&mut self, rail: &mut R) {
         while let Some((from, put)) = self.ready_puts.pop_front() {
             // Nothing more is taken of a peer that was cut off.
-            if self.peers[from.0 as usize].gone != Some(Gone::Failed)
+            if self.peers[from.0 as usize].gone() != Some(Gone::Failed)
                 && let Some(notice) = self.apply_put(rail, from, &put)
                 && let Err(corrupt) = self.keep_notice(notice)
             {
@@ -127,7 +127,7 @@ impl Proto {
         match self.sequencer(from).map_or(SequenceCheck::Next, |sequencer| sequencer.check(flow, number)) {
             SequenceCheck::Next => {
                 self.handle_now(from, kind, packet, broken)?;
-                if self.peers[from.0 as usize].multipath.is_some() {
+                if self.peers[from.0 as usize].is_numbered() {
                     self.number_came(from, flow)?;
                 }
                 Ok(())

@@ -69,7 +69,7 @@ pub use flow::MAX_FLOWS;
 pub use holding::Holding;
 use observed::Observer;
 pub use observed::{Leaving, MessageEvent, MessageObserver};
-use peer::Peer;
+use peer::{Peer, SendPath};
 use peers::Peers;
 pub use peers::{PeerIndex, ShortAddress};
 pub use post::{Envelope, Filled, Payload, Sent, ShortSent};
@@ -267,8 +267,7 @@ impl Proto {
     /// What decides how messages to a peer travel.
     pub(crate) fn path(&self, to: Rank) -> Path {
         // Nothing is known of a peer that was never touched, or does not exist.
-        let known =
-            self.peers.known(to).map(|peer| (peer.multipath.is_some(), peer.distance, peer.maps_regions));
+        let known = self.peers.known(to).map(|peer| (peer.is_numbered(), peer.distance, peer.maps_regions));
         let (numbered, distance, maps_regions) = known.unwrap_or_default();
         Path {
             eager_bytes: self.settings.eager_bytes,
@@ -354,10 +353,8 @@ impl Proto {
 
     /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
     pub fn is_flushed(&self) -> bool {
-        let waits = |peer: &Peer| peer.wanted && peer.link.is_none() && peer.has_outgoing();
-        let unsettled =
-            |peer: &Peer| peer.multipath.as_ref().is_some_and(|multipath| multipath.has_unacked());
-        self.is_idle() && !self.peers.iter().any(|peer| waits(peer) || unsettled(peer))
+        let waits = |peer: &Peer| peer.send_path() == SendPath::ExpectLink && peer.has_outgoing();
+        self.is_idle() && !self.peers.iter().any(|peer| waits(peer) || peer.has_unacked())
     }
 
     /// Whether a pass that receives nothing would do nothing.

@@ -14,7 +14,7 @@ use std::ops::{Index, IndexMut};
 use canele_sys::ids::{FlowId, Rank};
 
 use crate::credit::LEAST_WINDOW;
-use crate::peer::{Gone, Peer};
+use crate::peer::Peer;
 
 /// Places in a page: a page costs memory for one peer that is touched, a longer list of pages for all that are not.
 const PAGE: usize = 64;
@@ -138,8 +138,7 @@ impl Peers {
     /// From now on all of them are gone, unless they were before.
     pub fn close(&mut self) {
         for peer in self.touched.iter_mut().chain([&mut self.untouched, &mut self.untouched_added]) {
-            peer.gone.get_or_insert(Gone::Finished);
-            peer.refresh();
+            peer.job_closed();
         }
     }
 
@@ -161,8 +160,8 @@ impl Peers {
         let place = self.touched.len() as u32;
         self.pages[at / PAGE].get_or_insert_with(|| Box::new([NOWHERE; PAGE]))[at % PAGE] = place;
         self.last = (Rank(at as u32), place);
-        let &Peer { credit, gone, .. } = self.untouched(at);
-        self.touched.push_mut(Peer { gone, ..Peer::untouched(credit) })
+        let peer = Peer::touched(self.untouched(at));
+        self.touched.push_mut(peer)
     }
 }
 
@@ -193,6 +192,7 @@ impl IndexMut<usize> for Peers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peer::Gone;
 
     #[test]
     fn looking_makes_nothing_and_touching_makes_one_peer() {
@@ -236,12 +236,12 @@ mod tests {
     #[test]
     fn closing_reaches_those_that_are_touched_later() {
         let mut peers = Peers::new(20, 500);
-        peers[0].gone = Some(Gone::Failed);
+        peers[0].went(Gone::Failed);
         peers.close();
-        let gone = [peers[0].gone, peers[1].gone, peers[17].gone];
+        let gone = [peers[0].gone(), peers[1].gone(), peers[17].gone()];
         assert_eq!(gone, [Some(Gone::Failed), Some(Gone::Finished), Some(Gone::Finished)]);
         peers[17].to_return = 1;
-        assert_eq!(peers[17].gone, Some(Gone::Finished));
+        assert_eq!(peers[17].gone(), Some(Gone::Finished));
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(peers[3 * PAGE - 1].credit, LEAST_WINDOW);
         assert_eq!((peers[3].to_return, peers[3].credit), (1, 5000));
         peers.close();
-        assert_eq!(peers[2 * PAGE].gone, Some(Gone::Finished));
+        assert_eq!(peers[2 * PAGE].gone(), Some(Gone::Finished));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::backlog::RailPolicy;
 use crate::choice::{self, Begin, Path, Protocol, Variant};
 use crate::credit::credit_cost;
 use crate::observed::Leaving;
+use crate::peer::SendPath;
 use crate::peers::{PeerIndex, ShortAddress};
 use crate::request::Mode;
 use crate::wire::Kind;
@@ -140,7 +141,7 @@ impl Proto {
     #[cold]
     #[inline(never)]
     pub fn wake_peer<R: FullRail>(&mut self, rail: &mut R, peer: PeerIndex) {
-        if let Some(link) = self.peers.at_mut(peer).and_then(|peer| peer.link) {
+        if let Some(link) = self.peers.at_mut(peer).and_then(|peer| peer.first_link()) {
             rail.wake(link);
         }
     }
@@ -159,7 +160,7 @@ impl Proto {
             return ShortSent::Left;
         }
         let Some(peer) = self.peers.at_mut(to.peer) else { return ShortSent::Left };
-        let Some(link) = peer.short_out else { return ShortSent::Left };
+        let SendPath::Short(link) = peer.send_path() else { return ShortSent::Left };
         // With less than the longest of such messages costs, the general path sees what is left.
         if peer.credit < credit_cost(MAX_INLINE) {
             return ShortSent::Left;
@@ -222,9 +223,8 @@ impl Proto {
         bytes: &[u8],
     ) -> bool {
         let len = bytes.len();
-        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
-            return false;
-        };
+        let Some(peer) = self.peers.known_mut(to) else { return false };
+        let Some(link) = peer.send_path().without_number() else { return false };
         let (eager_bytes, maps_regions) = (self.at_once_bytes, peer.maps_regions);
         let path = Path {
             eager_bytes,
@@ -233,7 +233,7 @@ impl Proto {
             distance: peer.distance,
             maps_regions,
         };
-        peer.multipath.is_none()
+        peer.credit >= credit_cost(len)
             && choice::begin(&path, len, mode, false) == Begin::Whole
             && self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes)
     }
@@ -263,11 +263,11 @@ impl Proto {
             (Begin::EagerMulti, Some(bytes)) => return self.post_eager_multi(rail, envelope, bytes),
             _ => return Sent::Busy,
         }
-        if let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) {
+        if let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.straight_for(len)) {
             // A flow that chooses its rail may mean another link.
             let chosen = self.flows.get(flow.0 as usize).is_some_and(|flow| flow.policy != RailPolicy::Any);
             let bulk = if len <= MAX_INLINE { 0 } else { len };
-            if (peer.multipath.is_none() || !chosen)
+            if (!chosen || !peer.is_numbered())
                 && let Ok(slot) = rail.claim(link, bulk, Class::Message)
             {
                 payload.fill(if bulk == 0 { within(&slot, len) } else { slot.bulk });
@@ -281,8 +281,7 @@ impl Proto {
                     variant: Some(if bulk == 0 { Variant::Short } else { Variant::Eager }),
                     rail: link.rail(),
                 });
-                let sequence =
-                    peer.multipath.as_mut().map_or(0, |multipath| multipath.sequencer.take_next(flow));
+                let sequence = peer.take_number(flow);
                 rail.commit(link, header(kind, flow, tag, len, sequence));
                 peer.credit -= credit_cost(len);
                 self.traffic.sent(protocol, len);

@@ -17,6 +17,7 @@ use crate::choice::Protocol;
 use crate::credit::credit_cost;
 use crate::matching::Want;
 use crate::observed::MessageEvent;
+use crate::peer::ReceivePath;
 use crate::peers::ShortAddress;
 use crate::request::Status;
 use crate::traffic::Traffic;
@@ -56,7 +57,7 @@ impl Proto {
     /// Returns the link to `peer` that small messages take, if there is one.
     #[inline(always)]
     pub fn link_from(&self, peer: Rank) -> Option<LinkId> {
-        self.peers.known(peer)?.link
+        self.peers.known(peer)?.first_link()
     }
 
     /// Returns a link on which messages of `peer` may come: a rank that only receives opens none itself.
@@ -77,7 +78,7 @@ impl Proto {
     ) -> Received {
         if let Want { source: Some(source), tag: Some(tag) } = want
             && let Some(peer) = self.peers.known_mut(source)
-            && let Some(link) = peer.direct_in
+            && let Some(link) = peer.receive_path().link()
         {
             let mut wanted = Wanted::<false, M>::new(flow, tag, into);
             return match rail.try_take(link, &mut wanted) {
@@ -109,7 +110,7 @@ impl Proto {
         into: &mut [u8],
     ) -> Option<usize> {
         let peer = self.peers.at_mut(from.peer)?;
-        let link = peer.short_in?;
+        let ReceivePath::Short(link) = peer.receive_path() else { return None };
         // With the largest of such messages: what returns credit is left to the others.
         if 2 * (peer.to_return + credit_cost(MAX_INLINE)) >= peer.credit_window {
             return None;
@@ -135,8 +136,7 @@ impl Proto {
         into: &mut M,
     ) -> Received {
         let Some(first) = self.incoming_link(rail, from) else { return Received::NotHere };
-        let multipath = self.peers[from.0 as usize].multipath.as_mut();
-        let link = multipath.map_or(first, |multipath| multipath.next_look(first));
+        let link = self.peers[from.0 as usize].next_look(first);
         self.try_recv_on(rail, (from, link), flow, tag, into)
     }
 
@@ -189,7 +189,7 @@ impl Proto {
         (from, link): (Rank, LinkId),
         mut wanted: Wanted<'_, ANY_TAG, M>,
     ) -> Received {
-        if self.peers[from.0 as usize].direct_in != Some(link) {
+        if self.peers[from.0 as usize].receive_path().link() != Some(link) {
             return self.take_next_otherwise(rail, (from, link), wanted);
         }
         match rail.try_take(link, &mut wanted) {

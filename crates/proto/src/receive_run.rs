@@ -8,6 +8,7 @@ use canele_rail::{FullRail, Header, TakeIf};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::credit::credit_cost;
+use crate::peer::ReceivePath;
 use crate::wire::Kind;
 use crate::{Moved, Proto};
 
@@ -33,7 +34,7 @@ impl Proto {
             return;
         }
         let Some(peer) = self.peers.known_mut(source) else { return };
-        let Some(link) = peer.short_in else { return };
+        let ReceivePath::Short(link) = peer.receive_path() else { return };
         let mut run = Run { flow, receives, messages: 0, bytes: 0, eager: Moved::default() };
         match M::SHORT {
             true => rail.take_short_run(link, &mut run),

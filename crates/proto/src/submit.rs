@@ -86,7 +86,7 @@ impl Proto {
         self.take_spare_backlog(to);
         let peer = &mut self.peers[to.0 as usize];
         let key = peer.backlog().join(Waiting { request: id, flow, bytes, mode, region, level, policy });
-        peer.close();
+        peer.backlog_began();
         self.count_waiting(to);
         self.enter(id, State::ExpectRoom(send, key));
         id
@@ -110,7 +110,7 @@ impl Proto {
         if self.is_closed {
             return Some(Failure::Finished);
         }
-        match self.peers[peer.0 as usize].gone? {
+        match self.peers[peer.0 as usize].gone()? {
             Gone::Finished => Some(Failure::PeerFinished(peer)),
             Gone::Failed => Some(Failure::PeerFailed(peer)),
             Gone::Unreachable => Some(Failure::Unreachable(peer, self.why(peer))),
@@ -242,7 +242,7 @@ impl Proto {
                 self.observe_withdrawal(&send);
                 let peer = &mut self.peers[send.to.0 as usize];
                 peer.backlog().cancel(key);
-                peer.refresh();
+                peer.backlog_drained();
                 self.end(id, sent(send, Err(failure)));
                 true
             }
@@ -262,8 +262,7 @@ impl Proto {
 
     /// Has the link to a peer opened, if it is not open yet.
     pub fn want_link(&mut self, peer: Rank) {
-        let state = &mut self.peers[peer.0 as usize];
-        if state.link.is_none() && state.gone.is_none() && !std::mem::replace(&mut state.wanted, true) {
+        if self.peers[peer.0 as usize].link_wanted() {
             self.wanted.push(peer);
         }
     }

@@ -53,8 +53,8 @@ impl Proto {
     /// Sends what waits for one peer, and lists it again if something is left.
     pub(crate) fn transmit_to<R: FullRail>(&mut self, rail: &mut R, to: Rank) -> bool {
         let peer = &mut self.peers[to.0 as usize];
-        if peer.link.is_none() {
-            if peer.gone.is_none() && !std::mem::replace(&mut peer.wanted, true) {
+        if peer.links().is_empty() {
+            if peer.link_wanted() {
                 self.wanted.push(to);
             }
             return false;
@@ -74,7 +74,7 @@ impl Proto {
             }
         }
         let peer = &mut self.peers[to.0 as usize];
-        peer.refresh();
+        peer.backlog_drained();
         if let Some(unused) = peer.backlog.take_if(|backlog| backlog.is_unused())
             && self.spare_backlogs.len() < SPARE_BACKLOGS
         {
@@ -153,15 +153,13 @@ impl Proto {
         let caps = rail.caps(link);
         let speed = rail.speed(link);
         self.speeds.clear();
-        match &peer.multipath {
-            Some(multipath) => self.speeds.extend(multipath.links.iter().map(|link| rail.speed(*link))),
-            None => self.speeds.push(speed),
-        }
+        self.speeds.extend(peer.links().iter().map(|link| rail.speed(*link)));
         let soonest_ns = self.speeds.iter().copied().map(delivery_ns).min().unwrap_or(0);
+        let numbered = peer.is_numbered();
         let backlog = peer.backlog.get_or_insert_default();
         let late_ns = if backlog.is_pressing() { soonest_ns } else { 2 * soonest_ns } + SLACK_NS;
         let takes = match guests {
-            _ if peer.multipath.is_none() => Takes::All,
+            _ if !numbered => Takes::All,
             _ if delivery_ns(speed) > late_ns => Takes::Own,
             true => Takes::Guests,
             false => Takes::Open,
@@ -169,7 +167,7 @@ impl Proto {
         let path = Path {
             eager_bytes: self.settings.eager_bytes,
             max_bulk: caps.max_bulk,
-            numbered: peer.multipath.is_some(),
+            numbered,
             distance: caps.distance,
             maps_regions: peer.maps_regions,
         };
@@ -219,23 +217,21 @@ pub(crate) fn longest_piece(caps: &Caps, speed: Speed, copied: usize, urgent: bo
 /// Which of the links to a peer is asked first, and how many there are: something small that waits takes the one that delivers it
 /// first.
 fn first_link<R: Rail>(rail: &R, peer: &Peer) -> (usize, usize) {
-    let Some(multipath) = &peer.multipath else { return (0, usize::from(peer.link.is_some())) };
-    let links = multipath.links.len();
-    let first = match links > 1 && (peer.has_messages() || multipath.wait()) {
-        true => (0..links).min_by_key(|n| delivery_ns(rail.speed(multipath.links[*n]))),
+    let links = peer.links();
+    let first = match links.len() > 1 && (peer.has_messages() || peer.has_numbered_waiting()) {
+        true => (0..links.len()).min_by_key(|n| delivery_ns(rail.speed(links[*n]))),
         false => None,
     };
-    (first.unwrap_or(0), links)
+    (first.unwrap_or(0), links.len())
 }
 
 /// Whether something small that was coalesced would arrive over a link about as soon as over the best one.
 fn is_timely<R: Rail>(rail: &R, peer: &Peer, link: LinkId) -> bool {
-    let Some(multipath) =
-        peer.multipath.as_ref().filter(|multipath| multipath.links.len() > 1 && multipath.wait())
-    else {
+    let links = peer.links();
+    if links.len() < 2 || !peer.has_numbered_waiting() {
         return true;
-    };
-    let soonest_ns = multipath.links.iter().map(|link| delivery_ns(rail.speed(*link))).min();
+    }
+    let soonest_ns = links.iter().map(|link| delivery_ns(rail.speed(*link))).min();
     delivery_ns(rail.speed(link)) <= 2 * soonest_ns.unwrap_or(0) + SLACK_NS
 }
 
