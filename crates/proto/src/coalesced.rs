@@ -13,7 +13,6 @@ use canele_sys::ids::{LinkId, Rank, Tag};
 use crate::backlog::RailPolicy;
 use crate::batch;
 use crate::choice::Variant;
-use crate::credit::credit_cost;
 use crate::observed::Leaving;
 use crate::peer::Peer;
 use crate::post::{header, kind_of};
@@ -96,7 +95,7 @@ impl Proto {
         }
         let most = ROOM.min(self.max_bulk);
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
-        let alone = peer.gone().is_none() && !peer.has_backlog() && peer.credit >= credit_cost(len);
+        let alone = peer.gone().is_none() && !peer.has_backlog() && peer.credit.can_pay(len);
         let has_room = |coalesced: &Coalesced| coalesced.parts.len() + batch::room(len) <= most;
         let Some(link) = peer.first_link().filter(|_| alone && peer.coalesced().is_some_and(has_room)) else {
             return Sent::Busy;
@@ -108,7 +107,7 @@ impl Proto {
         let Some(coalesced) = peer.coalesced_mut() else { return Sent::Busy };
         coalesced.join(header, payload);
         let (number, waiting) = (coalesced.joined, coalesced.len());
-        peer.credit -= credit_cost(len);
+        peer.credit.pay(len);
         peer.backlog_began();
         self.traffic.sent(protocol, len);
         self.traffic.waited += 1;

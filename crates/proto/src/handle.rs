@@ -171,8 +171,8 @@ impl Proto {
             }
             Kind::Credit => {
                 let [bytes] = words(packet).ok_or_else(broken)?;
-                let peer = &mut self.peers[from.0 as usize];
-                peer.credit = peer.credit.saturating_add(bytes).min(self.settings.widest_window());
+                let widest = self.settings.widest_window();
+                self.peers[from.0 as usize].credit.granted(bytes, widest);
             }
             Kind::Pull => self.on_pull(from, Pull::read(packet).ok_or_else(broken)?)?,
             Kind::Pulled => self.on_pulled(from, PulledPart::read(packet).ok_or_else(broken)?, packet)?,

@@ -10,7 +10,6 @@ use canele_sys::ids::{LinkId, Rank, RegionId, RequestId};
 use crate::Proto;
 use crate::batch;
 use crate::choice::{Protocol, Variant, piece_bytes};
-use crate::credit::credit_cost;
 use crate::observed::{Leaving, MessageEvent};
 use crate::peer::{Peer, Reply};
 use crate::request::{Send, State, sent};
@@ -173,7 +172,7 @@ impl Proto {
             self.traffic.control += 1;
             return self.enter(id, State::ExpectCts(send));
         }
-        peer.credit -= credit_cost(len);
+        peer.credit.pay(len);
         if pick.eager_multi {
             peer.backlog().stream(id, send.level, len);
             return self.enter(id, State::Streaming(send, None, 0));

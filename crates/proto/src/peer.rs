@@ -13,7 +13,7 @@ use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
 use crate::bounds::BoundedCounts;
-use crate::credit::credit_cost;
+use crate::credit::Credit;
 use crate::multipath::Multipath;
 use crate::pull::Pulls;
 use crate::sequencer::PUTS;
@@ -119,14 +119,8 @@ pub struct Peer {
     pub distance: Distance,
     /// Which chunk counters of the link from this peer are in use, one bit each.
     pub chunk_counters: u8,
-    /// Bytes that may be sent unannounced.
-    pub credit: u64,
-    /// Bytes of credit that it has been given.
-    pub credit_window: u64,
-    /// Bytes of credit to give back.
-    pub to_return: u64,
-    /// Bytes of credit that its unexpected messages kept here are charged.
-    pub charged: u64,
+    /// The credit for unannounced messages, in both directions.
+    pub credit: Credit,
     /// What else is held of it.
     pub held: BoundedCounts,
     /// Where messages carry numbers: those, and what is known of lost links.
@@ -142,37 +136,19 @@ pub struct Peer {
 impl Peer {
     /// One that was never touched, with the credit that each begins with in either direction.
     pub fn untouched(credit: u64) -> Self {
-        Self { credit, credit_window: credit, ..Self::default() }
+        Self { credit: Credit::new(credit), ..Self::default() }
     }
 
     /// One that is touched now and was as `untouched` before.
     pub fn touched(untouched: &Self) -> Self {
-        Self { send_path: untouched.send_path, ..Self::untouched(untouched.credit) }
+        Self { send_path: untouched.send_path, credit: untouched.credit, ..Self::default() }
     }
 
     /// The link, if a message of `len` bytes may go straight to it.
     #[inline(always)]
     pub fn straight_for(&mut self, len: usize) -> Option<(&mut Self, LinkId)> {
-        let link = self.send_path.straight().filter(|_| self.credit >= credit_cost(len))?;
+        let link = self.send_path.straight().filter(|_| self.credit.can_pay(len))?;
         Some((self, link))
-    }
-
-    /// A message of `len` bytes was consumed. Says whether it is time to return credit.
-    #[inline(always)]
-    pub fn add_to_return(&mut self, len: usize) -> bool {
-        self.to_return += credit_cost(len);
-        self.is_return_due()
-    }
-
-    /// Bytes of credit that it has, or will have when it learns of them, or that pay for what is under way.
-    pub fn credit_out(&self) -> u64 {
-        self.credit_window.saturating_sub(self.charged + self.to_return)
-    }
-
-    /// Credit goes back in steps of half the credit window.
-    #[inline(always)]
-    pub fn is_return_due(&self) -> bool {
-        self.to_return >= self.credit_window / 2
     }
 
     /// What waits for it.
@@ -192,7 +168,7 @@ impl Peer {
 
     /// Whether it is time to return credit, or to see whether there is more.
     pub fn is_credit_due(&self) -> bool {
-        self.is_return_due() || self.pulls.as_ref().is_some_and(|pulls| pulls.lacked > 0)
+        self.credit.is_return_due() || self.pulls.as_ref().is_some_and(|pulls| pulls.lacked > 0)
     }
 
     /// Whether anything waits to be sent, or credit is to be given.

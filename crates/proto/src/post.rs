@@ -13,7 +13,6 @@ use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::backlog::RailPolicy;
 use crate::choice::{self, Begin, Path, Protocol, Variant};
-use crate::credit::credit_cost;
 use crate::observed::Leaving;
 use crate::peer::SendPath;
 use crate::peers::{PeerIndex, ShortAddress};
@@ -162,14 +161,14 @@ impl Proto {
         let Some(peer) = self.peers.at_mut(to.peer) else { return ShortSent::Left };
         let SendPath::Short(link) = peer.send_path() else { return ShortSent::Left };
         // With less than the longest of such messages costs, the general path sees what is left.
-        if peer.credit < credit_cost(MAX_INLINE) {
+        if !peer.credit.can_pay(MAX_INLINE) {
             return ShortSent::Left;
         }
         let posted = rail.try_post(link, header(Kind::Short, to.flow, tag, len, 0), bytes);
         if posted == TryPost::Left {
             return ShortSent::Left;
         }
-        peer.credit -= credit_cost(len);
+        peer.credit.pay(len);
         self.traffic.sent(Protocol::Short, len);
         if posted == TryPost::Posted { ShortSent::Done } else { ShortSent::ToSleeper }
     }
@@ -233,7 +232,7 @@ impl Proto {
             distance: peer.distance,
             maps_regions,
         };
-        peer.credit >= credit_cost(len)
+        peer.credit.can_pay(len)
             && choice::begin(&path, len, mode, false) == Begin::Whole
             && self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes)
     }
@@ -242,7 +241,7 @@ impl Proto {
     #[inline(always)]
     fn post_eager<R: FullRail>(&mut self, rail: &mut R, link: LinkId, header: Header, bytes: &[u8]) -> bool {
         let Ok(()) = rail.post_bulk(link, header, bytes) else { return false };
-        self.peers[link.peer().0 as usize].credit -= credit_cost(bytes.len());
+        self.peers[link.peer().0 as usize].credit.pay(bytes.len());
         self.traffic.sent(Protocol::Eager, bytes.len());
         self.traffic.copies += 1;
         true
@@ -283,7 +282,7 @@ impl Proto {
                 });
                 let sequence = peer.take_number(flow);
                 rail.commit(link, header(kind, flow, tag, len, sequence));
-                peer.credit -= credit_cost(len);
+                peer.credit.pay(len);
                 self.traffic.sent(protocol, len);
                 self.traffic.copies += u64::from(bulk > 0);
                 return Sent::Done;

@@ -9,12 +9,11 @@
 //! messages carry numbers, the packet must also be the next expected one of its flow.
 
 use canele_mem::window::Window;
-use canele_rail::{FullRail, Header, MAX_INLINE, Rail, TakeIf, TryTake};
+use canele_rail::{FullRail, Header, Rail, TakeIf, TryTake};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::Proto;
 use crate::choice::Protocol;
-use crate::credit::credit_cost;
 use crate::matching::Want;
 use crate::observed::MessageEvent;
 use crate::peer::ReceivePath;
@@ -84,7 +83,7 @@ impl Proto {
             return match rail.try_take(link, &mut wanted) {
                 TryTake::Taken => {
                     let bytes = wanted.came.count(&mut self.traffic);
-                    if peer.add_to_return(bytes) {
+                    if peer.credit.consumed(bytes) {
                         self.list(source);
                     }
                     Received::Done(Status { source, tag, bytes })
@@ -112,7 +111,7 @@ impl Proto {
         let peer = self.peers.at_mut(from.peer)?;
         let ReceivePath::Short(link) = peer.receive_path() else { return None };
         // With the largest of such messages: what returns credit is left to the others.
-        if 2 * (peer.to_return + credit_cost(MAX_INLINE)) >= peer.credit_window {
+        if peer.credit.is_return_near() {
             return None;
         }
         let mut short = ShortMessage { from, tag, into, len: 0 };
@@ -120,7 +119,7 @@ impl Proto {
             return None;
         }
         let len = short.len;
-        peer.to_return += credit_cost(len);
+        peer.credit.consumed(len);
         self.traffic.received(Protocol::Short, len);
         Some(len)
     }
@@ -261,14 +260,6 @@ impl Proto {
         let bytes = wanted.came.count(&mut self.traffic);
         self.return_credit(from, bytes);
         Status { source: from, tag: wanted.tag, bytes }
-    }
-
-    /// Notes that a message of a peer was consumed: its credit goes back.
-    #[inline(always)]
-    pub(crate) fn return_credit(&mut self, from: Rank, len: usize) {
-        if self.peers[from.0 as usize].add_to_return(len) {
-            self.list(from);
-        }
     }
 }
 

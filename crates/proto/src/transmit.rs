@@ -171,7 +171,7 @@ impl Proto {
             distance: caps.distance,
             maps_regions: peer.maps_regions,
         };
-        draft.begin(peer.replies.len(), peer.credit, path);
+        draft.begin(peer.replies.len(), peer.credit.for_sending(), path);
         let urgent = self.strategy.by_priority() && backlog.expects_urgent();
         let piece = longest_piece(caps, speed, self.settings.piece_bytes, urgent);
         let view = RailView { number: link.rail(), caps, speed, links: &self.speeds, piece, takes };

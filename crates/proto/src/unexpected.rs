@@ -6,7 +6,6 @@ use canele_rail::{Corrupt, MAX_INLINE};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::choice::Protocol;
-use crate::credit::credit_cost;
 use crate::matching::{Found, Want};
 use crate::observed::MessageEvent;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
@@ -180,20 +179,6 @@ impl Proto {
     pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
         self.charge(from, payload.len())?;
         Ok(Body::Here(self.copy_of(payload)))
-    }
-
-    /// Counts what is kept of a peer.
-    pub(crate) fn charge(&mut self, from: Rank, len: usize) -> Result<(), Corrupt> {
-        self.traffic.hold_credit(credit_cost(len));
-        let peer = &mut self.peers[from.0 as usize];
-        peer.charged += credit_cost(len);
-        if peer.charged > peer.credit_window {
-            let (charged, credit_window) = (peer.charged, peer.credit_window);
-            return Err(Corrupt(format!(
-                "{from} sent {charged} unexpected bytes, with credit for {credit_window}"
-            )));
-        }
-        Ok(())
     }
 
     pub(crate) fn copy_of(&mut self, payload: Window<'_>) -> KeptPayload {

@@ -202,7 +202,7 @@ impl Peer {
         self.links = Vec::new();
         self.replies.clear();
         self.backlog = None;
-        self.to_return = 0;
+        self.credit.peer_went();
         self.chunk_counters = 0;
         self.multipath.take()
     }
