@@ -90,7 +90,10 @@ impl Proto {
         let Envelope { to, flow, tag, .. } = envelope;
         let len = payload.len();
         let chosen = self.flow(flow).is_none_or(|flow| flow.policy != RailPolicy::Any);
-        if chosen || !self.coalesces || len > LONGEST.min(self.settings.eager_bytes.max(MAX_INLINE)) {
+        if chosen
+            || !self.outgoing.coalesces()
+            || len > LONGEST.min(self.settings.eager_bytes.max(MAX_INLINE))
+        {
             return Sent::Busy;
         }
         let most = ROOM.min(self.max_bulk);
@@ -154,9 +157,9 @@ impl Proto {
     /// How a message ended that was coalesced; nothing while it may still wait.
     pub fn take_coalesced(&self, send: CoalescedSend) -> Option<Outcome> {
         let (CoalescedSend { to, tag, len, .. }, number) = (send, send.number());
-        let result = match (self.peers[to.0 as usize].coalesced(), self.discarded.get(&to)) {
-            (Some(coalesced), _) if coalesced.left < number => return None,
-            (None, Some(left)) if *left < number => Err(self.why_gone(to)?),
+        let result = match self.peers[to.0 as usize].coalesced() {
+            Some(coalesced) if coalesced.left < number => return None,
+            None if self.departures.is_discarded(to, number) => Err(self.why_gone(to)?),
             _ => Ok(Status { source: to, tag, bytes: len.into() }),
         };
         Some(Outcome { result, buffer: Buffer::None })
@@ -165,7 +168,7 @@ impl Proto {
     /// A peer is gone: what was coalesced for it never leaves.
     pub(crate) fn discard_coalesced(&mut self, peer: Rank, coalesced: &Coalesced) {
         if !coalesced.is_empty() {
-            self.discarded.insert(peer, coalesced.left);
+            self.departures.discard(peer, coalesced.left);
         }
     }
 }

@@ -21,6 +21,7 @@ mod coalesced;
 #[cfg(test)]
 mod compared;
 pub mod credit;
+mod departures;
 mod direct;
 mod eager_multi;
 mod event;
@@ -32,6 +33,7 @@ pub mod matching;
 mod multipath;
 mod observed;
 mod outcome;
+mod outgoing;
 mod packet;
 pub mod peer;
 mod peers;
@@ -53,15 +55,15 @@ mod transmit;
 mod unexpected;
 pub mod wire;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use canele_rail::{Corrupt, FullRail, Speed};
+use canele_rail::{Corrupt, FullRail};
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
-use backlog::Backlog;
 use choice::Path;
 pub use coalesced::CoalescedSend;
 use credit::{CreditPool, LEAST_WINDOW, base_window};
+use departures::Departures;
 use eager_multi::EagerMultis;
 pub use event::{EventListener, ProtoEvent};
 use flow::Flow;
@@ -69,6 +71,7 @@ pub use flow::MAX_FLOWS;
 pub use holding::Holding;
 use observed::Observer;
 pub use observed::{Leaving, MessageEvent, MessageObserver};
+use outgoing::Outgoing;
 use peer::{Peer, SendPath};
 use peers::Peers;
 pub use peers::{PeerIndex, ShortAddress};
@@ -79,14 +82,11 @@ pub use request::PendingOperation;
 use request::{Failure, State};
 use slab::Slab;
 use spare::Spare;
-use strategy::{Draft, Strategy};
+use strategy::Strategy;
 pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
 use unexpected::Unexpected;
 use wire::{LinkClosed, Put};
-
-/// Peers that can have something to be sent at the same time before their list grows.
-const LISTED: usize = 64;
 
 /// What a job agrees on.
 #[derive(Clone, Copy, Debug)]
@@ -121,15 +121,10 @@ pub struct Proto {
     settings: Settings,
     /// The longest bulk that every link so far can carry.
     max_bulk: usize,
-    strategy: Box<dyn Strategy>,
-    /// Whether it lets messages be put together before it is asked.
-    coalesces: bool,
-    /// The packet that is being put together.
-    draft: Draft,
-    /// How fast the links to its peer are.
-    speeds: Vec<Speed>,
     credit_pool: CreditPool,
     peers: Peers,
+    outgoing: Outgoing,
+    departures: Departures,
     flows: Vec<Flow>,
     requests: Slab<State>,
     unexpected: Slab<Unexpected>,
@@ -137,11 +132,6 @@ pub struct Proto {
     eager_multis: EagerMultis,
     /// Payload memory to be used again.
     spare: Spare,
-    /// Backlogs that no peer needs: few peers of many have something waiting at a time.
-    #[allow(clippy::vec_box)] // The boxes move to peers and back.
-    spare_backlogs: Vec<Box<Backlog>>,
-    /// Peers with something to be sent.
-    active: VecDeque<Rank>,
     /// Requests with something to be copied here.
     work: VecDeque<RequestId>,
     /// Requests that have ended, whose buffers a rail still holds.
@@ -155,16 +145,7 @@ pub struct Proto {
     wanted: Vec<Rank>,
     notices: VecDeque<Notice>,
     fenced: VecDeque<(Rank, u64)>,
-    deaths: Vec<Rank>,
-    /// Other ranks from which something may come.
-    speaking: usize,
-    /// This rank has finished the job.
-    is_closed: bool,
-    /// Why peers cannot be reached, or accept nothing from here.
-    reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
-    /// Peers that went while messages were coalesced for them, and how many had left before.
-    discarded: HashMap<Rank, u64>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
     /// The incoming link at which a receive from any source looks first.
@@ -192,7 +173,7 @@ impl Proto {
         proto.credit_pool = CreditPool::least(settings.unexpected_bytes, ranks);
         proto.peers = Peers::new(0, 0);
         proto.peers.grow(ranks);
-        proto.speaking = ranks - 1;
+        proto.departures = Departures::new(ranks - 1);
         proto
     }
 
@@ -201,7 +182,7 @@ impl Proto {
         let more = ranks.saturating_sub(self.peers.len());
         self.peers.grow(ranks);
         self.credit_pool.grow(more);
-        self.speaking += more;
+        self.departures.ranks_added(more);
     }
 
     /// The state of rank `me` among `ranks`.
@@ -210,19 +191,15 @@ impl Proto {
             me,
             settings,
             max_bulk: usize::MAX,
-            strategy: strategy::default(),
-            coalesces: strategy::default().gathers(),
-            draft: Draft::default(),
-            speeds: Vec::new(),
             credit_pool: CreditPool::new(settings.unexpected_bytes, ranks),
             peers: Peers::new(ranks, base_window(settings.unexpected_bytes, ranks)),
+            outgoing: Outgoing::new(ranks),
+            departures: Departures::new(ranks - 1),
             flows: Vec::new(),
             requests: Slab::new(),
             unexpected: Slab::new(),
             eager_multis: EagerMultis::default(),
             spare: Spare::default(),
-            spare_backlogs: Vec::new(),
-            active: VecDeque::with_capacity(ranks.min(LISTED)),
             work: VecDeque::new(),
             closing: Vec::new(),
             lost: VecDeque::new(),
@@ -231,12 +208,7 @@ impl Proto {
             wanted: Vec::new(),
             notices: VecDeque::new(),
             fenced: VecDeque::new(),
-            deaths: Vec::new(),
-            speaking: ranks - 1,
-            is_closed: false,
-            reasons: HashMap::new(),
             faults: Vec::new(),
-            discarded: HashMap::new(),
             ended: 0,
             turn: 0,
             share_generation: 0,
@@ -299,8 +271,7 @@ impl Proto {
     ///
     /// Messages that wait already keep the order that the policy before gave them.
     pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
-        self.coalesces = strategy.gathers();
-        self.strategy = strategy;
+        self.outgoing.set_strategy(strategy);
     }
 
     /// What a rank holds at most of messages that nobody has asked for, in bytes of credit.
@@ -310,7 +281,7 @@ impl Proto {
 
     /// The name of that policy.
     pub fn strategy(&self) -> &str {
-        self.strategy.name()
+        self.outgoing.strategy()
     }
 
     /// A peer whose link is to be opened, if there is one; answered by [`Proto::link_opened`].
@@ -359,13 +330,13 @@ impl Proto {
 
     /// Whether a pass that receives nothing would do nothing.
     pub fn is_idle(&self) -> bool {
-        self.closing.is_empty() && self.active.is_empty() && self.work.is_empty()
+        self.closing.is_empty() && self.outgoing.is_empty() && self.work.is_empty()
     }
 
     /// Ends every operation that is under way, because this rank has finished the job, and begins none any more. No message goes straight to
     /// the rail: whatever is tried takes the general path, which says why not. Call it once all is flushed.
     pub fn close(&mut self) {
-        self.is_closed = true;
+        self.departures.close();
         self.peers.close();
         let has_ended = |state: &State| matches!(state, State::Closing(_) | State::Done(_) | State::Moving);
         let open = self.requests.iter().filter(|(_, state)| !has_ended(state)).map(|(key, _)| key.into());
@@ -379,14 +350,11 @@ impl Proto {
 
     /// Why nothing can be done any more, if this rank has finished the job.
     pub fn why_closed(&self) -> Option<Failure> {
-        self.is_closed.then_some(Failure::Finished)
+        self.departures.why_closed()
     }
 
     /// Puts a peer into the list of those with something to be sent.
     fn list(&mut self, peer: Rank) {
-        let state = &mut self.peers[peer.0 as usize];
-        if !std::mem::replace(&mut state.listed, true) {
-            self.active.push_back(peer);
-        }
+        self.outgoing.list(peer, &mut self.peers[peer.0 as usize]);
     }
 }

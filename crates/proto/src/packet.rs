@@ -11,10 +11,10 @@ use crate::Proto;
 use crate::batch;
 use crate::choice::{Protocol, Variant, piece_bytes};
 use crate::observed::{Leaving, MessageEvent};
+use crate::outgoing::longest_piece;
 use crate::peer::{Peer, Reply};
 use crate::request::{Send, State, sent};
 use crate::strategy::{Draft, Pick};
-use crate::transmit::longest_piece;
 use crate::wire::{Kind, Rts, piece_words};
 
 /// Pieces of one message that may follow one another before anything else is looked at.
@@ -198,7 +198,7 @@ impl Proto {
             return Ok(()); // It failed meanwhile.
         };
         let (caps, len) = (*rail.caps(link), send.buffer.len());
-        let urgent = self.strategy.by_priority() && backlog.expects_urgent();
+        let urgent = self.outgoing.expects_urgent(backlog);
         let longest = longest_piece(&caps, rail.speed(link), self.settings.piece_bytes, urgent);
         let lent = caps.lends && !send.buffer.is_fine();
         let piece = match lent {

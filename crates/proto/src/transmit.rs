@@ -1,24 +1,16 @@
 //! What goes out, peer by peer and link by link: whose turn it is, and what a strategy chooses for the next packet of a link.
 //! `packet.rs` fills it.
 
-use canele_rail::{Busy, Caps, FullRail, Rail, Speed};
+use canele_rail::{Busy, FullRail, Rail};
 use canele_sys::ids::{LinkId, Rank};
 
 use crate::Proto;
-use crate::backlog::Takes;
-use crate::choice::{Path, timely_bytes};
+use crate::outgoing::{SLACK_NS, delivery_ns};
 use crate::peer::Peer;
-use crate::strategy::{Draft, RailView};
-
-/// As many backlogs that no peer needs are kept at most.
-const SPARE_BACKLOGS: usize = 4;
+use crate::strategy::Draft;
 
 /// Packets sent over one link before others have their turn.
 const PACKETS: usize = 64;
-
-/// A link that delivers later than twice the best one, and this, takes no messages that may go another way; where something
-/// urgent waits, later than the best one, and this.
-const SLACK_NS: u64 = 20_000;
 
 /// Why a link is left: it has no room, or nothing is to be sent over it.
 enum Left {
@@ -37,17 +29,17 @@ impl Proto {
     /// is also worth another look, even if what waited is gone with its peer.
     #[inline(always)]
     pub(crate) fn transmit<R: FullRail>(&mut self, rail: &mut R) -> bool {
-        !self.active.is_empty() && self.transmit_waiting(rail)
+        !self.outgoing.is_empty() && self.transmit_waiting(rail)
     }
 
     fn transmit_waiting<R: FullRail>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
-        for _ in 0..self.active.len() {
-            let Some(peer) = self.active.pop_front() else { break };
+        for _ in 0..self.outgoing.len() {
+            let Some(peer) = self.outgoing.next_listed() else { break };
             self.peers[peer.0 as usize].listed = false;
             any |= self.transmit_to(rail, peer);
         }
-        any || self.active.is_empty()
+        any || self.outgoing.is_empty()
     }
 
     /// Sends what waits for one peer, and lists it again if something is left.
@@ -59,7 +51,7 @@ impl Proto {
             }
             return false;
         }
-        self.take_spare_backlog(to);
+        self.outgoing.lend_backlog(&mut self.peers[to.0 as usize]);
         let (mut any, mut busy) = (false, false);
         for guests in [false, true] {
             let (first, links) = first_link(rail, &self.peers[to.0 as usize]);
@@ -75,23 +67,11 @@ impl Proto {
         }
         let peer = &mut self.peers[to.0 as usize];
         peer.backlog_drained();
-        if let Some(unused) = peer.backlog.take_if(|backlog| backlog.is_unused())
-            && self.spare_backlogs.len() < SPARE_BACKLOGS
-        {
-            self.spare_backlogs.push(unused);
-        }
+        self.outgoing.reclaim_backlog(peer);
         if busy || self.peers[to.0 as usize].has_work() {
             self.list(to);
         }
         any
-    }
-
-    /// Gives a peer that has no backlog one that no other peer needs, if there is one.
-    pub(crate) fn take_spare_backlog(&mut self, to: Rank) {
-        let backlog = &mut self.peers[to.0 as usize].backlog;
-        if backlog.is_none() {
-            *backlog = self.spare_backlogs.pop();
-        }
     }
 
     /// Sends packets over one link until it has no room or nothing is left for it.
@@ -140,42 +120,11 @@ impl Proto {
         if self.send_pulled(rail, to, link)? {
             return Ok(());
         }
-        let mut draft = std::mem::take(&mut self.draft);
-        self.plan(rail, to, link, guests, &mut draft);
-        let result = self.send_draft(rail, to, link, &mut draft);
-        self.draft = draft;
-        result
-    }
-
-    /// Lets the strategy choose what goes into the packet.
-    fn plan<R: Rail>(&mut self, rail: &R, to: Rank, link: LinkId, guests: bool, draft: &mut Draft) {
         let peer = &mut self.peers[to.0 as usize];
-        let caps = rail.caps(link);
-        let speed = rail.speed(link);
-        self.speeds.clear();
-        self.speeds.extend(peer.links().iter().map(|link| rail.speed(*link)));
-        let soonest_ns = self.speeds.iter().copied().map(delivery_ns).min().unwrap_or(0);
-        let numbered = peer.is_numbered();
-        let backlog = peer.backlog.get_or_insert_default();
-        let late_ns = if backlog.is_pressing() { soonest_ns } else { 2 * soonest_ns } + SLACK_NS;
-        let takes = match guests {
-            _ if !numbered => Takes::All,
-            _ if delivery_ns(speed) > late_ns => Takes::Own,
-            true => Takes::Guests,
-            false => Takes::Open,
-        };
-        let path = Path {
-            eager_bytes: self.settings.eager_bytes,
-            max_bulk: caps.max_bulk,
-            numbered,
-            distance: caps.distance,
-            maps_regions: peer.maps_regions,
-        };
-        draft.begin(peer.replies.len(), peer.credit.for_sending(), path);
-        let urgent = self.strategy.by_priority() && backlog.expects_urgent();
-        let piece = longest_piece(caps, speed, self.settings.piece_bytes, urgent);
-        let view = RailView { number: link.rail(), caps, speed, links: &self.speeds, piece, takes };
-        self.strategy.next_packet(backlog, &view, draft);
+        let draft = self.outgoing.plan(rail, link, guests, peer, &self.settings);
+        let result = self.send_draft(rail, to, link, &draft);
+        self.outgoing.recycle(draft);
+        result
     }
 
     /// Sends what was chosen; what finds no room goes back to where it was.
@@ -184,7 +133,7 @@ impl Proto {
         rail: &mut R,
         to: Rank,
         link: LinkId,
-        draft: &mut Draft,
+        draft: &Draft,
     ) -> Result<(), Left> {
         if draft.is_empty() {
             return Err(Left::Idle);
@@ -207,13 +156,6 @@ impl Proto {
     }
 }
 
-/// The longest piece of a large message that a link takes: what is lent is bounded by time alone, what is copied by
-/// `copied` bytes, and by time where something urgent may come.
-pub(crate) fn longest_piece(caps: &Caps, speed: Speed, copied: usize, urgent: bool) -> usize {
-    let most = if caps.lends { caps.max_bulk } else { caps.max_bulk.min(copied) };
-    if caps.lends || urgent { timely_bytes(speed, most, urgent) } else { most }
-}
-
 /// Which of the links to a peer is asked first, and how many there are: something small that waits takes the one that delivers it
 /// first.
 fn first_link<R: Rail>(rail: &R, peer: &Peer) -> (usize, usize) {
@@ -233,10 +175,4 @@ fn is_timely<R: Rail>(rail: &R, peer: &Peer, link: LinkId) -> bool {
     }
     let soonest_ns = links.iter().map(|link| delivery_ns(rail.speed(*link))).min();
     delivery_ns(rail.speed(link)) <= 2 * soonest_ns.unwrap_or(0) + SLACK_NS
-}
-
-/// When something small that leaves now arrives: behind what is under way.
-fn delivery_ns(speed: Speed) -> u64 {
-    let behind_ns = speed.under_way as u64 * 1000 / u64::from(speed.bytes_per_us.max(1));
-    u64::from(speed.round_trip_ns / 2) + behind_ns
 }
