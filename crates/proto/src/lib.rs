@@ -159,8 +159,6 @@ pub struct Proto {
     listener: Option<Box<dyn EventListener>>,
     /// Who is told of every message.
     observer: Observer,
-    /// [`Settings::eager_bytes`], or 0 with an observer: what goes at once without being told.
-    at_once_bytes: usize,
     /// What has moved so far.
     pub traffic: Traffic,
 }
@@ -216,7 +214,6 @@ impl Proto {
             arrived_requests: VecDeque::new(),
             listener: None,
             observer: Observer::default(),
-            at_once_bytes: settings.eager_bytes,
             traffic: Traffic::default(),
         }
     }
@@ -238,16 +235,10 @@ impl Proto {
 
     /// What decides how messages to a peer travel.
     pub(crate) fn path(&self, to: Rank) -> Path {
+        let (eager_bytes, max_bulk) = (self.settings.eager_bytes, self.max_bulk);
         // Nothing is known of a peer that was never touched, or does not exist.
-        let known = self.peers.known(to).map(|peer| (peer.is_numbered(), peer.distance, peer.maps_regions));
-        let (numbered, distance, maps_regions) = known.unwrap_or_default();
-        Path {
-            eager_bytes: self.settings.eager_bytes,
-            max_bulk: self.max_bulk,
-            numbered,
-            distance,
-            maps_regions,
-        }
+        let unknown = Path { eager_bytes, max_bulk, ..Path::default() };
+        self.peers.known(to).map_or(unknown, |peer| peer.path(eager_bytes, max_bulk))
     }
 
     /// One progress pass: take what has come, send what waits, copy what is to be copied. Says whether it did anything.

@@ -133,13 +133,7 @@ impl Outgoing {
         self.speeds.extend(peer.links().iter().map(|link| rail.speed(*link)));
         let soonest_ns = self.speeds.iter().copied().map(delivery_ns).min().unwrap_or(0);
         let numbered = peer.is_numbered();
-        let path = Path {
-            eager_bytes: settings.eager_bytes,
-            max_bulk: caps.max_bulk,
-            numbered,
-            distance: caps.distance,
-            maps_regions: peer.maps_regions,
-        };
+        let path = Path { distance: caps.distance, ..peer.path(settings.eager_bytes, caps.max_bulk) };
         let mut draft = std::mem::take(&mut self.draft);
         draft.begin(peer.replies.len(), peer.credit.for_sending(), path);
         let backlog = peer.backlog.get_or_insert_default();

@@ -13,6 +13,7 @@ use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
 use crate::bounds::BoundedCounts;
+use crate::choice::Path;
 use crate::credit::Credit;
 use crate::multipath::Multipath;
 use crate::pull::Pulls;
@@ -149,6 +150,13 @@ impl Peer {
     pub fn straight_for(&mut self, len: usize) -> Option<(&mut Self, LinkId)> {
         let link = self.send_path.straight().filter(|_| self.credit.can_pay(len))?;
         Some((self, link))
+    }
+
+    /// What decides how messages to it travel, with these limits in bytes.
+    #[inline]
+    pub fn path(&self, eager_bytes: usize, max_bulk: usize) -> Path {
+        let (distance, maps_regions) = (self.distance, self.maps_regions);
+        Path { eager_bytes, max_bulk, numbered: self.is_numbered(), distance, maps_regions }
     }
 
     /// What waits for it.

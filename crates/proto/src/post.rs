@@ -9,10 +9,10 @@
 
 use canele_mem::window::Window;
 use canele_rail::{Class, FullRail, Header, MAX_INLINE, Slot, TryPost};
-use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
+use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::backlog::RailPolicy;
-use crate::choice::{self, Begin, Path, Protocol, Variant};
+use crate::choice::{self, Begin, Protocol, Variant};
 use crate::observed::Leaving;
 use crate::peer::SendPath;
 use crate::peers::{PeerIndex, ShortAddress};
@@ -178,76 +178,24 @@ impl Proto {
     #[inline(always)]
     pub fn post<R: FullRail, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
         let Envelope { to, flow, tag, mode, .. } = envelope;
-        if let Some(bytes) = payload.bytes()
-            && self.post_at_once(rail, (to, flow, tag), mode, bytes)
+        if mode != Mode::Synchronous
+            && let Some(bytes) = payload.bytes()
+            && bytes.len() <= MAX_INLINE
         {
-            return Sent::Done;
+            let to = ShortAddress { peer: self.peers.index_of(to), flow };
+            match self.post_short(rail, &to, tag, bytes) {
+                ShortSent::Left => {}
+                ShortSent::Done => return Sent::Done,
+                ShortSent::ToSleeper => {
+                    self.wake_peer(rail, to.peer);
+                    return Sent::Done;
+                }
+            }
         }
         self.post_otherwise(rail, envelope, payload)
     }
 
-    /// Sends a message that fits into one packet, if its link is open and takes it at once; says whether it has.
-    #[inline(always)]
-    pub fn post_at_once<R: FullRail>(
-        &mut self,
-        rail: &mut R,
-        (to, flow, tag): (Rank, FlowId, Tag),
-        mode: Mode,
-        bytes: &[u8],
-    ) -> bool {
-        if mode == Mode::Synchronous {
-            return false;
-        }
-        if bytes.len() > MAX_INLINE {
-            return self.post_whole(rail, (to, flow, tag), mode, bytes);
-        }
-        let to = ShortAddress { peer: self.peers.index_of(to), flow };
-        match self.post_short(rail, &to, tag, bytes) {
-            ShortSent::Left => false,
-            ShortSent::Done => true,
-            ShortSent::ToSleeper => {
-                self.wake_peer(rail, to.peer);
-                true
-            }
-        }
-    }
-
-    /// [`Proto::post_at_once`] for a message with a bulk.
-    #[inline(never)]
-    fn post_whole<R: FullRail>(
-        &mut self,
-        rail: &mut R,
-        (to, flow, tag): (Rank, FlowId, Tag),
-        mode: Mode,
-        bytes: &[u8],
-    ) -> bool {
-        let len = bytes.len();
-        let Some(peer) = self.peers.known_mut(to) else { return false };
-        let Some(link) = peer.send_path().without_number() else { return false };
-        let (eager_bytes, maps_regions) = (self.at_once_bytes, peer.maps_regions);
-        let path = Path {
-            eager_bytes,
-            max_bulk: self.max_bulk,
-            numbered: false,
-            distance: peer.distance,
-            maps_regions,
-        };
-        peer.credit.can_pay(len)
-            && choice::begin(&path, len, mode, false) == Begin::Whole
-            && self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes)
-    }
-
-    /// Posts a message with a bulk; says whether there was room.
-    #[inline(always)]
-    fn post_eager<R: FullRail>(&mut self, rail: &mut R, link: LinkId, header: Header, bytes: &[u8]) -> bool {
-        let Ok(()) = rail.post_bulk(link, header, bytes) else { return false };
-        self.peers[link.peer().0 as usize].credit.pay(bytes.len());
-        self.traffic.sent(Protocol::Eager, bytes.len());
-        self.traffic.copies += 1;
-        true
-    }
-
-    /// Posts a message that does not fit into one packet, is written in place, or carries a number.
+    /// Posts a message that does not fit into a cell, is written in place, carries a number, or finds no cell that is known to be free.
     #[inline(never)]
     fn post_otherwise<R: FullRail, P: Payload>(
         &mut self,
@@ -257,12 +205,25 @@ impl Proto {
     ) -> Sent {
         let Envelope { to, flow, tag, mode, coalesce } = envelope;
         let len = payload.len();
-        match (choice::begin(&self.path(to), len, mode, false), payload.bytes()) {
-            (Begin::Whole, _) => {}
-            (Begin::EagerMulti, Some(bytes)) => return self.post_eager_multi(rail, envelope, bytes),
+        let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
+        let path = peer.path(self.settings.eager_bytes, self.max_bulk);
+        match (choice::begin(&path, len, mode, false), payload.bytes(), peer.send_path()) {
+            // Such a link takes a bulk in few instructions, and no observer is told.
+            (Begin::Whole, Some(bytes), SendPath::Short(link)) if len > MAX_INLINE => {
+                let header = header(Kind::Eager, flow, tag, len, 0);
+                if !peer.credit.can_pay(len) || rail.post_bulk(link, header, bytes).is_err() {
+                    return Sent::Busy;
+                }
+                peer.credit.pay(len);
+                self.traffic.sent(Protocol::Eager, len);
+                self.traffic.copies += 1;
+                return Sent::Done;
+            }
+            (Begin::Whole, ..) => {}
+            (Begin::EagerMulti, Some(bytes), _) => return self.post_eager_multi(rail, envelope, bytes),
             _ => return Sent::Busy,
         }
-        if let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.straight_for(len)) {
+        if let Some((peer, link)) = peer.straight_for(len) {
             // A flow that chooses its rail may mean another link.
             let chosen = self.flows.get(flow.0 as usize).is_some_and(|flow| flow.policy != RailPolicy::Any);
             let bulk = if len <= MAX_INLINE { 0 } else { len };
