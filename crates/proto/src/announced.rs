@@ -221,7 +221,7 @@ impl Proto {
     pub(crate) fn on_withdraw(&mut self, from: Rank, flow: FlowId, tag: Tag, request: RequestId) {
         let unexpected = &self.unexpected;
         let is_it = |message: u32| matches!(unexpected.at(message).body, Body::Announced(rts) | Body::Pulled(rts) if rts.request == request);
-        let flow = self.flows.get_mut(flow.0 as usize);
+        let flow = self.flows.known_mut(flow);
         if let Some(message) = flow.and_then(|flow| flow.matcher.withdraw(from, tag, is_it)) {
             if !self.withdraw_pulled(message) {
                 self.unexpected.remove_at(message);

@@ -65,7 +65,7 @@ impl Departures {
     }
 
     /// The latest death that a flow was not told of, which was told of the first `told`, among ranks that `matters` names.
-    pub fn untold(&self, told: usize, matters: impl Fn(Rank) -> bool) -> Option<Rank> {
+    pub fn unreported(&self, told: usize, matters: impl Fn(Rank) -> bool) -> Option<Rank> {
         self.deaths.get(told..)?.iter().rev().copied().find(|dead| matters(*dead))
     }
 
@@ -129,10 +129,10 @@ mod tests {
     fn the_latest_death_that_matters_and_was_not_told_is_found() {
         let mut departures = Departures::new(9);
         [4, 2, 7].into_iter().for_each(|rank| departures.died(Rank(rank)));
-        assert_eq!(departures.untold(0, |_| true), Some(Rank(7)));
-        assert_eq!(departures.untold(1, |rank| rank != Rank(7)), Some(Rank(2)));
-        assert_eq!(departures.untold(2, |rank| rank == Rank(4)), None);
-        assert_eq!(departures.untold(9, |_| true), None, "a flow may know more than there is");
+        assert_eq!(departures.unreported(0, |_| true), Some(Rank(7)));
+        assert_eq!(departures.unreported(1, |rank| rank != Rank(7)), Some(Rank(2)));
+        assert_eq!(departures.unreported(2, |rank| rank == Rank(4)), None);
+        assert_eq!(departures.unreported(9, |_| true), None, "a flow may know more than there is");
     }
 
     #[test]

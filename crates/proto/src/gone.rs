@@ -123,8 +123,7 @@ impl Proto {
     }
 
     pub(crate) fn sends_on(&self, flow: FlowId, peer: Rank) -> bool {
-        let senders = self.flows.get(flow.0 as usize).and_then(|flow| flow.senders.as_ref());
-        senders.is_none_or(|senders| senders.contains(&peer))
+        self.flows.has_sender(flow, peer)
     }
 
     /// The requests that cannot end without the peer. A receive from anybody is among them when the peer died, because
@@ -173,14 +172,14 @@ impl Proto {
     #[inline]
     pub fn has_untold_death(&self, flow: FlowId) -> bool {
         let deaths = self.deaths().len();
-        deaths > 0 && deaths > self.flows.get(flow.0 as usize).map_or(0, |flow| flow.deaths_told)
+        deaths > 0 && deaths > self.flows.deaths_told(flow)
     }
 
     /// The death that the next receive from anybody on this flow is told of: each flow learns of each death once.
     pub(crate) fn untold_death(&mut self, flow: FlowId) -> Option<Failure> {
         let deaths = self.deaths().len();
         let told = std::mem::replace(&mut self.flow(flow)?.deaths_told, deaths);
-        let untold = self.departures.untold(told, |dead| self.sends_on(flow, dead))?;
-        self.why_gone(untold)
+        let dead = self.departures.unreported(told, |dead| self.sends_on(flow, dead))?;
+        self.why_gone(dead)
     }
 }

@@ -277,10 +277,7 @@ impl Proto {
         here.into_iter()
             .chain(self.links_to(from).collect::<Vec<_>>())
             .for_each(|link| rail.disconnect(link));
-        // Only the first is somebody's fault: whoever is gone is not accused again, nor is one who accused this rank.
-        if matches!(self.gone(from), None | Some(Gone::Finished)) {
-            self.faults.push((from, corrupt));
-        }
+        self.reports.accuse(from, self.gone(from), corrupt);
         self.handle_gone(from, Gone::Failed);
     }
 

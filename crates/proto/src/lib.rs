@@ -42,6 +42,7 @@ mod pull;
 mod put;
 mod receive;
 mod receive_run;
+mod reports;
 pub mod request;
 mod revoked;
 pub mod rma;
@@ -58,7 +59,7 @@ pub mod wire;
 use std::collections::VecDeque;
 
 use canele_rail::{Corrupt, FullRail};
-use canele_sys::ids::{LinkId, Rank, RequestId};
+use canele_sys::ids::{Rank, RequestId};
 
 use choice::Path;
 pub use coalesced::CoalescedSend;
@@ -66,7 +67,7 @@ use credit::{CreditPool, LEAST_WINDOW, base_window};
 use departures::Departures;
 use eager_multi::EagerMultis;
 pub use event::{EventListener, ProtoEvent};
-use flow::Flow;
+use flow::Flows;
 pub use flow::MAX_FLOWS;
 pub use holding::Holding;
 use observed::Observer;
@@ -78,6 +79,7 @@ pub use peers::{PeerIndex, ShortAddress};
 pub use post::{Envelope, Filled, Payload, Sent, ShortSent};
 pub use receive::{Received, Room};
 pub use receive_run::Receives;
+use reports::Reports;
 pub use request::PendingOperation;
 use request::{Failure, State};
 use slab::Slab;
@@ -125,7 +127,8 @@ pub struct Proto {
     peers: Peers,
     outgoing: Outgoing,
     departures: Departures,
-    flows: Vec<Flow>,
+    reports: Reports,
+    flows: Flows,
     requests: Slab<State>,
     unexpected: Slab<Unexpected>,
     /// Messages that come without having been asked for.
@@ -136,16 +139,10 @@ pub struct Proto {
     work: VecDeque<RequestId>,
     /// Requests that have ended, whose buffers a rail still holds.
     closing: Vec<RequestId>,
-    /// Links that were lost and nobody has asked for yet.
-    lost: VecDeque<LinkId>,
     /// Puts whose turn it is, and what peers said about links they closed.
     ready_puts: VecDeque<(Rank, Put)>,
     links_closed: VecDeque<(Rank, LinkClosed)>,
-    /// Peers whose link is to be opened.
-    wanted: Vec<Rank>,
     notices: VecDeque<Notice>,
-    fenced: VecDeque<(Rank, u64)>,
-    faults: Vec<(Rank, Corrupt)>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
     /// The incoming link at which a receive from any source looks first.
@@ -193,20 +190,17 @@ impl Proto {
             peers: Peers::new(ranks, base_window(settings.unexpected_bytes, ranks)),
             outgoing: Outgoing::new(ranks),
             departures: Departures::new(ranks - 1),
-            flows: Vec::new(),
+            reports: Reports::default(),
+            flows: Flows::default(),
             requests: Slab::new(),
             unexpected: Slab::new(),
             eager_multis: EagerMultis::default(),
             spare: Spare::default(),
             work: VecDeque::new(),
             closing: Vec::new(),
-            lost: VecDeque::new(),
             ready_puts: VecDeque::new(),
             links_closed: VecDeque::new(),
-            wanted: Vec::new(),
             notices: VecDeque::new(),
-            fenced: VecDeque::new(),
-            faults: Vec::new(),
             ended: 0,
             turn: 0,
             share_generation: 0,
@@ -277,13 +271,13 @@ impl Proto {
 
     /// A peer whose link is to be opened, if there is one; answered by [`Proto::link_opened`].
     pub fn take_wanted(&mut self) -> Option<Rank> {
-        self.wanted.pop()
+        self.reports.take_wanted()
     }
 
     /// Whether [`Proto::take_wanted`], [`Proto::take_fenced`] or [`Proto::take_fault`] gives something.
     #[inline(always)]
     pub fn wants_anything(&self) -> bool {
-        !(self.wanted.is_empty() && self.fenced.is_empty() && self.faults.is_empty())
+        self.reports.wants_anything()
     }
 
     /// A notice of this rank to itself.
@@ -294,12 +288,12 @@ impl Proto {
 
     /// A fence that was answered: the peer and the ticket it was asked with.
     pub fn take_fenced(&mut self) -> Option<(Rank, u64)> {
-        self.fenced.pop_front()
+        self.reports.take_fenced()
     }
 
     /// A peer that broke the protocol and was cut off, with what it did.
     pub fn take_fault(&mut self) -> Option<(Rank, Corrupt)> {
-        self.faults.pop()
+        self.reports.take_fault()
     }
 
     /// Whether this rank has ever had to do with an RMA request.

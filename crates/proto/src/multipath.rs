@@ -198,7 +198,7 @@ impl Proto {
         if let (Some(unacked), Some(multipath)) = (unacked, &mut state.multipath) {
             state.replies.extend(multipath.link_closed(link, unacked));
         }
-        self.lost.push_back(link);
+        self.reports.link_lost(link);
         // Whatever waits, and what is to be told, needs a link.
         self.list(peer);
         self.tell(|| ProtoEvent::RailLost { peer, rail: link.rail() });
@@ -296,7 +296,7 @@ impl Proto {
 
     /// A link that was lost, to be made again; whether the peer has others does not matter.
     pub fn take_lost_link(&mut self) -> Option<LinkId> {
-        self.lost.pop_front()
+        self.reports.take_lost()
     }
 
     /// Whether something waits for a link to a peer.

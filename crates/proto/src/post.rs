@@ -11,7 +11,6 @@ use canele_mem::window::Window;
 use canele_rail::{Class, FullRail, Header, MAX_INLINE, Slot, TryPost};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
-use crate::backlog::RailPolicy;
 use crate::choice::{self, Begin, Protocol, Variant};
 use crate::observed::Leaving;
 use crate::peer::SendPath;
@@ -225,7 +224,7 @@ impl Proto {
         }
         if let Some((peer, link)) = peer.straight_for(len) {
             // A flow that chooses its rail may mean another link.
-            let chosen = self.flows.get(flow.0 as usize).is_some_and(|flow| flow.policy != RailPolicy::Any);
+            let chosen = self.flows.chooses_rail(flow);
             let bulk = if len <= MAX_INLINE { 0 } else { len };
             if (!chosen || !peer.is_numbered())
                 && let Ok(slot) = rail.claim(link, bulk, Class::Message)

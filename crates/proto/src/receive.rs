@@ -50,7 +50,7 @@ impl Proto {
     /// Returns true if a receive on `flow` may call [`Proto::try_recv`]: no other receive and no message waits there.
     #[inline(always)]
     pub fn is_quiet(&self, flow: FlowId) -> bool {
-        self.flows.get(flow.0 as usize).is_none_or(|flow| flow.matcher.is_quiet())
+        self.flows.is_quiet(flow)
     }
 
     /// Returns the link to `peer` that small messages take, if there is one.

@@ -250,9 +250,7 @@ impl Proto {
 
     /// Has the link to a peer opened, if it is not open yet.
     pub fn want_link(&mut self, peer: Rank) {
-        if self.peers[peer.0 as usize].link_wanted() {
-            self.wanted.push(peer);
-        }
+        self.reports.want_link(peer, &mut self.peers[peer.0 as usize]);
     }
 
     pub(crate) fn reply<R: FullRail>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {

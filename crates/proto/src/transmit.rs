@@ -46,9 +46,7 @@ impl Proto {
     pub(crate) fn transmit_to<R: FullRail>(&mut self, rail: &mut R, to: Rank) -> bool {
         let peer = &mut self.peers[to.0 as usize];
         if peer.links().is_empty() {
-            if peer.link_wanted() {
-                self.wanted.push(to);
-            }
+            self.reports.want_link(to, peer);
             return false;
         }
         self.outgoing.lend_backlog(&mut self.peers[to.0 as usize]);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_make_numbers_overflow() {
+    fn numbers_of_a_peer_overflow_nothing() {
         let (mut pool, mut peers) = pool();
         assert_eq!(lacks(&mut pool, &mut peers, 1, u64::MAX), 0);
         assert_eq!(pool.refused, None, "no share would be enough");
