@@ -177,26 +177,41 @@ impl Proto {
     #[inline(always)]
     pub fn post<R: FullRail, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
         let Envelope { to, flow, tag, mode, .. } = envelope;
-        if mode != Mode::Synchronous
-            && let Some(bytes) = payload.bytes()
-            && bytes.len() <= MAX_INLINE
+        if let Some(bytes) = payload.bytes()
+            && self.post_in_cell(rail, (to, flow, tag), mode, bytes)
         {
-            let to = ShortAddress { peer: self.peers.index_of(to), flow };
-            match self.post_short(rail, &to, tag, bytes) {
-                ShortSent::Left => {}
-                ShortSent::Done => return Sent::Done,
-                ShortSent::ToSleeper => {
-                    self.wake_peer(rail, to.peer);
-                    return Sent::Done;
-                }
-            }
+            return Sent::Done;
         }
         self.post_otherwise(rail, envelope, payload)
     }
 
+    /// Sends a message that fits into a cell, if its link is open and takes it at once. Returns whether it has; if not,
+    /// [`Proto::post_otherwise`] comes next.
+    #[inline(always)]
+    pub fn post_in_cell<R: FullRail>(
+        &mut self,
+        rail: &mut R,
+        (to, flow, tag): (Rank, FlowId, Tag),
+        mode: Mode,
+        bytes: &[u8],
+    ) -> bool {
+        if mode == Mode::Synchronous || bytes.len() > MAX_INLINE {
+            return false;
+        }
+        let to = ShortAddress { peer: self.peers.index_of(to), flow };
+        match self.post_short(rail, &to, tag, bytes) {
+            ShortSent::Left => false,
+            ShortSent::Done => true,
+            ShortSent::ToSleeper => {
+                self.wake_peer(rail, to.peer);
+                true
+            }
+        }
+    }
+
     /// Posts a message that does not fit into a cell, is written in place, carries a number, or finds no cell that is known to be free.
     #[inline(never)]
-    fn post_otherwise<R: FullRail, P: Payload>(
+    pub fn post_otherwise<R: FullRail, P: Payload>(
         &mut self,
         rail: &mut R,
         envelope: Envelope,

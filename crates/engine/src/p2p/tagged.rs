@@ -31,16 +31,32 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
         let mut guard = self.lock()?;
-        let envelope = Envelope { mode, ..Envelope::new(to, flow, tag) };
-        if guard.progress.post(envelope, bytes) == Sent::Done {
+        let Progress { proto, rails, .. } = &mut guard.progress;
+        if proto.post_in_cell(rails, (to, flow, tag), mode, bytes) {
             return Ok(());
         }
-        self.send_lent(guard, envelope, bytes, deadline).map_err(|error| *error)
+        self.send_otherwise(guard, Envelope { mode, ..Envelope::new(to, flow, tag) }, bytes, deadline)
+            .map_err(|error| *error)
     }
 
-    /// A blocking send that cannot go at once. Its error comes boxed, so that the result of the short path stays in
+    /// A blocking send that no cell took at once. Its error comes boxed, so that the result of the short path stays in
     /// registers: each store that is spared there shortens the queue in which the next cells wait.
     #[inline(never)]
+    fn send_otherwise(
+        &self,
+        mut guard: Locked<'_>,
+        envelope: Envelope,
+        bytes: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<(), Box<Error>> {
+        let Progress { proto, rails, .. } = &mut guard.progress;
+        if proto.post_otherwise(rails, envelope, bytes) == Sent::Done {
+            return Ok(());
+        }
+        self.send_lent(guard, envelope, bytes, deadline)
+    }
+
+    /// A blocking send that has to wait: its memory is lent to a request.
     fn send_lent(
         &self,
         guard: Locked<'_>,
