@@ -23,12 +23,12 @@ impl Proto {
     }
 
     pub(crate) fn acknowledges(&self, flow: FlowId) -> bool {
-        self.flows.get(flow.0 as usize).is_some_and(|flow| flow.acknowledges)
+        self.flows.acknowledges(flow)
     }
 
     /// Why a receive from any source on this flow may wait in vain: a sender died, which is not acknowledged.
     pub fn unacknowledged(&mut self, flow: FlowId) -> Option<Failure> {
-        let mut told = self.flows.get(flow.0 as usize).filter(|flow| flow.acknowledges)?.deaths_told;
+        let mut told = self.flows.known(flow).filter(|flow| flow.acknowledges)?.deaths_told;
         let dead = loop {
             match self.deaths().get(told) {
                 Some(dead) if self.sends_on(flow, *dead) => break Some(*dead),

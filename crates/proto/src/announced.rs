@@ -137,7 +137,9 @@ impl Proto {
     /// Sends an announced message in pieces.
     pub(crate) fn stream(&mut self, id: RequestId, send: Send, receiver: RequestId) {
         let to = send.to;
-        self.peers[to.0 as usize].backlog().stream(id, send.level, send.buffer.len());
+        let peer = &mut self.peers[to.0 as usize];
+        peer.backlog().stream(id, send.level, send.buffer.len());
+        peer.backlog_began();
         self.enter(id, State::Streaming(send, Some(receiver), 0));
         self.list(to);
     }
@@ -221,7 +223,7 @@ impl Proto {
     pub(crate) fn on_withdraw(&mut self, from: Rank, flow: FlowId, tag: Tag, request: RequestId) {
         let unexpected = &self.unexpected;
         let is_it = |message: u32| matches!(unexpected.at(message).body, Body::Announced(rts) | Body::Pulled(rts) if rts.request == request);
-        let flow = self.flows.get_mut(flow.0 as usize);
+        let flow = self.flows.known_mut(flow);
         if let Some(message) = flow.and_then(|flow| flow.matcher.withdraw(from, tag, is_it)) {
             if !self.withdraw_pulled(message) {
                 self.unexpected.remove_at(message);

@@ -103,7 +103,7 @@ impl Proto {
             return Err(Corrupt(format!("{from} answered a fence that nobody has asked for")));
         };
         held.fences = left;
-        self.fenced.push_back((from, ticket));
+        self.reports.fence_answered(from, ticket);
         self.ended += 1;
         Ok(())
     }

@@ -13,7 +13,6 @@ use canele_sys::ids::{LinkId, Rank, Tag};
 use crate::backlog::RailPolicy;
 use crate::batch;
 use crate::choice::Variant;
-use crate::credit::credit_cost;
 use crate::observed::Leaving;
 use crate::peer::Peer;
 use crate::post::{header, kind_of};
@@ -91,26 +90,28 @@ impl Proto {
         let Envelope { to, flow, tag, .. } = envelope;
         let len = payload.len();
         let chosen = self.flow(flow).is_none_or(|flow| flow.policy != RailPolicy::Any);
-        if chosen || !self.coalesces || len > LONGEST.min(self.settings.eager_bytes.max(MAX_INLINE)) {
+        if chosen
+            || !self.outgoing.coalesces()
+            || len > LONGEST.min(self.settings.eager_bytes.max(MAX_INLINE))
+        {
             return Sent::Busy;
         }
         let most = ROOM.min(self.max_bulk);
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
-        let alone = peer.link.is_some() && peer.gone.is_none() && !peer.has_backlog();
-        let multipath = peer.multipath.as_mut().filter(|_| alone && peer.credit >= credit_cost(len));
-        let Some(multipath) =
-            multipath.filter(|multipath| multipath.coalesced.parts.len() + batch::room(len) <= most)
-        else {
+        let alone = peer.gone().is_none() && !peer.has_backlog() && peer.credit.can_pay(len);
+        let has_room = |coalesced: &Coalesced| coalesced.parts.len() + batch::room(len) <= most;
+        let Some(link) = peer.first_link().filter(|_| alone && peer.coalesced().is_some_and(has_room)) else {
             return Sent::Busy;
         };
         let (kind, protocol) = kind_of(len);
-        let (rail, variant) = (peer.link.map_or(0, LinkId::rail), Some(Variant::Coalesced));
+        let (rail, variant) = (link.rail(), Some(Variant::Coalesced));
         self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes: len, variant, rail });
-        let sequence = multipath.sequencer.take_next(flow);
-        multipath.coalesced.join(header(kind, flow, tag, len, sequence), payload);
-        let (number, waiting) = (multipath.coalesced.joined, multipath.coalesced.len());
-        peer.credit -= credit_cost(len);
-        peer.close();
+        let header = header(kind, flow, tag, len, peer.take_number(flow));
+        let Some(coalesced) = peer.coalesced_mut() else { return Sent::Busy };
+        coalesced.join(header, payload);
+        let (number, waiting) = (coalesced.joined, coalesced.len());
+        peer.credit.pay(len);
+        peer.backlog_began();
         self.traffic.sent(protocol, len);
         self.traffic.waited += 1;
         self.traffic.deepest = self.traffic.deepest.max(waiting);
@@ -121,8 +122,8 @@ impl Proto {
     /// Sends what was coalesced for a peer, if anything was and there is room; says whether anything moved.
     #[inline]
     pub(crate) fn send_if_coalesced<R: FullRail>(&mut self, rail: &mut R, to: Rank) -> bool {
-        let waits = |peer: &mut Peer| coalesced(peer).is_some_and(|coalesced| !coalesced.is_empty());
-        self.peers.known_mut(to).is_some_and(waits) && self.transmit_to(rail, to)
+        let waits = |peer: &Peer| peer.coalesced().is_some_and(|coalesced| !coalesced.is_empty());
+        self.peers.known(to).is_some_and(waits) && self.transmit_to(rail, to)
     }
 
     /// Sends what was coalesced for a peer, and the answers that wait.
@@ -132,7 +133,7 @@ impl Proto {
         to: Rank,
         link: LinkId,
     ) -> Result<bool, Busy> {
-        let len = coalesced(&mut self.peers[to.0 as usize]).map_or(0, |coalesced| coalesced.parts.len());
+        let len = self.peers[to.0 as usize].coalesced().map_or(0, |coalesced| coalesced.parts.len());
         if len == 0 {
             return Ok(false);
         }
@@ -140,7 +141,7 @@ impl Proto {
         let slot = rail.claim(link, total, Class::Message)?;
         let mut batch = batch::Writer::new(slot.bulk);
         self.load_answers(to, control, &mut batch);
-        let Some(coalesced) = coalesced(&mut self.peers[to.0 as usize]) else { return Ok(false) };
+        let Some(coalesced) = self.peers[to.0 as usize].coalesced_mut() else { return Ok(false) };
         batch.add_parts(&coalesced.parts);
         let parts = coalesced.len();
         coalesced.parts.clear();
@@ -156,10 +157,9 @@ impl Proto {
     /// How a message ended that was coalesced; nothing while it may still wait.
     pub fn take_coalesced(&self, send: CoalescedSend) -> Option<Outcome> {
         let (CoalescedSend { to, tag, len, .. }, number) = (send, send.number());
-        let multipath = self.peers[to.0 as usize].multipath.as_ref();
-        let result = match (multipath, self.discarded.get(&to)) {
-            (Some(multipath), _) if multipath.coalesced.left < number => return None,
-            (None, Some(left)) if *left < number => Err(self.why_gone(to)?),
+        let result = match self.peers[to.0 as usize].coalesced() {
+            Some(coalesced) if coalesced.left < number => return None,
+            None if self.departures.is_discarded(to, number) => Err(self.why_gone(to)?),
             _ => Ok(Status { source: to, tag, bytes: len.into() }),
         };
         Some(Outcome { result, buffer: Buffer::None })
@@ -168,11 +168,7 @@ impl Proto {
     /// A peer is gone: what was coalesced for it never leaves.
     pub(crate) fn discard_coalesced(&mut self, peer: Rank, coalesced: &Coalesced) {
         if !coalesced.is_empty() {
-            self.discarded.insert(peer, coalesced.left);
+            self.departures.discard(peer, coalesced.left);
         }
     }
-}
-
-fn coalesced(peer: &mut Peer) -> Option<&mut Coalesced> {
-    peer.multipath.as_mut().map(|multipath| &mut multipath.coalesced)
 }

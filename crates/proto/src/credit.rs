@@ -9,11 +9,14 @@
 //! Half of that is shared out at the start. Beyond an equal share a window grows only while as much as it has stays free for others: the
 //! dynamic thresholds of switches with a shared buffer (Choudhury and Hahne, 1998).
 
+mod pool;
+
+use canele_rail::{Corrupt, MAX_INLINE};
 use canele_sys::ids::Rank;
 
 use crate::Proto;
-use crate::peer::Peer;
 use crate::wire::Rts;
+pub(crate) use pool::CreditPool;
 
 /// What an unexpected message costs its receiver beside its payload, in bytes of credit: its places in the two tables
 /// it waits in, a little more than they take. With less, a flood of short messages takes more memory than its cap.
@@ -21,9 +24,6 @@ pub const ENTRY_BYTES: u64 = 160;
 
 /// No window is narrower, in bytes: a few short messages.
 pub(crate) const LEAST_WINDOW: u64 = 1024;
-
-/// A window grows by use alone up to this, in bytes, or up to the peer's equal share if that is more: so credit is returned seldom.
-const WIDE_BY_USE: u64 = 64 << 10;
 
 /// The credit a message of `len` bytes takes.
 #[inline(always)]
@@ -36,97 +36,160 @@ pub fn base_window(total: u64, ranks: usize) -> u64 {
     (total / 2 / ranks as u64).max(LEAST_WINDOW)
 }
 
-/// The credit of a rank that none of its peers has.
-pub(crate) struct CreditPool {
-    free: u64,
-    /// What each rank begins with, and from which rank on that is the least.
-    base: u64,
-    added: usize,
-    /// An equal share for each rank.
-    share: u64,
-    /// The peer that was refused last although it has less than that.
-    refused: Option<Rank>,
+/// Bytes that may be sent to a peer unannounced.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SendCredit(u64);
+
+impl SendCredit {
+    /// True if a message of `len` bytes may be sent unannounced.
+    #[inline(always)]
+    pub fn can_pay(self, len: usize) -> bool {
+        self.0 >= credit_cost(len)
+    }
+
+    /// Takes what a message costs that is sent unannounced. It must be there.
+    #[inline(always)]
+    pub fn pay(&mut self, len: usize) {
+        self.0 -= credit_cost(len);
+    }
 }
 
-impl CreditPool {
-    /// What is left of `total` bytes when each of the ranks has its base.
-    pub fn new(total: u64, ranks: usize) -> Self {
-        let base = base_window(total, ranks);
-        let free = total.saturating_sub(base * ranks as u64);
-        Self { free, base, added: ranks, share: (total / ranks as u64).max(base), refused: None }
+/// The credit between this rank and one peer: what this rank may send, and what it has given the peer.
+#[derive(Clone, Copy, Default)]
+pub struct Credit {
+    send: SendCredit,
+    /// Bytes that the peer has been given.
+    window: u64,
+    /// Of these, bytes to be given back.
+    to_return: u64,
+    /// Of these, bytes that the peer's unexpected messages kept here are charged.
+    charged: u64,
+}
+
+impl Credit {
+    /// The credit that both ranks begin with.
+    pub fn new(bytes: u64) -> Self {
+        Self { send: SendCredit(bytes), window: bytes, to_return: 0, charged: 0 }
     }
 
-    /// What is left of `total` bytes when each of the ranks has the least: of a rank that was added to a running job, and does not
-    /// know how its peers shared out theirs.
-    pub fn least(total: u64, ranks: usize) -> Self {
-        let free = total.saturating_sub(LEAST_WINDOW * ranks as u64);
-        Self { free, added: 0, ..Self::new(total, ranks) }
+    /// True if a message of `len` bytes may be sent unannounced.
+    #[inline(always)]
+    pub fn can_pay(&self, len: usize) -> bool {
+        self.send.can_pay(len)
     }
 
-    /// There are so many ranks more, each of which begins with the least.
-    pub fn grow(&mut self, ranks: usize) {
-        self.free = self.free.saturating_sub(LEAST_WINDOW * ranks as u64);
+    /// Pays for a message that is sent unannounced.
+    #[inline(always)]
+    pub fn pay(&mut self, len: usize) {
+        self.send.pay(len);
     }
 
-    /// Doubles the window of a peer that has used it, while it is not wide; returns by how much it grew.
-    pub fn widen_by_use(&mut self, rank: Rank, peer: &mut Peer) -> u64 {
-        let wide = peer.credit_window >= self.share.max(WIDE_BY_USE);
-        let others_first = self.free < self.share && self.refused.is_some_and(|refused| refused != rank);
-        if wide || others_first {
-            return 0;
-        }
-        self.add(rank, peer, peer.credit_window, 0)
+    /// The peer gives so many bytes of credit. This rank never has more than `widest`.
+    pub fn granted(&mut self, bytes: u64, widest: u64) {
+        self.send.0 = self.send.0.saturating_add(bytes).min(widest);
     }
 
-    /// Widens the window of a peer for a message that it had no credit for; returns by how much. A window that was used up is
-    /// doubled, or more for a longer message. A peer that had not yet learnt of its credit gets enough for that message alone.
-    pub fn widen(&mut self, rank: Rank, peer: &mut Peer, cost: u64) -> u64 {
-        let window = peer.credit_window;
-        let wanted = match peer.credit_out() >= cost {
-            true => cost.saturating_sub(peer.to_return),
-            false => window.max(cost).saturating_mul(2) - window,
-        };
-        self.add(rank, peer, wanted, cost)
+    /// The credit for messages to the peer, of which a packet that is planned may pay.
+    pub fn for_sending(&self) -> SendCredit {
+        self.send
     }
 
-    /// Adds to a window as much as is wanted and free, if then a message of this cost has its place there.
-    fn add(&mut self, rank: Rank, peer: &mut Peer, wanted: u64, cost: u64) -> u64 {
-        let window = peer.credit_window;
-        let to_share = self.share.saturating_sub(window).min(self.free);
-        let added = wanted.min(to_share.max(self.free.saturating_sub(window) / 2));
-        if wanted > 0 && (added == 0 || window + added < cost) {
-            if window < self.share && cost <= self.share {
-                self.refused = Some(rank);
-            }
-            return 0;
-        }
-        self.free -= added;
-        peer.credit_window += added;
-        self.refused.take_if(|refused| *refused == rank);
-        added
+    /// Bytes that may be sent unannounced.
+    pub fn sendable(&self) -> u64 {
+        self.send.0
     }
 
-    /// Keeps part of what would be returned to a peer that has more than its share, if another has less; returns how much.
-    pub fn narrow(&mut self, rank: Rank, peer: &mut Peer, returned: u64) -> u64 {
-        if self.refused.is_none_or(|refused| refused == rank) || peer.credit_window <= self.share {
-            return 0;
-        }
-        let kept = (returned / 2).min(peer.credit_window - self.share);
-        self.take_back(peer, kept);
-        self.refused = None;
-        kept
+    /// Bytes that the peer has been given: those that it has, under way, charged here or to be given back.
+    pub fn window(&self) -> u64 {
+        self.window
     }
 
-    /// Takes back what is not charged of the window of a peer that needs no more.
-    pub fn reclaim(&mut self, rank: Rank, peer: &mut Peer) {
-        self.refused.take_if(|refused| *refused == rank);
-        let base = if (rank.0 as usize) < self.added { self.base } else { LEAST_WINDOW };
-        self.take_back(peer, peer.credit_window.saturating_sub(peer.charged.max(base)));
+    /// Bytes to be given back.
+    pub fn to_return(&self) -> u64 {
+        self.to_return
     }
 
-    fn take_back(&mut self, peer: &mut Peer, bytes: u64) {
-        peer.credit_window -= bytes;
-        self.free += bytes;
+    /// A message of `len` bytes was consumed. Returns true if it is time to give credit back.
+    #[inline(always)]
+    pub fn consumed(&mut self, len: usize) -> bool {
+        self.to_return += credit_cost(len);
+        self.is_return_due()
+    }
+
+    /// So many messages of `bytes` bytes together were consumed. Returns true if it is time to give credit back.
+    #[inline(always)]
+    pub fn consumed_run(&mut self, messages: u64, bytes: u64) -> bool {
+        self.to_return += messages * credit_cost(0) + bytes;
+        messages > 0 && self.is_return_due()
+    }
+
+    /// True if it may be time to give credit back after the next message without a bulk.
+    #[inline(always)]
+    pub fn is_return_near(&self) -> bool {
+        2 * (self.to_return + credit_cost(MAX_INLINE)) >= self.window
+    }
+
+    /// True if it is time to give credit back: it goes in steps of half the window.
+    #[inline(always)]
+    pub fn is_return_due(&self) -> bool {
+        self.to_return >= self.window / 2
+    }
+
+    /// Adds bytes by which the window has grown to those that go to the peer.
+    pub fn grown(&mut self, bytes: u64) {
+        self.to_return += bytes;
+    }
+
+    /// Takes all that is to be given back.
+    pub fn take_return(&mut self) -> u64 {
+        std::mem::take(&mut self.to_return)
+    }
+
+    /// The peer is gone, and gets nothing back.
+    pub fn peer_went(&mut self) {
+        self.to_return = 0;
+    }
+
+    /// Bytes that the peer has, or will have when it learns of them, or that pay for what is under way.
+    pub fn outstanding(&self) -> u64 {
+        self.window.saturating_sub(self.charged + self.to_return)
+    }
+
+    /// True if the peer may send `bytes` bytes in several packets without asking. There must be some.
+    pub fn covers(&self, bytes: u64) -> bool {
+        (1..=self.window).contains(&bytes)
+    }
+
+    /// Charges the peer for a message that is kept. Returns false if it sent more than it had credit for.
+    pub fn charge(&mut self, len: usize) -> bool {
+        self.charged += credit_cost(len);
+        self.charged <= self.window
+    }
+
+    /// True if the window has room for one more message that is kept.
+    fn can_charge(&self, len: usize) -> bool {
+        self.charged + credit_cost(len) <= self.window
+    }
+
+    /// A message that was charged is kept no more.
+    pub fn discharge(&mut self, len: usize) {
+        self.charged -= credit_cost(len);
+    }
+
+    /// True if the window is wide enough for such a message at all.
+    pub fn is_wide_enough(&self, len: usize) -> bool {
+        credit_cost(len) <= self.window
+    }
+
+    /// True if the credit to be given back pays for a message.
+    pub fn has_in_hand(&self, len: usize) -> bool {
+        credit_cost(len) <= self.to_return
+    }
+
+    /// Charges the peer for a message that is pulled, with credit that would be given back. That must be enough.
+    pub fn charge_in_hand(&mut self, len: usize) {
+        self.to_return -= credit_cost(len);
+        self.charged += credit_cost(len);
     }
 }
 
@@ -140,13 +203,32 @@ impl Proto {
         }
     }
 
+    /// Charges a peer for a message that is kept.
+    pub(crate) fn charge(&mut self, from: Rank, len: usize) -> Result<(), Corrupt> {
+        self.traffic.hold_credit(credit_cost(len));
+        let credit = &mut self.peers[from.0 as usize].credit;
+        if credit.charge(len) {
+            return Ok(());
+        }
+        let Credit { charged, window, .. } = *credit;
+        Err(Corrupt(format!("{from} sent {charged} unexpected bytes, with credit for {window}")))
+    }
+
+    /// Notes that a message of a peer was consumed: its credit goes back.
+    #[inline(always)]
+    pub(crate) fn return_credit(&mut self, from: Rank, len: usize) {
+        if self.peers[from.0 as usize].credit.consumed(len) {
+            self.list(from);
+        }
+    }
+
     /// Keeps a message of a peer no more.
     pub(crate) fn discharge(&mut self, from: Rank, len: usize) {
         self.traffic.release_credit(credit_cost(len));
         let peer = &mut self.peers[from.0 as usize];
-        peer.charged -= credit_cost(len);
+        peer.credit.discharge(len);
         if peer.silent || from == self.me {
-            self.credit_pool.reclaim(from, peer);
+            self.credit_pool.reclaim(from, &mut peer.credit);
         }
     }
 
@@ -154,20 +236,20 @@ impl Proto {
     pub(crate) fn reclaim_credit(&mut self, peer: Rank) {
         let state = &mut self.peers[peer.0 as usize];
         if state.silent {
-            self.credit_pool.reclaim(peer, state);
+            self.credit_pool.reclaim(peer, &mut state.credit);
         }
     }
 
     /// Returns true if a message to this rank itself may be kept, and counts it.
     pub(crate) fn charge_own(&mut self, len: usize) -> bool {
-        let (cost, own) = (credit_cost(len), &mut self.peers[self.me.0 as usize]);
-        if own.charged + cost > own.credit_window {
-            self.credit_pool.widen(self.me, own, cost);
+        let own = &mut self.peers[self.me.0 as usize].credit;
+        if !own.can_charge(len) {
+            self.credit_pool.widen(self.me, own, credit_cost(len));
         }
-        let fits = own.charged + cost <= own.credit_window;
+        let fits = own.can_charge(len);
         if fits {
-            own.charged += cost;
-            self.traffic.hold_credit(cost);
+            own.charge(len);
+            self.traffic.hold_credit(credit_cost(len));
         }
         fits
     }
@@ -177,83 +259,46 @@ impl Proto {
 mod tests {
     use super::*;
 
-    const TOTAL: u64 = 1 << 20;
-    const RANKS: usize = 8;
-    const SHARE: u64 = TOTAL / RANKS as u64;
-    const BASE: u64 = SHARE / 2;
+    const WINDOW: u64 = 4096;
 
-    /// A pool and peers that have used all that they were given.
-    fn pool() -> (CreditPool, [Peer; RANKS]) {
-        (CreditPool::new(TOTAL, RANKS), [(); RANKS].map(|()| used()))
-    }
-
-    fn used() -> Peer {
-        Peer { charged: BASE, ..Peer::untouched(BASE) }
-    }
-
-    /// A message of a peer finds no credit, and all that the peer is given then is used.
-    fn lacks(pool: &mut CreditPool, peers: &mut [Peer; RANKS], at: usize, cost: u64) -> u64 {
-        let added = pool.widen(Rank(at as u32), &mut peers[at], cost);
-        peers[at].charged += added;
-        let given: u64 = peers.iter().map(|peer| peer.credit_window).sum();
-        assert_eq!(given + pool.free, TOTAL);
-        added
+    #[test]
+    fn each_message_sent_is_paid_and_credit_granted_is_bounded() {
+        let mut credit = Credit::new(WINDOW);
+        let most = (WINDOW - ENTRY_BYTES) as usize;
+        assert!(credit.can_pay(most) && !credit.can_pay(most + 1));
+        credit.pay(most);
+        assert_eq!((credit.sendable(), credit.can_pay(0)), (0, false));
+        credit.granted(u64::MAX, 2 * WINDOW);
+        assert_eq!(credit.sendable(), 2 * WINDOW);
     }
 
     #[test]
-    fn a_window_doubles_and_leaves_as_much_to_others() {
-        let (mut pool, mut peers) = pool();
-        assert_eq!(lacks(&mut pool, &mut peers, 1, 200), BASE);
-        assert_eq!(lacks(&mut pool, &mut peers, 1, 140_000), 2 * 140_000 - SHARE);
-        while lacks(&mut pool, &mut peers, 1, 200) > 0 {}
-        assert!(peers[1].credit_window > 2 * SHARE && peers[1].credit_window <= pool.free + 1);
-        assert_eq!(pool.refused, None, "it has more than its share");
+    fn credit_goes_back_when_half_the_window_was_used() {
+        let mut credit = Credit::new(WINDOW);
+        let messages = WINDOW / 2 / credit_cost(0);
+        assert!((0..messages).all(|_| !credit.consumed(0)));
+        assert!(credit.is_return_near() && credit.consumed(0));
+        assert_eq!(credit.take_return(), (messages + 1) * credit_cost(0));
+        assert!(!credit.consumed_run(0, 0), "nothing was consumed");
+        assert!(credit.consumed_run(messages + 1, 0));
     }
 
     #[test]
-    fn an_announcement_that_credit_has_overtaken_is_paid_and_no_more() {
-        let (mut pool, mut peers) = pool();
-        peers[1].charged = 0;
-        assert_eq!(pool.widen(Rank(1), &mut peers[1], 1000), 1000);
-        peers[1].to_return = 1000;
-        assert_eq!(pool.widen(Rank(1), &mut peers[1], 1000), 0, "what is in hand is enough");
+    fn a_peer_that_sends_more_than_it_was_given_is_found() {
+        let mut credit = Credit::new(WINDOW);
+        assert!(credit.charge((WINDOW - ENTRY_BYTES) as usize) && !credit.charge(0));
+        credit.discharge(0);
+        assert_eq!((credit.can_charge(0), credit.outstanding()), (false, 0));
     }
 
     #[test]
-    fn nobody_can_make_numbers_overflow() {
-        let (mut pool, mut peers) = pool();
-        assert_eq!(lacks(&mut pool, &mut peers, 1, u64::MAX), 0);
-        assert_eq!(pool.refused, None, "no share would be enough");
-    }
-
-    #[test]
-    fn who_has_more_than_a_share_makes_room_for_who_has_less() {
-        let (mut pool, mut peers) = pool();
-        for at in 1..4 {
-            while lacks(&mut pool, &mut peers, at, 200) > 0 {}
-        }
-        pool.free = 0; // As if others had the rest.
-        let wanted = SHARE - BASE;
-        assert_eq!(pool.widen(Rank(4), &mut peers[4], wanted), 0);
-        assert_eq!(pool.narrow(Rank(4), &mut peers[4], 500), 0, "it is the one that lacks credit");
-        let before = peers[1].credit_window;
-        assert_eq!(pool.widen_by_use(Rank(5), &mut peers[5]), 0, "another is served first");
-        assert_eq!(pool.narrow(Rank(1), &mut peers[1], before / 2), (before / 4).min(before - SHARE));
-        assert_eq!(pool.narrow(Rank(1), &mut peers[1], before / 2), 0, "once for each refusal");
-        assert!(pool.widen(Rank(4), &mut peers[4], 5000) > 0);
-        assert!(peers[1].credit_window >= SHARE);
-    }
-
-    #[test]
-    fn a_peer_that_sends_nothing_more_gives_back_what_is_not_charged() {
-        let (mut pool, mut peers) = pool();
-        let free = pool.free;
-        pool.widen(Rank(1), &mut peers[1], 10_000);
-        peers[1].charged = 100_000;
-        pool.reclaim(Rank(1), &mut peers[1]);
-        assert_eq!((peers[1].credit_window, pool.free), (100_000, free + BASE - 100_000));
-        peers[1].charged = 0;
-        pool.reclaim(Rank(1), &mut peers[1]);
-        assert_eq!((peers[1].credit_window, pool.free), (BASE, free));
+    fn a_message_is_pulled_with_credit_that_would_go_back() {
+        let mut credit = Credit::new(WINDOW);
+        credit.consumed(1000);
+        let before = credit.outstanding();
+        assert!(credit.has_in_hand(1000) && !credit.has_in_hand(1001));
+        credit.charge_in_hand(1000);
+        assert_eq!((credit.to_return, credit.charged), (0, credit_cost(1000)));
+        assert_eq!(credit.outstanding(), before, "the peer has as much as before");
     }
 }

@@ -36,7 +36,7 @@ impl Proto {
     /// Puts a request into a state in which this side copies.
     pub(crate) fn copy_later(&mut self, id: RequestId, state: State) {
         // Memory is reached through a link to the peer, which nothing else may ever ask for.
-        if let Some(peer) = state.peer().filter(|peer| self.peers[peer.0 as usize].link.is_none()) {
+        if let Some(peer) = state.peer().filter(|peer| self.peers[peer.0 as usize].links().is_empty()) {
             self.list(peer);
         }
         self.enter(id, state);
@@ -83,7 +83,7 @@ impl Proto {
     fn start_share<R: FullRail>(&mut self, rail: &mut R, id: RequestId) -> Step {
         let Some(State::ToShare(receive, far, request)) = self.leave(id) else { return Step::Over };
         let from = receive.from;
-        let Some(link) = self.peers[from.0 as usize].link else {
+        let Some(link) = self.peers[from.0 as usize].first_link() else {
             self.enter(id, State::ToShare(receive, far, request));
             return Step::Waits;
         };

@@ -15,7 +15,6 @@ use canele_rail::{Class, Corrupt, FullRail, Header, Packet, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
 use crate::choice::{Protocol, Variant, piece_bytes};
-use crate::credit::credit_cost;
 use crate::observed::{Leaving, MessageEvent};
 use crate::request::{Mode, Receive, State, received};
 use crate::slab::Key;
@@ -87,7 +86,7 @@ impl Proto {
     ) -> Sent {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let len = bytes.len();
-        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
+        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.straight_for(len)) else {
             return Sent::Busy;
         };
         let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
@@ -114,7 +113,7 @@ impl Proto {
             send_packet(rail, link, Kind::EagerMore.header(2), &piece_words(WHOLE, (n * piece) as u64), part);
             self.traffic.copies += 1;
         }
-        peer.credit -= credit_cost(len);
+        peer.credit.pay(len);
         self.traffic.sent(Protocol::Streamed, len);
         let (bytes, variant) = (len as u64, Variant::EagerMulti);
         self.tell(|| ProtoEvent::ProtocolChosen { peer: to, bytes, variant, is_sender: true });
@@ -131,7 +130,7 @@ impl Proto {
     ) -> Result<(), Corrupt> {
         // More than its credit nobody sends without asking.
         let peer = &self.peers[from.0 as usize];
-        let paid = (1..=peer.credit_window).contains(&rts.len) && peer.multipath.is_none();
+        let paid = peer.credit.covers(rts.len) && !peer.is_numbered();
         let Some(len) = usize::try_from(rts.len).ok().filter(|_| paid) else {
             return Err(Corrupt(format!("{from} sends {} bytes without asking", rts.len)));
         };

@@ -34,6 +34,93 @@ impl Default for Flow {
     }
 }
 
+/// The flows of this rank, by their numbers. One comes about when this rank or a peer first uses it.
+#[derive(Default)]
+pub(crate) struct Flows(Vec<Flow>);
+
+impl Flows {
+    /// The flow, if it was used.
+    #[inline(always)]
+    pub fn known(&self, id: FlowId) -> Option<&Flow> {
+        self.0.get(id.0 as usize)
+    }
+
+    /// The same, to be changed.
+    #[inline(always)]
+    pub fn known_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
+        self.0.get_mut(id.0 as usize)
+    }
+
+    /// The flow, made if it is new here; none if there can be no such flow.
+    #[inline(always)]
+    pub fn touched(&mut self, id: FlowId) -> Option<&mut Flow> {
+        if id.0 as usize >= self.0.len() {
+            self.grow(id)?;
+        }
+        Some(&mut self.0[id.0 as usize])
+    }
+
+    #[cold]
+    fn grow(&mut self, id: FlowId) -> Option<()> {
+        if id.0 >= MAX_FLOWS {
+            return None;
+        }
+        self.0.resize_with(id.0 as usize + 1, Flow::default);
+        Some(())
+    }
+
+    /// The flows that were used, with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
+        (0..).map(FlowId).zip(&self.0)
+    }
+
+    /// True if no receive and no message waits on a flow.
+    #[inline(always)]
+    pub fn is_quiet(&self, id: FlowId) -> bool {
+        self.known(id).is_none_or(|flow| flow.matcher.is_quiet())
+    }
+
+    /// True if a message waits on a flow for which there is no receive.
+    #[inline(always)]
+    pub fn has_unexpected(&self, id: FlowId) -> bool {
+        self.known(id).is_some_and(|flow| flow.matcher.has_unexpected())
+    }
+
+    /// True if a flow was revoked.
+    pub fn is_revoked(&self, id: FlowId) -> bool {
+        self.known(id).is_some_and(|flow| flow.revoked)
+    }
+
+    /// True if a program acknowledges deaths on a flow.
+    pub fn acknowledges(&self, id: FlowId) -> bool {
+        self.known(id).is_some_and(|flow| flow.acknowledges)
+    }
+
+    /// True if not every rail may take the messages of a flow.
+    pub fn chooses_rail(&self, id: FlowId) -> bool {
+        self.known(id).is_some_and(|flow| flow.policy != RailPolicy::Any)
+    }
+
+    /// True if a peer sends on a flow, as far as is known.
+    pub fn has_sender(&self, id: FlowId, peer: Rank) -> bool {
+        let senders = self.known(id).and_then(|flow| flow.senders.as_ref());
+        senders.is_none_or(|senders| senders.contains(&peer))
+    }
+
+    /// Of how many deaths a flow was told.
+    #[inline(always)]
+    pub fn deaths_told(&self, id: FlowId) -> usize {
+        self.known(id).map_or(0, |flow| flow.deaths_told)
+    }
+
+    /// Forgets all but the deaths that a flow was told of, if nothing waits there: it may be used anew.
+    pub fn reset(&mut self, id: FlowId) {
+        if let Some(flow) = self.known_mut(id).filter(|flow| flow.matcher.is_quiet()) {
+            *flow = Flow { deaths_told: flow.deaths_told, ..Flow::default() };
+        }
+    }
+}
+
 impl Proto {
     /// What [`Proto::set_flow`] was told of a flow last.
     pub fn flow_settings(&mut self, flow: FlowId) -> (u8, RailPolicy) {
@@ -54,18 +141,36 @@ impl Proto {
     /// The flow, made if it is new here: a peer may use one before this rank does.
     #[inline(always)]
     pub(crate) fn flow(&mut self, id: FlowId) -> Option<&mut Flow> {
-        if id.0 as usize >= self.flows.len() {
-            self.grow_flows(id)?;
-        }
-        Some(&mut self.flows[id.0 as usize])
+        self.flows.touched(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOW: FlowId = FlowId(3);
+
+    #[test]
+    fn a_flow_comes_about_when_it_is_used_and_others_stay_as_they_are() {
+        let mut flows = Flows::default();
+        assert!(flows.is_quiet(FLOW) && flows.known(FLOW).is_none() && flows.has_sender(FLOW, Rank(1)));
+        assert!(flows.touched(FlowId(MAX_FLOWS)).is_none() && flows.iter().count() == 0);
+        let flow = flows.touched(FLOW).expect("there can be one");
+        (flow.revoked, flow.senders, flow.policy) = (true, Some([Rank(2)].into()), RailPolicy::Prefer(1));
+        assert!(flows.is_revoked(FLOW) && flows.chooses_rail(FLOW) && !flows.has_sender(FLOW, Rank(1)));
+        assert!(!flows.is_revoked(FlowId(2)) && flows.has_sender(FlowId(2), Rank(1)));
     }
 
-    #[cold]
-    fn grow_flows(&mut self, id: FlowId) -> Option<()> {
-        if id.0 >= MAX_FLOWS {
-            return None;
-        }
-        self.flows.resize_with(id.0 as usize + 1, Flow::default);
-        Some(())
+    #[test]
+    fn a_flow_that_is_used_anew_is_told_of_no_death_twice() {
+        let mut flows = Flows::default();
+        let flow = flows.touched(FLOW).expect("there can be one");
+        (flow.revoked, flow.acknowledges, flow.deaths_told) = (true, true, 2);
+        flows.reset(FLOW);
+        assert_eq!(
+            (flows.is_revoked(FLOW), flows.acknowledges(FLOW), flows.deaths_told(FLOW)),
+            (false, false, 2)
+        );
     }
 }

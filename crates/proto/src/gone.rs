@@ -15,26 +15,18 @@ impl Proto {
         let state = &mut self.peers[peer.0 as usize];
         // What cannot be reached may still reach this rank.
         if how != Gone::Unreachable && peer != self.me && !std::mem::replace(&mut state.silent, true) {
-            self.speaking -= 1;
+            self.departures.fell_silent();
         }
-        if !matches!(state.gone, None | Some(Gone::Finished)) || state.gone == Some(how) {
+        if !matches!(state.gone(), None | Some(Gone::Finished)) || state.gone() == Some(how) {
             return;
         }
-        state.gone = Some(how);
-        state.replies.clear();
-        state.backlog = None;
-        state.to_return = 0;
-        state.link = None;
-        let multipath = state.multipath.take();
-        state.close();
-        state.wanted = false;
-        state.chunk_counters = 0;
+        let multipath = state.went(how);
         self.drop_multipath(peer, multipath);
         self.drop_pulls(peer);
         self.reclaim_credit(peer);
         self.eager_multis.remove_of(peer);
         if how != Gone::Finished {
-            self.deaths.push(peer);
+            self.departures.died(peer);
             self.tell(|| ProtoEvent::RankDied { peer, how });
         }
         let failure = self.why_gone(peer).unwrap_or(Failure::PeerFailed(peer));
@@ -46,21 +38,21 @@ impl Proto {
 
     /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
     pub fn handle_unreachable(&mut self, peer: Rank, why: String) {
-        self.reasons.insert(peer, why.into());
+        self.departures.note_reason(peer, why);
         self.handle_gone(peer, Gone::Unreachable);
     }
 
     /// A peer accepts nothing more from this rank, because of `why`, and sends nothing more. As for a death, this comes
     /// after the last packet of the peer.
     pub fn handle_cut_off(&mut self, by: Rank, why: String) {
-        self.reasons.insert(by, why.into());
+        self.departures.note_reason(by, why);
         self.handle_gone(by, Gone::CutOff);
     }
 
     /// Whether nothing can come from another rank any more, and everything that came has been taken from the rail.
     #[inline]
     pub fn is_alone(&self) -> bool {
-        self.speaking == 0
+        self.departures.is_alone()
     }
 
     /// Whether a request is a receive from anybody that has no message yet.
@@ -85,12 +77,12 @@ impl Proto {
     /// Moves whenever another peer is gone.
     #[inline]
     pub fn count_gone(&self) -> usize {
-        self.deaths.len() + self.peers.len() - self.speaking
+        self.departures.count_gone(self.peers.len())
     }
 
     /// Whether and how a peer is gone.
     pub fn gone(&self, peer: Rank) -> Option<Gone> {
-        self.peers[peer.0 as usize].gone
+        self.peers[peer.0 as usize].gone()
     }
 
     /// Ends an operation on ordinary memory whatever state it is in: for when its other end is known to give up too,
@@ -120,7 +112,7 @@ impl Proto {
     /// The peers that died so far, in the order in which it became known.
     #[inline(always)]
     pub fn deaths(&self) -> &[Rank] {
-        &self.deaths
+        self.departures.deaths()
     }
 
     /// Says who sends on a flow: the death of anybody else is no matter for those who receive from anybody there.
@@ -131,8 +123,7 @@ impl Proto {
     }
 
     pub(crate) fn sends_on(&self, flow: FlowId, peer: Rank) -> bool {
-        let senders = self.flows.get(flow.0 as usize).and_then(|flow| flow.senders.as_ref());
-        senders.is_none_or(|senders| senders.contains(&peer))
+        self.flows.has_sender(flow, peer)
     }
 
     /// The requests that cannot end without the peer. A receive from anybody is among them when the peer died, because
@@ -163,7 +154,7 @@ impl Proto {
             | State::ToShare(r, ..)
             | State::SharingIn(r, ..) => received(r, Err(failure)),
             State::ExpectMessage { want, flow, posted, buffer } => {
-                let deaths = self.deaths.len();
+                let deaths = self.deaths().len();
                 if let Some(flow) = self.flow(flow) {
                     flow.matcher.cancel(posted);
                     if want.source.is_none() && !flow.acknowledges && died {
@@ -180,16 +171,15 @@ impl Proto {
     /// True if the next receive from any source on a flow may have to be told of a death.
     #[inline]
     pub fn has_untold_death(&self, flow: FlowId) -> bool {
-        !self.deaths.is_empty()
-            && self.deaths.len() > self.flows.get(flow.0 as usize).map_or(0, |flow| flow.deaths_told)
+        let deaths = self.deaths().len();
+        deaths > 0 && deaths > self.flows.deaths_told(flow)
     }
 
     /// The death that the next receive from anybody on this flow is told of: each flow learns of each death once.
     pub(crate) fn untold_death(&mut self, flow: FlowId) -> Option<Failure> {
-        let deaths = self.deaths.len();
+        let deaths = self.deaths().len();
         let told = std::mem::replace(&mut self.flow(flow)?.deaths_told, deaths);
-        let untold =
-            self.deaths.get(told..)?.iter().rev().copied().find(|dead| self.sends_on(flow, *dead))?;
-        self.why_gone(untold)
+        let dead = self.departures.unreported(told, |dead| self.sends_on(flow, dead))?;
+        self.why_gone(dead)
     }
 }

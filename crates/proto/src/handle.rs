@@ -41,8 +41,8 @@ impl Proto {
         let from = link.peer();
         let (caps, peer) = (rail.caps(link), &mut self.peers[from.0 as usize]);
         peer.maps_regions = caps.maps_regions;
-        if caps.needs_numbers() && peer.gone.is_none() {
-            peer.begin_numbers();
+        if caps.needs_numbers() && peer.gone().is_none() {
+            peer.numbers_began();
         }
         let ended = self.ended;
         for n in 0..BUDGET {
@@ -90,7 +90,7 @@ impl Proto {
     fn handle_deferred<R: FullRail>(&mut self, rail: &mut R) {
         while let Some((from, put)) = self.ready_puts.pop_front() {
             // Nothing more is taken of a peer that was cut off.
-            if self.peers[from.0 as usize].gone != Some(Gone::Failed)
+            if self.peers[from.0 as usize].gone() != Some(Gone::Failed)
                 && let Some(notice) = self.apply_put(rail, from, &put)
                 && let Err(corrupt) = self.keep_notice(notice)
             {
@@ -127,7 +127,7 @@ impl Proto {
         match self.sequencer(from).map_or(SequenceCheck::Next, |sequencer| sequencer.check(flow, number)) {
             SequenceCheck::Next => {
                 self.handle_now(from, kind, packet, broken)?;
-                if self.peers[from.0 as usize].multipath.is_some() {
+                if self.peers[from.0 as usize].is_numbered() {
                     self.number_came(from, flow)?;
                 }
                 Ok(())
@@ -171,8 +171,8 @@ impl Proto {
             }
             Kind::Credit => {
                 let [bytes] = words(packet).ok_or_else(broken)?;
-                let peer = &mut self.peers[from.0 as usize];
-                peer.credit = peer.credit.saturating_add(bytes).min(self.settings.widest_window());
+                let widest = self.settings.widest_window();
+                self.peers[from.0 as usize].credit.granted(bytes, widest);
             }
             Kind::Pull => self.on_pull(from, Pull::read(packet).ok_or_else(broken)?)?,
             Kind::Pulled => self.on_pulled(from, PulledPart::read(packet).ok_or_else(broken)?, packet)?,
@@ -277,10 +277,7 @@ impl Proto {
         here.into_iter()
             .chain(self.links_to(from).collect::<Vec<_>>())
             .for_each(|link| rail.disconnect(link));
-        // Only the first is somebody's fault: whoever is gone is not accused again, nor is one who accused this rank.
-        if matches!(self.gone(from), None | Some(Gone::Finished)) {
-            self.faults.push((from, corrupt));
-        }
+        self.reports.accuse(from, self.gone(from), corrupt);
         self.handle_gone(from, Gone::Failed);
     }
 

@@ -54,16 +54,16 @@ impl Proto {
     /// Bytes that may be sent to a peer unannounced, and bytes of its credit that are still to be given back.
     pub fn credit(&self, peer: Rank) -> (u64, u64) {
         let peer = &self.peers[peer.0 as usize];
-        (peer.credit, peer.to_return)
+        (peer.credit.sendable(), peer.credit.to_return())
     }
 
     /// The credit that a peer has been given, in bytes: what it has, what is under way, charged here or still to be given back.
     pub fn credit_window(&self, peer: Rank) -> u64 {
-        self.peers[peer.0 as usize].credit_window
+        self.peers[peer.0 as usize].credit.window()
     }
 
     /// The credit that all ranks have been given, in bytes.
     pub fn credit_given(&self) -> u64 {
-        (0..self.peers.len()).map(|rank| self.peers[rank].credit_window).sum()
+        (0..self.peers.len()).map(|rank| self.peers[rank].credit.window()).sum()
     }
 }

@@ -21,6 +21,7 @@ mod coalesced;
 #[cfg(test)]
 mod compared;
 pub mod credit;
+mod departures;
 mod direct;
 mod eager_multi;
 mod event;
@@ -32,6 +33,7 @@ pub mod matching;
 mod multipath;
 mod observed;
 mod outcome;
+mod outgoing;
 mod packet;
 pub mod peer;
 mod peers;
@@ -40,6 +42,7 @@ mod pull;
 mod put;
 mod receive;
 mod receive_run;
+mod reports;
 pub mod request;
 mod revoked;
 pub mod rma;
@@ -53,40 +56,39 @@ mod transmit;
 mod unexpected;
 pub mod wire;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use canele_rail::{Corrupt, FullRail, Speed};
-use canele_sys::ids::{LinkId, Rank, RequestId};
+use canele_rail::{Corrupt, FullRail};
+use canele_sys::ids::{Rank, RequestId};
 
-use backlog::Backlog;
 use choice::Path;
 pub use coalesced::CoalescedSend;
 use credit::{CreditPool, LEAST_WINDOW, base_window};
+use departures::Departures;
 use eager_multi::EagerMultis;
 pub use event::{EventListener, ProtoEvent};
-use flow::Flow;
+use flow::Flows;
 pub use flow::MAX_FLOWS;
 pub use holding::Holding;
 use observed::Observer;
 pub use observed::{Leaving, MessageEvent, MessageObserver};
-use peer::Peer;
+use outgoing::Outgoing;
+use peer::{Peer, SendPath};
 use peers::Peers;
 pub use peers::{PeerIndex, ShortAddress};
 pub use post::{Envelope, Filled, Payload, Sent, ShortSent};
 pub use receive::{Received, Room};
 pub use receive_run::Receives;
+use reports::Reports;
 pub use request::PendingOperation;
 use request::{Failure, State};
 use slab::Slab;
 use spare::Spare;
-use strategy::{Draft, Strategy};
+use strategy::Strategy;
 pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
 use unexpected::Unexpected;
 use wire::{LinkClosed, Put};
-
-/// Peers that can have something to be sent at the same time before their list grows.
-const LISTED: usize = 64;
 
 /// What a job agrees on.
 #[derive(Clone, Copy, Debug)]
@@ -121,50 +123,26 @@ pub struct Proto {
     settings: Settings,
     /// The longest bulk that every link so far can carry.
     max_bulk: usize,
-    strategy: Box<dyn Strategy>,
-    /// Whether it lets messages be put together before it is asked.
-    coalesces: bool,
-    /// The packet that is being put together.
-    draft: Draft,
-    /// How fast the links to its peer are.
-    speeds: Vec<Speed>,
     credit_pool: CreditPool,
     peers: Peers,
-    flows: Vec<Flow>,
+    outgoing: Outgoing,
+    departures: Departures,
+    reports: Reports,
+    flows: Flows,
     requests: Slab<State>,
     unexpected: Slab<Unexpected>,
     /// Messages that come without having been asked for.
     eager_multis: EagerMultis,
     /// Payload memory to be used again.
     spare: Spare,
-    /// Backlogs that no peer needs: few peers of many have something waiting at a time.
-    #[allow(clippy::vec_box)] // The boxes move to peers and back.
-    spare_backlogs: Vec<Box<Backlog>>,
-    /// Peers with something to be sent.
-    active: VecDeque<Rank>,
     /// Requests with something to be copied here.
     work: VecDeque<RequestId>,
     /// Requests that have ended, whose buffers a rail still holds.
     closing: Vec<RequestId>,
-    /// Links that were lost and nobody has asked for yet.
-    lost: VecDeque<LinkId>,
     /// Puts whose turn it is, and what peers said about links they closed.
     ready_puts: VecDeque<(Rank, Put)>,
     links_closed: VecDeque<(Rank, LinkClosed)>,
-    /// Peers whose link is to be opened.
-    wanted: Vec<Rank>,
     notices: VecDeque<Notice>,
-    fenced: VecDeque<(Rank, u64)>,
-    deaths: Vec<Rank>,
-    /// Other ranks from which something may come.
-    speaking: usize,
-    /// This rank has finished the job.
-    is_closed: bool,
-    /// Why peers cannot be reached, or accept nothing from here.
-    reasons: HashMap<Rank, Box<str>>,
-    faults: Vec<(Rank, Corrupt)>,
-    /// Peers that went while messages were coalesced for them, and how many had left before.
-    discarded: HashMap<Rank, u64>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
     /// The incoming link at which a receive from any source looks first.
@@ -178,8 +156,6 @@ pub struct Proto {
     listener: Option<Box<dyn EventListener>>,
     /// Who is told of every message.
     observer: Observer,
-    /// [`Settings::eager_bytes`], or 0 with an observer: what goes at once without being told.
-    at_once_bytes: usize,
     /// What has moved so far.
     pub traffic: Traffic,
 }
@@ -192,7 +168,7 @@ impl Proto {
         proto.credit_pool = CreditPool::least(settings.unexpected_bytes, ranks);
         proto.peers = Peers::new(0, 0);
         proto.peers.grow(ranks);
-        proto.speaking = ranks - 1;
+        proto.departures = Departures::new(ranks - 1);
         proto
     }
 
@@ -201,7 +177,7 @@ impl Proto {
         let more = ranks.saturating_sub(self.peers.len());
         self.peers.grow(ranks);
         self.credit_pool.grow(more);
-        self.speaking += more;
+        self.departures.ranks_added(more);
     }
 
     /// The state of rank `me` among `ranks`.
@@ -210,33 +186,21 @@ impl Proto {
             me,
             settings,
             max_bulk: usize::MAX,
-            strategy: strategy::default(),
-            coalesces: strategy::default().gathers(),
-            draft: Draft::default(),
-            speeds: Vec::new(),
             credit_pool: CreditPool::new(settings.unexpected_bytes, ranks),
             peers: Peers::new(ranks, base_window(settings.unexpected_bytes, ranks)),
-            flows: Vec::new(),
+            outgoing: Outgoing::new(ranks),
+            departures: Departures::new(ranks - 1),
+            reports: Reports::default(),
+            flows: Flows::default(),
             requests: Slab::new(),
             unexpected: Slab::new(),
             eager_multis: EagerMultis::default(),
             spare: Spare::default(),
-            spare_backlogs: Vec::new(),
-            active: VecDeque::with_capacity(ranks.min(LISTED)),
             work: VecDeque::new(),
             closing: Vec::new(),
-            lost: VecDeque::new(),
             ready_puts: VecDeque::new(),
             links_closed: VecDeque::new(),
-            wanted: Vec::new(),
             notices: VecDeque::new(),
-            fenced: VecDeque::new(),
-            deaths: Vec::new(),
-            speaking: ranks - 1,
-            is_closed: false,
-            reasons: HashMap::new(),
-            faults: Vec::new(),
-            discarded: HashMap::new(),
             ended: 0,
             turn: 0,
             share_generation: 0,
@@ -244,7 +208,6 @@ impl Proto {
             arrived_requests: VecDeque::new(),
             listener: None,
             observer: Observer::default(),
-            at_once_bytes: settings.eager_bytes,
             traffic: Traffic::default(),
         }
     }
@@ -266,17 +229,10 @@ impl Proto {
 
     /// What decides how messages to a peer travel.
     pub(crate) fn path(&self, to: Rank) -> Path {
+        let (eager_bytes, max_bulk) = (self.settings.eager_bytes, self.max_bulk);
         // Nothing is known of a peer that was never touched, or does not exist.
-        let known =
-            self.peers.known(to).map(|peer| (peer.multipath.is_some(), peer.distance, peer.maps_regions));
-        let (numbered, distance, maps_regions) = known.unwrap_or_default();
-        Path {
-            eager_bytes: self.settings.eager_bytes,
-            max_bulk: self.max_bulk,
-            numbered,
-            distance,
-            maps_regions,
-        }
+        let unknown = Path { eager_bytes, max_bulk, ..Path::default() };
+        self.peers.known(to).map_or(unknown, |peer| peer.path(eager_bytes, max_bulk))
     }
 
     /// One progress pass: take what has come, send what waits, copy what is to be copied. Says whether it did anything.
@@ -300,8 +256,7 @@ impl Proto {
     ///
     /// Messages that wait already keep the order that the policy before gave them.
     pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
-        self.coalesces = strategy.gathers();
-        self.strategy = strategy;
+        self.outgoing.set_strategy(strategy);
     }
 
     /// What a rank holds at most of messages that nobody has asked for, in bytes of credit.
@@ -311,18 +266,18 @@ impl Proto {
 
     /// The name of that policy.
     pub fn strategy(&self) -> &str {
-        self.strategy.name()
+        self.outgoing.strategy()
     }
 
     /// A peer whose link is to be opened, if there is one; answered by [`Proto::link_opened`].
     pub fn take_wanted(&mut self) -> Option<Rank> {
-        self.wanted.pop()
+        self.reports.take_wanted()
     }
 
     /// Whether [`Proto::take_wanted`], [`Proto::take_fenced`] or [`Proto::take_fault`] gives something.
     #[inline(always)]
     pub fn wants_anything(&self) -> bool {
-        !(self.wanted.is_empty() && self.fenced.is_empty() && self.faults.is_empty())
+        self.reports.wants_anything()
     }
 
     /// A notice of this rank to itself.
@@ -333,12 +288,12 @@ impl Proto {
 
     /// A fence that was answered: the peer and the ticket it was asked with.
     pub fn take_fenced(&mut self) -> Option<(Rank, u64)> {
-        self.fenced.pop_front()
+        self.reports.take_fenced()
     }
 
     /// A peer that broke the protocol and was cut off, with what it did.
     pub fn take_fault(&mut self) -> Option<(Rank, Corrupt)> {
-        self.faults.pop()
+        self.reports.take_fault()
     }
 
     /// Whether this rank has ever had to do with an RMA request.
@@ -354,21 +309,19 @@ impl Proto {
 
     /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
     pub fn is_flushed(&self) -> bool {
-        let waits = |peer: &Peer| peer.wanted && peer.link.is_none() && peer.has_outgoing();
-        let unsettled =
-            |peer: &Peer| peer.multipath.as_ref().is_some_and(|multipath| multipath.has_unacked());
-        self.is_idle() && !self.peers.iter().any(|peer| waits(peer) || unsettled(peer))
+        let waits = |peer: &Peer| peer.send_path() == SendPath::ExpectLink && peer.has_outgoing();
+        self.is_idle() && !self.peers.iter().any(|peer| waits(peer) || peer.has_unacked())
     }
 
     /// Whether a pass that receives nothing would do nothing.
     pub fn is_idle(&self) -> bool {
-        self.closing.is_empty() && self.active.is_empty() && self.work.is_empty()
+        self.closing.is_empty() && self.outgoing.is_empty() && self.work.is_empty()
     }
 
     /// Ends every operation that is under way, because this rank has finished the job, and begins none any more. No message goes straight to
     /// the rail: whatever is tried takes the general path, which says why not. Call it once all is flushed.
     pub fn close(&mut self) {
-        self.is_closed = true;
+        self.departures.close();
         self.peers.close();
         let has_ended = |state: &State| matches!(state, State::Closing(_) | State::Done(_) | State::Moving);
         let open = self.requests.iter().filter(|(_, state)| !has_ended(state)).map(|(key, _)| key.into());
@@ -382,14 +335,11 @@ impl Proto {
 
     /// Why nothing can be done any more, if this rank has finished the job.
     pub fn why_closed(&self) -> Option<Failure> {
-        self.is_closed.then_some(Failure::Finished)
+        self.departures.why_closed()
     }
 
     /// Puts a peer into the list of those with something to be sent.
     fn list(&mut self, peer: Rank) {
-        let state = &mut self.peers[peer.0 as usize];
-        if !std::mem::replace(&mut state.listed, true) {
-            self.active.push_back(peer);
-        }
+        self.outgoing.list(peer, &mut self.peers[peer.0 as usize]);
     }
 }

@@ -15,7 +15,7 @@ use canele_rail::{Bulk, Busy, Class, Corrupt, FullRail, Rail, Unacked, UnackedPa
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use crate::coalesced::Coalesced;
-use crate::peer::{Gone, Reply};
+use crate::peer::{Gone, Peer, ReceivePath, Reply, SendPath};
 use crate::sequencer::{OutOfOrder, Sequencer};
 use crate::unexpected::Body;
 use crate::wire::LinkClosed;
@@ -27,12 +27,10 @@ const MOST_PEER_CLOSED: usize = 16;
 /// State of a peer that is reached over several links, or over links that can be lost.
 #[derive(Default)]
 pub struct Multipath {
-    /// All links to it.
-    pub links: Vec<LinkId>,
     /// The numbers of its messages.
-    pub sequencer: Sequencer,
+    sequencer: Sequencer,
     /// Short messages for its next packet.
-    pub coalesced: Coalesced,
+    coalesced: Coalesced,
     /// Links that were closed here, but not at the peer as far as is known, with the numbers of their rails.
     closing: Vec<(u8, Unacked)>,
     /// What the peer has said about links that are not closed here yet.
@@ -40,28 +38,26 @@ pub struct Multipath {
     /// The links that were closed here: rails and generations.
     closed: HashSet<(u8, u32)>,
     /// Packets that were on lost links and are to be sent again.
-    pub retransmit: VecDeque<UnackedPacket>,
+    retransmit: VecDeque<UnackedPacket>,
     /// How often a receive has looked.
     looks: usize,
 }
 
 impl Multipath {
-    /// The link on which a receive looks now: every other time the first, where most comes, in between one of the others after the other.
-    pub fn next_look(&mut self, first: LinkId) -> LinkId {
-        self.looks = self.looks.wrapping_add(1);
-        match self.links.len() {
-            links @ 2.. if self.looks % 2 == 1 => self.links[self.looks / 2 % links],
-            _ => first,
-        }
-    }
-
-    /// Whether packets or messages wait that go before all others.
-    pub fn wait(&self) -> bool {
-        !self.retransmit.is_empty() || !self.coalesced.is_empty()
+    /// Notes that a link was closed here. Returns what the peer is told.
+    fn link_closed(&mut self, link: LinkId, unacked: Unacked) -> Vec<Reply> {
+        self.closed.insert((link.rail(), unacked.generation));
+        self.closing.push((link.rail(), unacked));
+        // Of the others too: what was said of them may have been on this one, and each end would wait for the other.
+        let said = |(rail, unacked): &(u8, Unacked)| {
+            let (generation, expected) = (unacked.generation, Some(unacked.expected));
+            Reply::LinkClosed(LinkClosed { rail: *rail, generation, expected })
+        };
+        self.closing.iter().map(said).collect()
     }
 
     /// Whether packets were on a lost link of which it is not known whether the peer has them.
-    pub fn has_unacked(&self) -> bool {
+    fn has_unacked(&self) -> bool {
         self.closing.iter().any(|(_, unacked)| !unacked.kept.is_empty())
     }
 
@@ -74,30 +70,93 @@ impl Multipath {
     }
 }
 
+/// What callers ask of a peer alike whether its messages carry numbers or not.
+impl Peer {
+    /// True if messages carry numbers.
+    #[inline(always)]
+    pub fn is_numbered(&self) -> bool {
+        self.multipath.is_some()
+    }
+
+    /// Lets messages carry numbers. Returns false if they did before.
+    pub(crate) fn begin_numbers(&mut self) -> bool {
+        let is_new = self.multipath.is_none();
+        self.multipath.get_or_insert_default();
+        is_new
+    }
+
+    /// The number of the next message to be sent on a flow, or of the next put or fence; 0 if they carry none.
+    pub fn next_number(&mut self, flow: FlowId) -> u32 {
+        self.sequencer().map_or(0, |sequencer| sequencer.next(flow))
+    }
+
+    /// The message with that number was sent.
+    pub fn number_sent(&mut self, flow: FlowId) {
+        if let Some(sequencer) = self.sequencer() {
+            sequencer.sent(flow);
+        }
+    }
+
+    /// The number of a message that is sent now.
+    #[inline]
+    pub fn take_number(&mut self, flow: FlowId) -> u32 {
+        self.sequencer().map_or(0, |sequencer| sequencer.take_next(flow))
+    }
+
+    /// The numbers of its messages, if they carry any.
+    #[inline]
+    pub fn sequencer(&mut self) -> Option<&mut Sequencer> {
+        self.multipath.as_mut().map(|multipath| &mut multipath.sequencer)
+    }
+
+    /// Short messages for its next packet. Only messages with numbers are coalesced.
+    pub fn coalesced(&self) -> Option<&Coalesced> {
+        self.multipath.as_ref().map(|multipath| &multipath.coalesced)
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn coalesced_mut(&mut self) -> Option<&mut Coalesced> {
+        self.multipath.as_mut().map(|multipath| &mut multipath.coalesced)
+    }
+
+    /// True if packets or messages wait that have their numbers: they go before all others.
+    pub fn has_numbered_waiting(&self) -> bool {
+        let waits =
+            |multipath: &Multipath| !multipath.retransmit.is_empty() || !multipath.coalesced.is_empty();
+        self.multipath.as_deref().is_some_and(waits)
+    }
+
+    /// True if packets were on a lost link of which it is not known whether the peer has them.
+    pub fn has_unacked(&self) -> bool {
+        self.multipath.as_ref().is_some_and(|multipath| multipath.has_unacked())
+    }
+
+    /// The link on which a receive looks now: every other time the first, where most comes, in between one of the others after the other.
+    pub fn next_look(&mut self, first: LinkId) -> LinkId {
+        let links = self.links().len();
+        let Some(multipath) = &mut self.multipath else { return first };
+        multipath.looks = multipath.looks.wrapping_add(1);
+        let looks = multipath.looks;
+        if links >= 2 && looks % 2 == 1 { self.links()[looks / 2 % links] } else { first }
+    }
+}
+
 impl Proto {
     /// A link to `peer` can be used.
     pub fn link_opened<R: FullRail>(&mut self, rail: &R, peer: Rank, link: LinkId) {
         let caps = rail.caps(link);
         self.max_bulk = self.max_bulk.min(caps.max_bulk);
         let state = &mut self.peers[peer.0 as usize];
-        if state.gone.is_some() {
+        if state.gone().is_some() {
             return; // It died while the link was made.
         }
-        (state.maps_regions, state.distance) = (caps.maps_regions, caps.distance);
-        state.wanted = false;
-        if caps.needs_numbers() {
-            let multipath = state.multipath.get_or_insert_default();
-            multipath.links.retain(|other| *other != link);
-            multipath.links.push(link);
-            // Of links as fast as each other both ends take the same one, for a receive looks there most often.
-            multipath.links.sort_by_key(|link| (rail.speed(*link).round_trip_ns, link.rail()));
-            state.link = multipath.links.first().copied();
-        } else {
-            state.link = Some(link);
-            state.is_direct = !self.observer.is_there();
-            state.is_short = state.is_direct && rail.is_short(link);
-        }
-        state.refresh();
+        let receive_path = match self.observer.is_there() || caps.needs_numbers() {
+            true => ReceivePath::General,
+            false if rail.is_short(link) => ReceivePath::Short(link),
+            false => ReceivePath::Plain(link),
+        };
+        state.link_opened(link, caps, receive_path, |link| rail.speed(link).round_trip_ns);
         if state.has_work() {
             self.list(peer);
         }
@@ -132,26 +191,14 @@ impl Proto {
         while self.receive_from(rail, link) {}
         let unacked = rail.close_link(link);
         let state = &mut self.peers[peer.0 as usize];
-        let Some(multipath) = &mut state.multipath else { return };
-        let before = multipath.links.len();
-        multipath.links.retain(|other| *other != link);
-        state.link = multipath.links.first().copied();
-        if multipath.links.len() == before {
+        if !state.link_lost(link) {
             return; // It broke the protocol meanwhile, or is closed.
         }
         self.traffic.lost_links += 1;
-        if let Some(unacked) = unacked {
-            multipath.closed.insert((link.rail(), unacked.generation));
-            multipath.closing.push((link.rail(), unacked));
-            // Of the others too: what was said of them may have been on this one, and each end would wait for the other.
-            let said = |(rail, unacked): &(u8, Unacked)| {
-                let (generation, expected) = (unacked.generation, Some(unacked.expected));
-                Reply::LinkClosed(LinkClosed { rail: *rail, generation, expected })
-            };
-            state.replies.extend(multipath.closing.iter().map(said));
+        if let (Some(unacked), Some(multipath)) = (unacked, &mut state.multipath) {
+            state.replies.extend(multipath.link_closed(link, unacked));
         }
-        self.lost.push_back(link);
-        state.refresh();
+        self.reports.link_lost(link);
         // Whatever waits, and what is to be told, needs a link.
         self.list(peer);
         self.tell(|| ProtoEvent::RailLost { peer, rail: link.rail() });
@@ -168,7 +215,9 @@ impl Proto {
         link_closed: LinkClosed,
     ) -> Result<(), Corrupt> {
         let link = LinkId::new(link_closed.rail, from);
-        let Some(multipath) = &mut self.peers[from.0 as usize].multipath else { return Ok(()) };
+        let peer = &mut self.peers[from.0 as usize];
+        let is_open = peer.links().contains(&link);
+        let Some(multipath) = &mut peer.multipath else { return Ok(()) };
         if multipath.is_duplicate(link_closed) {
             return Ok(()); // It is said again whenever another link is lost.
         }
@@ -176,7 +225,7 @@ impl Proto {
             return Err(Corrupt(format!("{from} closed {MOST_PEER_CLOSED} links that are none")));
         }
         multipath.peer_closed.push(link_closed);
-        let current = multipath.links.contains(&link).then(|| rail.generation(link));
+        let current = is_open.then(|| rail.generation(link));
         match current {
             Some(current) if current == link_closed.generation => self.close_link(rail, link),
             Some(current) if current > link_closed.generation => {
@@ -221,7 +270,7 @@ impl Proto {
             self.traffic.sent_again += unacked.kept.len() as u64;
             multipath.retransmit.append(&mut unacked.kept);
         }
-        state.refresh();
+        state.backlog_began();
         self.list(peer);
         Ok(())
     }
@@ -247,25 +296,23 @@ impl Proto {
 
     /// A link that was lost, to be made again; whether the peer has others does not matter.
     pub fn take_lost_link(&mut self) -> Option<LinkId> {
-        self.lost.pop_front()
+        self.reports.take_lost()
     }
 
     /// Whether something waits for a link to a peer.
     pub fn is_wanted(&self, peer: Rank) -> bool {
-        let peer = &self.peers[peer.0 as usize];
-        peer.wanted && peer.link.is_none() && peer.gone.is_none()
+        self.peers[peer.0 as usize].send_path() == SendPath::ExpectLink
     }
 
     /// Whether a peer that lives has no link left though it had one.
     pub fn is_cut(&self, peer: Rank) -> bool {
         let peer = &self.peers[peer.0 as usize];
-        peer.gone.is_none() && peer.multipath.as_ref().is_some_and(|multipath| multipath.links.is_empty())
+        peer.gone().is_none() && peer.is_numbered() && peer.links().is_empty()
     }
 
     /// The links to a peer, the fastest first.
     pub fn links_to(&self, peer: Rank) -> impl Iterator<Item = LinkId> + '_ {
-        let peer = &self.peers[peer.0 as usize];
-        (0..).map_while(|n| peer.link_at(n))
+        self.peers[peer.0 as usize].links().iter().copied()
     }
 
     /// Delivers the out-of-order messages of a flow that are next now.
@@ -291,7 +338,7 @@ impl Proto {
     }
 
     pub(crate) fn sequencer(&mut self, peer: Rank) -> Option<&mut Sequencer> {
-        self.peers[peer.0 as usize].multipath.as_mut().map(|multipath| &mut multipath.sequencer)
+        self.peers[peer.0 as usize].sequencer()
     }
 
     /// A peer is gone: what came too early never has its turn, and what was coalesced never leaves.

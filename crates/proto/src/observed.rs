@@ -1,7 +1,7 @@
 //! What an observer is told of every message, for a trace.
 //!
 //! Without an observer nothing of this is looked at where a message is short or goes at once: the states that the short paths test anyway
-//! are such that, with an observer, no message may take them ([`Peer::direct_in`](crate::peer::Peer), `at_once_bytes`). An observer is set
+//! are such that, with an observer, no message may take them ([`ReceivePath::General`](crate::peer::ReceivePath), never [`SendPath::Short`](crate::peer::SendPath)). An observer is set
 //! before the first link opens, so that it misses nothing.
 //!
 //! Of the messages from one rank to another on one flow with one tag, `Sent` at the sender and `Matched` at the receiver are told in the same
@@ -106,9 +106,8 @@ impl Proto {
     /// # Panics
     /// A link has opened before.
     pub fn observe_messages(&mut self, observer: impl MessageObserver + 'static) {
-        assert!(self.peers.iter().all(|peer| peer.link.is_none()), "an observer comes before links");
+        assert!(self.peers.iter().all(|peer| peer.links().is_empty()), "an observer comes before links");
         self.observer = Observer(Some(Box::new(Counting { sends: 0, observer })));
-        self.at_once_bytes = 0;
     }
 
     /// Tells the observer, if there is one.

@@ -10,12 +10,11 @@ use canele_sys::ids::{LinkId, Rank, RequestId};
 use crate::Proto;
 use crate::batch;
 use crate::choice::{Protocol, Variant, piece_bytes};
-use crate::credit::credit_cost;
 use crate::observed::{Leaving, MessageEvent};
+use crate::outgoing::longest_piece;
 use crate::peer::{Peer, Reply};
 use crate::request::{Send, State, sent};
 use crate::strategy::{Draft, Pick};
-use crate::transmit::longest_piece;
 use crate::wire::{Kind, Rts, SourcePlace, piece_words};
 
 /// Pieces of one message that may follow one another before anything else is looked at.
@@ -37,9 +36,8 @@ impl Proto {
     /// The answer that has waited longest was sent.
     fn replied(&mut self, to: Rank) {
         let peer = &mut self.peers[to.0 as usize];
-        let sequence = peer.replies.pop_front().and_then(|reply| reply.sequence());
-        if let (Some(multipath), Some(flow)) = (&mut peer.multipath, sequence) {
-            multipath.sequencer.sent(flow);
+        if let Some(flow) = peer.replies.pop_front().and_then(|reply| reply.sequence()) {
+            peer.number_sent(flow);
         }
         self.traffic.control += 1;
     }
@@ -122,10 +120,7 @@ impl Proto {
     fn message_header(&mut self, to: Rank, pick: Pick) -> Option<(Header, usize)> {
         let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return None };
         let (flow, tag, len) = (send.flow, send.tag, send.buffer.len());
-        let sequence = self.peers[to.0 as usize]
-            .multipath
-            .as_mut()
-            .map_or(0, |multipath| multipath.sequencer.next(flow));
+        let sequence = self.peers[to.0 as usize].next_number(flow);
         let (kind, inline, bulk) = match pick.whole {
             true if len <= MAX_INLINE => (Kind::Short, len, 0),
             true => (Kind::Eager, 0, len),
@@ -175,14 +170,12 @@ impl Proto {
         let Some(State::ExpectRoom(send, key)) = self.leave(id) else { return };
         let (peer, len) = (&mut self.peers[to.0 as usize], send.buffer.len());
         peer.backlog().discard(key);
-        if let Some(multipath) = &mut peer.multipath {
-            multipath.sequencer.sent(send.flow);
-        }
+        peer.number_sent(send.flow);
         if !pick.whole && !pick.eager_multi {
             self.traffic.control += 1;
             return self.enter(id, State::ExpectCts(send));
         }
-        peer.credit -= credit_cost(len);
+        peer.credit.pay(len);
         if pick.eager_multi {
             peer.backlog().stream(id, send.level, len);
             return self.enter(id, State::Streaming(send, None, 0));
@@ -201,14 +194,14 @@ impl Proto {
         (id, level, most): (RequestId, u8, usize),
     ) -> Result<(), Busy> {
         let peer = &mut self.peers[to.0 as usize];
-        let alone = peer.multipath.is_none() && peer.replies.is_empty() && !peer.has_messages();
+        let alone = !peer.is_numbered() && peer.replies.is_empty() && !peer.has_messages();
         let backlog = peer.backlog();
         let run = if alone && !backlog.has_streams() { RUN } else { 1 };
         let Some(State::Streaming(send, receiver, done)) = self.requests.get_mut(id.into()) else {
             return Ok(()); // It failed meanwhile.
         };
         let (caps, len) = (*rail.caps(link), send.buffer.len());
-        let urgent = self.strategy.by_priority() && backlog.expects_urgent();
+        let urgent = self.outgoing.expects_urgent(backlog);
         let longest = longest_piece(&caps, rail.speed(link), self.settings.piece_bytes, urgent);
         let lent = caps.lends && !send.buffer.is_fine();
         let piece = match lent {
@@ -275,8 +268,5 @@ fn fill_piece<R: Rail>(
 /// The number of the answer that has waited longest, if it needs one.
 fn reply_number(peer: &mut Peer) -> u32 {
     let sequence = peer.replies.front().and_then(Reply::sequence);
-    match (&mut peer.multipath, sequence) {
-        (Some(multipath), Some(flow)) => multipath.sequencer.next(flow),
-        _ => 0,
-    }
+    sequence.map_or(0, |flow| peer.next_number(flow))
 }

@@ -3,6 +3,8 @@
 //! Answers (cts, fin, credit) are kept here until there is room for them: at most a few per request under way. What only
 //! peers with several links, or links that can be lost, need lies apart (`multipath.rs`): there may be many thousand peers.
 
+mod path;
+
 use canele_mem::window::Window;
 use std::collections::VecDeque;
 
@@ -11,24 +13,13 @@ use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
 use crate::bounds::BoundedCounts;
-use crate::credit::credit_cost;
+use crate::choice::Path;
+use crate::credit::Credit;
 use crate::multipath::Multipath;
 use crate::pull::Pulls;
 use crate::sequencer::PUTS;
 use crate::wire::{Cts, Ending, Kind, LinkClosed, Pull, Put, fin_words, withdraw_word};
-
-/// How a peer ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gone {
-    /// It finished its part of the job.
-    Finished,
-    /// It died, or broke the protocol.
-    Failed,
-    /// There is no way to it from here.
-    Unreachable,
-    /// It lives, but found that this rank broke the protocol, and accepts nothing more from it.
-    CutOff,
-}
+pub use path::{Gone, ReceivePath, SendPath};
 
 /// Something to be sent in one cell, from the cells reserved for control.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -113,25 +104,12 @@ impl Reply {
 /// One peer.
 #[derive(Default)]
 pub struct Peer {
-    /// The link that small messages take, once there is one.
-    pub link: Option<LinkId>,
-    /// Whether a message may go straight to the rail: the link is open, nothing waits, the peer lives
-    /// (invariant I10).
-    pub open: bool,
-    /// The link, if short messages may go straight to it: it is open, takes few instructions, and messages carry no numbers.
-    pub short_out: Option<LinkId>,
-    /// The link, if short messages may be taken straight from it.
-    pub short_in: Option<LinkId>,
-    /// The link, if messages may be taken straight from it: they carry no numbers, and nobody is told of them.
-    pub direct_in: Option<LinkId>,
-    /// Whether messages may be taken from the link without telling anybody.
-    pub is_direct: bool,
-    /// Whether a packet takes few instructions on the link.
-    pub is_short: bool,
-    /// Whether the engine was asked to open a link.
-    pub wanted: bool,
-    /// Why nothing more can be sent or received.
-    pub gone: Option<Gone>,
+    /// Where a message for it goes.
+    send_path: SendPath,
+    /// Where a receive may take a message of it.
+    receive_path: ReceivePath,
+    /// The links to it, the fastest first; one, if messages carry no numbers.
+    links: Vec<LinkId>,
     /// Nothing more comes from it.
     pub silent: bool,
     /// Whether it is in the list of peers with something to send.
@@ -142,18 +120,12 @@ pub struct Peer {
     pub distance: Distance,
     /// Which chunk counters of the link from this peer are in use, one bit each.
     pub chunk_counters: u8,
-    /// Bytes that may be sent unannounced.
-    pub credit: u64,
-    /// Bytes of credit that it has been given.
-    pub credit_window: u64,
-    /// Bytes of credit to give back.
-    pub to_return: u64,
-    /// Bytes of credit that its unexpected messages kept here are charged.
-    pub charged: u64,
+    /// The credit for unannounced messages, in both directions.
+    pub credit: Credit,
     /// What else is held of it.
     pub held: BoundedCounts,
-    /// Where messages carry numbers: those, and all links.
-    pub multipath: Option<Box<Multipath>>,
+    /// Where messages carry numbers: those, and what is known of lost links.
+    pub(crate) multipath: Option<Box<Multipath>>,
     /// Answers to be sent.
     pub replies: VecDeque<Reply>,
     /// Messages to be sent, once any had to wait.
@@ -165,42 +137,26 @@ pub struct Peer {
 impl Peer {
     /// One that was never touched, with the credit that each begins with in either direction.
     pub fn untouched(credit: u64) -> Self {
-        Self { credit, credit_window: credit, ..Self::default() }
+        Self { credit: Credit::new(credit), ..Self::default() }
+    }
+
+    /// One that is touched now and was as `untouched` before.
+    pub fn touched(untouched: &Self) -> Self {
+        Self { send_path: untouched.send_path, credit: untouched.credit, ..Self::default() }
     }
 
     /// The link, if a message of `len` bytes may go straight to it.
     #[inline(always)]
-    pub fn open_for(&mut self, len: usize) -> Option<(&mut Self, LinkId)> {
-        match self.link {
-            Some(link) if self.open && self.credit >= credit_cost(len) => Some((self, link)),
-            _ => None,
-        }
+    pub fn straight_for(&mut self, len: usize) -> Option<(&mut Self, LinkId)> {
+        let link = self.send_path.straight().filter(|_| self.credit.can_pay(len))?;
+        Some((self, link))
     }
 
-    /// A message of `len` bytes was consumed. Says whether it is time to return credit.
-    #[inline(always)]
-    pub fn add_to_return(&mut self, len: usize) -> bool {
-        self.to_return += credit_cost(len);
-        self.is_return_due()
-    }
-
-    /// Bytes of credit that it has, or will have when it learns of them, or that pay for what is under way.
-    pub fn credit_out(&self) -> u64 {
-        self.credit_window.saturating_sub(self.charged + self.to_return)
-    }
-
-    /// Credit goes back in steps of half the credit window.
-    #[inline(always)]
-    pub fn is_return_due(&self) -> bool {
-        self.to_return >= self.credit_window / 2
-    }
-
-    /// Link number `n` of those to the peer.
-    pub fn link_at(&self, n: usize) -> Option<LinkId> {
-        match &self.multipath {
-            Some(multipath) => multipath.links.get(n).copied(),
-            None => self.link.filter(|_| n == 0),
-        }
+    /// What decides how messages to it travel, with these limits in bytes.
+    #[inline]
+    pub fn path(&self, eager_bytes: usize, max_bulk: usize) -> Path {
+        let (distance, maps_regions) = (self.distance, self.maps_regions);
+        Path { eager_bytes, max_bulk, numbered: self.is_numbered(), distance, maps_regions }
     }
 
     /// What waits for it.
@@ -220,7 +176,7 @@ impl Peer {
 
     /// Whether it is time to return credit, or to see whether there is more.
     pub fn is_credit_due(&self) -> bool {
-        self.is_return_due() || self.pulls.as_ref().is_some_and(|pulls| pulls.lacked > 0)
+        self.credit.is_return_due() || self.pulls.as_ref().is_some_and(|pulls| pulls.lacked > 0)
     }
 
     /// Whether anything waits to be sent, or credit is to be given.
@@ -233,36 +189,7 @@ impl Peer {
         !self.replies.is_empty()
             || self.has_backlog()
             || self.pulls.as_ref().is_some_and(|pulls| pulls.has_asked())
-            || self.multipath.as_ref().is_some_and(|multipath| multipath.wait())
-    }
-
-    /// Re-computes `open` after a change.
-    pub fn refresh(&mut self) {
-        let waits = self.has_messages();
-        let before = self.multipath.as_ref().is_some_and(|multipath| multipath.wait());
-        // Beside pieces a strategy is asked: another link may be emptier, or the pieces too long.
-        let beside = self.multipath.is_some() && self.backlog.as_ref().is_some_and(|b| b.has_streams());
-        self.open = self.link.is_some() && self.gone.is_none() && !waits && !before && !beside;
-        self.refresh_short();
-    }
-
-    /// No message may go straight to the rail, until [`Peer::refresh`] finds that it may.
-    pub fn close(&mut self) {
-        self.open = false;
-        self.refresh_short();
-    }
-
-    /// Re-computes the links of short messages after a change.
-    fn refresh_short(&mut self) {
-        self.direct_in = self.link.filter(|_| self.is_direct && self.multipath.is_none());
-        self.short_in = self.direct_in.filter(|_| self.is_short);
-        self.short_out = self.short_in.filter(|_| self.open);
-    }
-
-    /// From now on messages carry numbers.
-    pub fn begin_numbers(&mut self) {
-        self.multipath.get_or_insert_default();
-        self.refresh_short();
+            || self.has_numbered_waiting()
     }
 
     /// A free chunk counter, if there is one.

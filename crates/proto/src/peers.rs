@@ -14,7 +14,7 @@ use std::ops::{Index, IndexMut};
 use canele_sys::ids::{FlowId, Rank};
 
 use crate::credit::LEAST_WINDOW;
-use crate::peer::{Gone, Peer};
+use crate::peer::Peer;
 
 /// Places in a page: a page costs memory for one peer that is touched, a longer list of pages for all that are not.
 const PAGE: usize = 64;
@@ -138,8 +138,7 @@ impl Peers {
     /// From now on all of them are gone, unless they were before.
     pub fn close(&mut self) {
         for peer in self.touched.iter_mut().chain([&mut self.untouched, &mut self.untouched_added]) {
-            peer.gone.get_or_insert(Gone::Finished);
-            peer.refresh();
+            peer.job_closed();
         }
     }
 
@@ -161,8 +160,8 @@ impl Peers {
         let place = self.touched.len() as u32;
         self.pages[at / PAGE].get_or_insert_with(|| Box::new([NOWHERE; PAGE]))[at % PAGE] = place;
         self.last = (Rank(at as u32), place);
-        let &Peer { credit, gone, .. } = self.untouched(at);
-        self.touched.push_mut(Peer { gone, ..Peer::untouched(credit) })
+        let peer = Peer::touched(self.untouched(at));
+        self.touched.push_mut(peer)
     }
 }
 
@@ -193,16 +192,21 @@ impl IndexMut<usize> for Peers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::credit::credit_cost;
+    use crate::peer::Gone;
 
     #[test]
     fn looking_makes_nothing_and_touching_makes_one_peer() {
         let mut peers = Peers::new(20, 500);
-        assert_eq!((peers[19].credit, peers.iter().count()), (500, 0));
+        assert_eq!((peers[19].credit.sendable(), peers.iter().count()), (500, 0));
         assert!(peers.known(Rank(9)).is_none() && peers.known_mut(Rank(99)).is_none());
-        peers[9].to_return = 3;
+        peers[9].chunk_counters = 3;
         assert_eq!(peers.iter().count(), 1);
-        assert_eq!(peers.known(Rank(9)).map(|peer| (peer.to_return, peer.credit)), Some((3, 500)));
-        assert_eq!((peers[10].to_return, peers[10].credit), (0, 500));
+        assert_eq!(
+            peers.known(Rank(9)).map(|peer| (peer.chunk_counters, peer.credit.sendable())),
+            Some((3, 500))
+        );
+        assert_eq!((peers[10].chunk_counters, peers[10].credit.sendable()), (0, 500));
     }
 
     #[test]
@@ -210,9 +214,12 @@ mod tests {
         let mut peers = Peers::new(3 * PAGE, 500);
         assert_eq!(peers.index_of(Rank(70)), PeerIndex::NONE);
         let at = peers.touched_index(Rank(70));
-        peers[70].to_return = 3;
-        (0..3 * PAGE).for_each(|other| peers[other].credit -= 1);
-        assert_eq!(peers.at_mut(at).map(|peer| (peer.to_return, peer.credit)), Some((3, 499)));
+        peers[70].chunk_counters = 3;
+        (0..3 * PAGE).for_each(|other| peers[other].credit.pay(0));
+        assert_eq!(
+            peers.at_mut(at).map(|peer| (peer.chunk_counters, peer.credit.sendable())),
+            Some((3, 500 - credit_cost(0)))
+        );
         assert_eq!((peers.index_of(Rank(70)), peers.touched_index(Rank(70))), (at, at));
         assert_eq!(peers.touched_index(Rank(3 * PAGE as u32)), PeerIndex::NONE);
         assert!(peers.at_mut(PeerIndex::NONE).is_none());
@@ -223,12 +230,12 @@ mod tests {
         let ranks = 3 * PAGE + 1;
         let mut peers = Peers::new(ranks, 500);
         let some = [0, PAGE - 1, PAGE, 2 * PAGE - 1, ranks - 1];
-        some.iter().for_each(|at| peers[*at].to_return = 1 + *at as u64);
+        some.iter().for_each(|at| peers[*at].chunk_counters = 1 + *at as u8);
         for at in 0..ranks {
-            let to_return = if some.contains(&at) { 1 + at as u64 } else { 0 };
-            assert_eq!(peers[at].to_return, to_return, "peer {at}");
-            let known = peers.known_mut(Rank(at as u32)).map(|peer| peer.to_return);
-            assert_eq!(known.unwrap_or(0), to_return, "peer {at}");
+            let marked = if some.contains(&at) { 1 + at as u8 } else { 0 };
+            assert_eq!(peers[at].chunk_counters, marked, "peer {at}");
+            let known = peers.known_mut(Rank(at as u32)).map(|peer| peer.chunk_counters);
+            assert_eq!(known.unwrap_or(0), marked, "peer {at}");
         }
         assert_eq!(peers.iter().count(), some.len());
     }
@@ -236,30 +243,33 @@ mod tests {
     #[test]
     fn closing_reaches_those_that_are_touched_later() {
         let mut peers = Peers::new(20, 500);
-        peers[0].gone = Some(Gone::Failed);
+        peers[0].went(Gone::Failed);
         peers.close();
-        let gone = [peers[0].gone, peers[1].gone, peers[17].gone];
+        let gone = [peers[0].gone(), peers[1].gone(), peers[17].gone()];
         assert_eq!(gone, [Some(Gone::Failed), Some(Gone::Finished), Some(Gone::Finished)]);
-        peers[17].to_return = 1;
-        assert_eq!(peers[17].gone, Some(Gone::Finished));
+        peers[17].chunk_counters = 1;
+        assert_eq!(peers[17].gone(), Some(Gone::Finished));
     }
 
     #[test]
     fn peers_that_are_added_begin_with_the_least_credit() {
         let mut peers = Peers::new(PAGE, 5000);
-        peers[3].to_return = 1;
+        peers[3].chunk_counters = 1;
         peers.grow(3 * PAGE);
-        assert_eq!((peers.len(), peers[1].credit, peers[PAGE].credit), (3 * PAGE, 5000, LEAST_WINDOW));
-        peers[3 * PAGE - 1].to_return = 2;
-        assert_eq!(peers[3 * PAGE - 1].credit, LEAST_WINDOW);
-        assert_eq!((peers[3].to_return, peers[3].credit), (1, 5000));
+        assert_eq!(
+            (peers.len(), peers[1].credit.sendable(), peers[PAGE].credit.sendable()),
+            (3 * PAGE, 5000, LEAST_WINDOW)
+        );
+        peers[3 * PAGE - 1].chunk_counters = 2;
+        assert_eq!(peers[3 * PAGE - 1].credit.sendable(), LEAST_WINDOW);
+        assert_eq!((peers[3].chunk_counters, peers[3].credit.sendable()), (1, 5000));
         peers.close();
-        assert_eq!(peers[2 * PAGE].gone, Some(Gone::Finished));
+        assert_eq!(peers[2 * PAGE].gone(), Some(Gone::Finished));
     }
 
     #[test]
     #[should_panic(expected = "rank 23 in a job of 20 ranks")]
     fn a_rank_that_is_none_is_named() {
-        Peers::new(20, 500)[23].to_return = 1;
+        Peers::new(20, 500)[23].chunk_counters = 1;
     }
 }

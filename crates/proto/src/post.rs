@@ -9,12 +9,11 @@
 
 use canele_mem::window::Window;
 use canele_rail::{Class, FullRail, Header, MAX_INLINE, Slot, TryPost};
-use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
+use canele_sys::ids::{FlowId, Rank, Tag};
 
-use crate::backlog::RailPolicy;
-use crate::choice::{self, Begin, Path, Protocol, Variant};
-use crate::credit::credit_cost;
+use crate::choice::{self, Begin, Protocol, Variant};
 use crate::observed::Leaving;
+use crate::peer::SendPath;
 use crate::peers::{PeerIndex, ShortAddress};
 use crate::request::Mode;
 use crate::wire::Kind;
@@ -140,7 +139,7 @@ impl Proto {
     #[cold]
     #[inline(never)]
     pub fn wake_peer<R: FullRail>(&mut self, rail: &mut R, peer: PeerIndex) {
-        if let Some(link) = self.peers.at_mut(peer).and_then(|peer| peer.link) {
+        if let Some(link) = self.peers.at_mut(peer).and_then(|peer| peer.first_link()) {
             rail.wake(link);
         }
     }
@@ -159,16 +158,16 @@ impl Proto {
             return ShortSent::Left;
         }
         let Some(peer) = self.peers.at_mut(to.peer) else { return ShortSent::Left };
-        let Some(link) = peer.short_out else { return ShortSent::Left };
+        let SendPath::Short(link) = peer.send_path() else { return ShortSent::Left };
         // With less than the longest of such messages costs, the general path sees what is left.
-        if peer.credit < credit_cost(MAX_INLINE) {
+        if !peer.credit.can_pay(MAX_INLINE) {
             return ShortSent::Left;
         }
         let posted = rail.try_post(link, header(Kind::Short, to.flow, tag, len, 0), bytes);
         if posted == TryPost::Left {
             return ShortSent::Left;
         }
-        peer.credit -= credit_cost(len);
+        peer.credit.pay(len);
         self.traffic.sent(Protocol::Short, len);
         if posted == TryPost::Posted { ShortSent::Done } else { ShortSent::ToSleeper }
     }
@@ -179,27 +178,25 @@ impl Proto {
     pub fn post<R: FullRail, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         if let Some(bytes) = payload.bytes()
-            && self.post_at_once(rail, (to, flow, tag), mode, bytes)
+            && self.post_in_cell(rail, (to, flow, tag), mode, bytes)
         {
             return Sent::Done;
         }
         self.post_otherwise(rail, envelope, payload)
     }
 
-    /// Sends a message that fits into one packet, if its link is open and takes it at once; says whether it has.
+    /// Sends a message that fits into a cell, if its link is open and takes it at once. Returns whether it has; if not,
+    /// [`Proto::post_otherwise`] comes next.
     #[inline(always)]
-    pub fn post_at_once<R: FullRail>(
+    pub fn post_in_cell<R: FullRail>(
         &mut self,
         rail: &mut R,
         (to, flow, tag): (Rank, FlowId, Tag),
         mode: Mode,
         bytes: &[u8],
     ) -> bool {
-        if mode == Mode::Synchronous {
+        if mode == Mode::Synchronous || bytes.len() > MAX_INLINE {
             return false;
-        }
-        if bytes.len() > MAX_INLINE {
-            return self.post_whole(rail, (to, flow, tag), mode, bytes);
         }
         let to = ShortAddress { peer: self.peers.index_of(to), flow };
         match self.post_short(rail, &to, tag, bytes) {
@@ -212,45 +209,9 @@ impl Proto {
         }
     }
 
-    /// [`Proto::post_at_once`] for a message with a bulk.
+    /// Posts a message that does not fit into a cell, is written in place, carries a number, or finds no cell that is known to be free.
     #[inline(never)]
-    fn post_whole<R: FullRail>(
-        &mut self,
-        rail: &mut R,
-        (to, flow, tag): (Rank, FlowId, Tag),
-        mode: Mode,
-        bytes: &[u8],
-    ) -> bool {
-        let len = bytes.len();
-        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
-            return false;
-        };
-        let (eager_bytes, maps_regions) = (self.at_once_bytes, peer.maps_regions);
-        let path = Path {
-            eager_bytes,
-            max_bulk: self.max_bulk,
-            numbered: false,
-            distance: peer.distance,
-            maps_regions,
-        };
-        peer.multipath.is_none()
-            && choice::begin(&path, len, mode, false) == Begin::Whole
-            && self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes)
-    }
-
-    /// Posts a message with a bulk; says whether there was room.
-    #[inline(always)]
-    fn post_eager<R: FullRail>(&mut self, rail: &mut R, link: LinkId, header: Header, bytes: &[u8]) -> bool {
-        let Ok(()) = rail.post_bulk(link, header, bytes) else { return false };
-        self.peers[link.peer().0 as usize].credit -= credit_cost(bytes.len());
-        self.traffic.sent(Protocol::Eager, bytes.len());
-        self.traffic.copies += 1;
-        true
-    }
-
-    /// Posts a message that does not fit into one packet, is written in place, or carries a number.
-    #[inline(never)]
-    fn post_otherwise<R: FullRail, P: Payload>(
+    pub fn post_otherwise<R: FullRail, P: Payload>(
         &mut self,
         rail: &mut R,
         envelope: Envelope,
@@ -258,16 +219,29 @@ impl Proto {
     ) -> Sent {
         let Envelope { to, flow, tag, mode, coalesce } = envelope;
         let len = payload.len();
-        match (choice::begin(&self.path(to), len, mode, false), payload.bytes()) {
-            (Begin::Whole, _) => {}
-            (Begin::EagerMulti, Some(bytes)) => return self.post_eager_multi(rail, envelope, bytes),
+        let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
+        let path = peer.path(self.settings.eager_bytes, self.max_bulk);
+        match (choice::begin(&path, len, mode, false), payload.bytes(), peer.send_path()) {
+            // Such a link takes a bulk in few instructions, and no observer is told.
+            (Begin::Whole, Some(bytes), SendPath::Short(link)) if len > MAX_INLINE => {
+                let header = header(Kind::Eager, flow, tag, len, 0);
+                if !peer.credit.can_pay(len) || rail.post_bulk(link, header, bytes).is_err() {
+                    return Sent::Busy;
+                }
+                peer.credit.pay(len);
+                self.traffic.sent(Protocol::Eager, len);
+                self.traffic.copies += 1;
+                return Sent::Done;
+            }
+            (Begin::Whole, ..) => {}
+            (Begin::EagerMulti, Some(bytes), _) => return self.post_eager_multi(rail, envelope, bytes),
             _ => return Sent::Busy,
         }
-        if let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) {
+        if let Some((peer, link)) = peer.straight_for(len) {
             // A flow that chooses its rail may mean another link.
-            let chosen = self.flows.get(flow.0 as usize).is_some_and(|flow| flow.policy != RailPolicy::Any);
+            let chosen = self.flows.chooses_rail(flow);
             let bulk = if len <= MAX_INLINE { 0 } else { len };
-            if (peer.multipath.is_none() || !chosen)
+            if (!chosen || !peer.is_numbered())
                 && let Ok(slot) = rail.claim(link, bulk, Class::Message)
             {
                 payload.fill(if bulk == 0 { within(&slot, len) } else { slot.bulk });
@@ -281,10 +255,9 @@ impl Proto {
                     variant: Some(if bulk == 0 { Variant::Short } else { Variant::Eager }),
                     rail: link.rail(),
                 });
-                let sequence =
-                    peer.multipath.as_mut().map_or(0, |multipath| multipath.sequencer.take_next(flow));
+                let sequence = peer.take_number(flow);
                 rail.commit(link, header(kind, flow, tag, len, sequence));
-                peer.credit -= credit_cost(len);
+                peer.credit.pay(len);
                 self.traffic.sent(protocol, len);
                 self.traffic.copies += u64::from(bulk > 0);
                 return Sent::Done;

@@ -77,14 +77,15 @@ impl Proto {
         let peer = &mut peers[to.0 as usize];
         let lacked = peer.pulls.as_mut().map_or(0, |pulls| std::mem::take(&mut pulls.lacked));
         // It may have announced a message before it had the credit.
-        let overtaken = lacked > 0 && peer.credit_out() >= lacked;
+        let credit = &mut peer.credit;
+        let overtaken = lacked > 0 && credit.outstanding() >= lacked;
         let added = match lacked {
-            0 => credit_pool.widen_by_use(to, peer),
+            0 => credit_pool.widen_by_use(to, credit),
             _ if overtaken => 0,
-            cost => credit_pool.widen(to, peer, cost),
+            cost => credit_pool.widen(to, credit, cost),
         };
-        let due = added > 0 || peer.is_return_due();
-        peer.to_return += added;
+        let due = added > 0 || credit.is_return_due();
+        credit.grown(added);
         if due || overtaken {
             self.pull(to);
         }
@@ -97,8 +98,8 @@ impl Proto {
     fn return_rest(&mut self, to: Rank) {
         let Self { peers, credit_pool, .. } = self;
         let peer = &mut peers[to.0 as usize];
-        let left = std::mem::take(&mut peer.to_return);
-        let left = left - credit_pool.narrow(to, peer, left);
+        let left = peer.credit.take_return();
+        let left = left - credit_pool.narrow(to, &mut peer.credit, left);
         if left > 0 {
             peer.replies.push_back(Reply::Credit(left));
         }
@@ -114,18 +115,18 @@ impl Proto {
             if let Some(message) = unexpected.get_mut(key)
                 && let Body::Announced(rts) = message.body
             {
-                let cost = credit_cost(rts.len as usize);
-                if cost > peer.to_return {
-                    peer.to_return += credit_pool.widen(from, peer, cost);
+                let (len, credit) = (rts.len as usize, &mut peer.credit);
+                if !credit.has_in_hand(len) {
+                    let added = credit_pool.widen(from, credit, credit_cost(len));
+                    credit.grown(added);
                 }
-                // What costs more than the window waits for its receive.
-                if cost <= peer.credit_window {
-                    if cost > peer.to_return {
+                // A message that costs more than the window waits for its receive.
+                if credit.is_wide_enough(len) {
+                    if !credit.has_in_hand(len) {
                         break;
                     }
-                    peer.to_return -= cost;
-                    peer.charged += cost;
-                    traffic.hold_credit(cost);
+                    credit.charge_in_hand(len);
+                    traffic.hold_credit(credit_cost(len));
                     message.body = Body::Pulled(rts);
                     pulled += 1;
                     if let Some(full) = pull.add(rts.request, key) {

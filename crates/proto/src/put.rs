@@ -5,7 +5,7 @@ use canele_mem::window::Window;
 use canele_rail::{Class, FullRail, Header, Rail, TakeIf, TryTake};
 use canele_sys::ids::{LinkId, Rank};
 
-use crate::peer::Reply;
+use crate::peer::{Reply, SendPath};
 use crate::peers::Peers;
 use crate::request::Failure;
 use crate::wire::Put;
@@ -23,9 +23,14 @@ impl Proto {
         data: &[u8],
     ) -> Sent {
         let peer = &self.peers[to.0 as usize];
-        // Where puts are numbered, all of them go one way.
-        let straight = peer.gone.is_none() && peer.multipath.is_none() && peer.replies.is_empty();
-        let (Some(link), true) = (peer.link, straight) else { return Sent::Busy };
+        let link = match peer.send_path() {
+            SendPath::Short(link) | SendPath::Plain(link) => Some(link),
+            // A put may overtake messages.
+            SendPath::Queued if !peer.is_numbered() => peer.first_link(),
+            // Where puts are numbered, all of them go one way.
+            _ => None,
+        };
+        let Some(link) = link.filter(|_| peer.replies.is_empty()) else { return Sent::Busy };
         let Ok(slot) = rail.claim(link, 0, Class::Message) else { return Sent::Busy };
         let header = Put::fill(slot.inline, place, notice, data);
         rail.commit(link, header);
@@ -73,7 +78,7 @@ struct Came<'a> {
 impl TakeIf for Came<'_> {
     #[inline(always)]
     fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
-        if bulk.is_empty() && self.peers[self.from.0 as usize].multipath.is_none() {
+        if bulk.is_empty() && !self.peers[self.from.0 as usize].is_numbered() {
             self.put = Put::decode(header, inline);
         }
         self.put.is_some()

@@ -9,14 +9,14 @@
 //! messages carry numbers, the packet must also be the next expected one of its flow.
 
 use canele_mem::window::Window;
-use canele_rail::{FullRail, Header, MAX_INLINE, Rail, TakeIf, TryTake};
+use canele_rail::{FullRail, Header, Rail, TakeIf, TryTake};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::Proto;
 use crate::choice::Protocol;
-use crate::credit::credit_cost;
 use crate::matching::Want;
 use crate::observed::MessageEvent;
+use crate::peer::ReceivePath;
 use crate::peers::ShortAddress;
 use crate::request::Status;
 use crate::traffic::Traffic;
@@ -50,13 +50,13 @@ impl Proto {
     /// Returns true if a receive on `flow` may call [`Proto::try_recv`]: no other receive and no message waits there.
     #[inline(always)]
     pub fn is_quiet(&self, flow: FlowId) -> bool {
-        self.flows.get(flow.0 as usize).is_none_or(|flow| flow.matcher.is_quiet())
+        self.flows.is_quiet(flow)
     }
 
     /// Returns the link to `peer` that small messages take, if there is one.
     #[inline(always)]
     pub fn link_from(&self, peer: Rank) -> Option<LinkId> {
-        self.peers.known(peer)?.link
+        self.peers.known(peer)?.first_link()
     }
 
     /// Returns a link on which messages of `peer` may come: a rank that only receives opens none itself.
@@ -77,13 +77,13 @@ impl Proto {
     ) -> Received {
         if let Want { source: Some(source), tag: Some(tag) } = want
             && let Some(peer) = self.peers.known_mut(source)
-            && let Some(link) = peer.direct_in
+            && let Some(link) = peer.receive_path().link()
         {
             let mut wanted = Wanted::<false, M>::new(flow, tag, into);
             return match rail.try_take(link, &mut wanted) {
                 TryTake::Taken => {
                     let bytes = wanted.came.count(&mut self.traffic);
-                    if peer.add_to_return(bytes) {
+                    if peer.credit.consumed(bytes) {
                         self.list(source);
                     }
                     Received::Done(Status { source, tag, bytes })
@@ -109,9 +109,9 @@ impl Proto {
         into: &mut [u8],
     ) -> Option<usize> {
         let peer = self.peers.at_mut(from.peer)?;
-        let link = peer.short_in?;
+        let ReceivePath::Short(link) = peer.receive_path() else { return None };
         // With the largest of such messages: what returns credit is left to the others.
-        if 2 * (peer.to_return + credit_cost(MAX_INLINE)) >= peer.credit_window {
+        if peer.credit.is_return_near() {
             return None;
         }
         let mut short = ShortMessage { from, tag, into, len: 0 };
@@ -119,7 +119,7 @@ impl Proto {
             return None;
         }
         let len = short.len;
-        peer.to_return += credit_cost(len);
+        peer.credit.consumed(len);
         self.traffic.received(Protocol::Short, len);
         Some(len)
     }
@@ -135,8 +135,7 @@ impl Proto {
         into: &mut M,
     ) -> Received {
         let Some(first) = self.incoming_link(rail, from) else { return Received::NotHere };
-        let multipath = self.peers[from.0 as usize].multipath.as_mut();
-        let link = multipath.map_or(first, |multipath| multipath.next_look(first));
+        let link = self.peers[from.0 as usize].next_look(first);
         self.try_recv_on(rail, (from, link), flow, tag, into)
     }
 
@@ -189,7 +188,7 @@ impl Proto {
         (from, link): (Rank, LinkId),
         mut wanted: Wanted<'_, ANY_TAG, M>,
     ) -> Received {
-        if self.peers[from.0 as usize].direct_in != Some(link) {
+        if self.peers[from.0 as usize].receive_path().link() != Some(link) {
             return self.take_next_otherwise(rail, (from, link), wanted);
         }
         match rail.try_take(link, &mut wanted) {
@@ -261,14 +260,6 @@ impl Proto {
         let bytes = wanted.came.count(&mut self.traffic);
         self.return_credit(from, bytes);
         Status { source: from, tag: wanted.tag, bytes }
-    }
-
-    /// Notes that a message of a peer was consumed: its credit goes back.
-    #[inline(always)]
-    pub(crate) fn return_credit(&mut self, from: Rank, len: usize) {
-        if self.peers[from.0 as usize].add_to_return(len) {
-            self.list(from);
-        }
     }
 }
 

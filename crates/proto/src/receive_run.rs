@@ -7,7 +7,7 @@ use canele_mem::window::Window;
 use canele_rail::{FullRail, Header, TakeIf};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
-use crate::credit::credit_cost;
+use crate::peer::ReceivePath;
 use crate::wire::Kind;
 use crate::{Moved, Proto};
 
@@ -33,7 +33,7 @@ impl Proto {
             return;
         }
         let Some(peer) = self.peers.known_mut(source) else { return };
-        let Some(link) = peer.short_in else { return };
+        let ReceivePath::Short(link) = peer.receive_path() else { return };
         let mut run = Run { flow, receives, messages: 0, bytes: 0, eager: Moved::default() };
         match M::SHORT {
             true => rail.take_short_run(link, &mut run),
@@ -42,8 +42,7 @@ impl Proto {
         let Run { messages, bytes, eager, .. } = run;
         let messages = u64::from(messages);
         let short = Moved { messages: messages - eager.messages, bytes: bytes - eager.bytes };
-        peer.to_return += messages * credit_cost(0) + bytes;
-        let is_due = messages > 0 && peer.is_return_due();
+        let is_due = peer.credit.consumed_run(messages, bytes);
         self.traffic.received_run(short, eager);
         if is_due {
             self.list(source);

@@ -32,13 +32,12 @@ impl Proto {
 
     /// Why nothing can be done on a flow, if it is revoked.
     pub fn why_revoked(&self, flow: FlowId) -> Option<Failure> {
-        let revoked = self.flows.get(flow.0 as usize).is_some_and(|flow| flow.revoked);
-        revoked.then_some(Failure::Revoked { flow })
+        self.flows.is_revoked(flow).then_some(Failure::Revoked { flow })
     }
 
     /// True if a message waits on a flow for which there is no receive.
     #[inline(always)]
     pub fn has_unexpected(&self, flow: FlowId) -> bool {
-        self.flows.get(flow.0 as usize).is_some_and(|flow| flow.matcher.has_unexpected())
+        self.flows.has_unexpected(flow)
     }
 }

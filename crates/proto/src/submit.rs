@@ -8,7 +8,7 @@ use crate::backlog::{ORDINARY, RailPolicy, Waiting};
 use crate::choice::{self, Begin, Variant};
 use crate::matching::Want;
 use crate::observed::{Leaving, MessageEvent};
-use crate::peer::{Gone, Reply};
+use crate::peer::Reply;
 use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, State, received, sent};
 use crate::unexpected::{Body, KeptPayload};
 use crate::{Envelope, Proto};
@@ -83,10 +83,10 @@ impl Proto {
         let Send { to, flow, level, mode, .. } = send;
         let (bytes, region) = (send.buffer.len(), send.fetched || send.buffer.place().is_some());
         let id = self.requests.insert(State::Moving).into();
-        self.take_spare_backlog(to);
         let peer = &mut self.peers[to.0 as usize];
+        self.outgoing.lend_backlog(peer);
         let key = peer.backlog().join(Waiting { request: id, flow, bytes, mode, region, level, policy });
-        peer.close();
+        peer.backlog_began();
         self.count_waiting(to);
         self.enter(id, State::ExpectRoom(send, key));
         id
@@ -96,7 +96,7 @@ impl Proto {
     pub(crate) fn standing(&mut self, flow: FlowId) -> (u8, RailPolicy) {
         let (level, policy) =
             self.flow(flow).map_or((ORDINARY, RailPolicy::Any), |flow| (flow.level, flow.policy));
-        (if self.strategy.by_priority() { level } else { ORDINARY }, policy)
+        (self.outgoing.level(level), policy)
     }
 
     /// One more waits for room.
@@ -107,19 +107,7 @@ impl Proto {
 
     /// Why nothing can be sent to a peer any more.
     pub fn why_gone(&self, peer: Rank) -> Option<Failure> {
-        if self.is_closed {
-            return Some(Failure::Finished);
-        }
-        match self.peers[peer.0 as usize].gone? {
-            Gone::Finished => Some(Failure::PeerFinished(peer)),
-            Gone::Failed => Some(Failure::PeerFailed(peer)),
-            Gone::Unreachable => Some(Failure::Unreachable(peer, self.why(peer))),
-            Gone::CutOff => Some(Failure::CutOff { by: peer, of: self.me, why: self.why(peer) }),
-        }
-    }
-
-    fn why(&self, peer: Rank) -> Box<str> {
-        self.reasons.get(&peer).cloned().unwrap_or_default()
+        self.departures.why_gone(self.me, peer, self.peers[peer.0 as usize].gone())
     }
 
     fn send_to_self(&mut self, send: Send) -> RequestId {
@@ -242,7 +230,7 @@ impl Proto {
                 self.observe_withdrawal(&send);
                 let peer = &mut self.peers[send.to.0 as usize];
                 peer.backlog().cancel(key);
-                peer.refresh();
+                peer.backlog_drained();
                 self.end(id, sent(send, Err(failure)));
                 true
             }
@@ -262,10 +250,7 @@ impl Proto {
 
     /// Has the link to a peer opened, if it is not open yet.
     pub fn want_link(&mut self, peer: Rank) {
-        let state = &mut self.peers[peer.0 as usize];
-        if state.link.is_none() && state.gone.is_none() && !std::mem::replace(&mut state.wanted, true) {
-            self.wanted.push(peer);
-        }
+        self.reports.want_link(peer, &mut self.peers[peer.0 as usize]);
     }
 
     pub(crate) fn reply<R: FullRail>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {

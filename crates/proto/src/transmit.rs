@@ -1,24 +1,16 @@
 //! What goes out, peer by peer and link by link: whose turn it is, and what a strategy chooses for the next packet of a link.
 //! `packet.rs` fills it.
 
-use canele_rail::{Busy, Caps, FullRail, Rail, Speed};
+use canele_rail::{Busy, FullRail, Rail};
 use canele_sys::ids::{LinkId, Rank};
 
 use crate::Proto;
-use crate::backlog::Takes;
-use crate::choice::{Path, timely_bytes};
+use crate::outgoing::{SLACK_NS, delivery_ns};
 use crate::peer::Peer;
-use crate::strategy::{Draft, RailView};
-
-/// As many backlogs that no peer needs are kept at most.
-const SPARE_BACKLOGS: usize = 4;
+use crate::strategy::Draft;
 
 /// Packets sent over one link before others have their turn.
 const PACKETS: usize = 64;
-
-/// A link that delivers later than twice the best one, and this, takes no messages that may go another way; where something
-/// urgent waits, later than the best one, and this.
-const SLACK_NS: u64 = 20_000;
 
 /// Why a link is left: it has no room, or nothing is to be sent over it.
 enum Left {
@@ -37,29 +29,27 @@ impl Proto {
     /// is also worth another look, even if what waited is gone with its peer.
     #[inline(always)]
     pub(crate) fn transmit<R: FullRail>(&mut self, rail: &mut R) -> bool {
-        !self.active.is_empty() && self.transmit_waiting(rail)
+        !self.outgoing.is_empty() && self.transmit_waiting(rail)
     }
 
     fn transmit_waiting<R: FullRail>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
-        for _ in 0..self.active.len() {
-            let Some(peer) = self.active.pop_front() else { break };
+        for _ in 0..self.outgoing.len() {
+            let Some(peer) = self.outgoing.next_listed() else { break };
             self.peers[peer.0 as usize].listed = false;
             any |= self.transmit_to(rail, peer);
         }
-        any || self.active.is_empty()
+        any || self.outgoing.is_empty()
     }
 
     /// Sends what waits for one peer, and lists it again if something is left.
     pub(crate) fn transmit_to<R: FullRail>(&mut self, rail: &mut R, to: Rank) -> bool {
         let peer = &mut self.peers[to.0 as usize];
-        if peer.link.is_none() {
-            if peer.gone.is_none() && !std::mem::replace(&mut peer.wanted, true) {
-                self.wanted.push(to);
-            }
+        if peer.links().is_empty() {
+            self.reports.want_link(to, peer);
             return false;
         }
-        self.take_spare_backlog(to);
+        self.outgoing.lend_backlog(&mut self.peers[to.0 as usize]);
         let (mut any, mut busy) = (false, false);
         for guests in [false, true] {
             let (first, links) = first_link(rail, &self.peers[to.0 as usize]);
@@ -74,24 +64,12 @@ impl Proto {
             }
         }
         let peer = &mut self.peers[to.0 as usize];
-        peer.refresh();
-        if let Some(unused) = peer.backlog.take_if(|backlog| backlog.is_unused())
-            && self.spare_backlogs.len() < SPARE_BACKLOGS
-        {
-            self.spare_backlogs.push(unused);
-        }
+        peer.backlog_drained();
+        self.outgoing.reclaim_backlog(peer);
         if busy || self.peers[to.0 as usize].has_work() {
             self.list(to);
         }
         any
-    }
-
-    /// Gives a peer that has no backlog one that no other peer needs, if there is one.
-    pub(crate) fn take_spare_backlog(&mut self, to: Rank) {
-        let backlog = &mut self.peers[to.0 as usize].backlog;
-        if backlog.is_none() {
-            *backlog = self.spare_backlogs.pop();
-        }
     }
 
     /// Sends packets over one link until it has no room or nothing is left for it.
@@ -140,44 +118,11 @@ impl Proto {
         if self.send_pulled(rail, to, link)? {
             return Ok(());
         }
-        let mut draft = std::mem::take(&mut self.draft);
-        self.plan(rail, to, link, guests, &mut draft);
-        let result = self.send_draft(rail, to, link, &mut draft);
-        self.draft = draft;
-        result
-    }
-
-    /// Lets the strategy choose what goes into the packet.
-    fn plan<R: Rail>(&mut self, rail: &R, to: Rank, link: LinkId, guests: bool, draft: &mut Draft) {
         let peer = &mut self.peers[to.0 as usize];
-        let caps = rail.caps(link);
-        let speed = rail.speed(link);
-        self.speeds.clear();
-        match &peer.multipath {
-            Some(multipath) => self.speeds.extend(multipath.links.iter().map(|link| rail.speed(*link))),
-            None => self.speeds.push(speed),
-        }
-        let soonest_ns = self.speeds.iter().copied().map(delivery_ns).min().unwrap_or(0);
-        let backlog = peer.backlog.get_or_insert_default();
-        let late_ns = if backlog.is_pressing() { soonest_ns } else { 2 * soonest_ns } + SLACK_NS;
-        let takes = match guests {
-            _ if peer.multipath.is_none() => Takes::All,
-            _ if delivery_ns(speed) > late_ns => Takes::Own,
-            true => Takes::Guests,
-            false => Takes::Open,
-        };
-        let path = Path {
-            eager_bytes: self.settings.eager_bytes,
-            max_bulk: caps.max_bulk,
-            numbered: peer.multipath.is_some(),
-            distance: caps.distance,
-            maps_regions: peer.maps_regions,
-        };
-        draft.begin(peer.replies.len(), peer.credit, path);
-        let urgent = self.strategy.by_priority() && backlog.expects_urgent();
-        let piece = longest_piece(caps, speed, self.settings.piece_bytes, urgent);
-        let view = RailView { number: link.rail(), caps, speed, links: &self.speeds, piece, takes };
-        self.strategy.next_packet(backlog, &view, draft);
+        let draft = self.outgoing.plan(rail, link, guests, peer, &self.settings);
+        let result = self.send_draft(rail, to, link, &draft);
+        self.outgoing.recycle(draft);
+        result
     }
 
     /// Sends what was chosen; what finds no room goes back to where it was.
@@ -186,7 +131,7 @@ impl Proto {
         rail: &mut R,
         to: Rank,
         link: LinkId,
-        draft: &mut Draft,
+        draft: &Draft,
     ) -> Result<(), Left> {
         if draft.is_empty() {
             return Err(Left::Idle);
@@ -209,38 +154,23 @@ impl Proto {
     }
 }
 
-/// The longest piece of a large message that a link takes: what is lent is bounded by time alone, what is copied by
-/// `copied` bytes, and by time where something urgent may come.
-pub(crate) fn longest_piece(caps: &Caps, speed: Speed, copied: usize, urgent: bool) -> usize {
-    let most = if caps.lends { caps.max_bulk } else { caps.max_bulk.min(copied) };
-    if caps.lends || urgent { timely_bytes(speed, most, urgent) } else { most }
-}
-
 /// Which of the links to a peer is asked first, and how many there are: something small that waits takes the one that delivers it
 /// first.
 fn first_link<R: Rail>(rail: &R, peer: &Peer) -> (usize, usize) {
-    let Some(multipath) = &peer.multipath else { return (0, usize::from(peer.link.is_some())) };
-    let links = multipath.links.len();
-    let first = match links > 1 && (peer.has_messages() || multipath.wait()) {
-        true => (0..links).min_by_key(|n| delivery_ns(rail.speed(multipath.links[*n]))),
+    let links = peer.links();
+    let first = match links.len() > 1 && (peer.has_messages() || peer.has_numbered_waiting()) {
+        true => (0..links.len()).min_by_key(|n| delivery_ns(rail.speed(links[*n]))),
         false => None,
     };
-    (first.unwrap_or(0), links)
+    (first.unwrap_or(0), links.len())
 }
 
 /// Whether something small that was coalesced would arrive over a link about as soon as over the best one.
 fn is_timely<R: Rail>(rail: &R, peer: &Peer, link: LinkId) -> bool {
-    let Some(multipath) =
-        peer.multipath.as_ref().filter(|multipath| multipath.links.len() > 1 && multipath.wait())
-    else {
+    let links = peer.links();
+    if links.len() < 2 || !peer.has_numbered_waiting() {
         return true;
-    };
-    let soonest_ns = multipath.links.iter().map(|link| delivery_ns(rail.speed(*link))).min();
+    }
+    let soonest_ns = links.iter().map(|link| delivery_ns(rail.speed(*link))).min();
     delivery_ns(rail.speed(link)) <= 2 * soonest_ns.unwrap_or(0) + SLACK_NS
-}
-
-/// When something small that leaves now arrives: behind what is under way.
-fn delivery_ns(speed: Speed) -> u64 {
-    let behind_ns = speed.under_way as u64 * 1000 / u64::from(speed.bytes_per_us.max(1));
-    u64::from(speed.round_trip_ns / 2) + behind_ns
 }

@@ -6,14 +6,13 @@ use canele_rail::{Corrupt, MAX_INLINE};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::choice::Protocol;
-use crate::credit::credit_cost;
 use crate::matching::{Found, Want};
 use crate::observed::MessageEvent;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::rma::REQUESTS;
 use crate::slab::Key;
 use crate::wire::Rts;
-use crate::{Flow, Proto, ProtoEvent};
+use crate::{Proto, ProtoEvent};
 
 /// Unexpected messages of a flow that are looked at to find the oldest.
 const MOST_LOOKED_AT: usize = 4096;
@@ -100,7 +99,9 @@ impl Proto {
         let bytes = body.len() as u64;
         let key = self.hold(Unexpected { from, tag, body });
         self.tell(|| ProtoEvent::UnexpectedArrived { from, flow, tag, bytes });
-        self.flows[flow.0 as usize].matcher.store(from, tag, key.index);
+        if let Some(flow) = self.flows.known_mut(flow) {
+            flow.matcher.store(from, tag, key.index);
+        }
         self.traffic.unexpected += 1;
         self.rma_requested |= flow == REQUESTS;
         self.ended += 1; // A probe may be waiting for it.
@@ -127,8 +128,7 @@ impl Proto {
         is_meant: impl Fn(FlowId) -> bool,
     ) -> (Vec<(FlowId, Status)>, u64) {
         let (mut told, mut all) = (Vec::new(), 0);
-        for (number, flow) in (0..).zip(&self.flows) {
-            let number = FlowId(number);
+        for (number, flow) in self.flows.iter() {
             if number == REQUESTS || !is_meant(number) {
                 continue;
             }
@@ -180,20 +180,6 @@ impl Proto {
     pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
         self.charge(from, payload.len())?;
         Ok(Body::Here(self.copy_of(payload)))
-    }
-
-    /// Counts what is kept of a peer.
-    pub(crate) fn charge(&mut self, from: Rank, len: usize) -> Result<(), Corrupt> {
-        self.traffic.hold_credit(credit_cost(len));
-        let peer = &mut self.peers[from.0 as usize];
-        peer.charged += credit_cost(len);
-        if peer.charged > peer.credit_window {
-            let (charged, credit_window) = (peer.charged, peer.credit_window);
-            return Err(Corrupt(format!(
-                "{from} sent {charged} unexpected bytes, with credit for {credit_window}"
-            )));
-        }
-        Ok(())
     }
 
     pub(crate) fn copy_of(&mut self, payload: Window<'_>) -> KeptPayload {
@@ -279,16 +265,13 @@ impl Proto {
     /// Drops every message of a flow that nobody has received, and what is known of it: it may be used anew.
     pub fn drop_flow(&mut self, flow: FlowId) {
         let any = Want { source: None, tag: None };
-        if flow.0 as usize >= self.flows.len() {
+        if self.flows.known(flow).is_none() {
             return;
         }
         while let Some(matched) = self.probe_matched(flow, any) {
             self.discard(matched);
         }
-        let state = &mut self.flows[flow.0 as usize];
-        if state.matcher.is_quiet() {
-            *state = Flow { deaths_told: state.deaths_told, ..Flow::default() };
-        }
+        self.flows.reset(flow);
     }
 
     /// Does the same if a message of the flow was not received.

@@ -32,14 +32,14 @@ impl Engine {
     ) -> Result<(), Error> {
         let mut guard = self.lock()?;
         let Progress { proto, rails, .. } = &mut guard.progress;
-        if proto.post_at_once(rails, (to, flow, tag), mode, bytes) {
+        if proto.post_in_cell(rails, (to, flow, tag), mode, bytes) {
             return Ok(());
         }
         self.send_otherwise(guard, Envelope { mode, ..Envelope::new(to, flow, tag) }, bytes, deadline)
             .map_err(|error| *error)
     }
 
-    /// A blocking send that is not short, or cannot go at once. Its error comes boxed, so that the result of the short path stays in
+    /// A blocking send that no cell took at once. Its error comes boxed, so that the result of the short path stays in
     /// registers: each store that is spared there shortens the queue in which the next cells wait.
     #[inline(never)]
     fn send_otherwise(
@@ -49,9 +49,21 @@ impl Engine {
         bytes: &[u8],
         deadline: Option<Instant>,
     ) -> Result<(), Box<Error>> {
-        if guard.progress.post(envelope, bytes) == Sent::Done {
+        let Progress { proto, rails, .. } = &mut guard.progress;
+        if proto.post_otherwise(rails, envelope, bytes) == Sent::Done {
             return Ok(());
         }
+        self.send_lent(guard, envelope, bytes, deadline)
+    }
+
+    /// A blocking send that has to wait: its memory is lent to a request.
+    fn send_lent(
+        &self,
+        guard: Locked<'_>,
+        envelope: Envelope,
+        bytes: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<(), Box<Error>> {
         buffer::scope(|scope| {
             let buffer = scope.lend(bytes);
             let (result, buffer) = self.send_buffer(guard, envelope, buffer, deadline);
@@ -75,15 +87,15 @@ impl Engine {
         let mut guard = self.lock()?;
         let mut fill = Some(fill);
         let filled = Filled { len, fill: |slot: Window<'_>| fill.take().into_iter().for_each(|f| f(slot)) };
-        if guard.progress.post(Envelope::new(to, flow, tag), filled) == Sent::Done {
+        let envelope = Envelope::new(to, flow, tag);
+        if guard.progress.post(envelope, filled) == Sent::Done {
             return Ok(());
         }
-        drop(guard);
         let mut bytes = vec![0; len];
         if let Some(fill) = fill {
             canele_rail::on_slice(&mut bytes, fill);
         }
-        self.send(to, flow, tag, Mode::Standard, &bytes, None)
+        self.send_lent(guard, envelope, &bytes, None).map_err(|error| *error)
     }
 
     /// The general path of a blocking send. The buffer comes back whatever happens.

@@ -62,18 +62,43 @@ fn a_network_that_keeps_packets_in_order_is_far_and_its_messages_have_no_numbers
 }
 
 #[test]
-fn what_is_taken_can_carry_the_message_and_a_synchronous_send_announces() {
-    let ordered = Caps { link_traits: LinkTraits::empty(), ..FAR };
-    for (caps, bytes) in
-        [CAPS, FAR, ordered].iter().flat_map(|caps| [0, 48, 49, 1 << 14, 1 << 16, 1 << 22].map(|n| (caps, n)))
-    {
-        for ends in [(false, false), (true, false), (false, true), (true, true)] {
-            let (path, ends) = (Path::over(caps, EAGER), Ends { source: ends.0, target: ends.1 });
-            let taken = variant(&path, bytes, Mode::Standard, ends);
-            assert!(taken.can_carry(&path, bytes, ends), "{taken:?} of {bytes} bytes, {ends:?}");
-            assert_eq!(taken.row().variant, taken);
-            assert_eq!(begin(&path, bytes, Mode::Synchronous, ends.source), Begin::Announced);
-        }
+fn a_variant_is_offered_for_messages_that_it_can_carry() {
+    use Variant::*;
+    const NONE: Ends = Ends { source: false, target: false };
+    const SOURCE: Ends = Ends { source: true, target: false };
+    const TARGET: Ends = Ends { source: false, target: true };
+    const BOTH: Ends = Ends { source: true, target: true };
+    let cases: [(&Caps, usize, Ends, &[Variant]); 12] = [
+        (&CAPS, 48, NONE, &[Short, Streamed]),
+        (&CAPS, 49, NONE, &[Eager, Streamed]),
+        (&CAPS, EAGER + 1, NONE, &[EagerMulti, Streamed]),
+        (&CAPS, EAGER + 1, TARGET, &[EagerMulti, DirectWrite]),
+        (&CAPS, 1 << 22, NONE, &[Streamed]),
+        (&CAPS, 1 << 22, SOURCE, &[DirectRead]),
+        (&CAPS, 1 << 22, TARGET, &[DirectWrite]),
+        (&CAPS, 1 << 22, BOTH, &[DirectBoth]),
+        (&FAR, 48, NONE, &[Short, Coalesced, Streamed]),
+        (&FAR, 1024, NONE, &[Eager, Coalesced, Streamed]),
+        (&FAR, 64 << 10, BOTH, &[Eager, Streamed]),
+        (&FAR, (64 << 10) + 1, BOTH, &[Streamed]),
+    ];
+    for (caps, bytes, ends, expected) in cases {
+        let path = Path::over(caps, EAGER);
+        let offered: Vec<Variant> = TABLE
+            .iter()
+            .map(|row| row.variant)
+            .filter(|variant| variant.can_carry(&path, bytes, ends))
+            .collect();
+        assert_eq!(offered, expected, "{bytes} bytes, {ends:?}, numbered: {}", path.numbered);
+        assert!(offered.contains(&variant(&path, bytes, Mode::Standard, ends)));
+    }
+}
+
+#[test]
+fn a_synchronous_send_announces_its_message() {
+    for bytes in [0, 48, EAGER, 1 << 22] {
+        let path = Path::over(&CAPS, EAGER);
+        assert_eq!(begin(&path, bytes, Mode::Synchronous, false), Begin::Announced);
     }
 }
 

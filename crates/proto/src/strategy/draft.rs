@@ -6,7 +6,7 @@ use super::RailView;
 use crate::backlog::{Backlog, By, Waiting};
 use crate::batch;
 use crate::choice::{self, Begin, Path};
-use crate::credit::credit_cost;
+use crate::credit::SendCredit;
 use crate::slab::Key;
 use crate::wire::Rts;
 
@@ -37,12 +37,12 @@ pub struct Draft {
     bytes: usize,
     /// As given: answers that wait, credit for messages that are not announced, how messages travel over the link.
     waiting: usize,
-    credit: u64,
+    credit: SendCredit,
     path: Path,
 }
 
 impl Draft {
-    pub(crate) fn begin(&mut self, waiting: usize, credit: u64, path: Path) {
+    pub(crate) fn begin(&mut self, waiting: usize, credit: SendCredit, path: Path) {
         self.messages.clear();
         (self.control, self.piece, self.bytes) = (0, None, 0);
         (self.waiting, self.credit, self.path) = (waiting, credit, path);
@@ -88,7 +88,7 @@ impl Draft {
         }
         backlog.draw(key);
         if pick.whole || pick.eager_multi {
-            self.credit -= credit_cost(waiting.bytes);
+            self.credit.pay(waiting.bytes);
         }
         self.bytes += pick.room;
         self.messages.push(pick);
@@ -97,7 +97,7 @@ impl Draft {
 
     fn pick(&self, key: Key, waiting: Waiting) -> Pick {
         let begin = choice::begin(&self.path, waiting.bytes, waiting.mode, waiting.region);
-        let paid = self.credit >= credit_cost(waiting.bytes);
+        let paid = self.credit.can_pay(waiting.bytes);
         let (whole, eager_multi) = (paid && begin == Begin::Whole, paid && begin == Begin::EagerMulti);
         let room = batch::room(if whole { waiting.bytes } else { Rts::BYTES });
         Pick {

@@ -1,0 +1,349 @@
+//! How messages go to a peer and come from it: the states, and what brings a peer from one to the next.
+//!
+//! ```text
+//!   Unlinked ─ link wanted ─▶ ExpectLink ─ link opened ─▶ Short │ Plain │ Numbered ─ backlog began ─▶ Queued
+//!      ▲                                                     │        ◀─ backlog drained ─              │
+//!      └──────────────────── last link lost ─────────────────┴──────────────────────────────────────────┘
+//!   each of them ─ peer went, job closed ─▶ Gone
+//! ```
+//! Each arrow is a method of [`Peer`] here. Nothing else changes a path.
+
+use canele_rail::Caps;
+use canele_sys::ids::LinkId;
+
+use super::Peer;
+use crate::multipath::Multipath;
+
+/// How a peer ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gone {
+    /// It finished its part of the job.
+    Finished,
+    /// It died, or broke the protocol.
+    Failed,
+    /// There is no way to it from here.
+    Unreachable,
+    /// It lives, but found that this rank broke the protocol, and accepts nothing more from it.
+    CutOff,
+}
+
+/// Where a message for a peer goes (invariant I10).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum SendPath {
+    /// Straight to this link, without a number. A packet takes few instructions there.
+    Short(LinkId),
+    /// Straight to this link, without a number.
+    Plain(LinkId),
+    /// Straight to this link, with a number. There may be other links.
+    Numbered(LinkId),
+    /// Behind what waits for the links.
+    Queued,
+    /// Into the backlog. The engine was asked for a link.
+    ExpectLink,
+    /// Into the backlog. There is no link, and none was asked for.
+    #[default]
+    Unlinked,
+    /// Nowhere: the peer is gone, or this rank has finished.
+    Gone(Gone),
+}
+
+/// Where a receive may take a message of a peer without the general path.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ReceivePath {
+    /// From this link. A packet takes few instructions there.
+    Short(LinkId),
+    /// From this link.
+    Plain(LinkId),
+    /// Nowhere: there is no link, messages carry numbers, or an observer is told of each.
+    #[default]
+    General,
+}
+
+impl SendPath {
+    /// The link, if a message goes straight to one.
+    #[inline(always)]
+    pub fn straight(self) -> Option<LinkId> {
+        match self {
+            Self::Short(link) | Self::Plain(link) | Self::Numbered(link) => Some(link),
+            Self::Queued | Self::ExpectLink | Self::Unlinked | Self::Gone(_) => None,
+        }
+    }
+
+    /// The link, if a message goes straight to one and carries no number.
+    #[inline(always)]
+    pub fn without_number(self) -> Option<LinkId> {
+        match self {
+            Self::Short(link) | Self::Plain(link) => Some(link),
+            _ => None,
+        }
+    }
+}
+
+impl ReceivePath {
+    /// The link, if a message may be taken straight from one.
+    #[inline(always)]
+    pub fn link(self) -> Option<LinkId> {
+        match self {
+            Self::Short(link) | Self::Plain(link) => Some(link),
+            Self::General => None,
+        }
+    }
+}
+
+impl Peer {
+    /// Where a message for it goes.
+    #[inline(always)]
+    pub fn send_path(&self) -> SendPath {
+        self.send_path
+    }
+
+    /// Where a receive may take a message of it.
+    #[inline(always)]
+    pub fn receive_path(&self) -> ReceivePath {
+        self.receive_path
+    }
+
+    /// Why nothing more can be sent or received.
+    #[inline(always)]
+    pub fn gone(&self) -> Option<Gone> {
+        if let SendPath::Gone(how) = self.send_path { Some(how) } else { None }
+    }
+
+    /// The links to it, the fastest first.
+    #[inline(always)]
+    pub fn links(&self) -> &[LinkId] {
+        &self.links
+    }
+
+    /// The link that small messages take, once there is one.
+    #[inline(always)]
+    pub fn first_link(&self) -> Option<LinkId> {
+        self.links.first().copied()
+    }
+
+    /// Link number `n` of those to the peer.
+    pub fn link_at(&self, n: usize) -> Option<LinkId> {
+        self.links.get(n).copied()
+    }
+
+    /// A link is needed. Returns true if the engine is to be asked for it.
+    pub fn link_wanted(&mut self) -> bool {
+        let is_new = self.send_path == SendPath::Unlinked;
+        if is_new {
+            self.send_path = SendPath::ExpectLink;
+        }
+        is_new
+    }
+
+    /// A link has opened to a peer that is not gone; `receive_path` if its messages carry no numbers. Links are in the order of
+    /// `round_trip_ns`.
+    pub fn link_opened(
+        &mut self,
+        link: LinkId,
+        caps: &Caps,
+        receive_path: ReceivePath,
+        round_trip_ns: impl Fn(LinkId) -> u32,
+    ) {
+        (self.maps_regions, self.distance) = (caps.maps_regions, caps.distance);
+        if caps.needs_numbers() {
+            self.numbers_began();
+            self.links.retain(|other| *other != link);
+            self.links.push(link);
+            // Of links as fast as each other both ends take the same one, for a receive looks there most often.
+            self.links.sort_by_key(|link| (round_trip_ns(*link), link.rail()));
+        } else {
+            self.links = vec![link];
+            self.receive_path = if self.is_numbered() { ReceivePath::General } else { receive_path };
+        }
+        self.send_path = self.linked_path();
+    }
+
+    /// A link that can be lost was. Returns true if it was one of the peer's.
+    pub fn link_lost(&mut self, link: LinkId) -> bool {
+        let before = self.links.len();
+        if self.is_numbered() {
+            self.links.retain(|other| *other != link);
+        }
+        let was_there = self.links.len() < before;
+        if was_there && self.gone().is_none() {
+            self.send_path = self.linked_path();
+        }
+        was_there
+    }
+
+    /// From now on messages carry numbers, in both directions.
+    pub fn numbers_began(&mut self) {
+        if self.begin_numbers() {
+            self.receive_path = ReceivePath::General;
+            if self.send_path.straight().is_some() {
+                self.send_path = self.linked_path();
+            }
+        }
+    }
+
+    /// Something joined what waits for the links. What must not be overtaken goes first from now on.
+    pub fn backlog_began(&mut self) {
+        if self.send_path.straight().is_some() && self.has_waiting() {
+            self.send_path = SendPath::Queued;
+        }
+    }
+
+    /// Something that waited has left. Messages go straight again if nothing else waits.
+    pub fn backlog_drained(&mut self) {
+        if self.send_path == SendPath::Queued {
+            self.send_path = self.linked_path();
+        }
+        debug_assert!(self.send_path.straight().is_none() || !self.has_waiting(), "a message would overtake");
+    }
+
+    /// The peer went: nothing waits for it any more. Returns the state of its numbered messages.
+    pub fn went(&mut self, how: Gone) -> Option<Box<Multipath>> {
+        (self.send_path, self.receive_path) = (SendPath::Gone(how), ReceivePath::General);
+        self.links = Vec::new();
+        self.replies.clear();
+        self.backlog = None;
+        self.credit.peer_went();
+        self.chunk_counters = 0;
+        self.multipath.take()
+    }
+
+    /// This rank has finished the job. What is on the peer's links may still be received.
+    pub fn job_closed(&mut self) {
+        if self.gone().is_none() {
+            self.send_path = SendPath::Gone(Gone::Finished);
+        }
+    }
+
+    /// The path of a message to a peer that is not gone, by its links and what waits for them.
+    fn linked_path(&self) -> SendPath {
+        match (self.first_link(), self.receive_path) {
+            (None, _) => SendPath::Unlinked,
+            (Some(_), _) if self.has_waiting() => SendPath::Queued,
+            (Some(link), _) if self.is_numbered() => SendPath::Numbered(link),
+            (Some(link), ReceivePath::Short(_)) => SendPath::Short(link),
+            (Some(link), _) => SendPath::Plain(link),
+        }
+    }
+
+    /// True if something waits that a message must not overtake.
+    fn has_waiting(&self) -> bool {
+        // Beside pieces a strategy is asked where there may be several links: another one may be emptier, or the pieces too long.
+        let beside = self.is_numbered() && self.backlog.as_ref().is_some_and(|backlog| backlog.has_streams());
+        self.has_messages() || self.has_numbered_waiting() || beside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_rail::{Distance, LinkTraits, Verbs};
+    use canele_sys::ids::{Rank, RequestId};
+
+    use super::*;
+
+    const CAPS: Caps = Caps {
+        name: "test",
+        latency_ns: 100,
+        bytes_per_us: 20_000,
+        max_bulk: 64 << 10,
+        overhead_ns: 30,
+        best_packet: 4 << 10,
+        link_traits: LinkTraits::empty(),
+        distance: Distance::Host,
+        lends: false,
+        reliable: true,
+        maps_regions: true,
+        verbs: Verbs::empty(),
+    };
+    const NUMBERED: Caps = Caps { link_traits: LinkTraits::RECOVERABLE, ..CAPS };
+
+    fn link(rail: u8) -> LinkId {
+        LinkId::new(rail, Rank(1))
+    }
+
+    fn linked(receive_path: ReceivePath) -> Peer {
+        let mut peer = Peer::default();
+        peer.link_opened(link(0), &CAPS, receive_path, |_| 0);
+        peer
+    }
+
+    /// A peer with two links, the second of which is faster.
+    fn numbered() -> Peer {
+        let mut peer = Peer::default();
+        for rail in [1, 2] {
+            peer.link_opened(link(rail), &NUMBERED, ReceivePath::General, |link| 10 - u32::from(link.rail()));
+        }
+        peer
+    }
+
+    fn stream(peer: &mut Peer) {
+        peer.backlog().stream(RequestId { index: 0, generation: 0 }, 0, 1000);
+        peer.backlog_began();
+    }
+
+    #[test]
+    fn a_link_is_asked_for_once_and_its_kind_decides_the_path() {
+        let mut peer = Peer::default();
+        assert_eq!(
+            (peer.send_path(), peer.link_wanted(), peer.link_wanted()),
+            (SendPath::Unlinked, true, false)
+        );
+        assert_eq!(peer.send_path(), SendPath::ExpectLink);
+        peer.link_opened(link(0), &CAPS, ReceivePath::Short(link(0)), |_| 0);
+        assert_eq!((peer.send_path(), peer.link_wanted()), (SendPath::Short(link(0)), false));
+        assert_eq!(linked(ReceivePath::Plain(link(0))).send_path(), SendPath::Plain(link(0)));
+        assert_eq!(linked(ReceivePath::General).send_path(), SendPath::Plain(link(0)), "an observer is told");
+        let peer = numbered();
+        assert_eq!((peer.send_path(), peer.links()), (SendPath::Numbered(link(2)), &[link(2), link(1)][..]));
+    }
+
+    #[test]
+    fn what_waits_ends_the_straight_path_until_it_has_left() {
+        let mut peer = numbered();
+        stream(&mut peer);
+        assert_eq!(peer.send_path(), SendPath::Queued);
+        peer.backlog_drained();
+        assert_eq!(peer.send_path(), SendPath::Queued, "pieces still wait");
+        peer.backlog = None;
+        peer.backlog_drained();
+        assert_eq!(peer.send_path(), SendPath::Numbered(link(2)));
+        let mut peer = linked(ReceivePath::Short(link(0)));
+        stream(&mut peer);
+        assert_eq!(peer.send_path(), SendPath::Short(link(0)), "messages without numbers pass pieces");
+    }
+
+    #[test]
+    fn another_link_takes_over_and_with_the_last_one_the_path_ends() {
+        let mut peer = numbered();
+        assert!(peer.link_lost(link(2)) && !peer.link_lost(link(2)));
+        assert_eq!(peer.send_path(), SendPath::Numbered(link(1)));
+        stream(&mut peer);
+        assert!(peer.link_lost(link(1)));
+        assert_eq!((peer.send_path(), peer.link_wanted()), (SendPath::Unlinked, true));
+        peer.link_opened(link(1), &NUMBERED, ReceivePath::General, |_| 0);
+        assert_eq!(peer.send_path(), SendPath::Queued, "the pieces go first");
+        assert!(!linked(ReceivePath::Short(link(0))).link_lost(link(0)), "it cannot be lost");
+    }
+
+    #[test]
+    fn numbers_end_what_goes_without_them() {
+        let mut peer = linked(ReceivePath::Short(link(0)));
+        peer.numbers_began();
+        assert_eq!(
+            (peer.send_path(), peer.receive_path()),
+            (SendPath::Numbered(link(0)), ReceivePath::General)
+        );
+    }
+
+    #[test]
+    fn a_peer_that_went_stays_gone_and_a_finished_rank_still_receives() {
+        let mut peer = linked(ReceivePath::Short(link(0)));
+        peer.job_closed();
+        assert_eq!((peer.gone(), peer.receive_path()), (Some(Gone::Finished), ReceivePath::Short(link(0))));
+        assert!(peer.went(Gone::Failed).is_none() && numbered().went(Gone::Failed).is_some());
+        peer.job_closed();
+        assert_eq!((peer.gone(), peer.receive_path()), (Some(Gone::Failed), ReceivePath::General));
+        stream(&mut peer);
+        peer.backlog_drained();
+        assert!(!peer.link_wanted() && peer.links().is_empty() && peer.gone() == Some(Gone::Failed));
+    }
+}
