@@ -12,8 +12,11 @@ fn main() {
         ("mpi.h", header::text(&tables)),
         ("mpi-ext.h", extensions::text(&tables)),
         ("mpi.md", summary::text(&tables)),
+        ("aliases.o", exports::aliases(&tables)),
     ] {
         std::fs::write(Path::new(&out).join(name), text).expect("the folder can be written to");
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+    // Named as an object is: some compilers pass no other name on. Linkers know a script by its contents.
+    println!("cargo:rustc-cdylib-link-arg={}", Path::new(&out).join("aliases.o").display());
 }

@@ -22,6 +22,11 @@ macro_rules! programs {
 }
 
 #[test]
+fn both_names_of_a_function_have_one_address() {
+    support::second_names_are_aliases();
+}
+
+#[test]
 fn the_programs_of_a_job_have_numbers() {
     let program = compiled("numbered", &[folder("programs/attributes.c")]);
     let libraries = format!("LD_LIBRARY_PATH={}", library().display());

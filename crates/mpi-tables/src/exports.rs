@@ -2,6 +2,9 @@
 //!
 //! Each converts its arguments, calls the body in `canele-mpi-c`, and raises the error of a body that fails. The functions are `C-unwind`: an
 //! exception that a function of the program throws may pass through them.
+//!
+//! `PMPI_X` is a second name of `MPI_X`: one address, so one body and one cache. A tool may define `MPI_X` itself and call `PMPI_X`. Rust has no
+//! second names: the linker gives `PMPI_X` its address ([`aliases`]), and a function without instructions makes the compiler export the name.
 
 use std::fmt::Write;
 
@@ -14,24 +17,51 @@ const WIDE_TYPES: [&str; 4] = ["Count", "Counts", "Displacements", "OutCount"];
 /// Returns the code: a `MPI_` and a `PMPI_` function for each function of the standard, and likewise for those beyond it.
 pub fn rust(tables: &Tables) -> String {
     let mut text = String::new();
-    for function in exported(tables).into_iter().chain(extensions(tables)).chain(removed_functions(tables)) {
-        for prefix in ["", "P"] {
-            write_function(&mut text, prefix, &function);
-        }
+    for function in functions(tables) {
+        write_function(&mut text, &function);
+        write_second_name(&mut text, &function.name);
     }
     text
 }
 
-fn write_function(text: &mut String, prefix: &str, function: &Exported<'_>) {
+/// Returns a script for the linker of a library of these functions: it gives each `PMPI_X` the address of `MPI_X`.
+///
+/// A linker that leaves a name as the compiler made it fails by the script's last lines.
+pub fn aliases(tables: &Tables) -> String {
+    let names: Vec<String> = functions(tables).map(|function| function.name).collect();
+    let alias = names.iter().map(|name| format!("P{name} = {name};\n"));
+    let check = names.iter().map(|name| format!("ASSERT(P{name} == {name}, \"P{name} is not {name}\");\n"));
+    alias.chain(check).collect()
+}
+
+/// All functions that a library of these tables exports under two names.
+fn functions(tables: &Tables) -> impl Iterator<Item = Exported<'_>> {
+    exported(tables).into_iter().chain(extensions(tables)).chain(removed_functions(tables))
+}
+
+/// `PMPI_X`, whose own address the linker replaces. The compiler does not look into a naked function, so a caller in the same library is right too.
+fn write_second_name(text: &mut String, name: &str) {
+    writeln!(
+        text,
+        "/// Another name of [`{name}`], by the linker's script.\n\
+         // SAFETY: the name is MPI's, and this crate alone defines it.\n\
+         #[unsafe(no_mangle)]\n\
+         #[unsafe(naked)]\n\
+         pub extern \"C-unwind\" fn P{name}() {{\n    core::arch::naked_asm!(\"\")\n}}"
+    )
+    .expect("a string grows");
+}
+
+fn write_function(text: &mut String, function: &Exported<'_>) {
     let name = &function.name;
     let parameters = function.parameters.iter().filter(|p| p.kind.name != "...");
     let (result, statements) = body(function);
     if function.of.form == "short" {
-        write_short(text, prefix, function, &statements);
+        write_short(text, function, &statements);
         return;
     }
     if function.of.form == "mapped" {
-        write_mapped(text, prefix, function, &statements);
+        write_mapped(text, function, &statements);
         return;
     }
     let unused = |name: &str| function.of.body.is_none() && !statements.contains(&format!("({name})"));
@@ -42,18 +72,17 @@ fn write_function(text: &mut String, prefix: &str, function: &Exported<'_>) {
     let list: Vec<String> = parameters.map(declared).collect();
     writeln!(
         text,
-        "/// `{prefix}{name}` of the standard.\n\
+        "/// `{name}` of the standard.\n\
          // SAFETY: the name is MPI's, and this crate alone defines it.\n\
          #[unsafe(no_mangle)]\n\
-         pub extern \"C-unwind\" fn {prefix}{name}({list}) -> {result} {{\n{statements}\n}}",
+         pub extern \"C-unwind\" fn {name}({list}) -> {result} {{\n{statements}\n}}",
         list = list.join(", ")
     )
     .expect("a string grows");
 }
 
-/// A function that is tried without a frame first: its general part is a function of its own, which it goes on with by a jump. Of the two
-/// names of a function the first has the general part.
-fn write_short(text: &mut String, prefix: &str, function: &Exported<'_>, statements: &str) {
+/// A function that is tried without a frame first: its general part is a function of its own, which it goes on with by a jump.
+fn write_short(text: &mut String, function: &Exported<'_>, statements: &str) {
     let name = &function.name;
     let path = function.of.body.as_ref().expect("a short function is written");
     let declared = |p: &crate::Parameter| format!("{}: {}", p.name, extern_type(&p.kind, function.large));
@@ -79,37 +108,35 @@ fn write_short(text: &mut String, prefix: &str, function: &Exported<'_>, stateme
             |p: &crate::Parameter| if p.kind.name == "rank" { rank_and_tag.to_owned() } else { each(p) };
         parts.map(part).collect::<Vec<_>>().join(", ")
     };
-    if prefix.is_empty() {
-        writeln!(
-            text,
-            "/// `{name}` where it takes more.\n\
-             #[inline(never)]\n\
-             extern \"C-unwind\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}\n\
-             /// The same with one argument less, so that all are in registers and a jump suffices.\n\
-             #[cold]\n\
-             #[inline(never)]\n\
-             extern \"C-unwind\" fn packed_{name}({packed_list}) -> c_int {{\n    \
-             let ({rank}, {tag}) = ((rank_and_tag >> 32) as c_int, rank_and_tag as c_int);\n    \
-             general_{name}({names})\n}}\n\
-             /// The same, where the other arguments follow from the route and the bytes.\n\
-             #[cold]\n\
-             #[inline(never)]\n\
-             extern \"C-unwind\" fn routed_{name}(route: *const Route, bytes: usize, {not_routed}) -> c_int {{\n    \
-             // SAFETY: this call found it, and it is read before anything else is called, which may find another one.\n    \
-             let route = unsafe {{ &*route }};\n    \
-             general_{name}({all})\n}}",
-            packed_list = packed(&declared, "rank_and_tag: u64"),
-            not_routed = own.clone().map(declared).collect::<Vec<_>>().join(", "),
-            all = function.parameters.iter().map(from_route).collect::<Vec<_>>().join(", "),
-        )
-        .expect("a string grows");
-    }
     writeln!(
         text,
-        "/// `{prefix}{name}` of the standard.\n\
+        "/// `{name}` where it takes more.\n\
+         #[inline(never)]\n\
+         extern \"C-unwind\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}\n\
+         /// The same with one argument less, so that all are in registers and a jump suffices.\n\
+         #[cold]\n\
+         #[inline(never)]\n\
+         extern \"C-unwind\" fn packed_{name}({packed_list}) -> c_int {{\n    \
+         let ({rank}, {tag}) = ((rank_and_tag >> 32) as c_int, rank_and_tag as c_int);\n    \
+         general_{name}({names})\n}}\n\
+         /// The same, where the other arguments follow from the route and the bytes.\n\
+         #[cold]\n\
+         #[inline(never)]\n\
+         extern \"C-unwind\" fn routed_{name}(route: *const Route, bytes: usize, {not_routed}) -> c_int {{\n    \
+         // SAFETY: this call found it, and it is read before anything else is called, which may find another one.\n    \
+         let route = unsafe {{ &*route }};\n    \
+         general_{name}({all})\n}}",
+        packed_list = packed(&declared, "rank_and_tag: u64"),
+        not_routed = own.clone().map(declared).collect::<Vec<_>>().join(", "),
+        all = function.parameters.iter().map(from_route).collect::<Vec<_>>().join(", "),
+    )
+    .expect("a string grows");
+    writeln!(
+        text,
+        "/// `{name}` of the standard.\n\
          // SAFETY: the name is MPI's, and this crate alone defines it.\n\
          #[unsafe(no_mangle)]\n\
-         pub extern \"C-unwind\" fn {prefix}{name}({list}) -> c_int {{\n    \
+         pub extern \"C-unwind\" fn {name}({list}) -> c_int {{\n    \
          match {path}_at_once({arguments}) {{\n        \
          Attempt::Done => MPI_SUCCESS,\n        \
          Attempt::ToSleeper(route) => Route::wake_peer(route),\n        \
@@ -124,7 +151,7 @@ fn write_short(text: &mut String, prefix: &str, function: &Exported<'_>, stateme
 
 /// A function that is tried first where memory is mapped: it does all of a call or nothing. Its general part is a function of its own with the
 /// same parameters, so that a jump suffices.
-fn write_mapped(text: &mut String, prefix: &str, function: &Exported<'_>, statements: &str) {
+fn write_mapped(text: &mut String, function: &Exported<'_>, statements: &str) {
     let name = &function.name;
     let path = function.of.body.as_ref().expect("such a function is written");
     let declared = |p: &crate::Parameter| format!("{}: {}", p.name, extern_type(&p.kind, function.large));
@@ -132,21 +159,19 @@ fn write_mapped(text: &mut String, prefix: &str, function: &Exported<'_>, statem
     let names = function.parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
     let arguments: Vec<String> =
         function.of.parameters.iter().filter_map(|p| argument(p, function.large)).collect();
-    if prefix.is_empty() {
-        writeln!(
-            text,
-            "/// `{name}` where it takes more.\n\
-             #[inline(never)]\n\
-             extern \"C-unwind\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}"
-        )
-        .expect("a string grows");
-    }
     writeln!(
         text,
-        "/// `{prefix}{name}` of the standard.\n\
+        "/// `{name}` where it takes more.\n\
+         #[inline(never)]\n\
+         extern \"C-unwind\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}"
+    )
+    .expect("a string grows");
+    writeln!(
+        text,
+        "/// `{name}` of the standard.\n\
          // SAFETY: the name is MPI's, and this crate alone defines it.\n\
          #[unsafe(no_mangle)]\n\
-         pub extern \"C-unwind\" fn {prefix}{name}({list}) -> c_int {{\n    \
+         pub extern \"C-unwind\" fn {name}({list}) -> c_int {{\n    \
          if {path}_at_once({arguments}) {{ MPI_SUCCESS }} else {{ general_{name}({names}) }}\n}}",
         arguments = arguments.join(", ")
     )

@@ -42,6 +42,11 @@ fn the_conformance_program_prints_what_it_prints_by_the_standards_abi() {
     }
 }
 
+#[test]
+fn both_names_of_a_function_have_one_address() {
+    support::second_names_are_aliases();
+}
+
 /// What Intel MPI's libraries for Fortran and C++ ask for beside functions of MPI (`nm -D --undefined-only`).
 const ASKED_BY_INTEL: [&str; 35] = [
     "MPII_Comm_get_attr_fort",

@@ -202,3 +202,30 @@ pub fn all_passed(program: &Path, output: &Output, ranks: usize) {
 pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
+
+/// The functions of MPI that the library exports, with their addresses as `readelf` prints them.
+fn exported_functions() -> BTreeMap<String, String> {
+    let library = library().join(interface().names[0]);
+    let output = Command::new("readelf").args(["--wide", "--dyn-syms"]).arg(&library).output();
+    let output = output.expect("readelf comes with the compiler");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let function = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [_, address, _, "FUNC", "GLOBAL", "DEFAULT", section, name] if section != "UND" => {
+            Some((name.to_owned(), address.to_owned()))
+        }
+        _ => None,
+    };
+    text.lines().filter_map(function).filter(|(name, _)| name.contains("MPI_")).collect()
+}
+
+/// Each function of the standard and its `PMPI_` name are at one address, so they have one body and one cache.
+pub fn second_names_are_aliases() {
+    let functions = exported_functions();
+    let names: Vec<&String> = functions.keys().filter(|name| name.starts_with("MPI_")).collect();
+    assert!(names.len() > 600, "only {} functions", names.len());
+    let is_alias = |name: &&&String| functions.get(&format!("P{name}")) == functions.get(**name);
+    let apart: Vec<_> = names.iter().filter(|name| !is_alias(name)).collect();
+    assert!(apart.is_empty(), "no alias: {apart:?}");
+    let seconds = functions.keys().filter(|name| name.starts_with("PMPI_")).count();
+    assert_eq!(seconds, names.len(), "names with P that no function has");
+}
