@@ -7,6 +7,7 @@ use std::ffi::CStr;
 
 use canele_engine::collective::{Number, Op, Reduction};
 use canele_mem::buffer::{Raw, RawMut};
+use canele_sys::device::{self, Memory};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -44,7 +45,16 @@ impl Buffer {
         let mut view = Box::new(ffi::Py_buffer::new());
         // SAFETY: the interpreter's lock is held, the object lives, and the view has an address of its own until it is released.
         let refused = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags) };
-        if refused == 0 { Ok(Self(view)) } else { Err(explain(object, flags)) }
+        if refused != 0 {
+            return Err(explain(object, flags));
+        }
+        let buffer = Self(view);
+        match device::memory_at(buffer.0.buf, buffer.len()) {
+            Memory::Host => Ok(buffer),
+            memory => Err(PyBufferError::new_err(format!(
+                "the buffer is {memory}, which no call takes: copy it to memory of the host first"
+            ))),
+        }
     }
 
     /// Its length in bytes.

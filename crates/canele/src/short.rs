@@ -4,6 +4,7 @@
 use canele_engine::ShortAddress;
 pub use canele_engine::{MAX_INLINE, PeerIndex, ShortSent};
 use canele_sys::atomic::{AtomicU64, Ordering};
+use canele_sys::device;
 
 use crate::{Error, Flow, Rank, Tag};
 
@@ -35,12 +36,12 @@ impl KnownRanks {
 }
 
 impl Flow {
-    /// Remembers where a rank is, for the next call.
+    /// Remembers where a rank is, for the next call; not where memory may be of a device, of which the short path does not ask.
     ///
     /// # Errors
     /// In a forked child.
     pub fn learn(&self, known: &KnownRanks, rank: Rank) -> Result<(), Error> {
-        if known.find(rank).is_none() {
+        if known.find(rank).is_none() && !device::is_asked() {
             match self.engine.peer_index(rank)? {
                 PeerIndex::NONE => {}
                 index => known.remember(rank, index),

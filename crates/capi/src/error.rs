@@ -196,6 +196,7 @@ fn code_of_failure(failure: &Failure) -> canele_error {
         Failure::CutOff { .. } => CANELE_ERROR_CUT_OFF,
         Failure::PeerFinished(_) => CANELE_ERROR_PEER_FINISHED,
         Failure::NoSenderLeft => CANELE_ERROR_NO_SENDER_LEFT,
+        Failure::Memory { .. } => CANELE_ERROR_ARGUMENT,
         Failure::Cancelled => CANELE_ERROR_CANCELLED,
         Failure::Revoked { .. } => CANELE_ERROR_REVOKED,
         Failure::RegionLost(_) => CANELE_ERROR_REGION_LOST,

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use canele::raw::{Raw, RawMut};
+use canele_sys::device::{self, Memory};
 
 use crate::error::ReportedError;
 use crate::handle::no_place;
@@ -42,6 +43,14 @@ fn no_memory(bytes: usize) -> ReportedError {
 fn unaligned(address: usize, alignment: usize) -> ReportedError {
     ReportedError::argument(format!(
         "the items at {address:#x} are not aligned: a multiple of {alignment} is needed, as malloc and arrays of the type have it"
+    ))
+}
+
+#[cold]
+#[inline(never)]
+fn of_device(memory: Memory) -> ReportedError {
+    ReportedError::argument(format!(
+        "the data is {memory}, which no call takes: copy it to memory of the host first"
     ))
 }
 
@@ -85,7 +94,10 @@ fn check<T>(data: *const c_void, count: usize) -> Result<(), ReportedError> {
     if count > isize::MAX.unsigned_abs() / size_of::<T>() {
         return Err(too_many(count, size_of::<T>()));
     }
-    Ok(())
+    match device::memory_at(data, count * size_of::<T>()) {
+        Memory::Host => Ok(()),
+        memory => Err(of_device(memory)),
+    }
 }
 
 /// Items from an address.

@@ -47,6 +47,21 @@ fn nothing_is_left_of_handles_that_are_closed() {
 }
 
 #[test]
+fn memory_of_a_device_is_refused_by_every_call_that_is_given_data() {
+    passes("device", 1);
+    let header = std::fs::read_to_string(support::HEADER).unwrap();
+    let program = std::fs::read_to_string(folder("tests/programs/device.c")).unwrap();
+    for declaration in header.split(';').filter(|text| text.contains("canele_error canele_")) {
+        let is_data = ["*data", "*items", "*result", "*all", "*slices"];
+        if !is_data.iter().any(|word| declaration.contains(word)) {
+            continue;
+        }
+        let name = declaration.rsplit_once("canele_error ").unwrap().1.split('(').next().unwrap();
+        assert!(program.contains(&format!("REFUSED({name}(")), "{name} is given data, and not tried");
+    }
+}
+
+#[test]
 fn a_death_is_told_by_its_rank() {
     let program = compiled(&folder("tests/programs/death.c"));
     let output = run(&["-n", "3", "--on-failure", "continue"], &program, &[]);

@@ -33,7 +33,7 @@ const ALLOWED: [(&str, &[&str]); 32] = [
     // The public interface, in Rust and in other languages.
     ("canele", &["canele-engine", "canele-mem", "canele-sys"]),
     ("canele-capi", &["canele", "canele-sys"]),
-    ("canele-python", &["canele", "canele-collective", "canele-engine", "canele-mem"]),
+    ("canele-python", &["canele", "canele-collective", "canele-engine", "canele-mem", "canele-sys"]),
     // MPI: what it means, its interface in C, and one library for each ABI.
     ("canele-mpi", &["canele-engine", "canele-mem", "canele-sys"]),
     (

@@ -11,7 +11,7 @@ use canele_sys::atomic::{AtomicUsize, Ordering};
 use canele_sys::memory::Account;
 use canele_sys::segment::SegmentError;
 use canele_sys::tunables::Tunables;
-use canele_sys::{copies, fork, membarrier};
+use canele_sys::{copies, device, fork, membarrier};
 
 use crate::Error;
 use crate::engine::Engine;
@@ -64,6 +64,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::start`]; the other library was compiled apart from this one.
     pub fn of_process(tunables: &Tunables) -> Result<Arc<Self>, Error> {
+        device::ask_program();
         match copies::find::<Self>(BUILD).map_err(|apart| ControlError::JoinedApart(apart.library))? {
             Some(engine) if engine.users.process != std::process::id() => Err(Error::Forked),
             Some(engine) if engine.users.enter() => {

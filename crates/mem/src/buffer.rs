@@ -8,6 +8,9 @@
 //! in the end: those of a [`Raw`] or [`RawMut`], whose maker has promised that the memory lasts, and those of a region, which
 //! keep it mapped. A token from a region also says where in the region it lies.
 //!
+//! A token says which [`Memory`] it is of. All but those of [`OutBuffer::of_device`] and [`InBuffer::of_device`] are of the host's, the only
+//! memory that is ever shown as bytes or copied here: who takes a token of another kind hands it to a device.
+//!
 //! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
 
 mod divided;
@@ -25,6 +28,7 @@ use std::sync::Arc;
 
 use crate::racing;
 use crate::window::Window;
+use canele_sys::device::Memory;
 use canele_sys::ids::RegionId;
 pub use divided::Divided;
 pub use owned::Owned;
@@ -67,6 +71,7 @@ pub(crate) struct Lent {
 #[derive(Default)]
 struct More {
     form: Form,
+    memory: Memory,
     /// Where a region is, and what keeps it mapped while a transfer from or to it is under way.
     place: Option<RegionAddress>,
     keep: Option<Arc<dyn Any + Send + Sync>>,
@@ -108,6 +113,11 @@ impl Lent {
         self.more.as_ref().is_some_and(|more| more.is_shared())
     }
 
+    #[inline(always)]
+    fn memory(&self) -> Memory {
+        self.more.as_ref().map_or(Memory::Host, |more| more.memory)
+    }
+
     fn share(&mut self, offset: usize, len: usize) -> Share {
         let mut stretches = Vec::with_capacity(1);
         self.stretches(offset, len, |address, _, n| {
@@ -128,6 +138,7 @@ impl Lent {
     /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
     fn stretches(&self, offset: usize, len: usize, mut each: impl FnMut(*mut u8, usize, usize)) {
         assert!(offset <= self.len && len <= self.len - offset, "range outside of a buffer");
+        assert!(self.memory() == Memory::Host, "only memory of the host is copied");
         match self.more.as_ref().map_or(&Form::One, |more| &more.form) {
             // SAFETY: the range lies within the lent memory, checked above.
             Form::One => each(unsafe { self.start.as_ptr().add(offset) }, 0, len),
@@ -217,6 +228,24 @@ macro_rules! both {
                 let more = More { keep: Some(keep), ..More::default() };
                 Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
             }
+            /// The `len` bytes from `start` of the memory of a device. Nothing here reads or writes them.
+            ///
+            /// # Safety
+            /// They stay until the buffer is dropped, and no other code accesses them in a way that an operation on them excludes.
+            pub unsafe fn of_device(device: u32, start: NonNull<u8>, len: usize) -> Self {
+                let more = More { memory: Memory::Device(device), ..More::default() };
+                Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
+            }
+            /// `len` bytes of a device that there is not, for tests of those who have to refuse such.
+            pub fn of_made_up_device(device: u32, len: usize) -> Self {
+                // SAFETY: the first page of a process is never mapped, and no device has the memory: there is nothing to be accessed.
+                unsafe { Self::of_device(device, NonNull::dangling(), len) }
+            }
+            /// Which memory it is of.
+            #[inline(always)]
+            pub fn memory(&self) -> Memory {
+                self.0.memory()
+            }
             /// Whether a share of it is still held.
             pub fn is_shared(&self) -> bool {
                 self.0.is_shared()
@@ -241,9 +270,10 @@ impl OutBuffer {
         OutShare(self.0.share(offset, len))
     }
 
-    /// Where it begins in this process, if it is one stretch of memory.
+    /// Where it begins in this process, if it is one stretch of the host's memory.
     pub fn address(&self) -> Option<u64> {
-        let one = self.0.more.as_ref().is_none_or(|more| matches!(more.form, Form::One));
+        let is_one = |more: &More| matches!(more.form, Form::One) && more.memory == Memory::Host;
+        let one = self.0.more.as_ref().is_none_or(|more| is_one(more));
         one.then_some(self.0.start.as_ptr() as u64)
     }
 

@@ -1,8 +1,11 @@
 //! From a C buffer with count and datatype to memory that the library may touch.
 
+use core::ffi::c_void;
+
 use canele_mem::buffer::{Raw, RawMut};
 use canele_mpi::datatype::Datatype;
 use canele_mpi::{Class, Data, Elements, Error, Result};
+use canele_sys::device::{self, Memory};
 
 use crate::handle::MPI_Datatype;
 use crate::pointer::{RecvBuffer, SendBuffer};
@@ -73,6 +76,7 @@ pub fn memory<B: UserBuffer>(buffer: B, count: usize, of: &Datatype) -> Result<B
     if buffer.address().is_null() && range.start == 0 && range.end > 0 {
         return Err(no_buffer(count));
     }
+    check_is_of_host(buffer.address().wrapping_byte_offset(range.start), range.len())?;
     // SAFETY: the program gives the buffer to each operation until it has ended, and neither writes what is read nor touches what is
     // written meanwhile, as the standard says; the elements span this range.
     Ok(unsafe { buffer.raw(range.start, range.end) })
@@ -85,6 +89,24 @@ pub fn memory<B: UserBuffer>(buffer: B, count: usize, of: &Datatype) -> Result<B
 pub fn elements<B: UserBuffer>(buffer: B, count: usize, datatype: MPI_Datatype) -> Result<Elements<B::Raw>> {
     let of = datatype.share()?;
     Ok(Elements { raw: memory(buffer, count, &of)?, count, of })
+}
+
+/// Refuses memory of a device: every call copies, packs or computes with the processors of the host.
+///
+/// # Errors
+/// The memory is of a device.
+#[inline(always)]
+pub fn check_is_of_host(start: *const c_void, len: usize) -> Result<()> {
+    match device::memory_at(start, len) {
+        Memory::Host => Ok(()),
+        memory => Err(of_device(memory)),
+    }
+}
+
+#[cold]
+fn of_device(memory: Memory) -> Box<Error> {
+    let text = format!("the buffer is {memory}, which no call takes: copy it to memory of the host first");
+    Error::new(Class::Buffer, text)
 }
 
 #[cold]

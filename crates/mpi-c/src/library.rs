@@ -8,6 +8,7 @@ use std::time::Duration;
 use canele_engine::Engine;
 use canele_mpi::{Comm, Errhandler, Process, Result, ThreadLevel, World};
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
+use canele_sys::device;
 
 use crate::constants::*;
 use crate::deferred_recv;
@@ -106,7 +107,9 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
     }
     tools::attach(world.engine());
     let is_traced = traced::attach(world.engine());
-    if threads < ThreadLevel::Multiple && !is_traced && !world.engine().tunables().progress_thread {
+    // The short paths do not ask which memory a buffer is of.
+    let is_simple = !is_traced && !world.engine().tunables().progress_thread && !device::is_asked();
+    if threads < ThreadLevel::Multiple && is_simple {
         deferred_recv::allow(threads <= ThreadLevel::Funneled);
     }
     Ok(())

@@ -338,6 +338,7 @@ impl From<canele_engine::Error> for Box<Error> {
                 | Failure::CutOff { .. }
                 | Failure::NoSenderLeft,
             ) => Class::ProcFailed,
+            Of::Failed(Failure::Memory { .. }) => Class::Buffer,
             Of::Failed(Failure::Revoked { .. }) => Class::Revoked,
             Of::Memory(_) => Class::NoMemory,
             Of::Refused { why: Refusal::Outside(_) | Refusal::NoRegion, .. } => Class::RmaRange,

@@ -2,6 +2,7 @@
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_mem::chunk_counter::Generation;
+use canele_sys::device::Memory;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::matching::{PostedId, Want};
@@ -122,6 +123,14 @@ pub enum Failure {
     /// It waited for a message from anybody, and nobody is left who could send one.
     #[error("all other ranks have finished or died: no message can come any more")]
     NoSenderLeft,
+    /// What carries the message takes no memory of this kind. Nothing of it was accessed.
+    #[error("the buffer is {memory}, which {route} does not take: copy it to memory of the host first")]
+    Memory {
+        /// Which memory.
+        memory: Memory,
+        /// What would have carried the message: the name of a driver, or this library itself.
+        route: &'static str,
+    },
     /// It was cancelled.
     #[error("the operation was cancelled")]
     Cancelled,

@@ -2,6 +2,7 @@
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_rail::FullRail;
+use canele_sys::device::Memory;
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
@@ -13,6 +14,18 @@ use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, Stat
 use crate::unexpected::{Body, KeptPayload};
 use crate::{Envelope, Proto};
 
+/// What carries a message to this rank itself, one to a peer that has no link yet, and one from any peer, in words.
+const TO_SELF: &str = "a message of a rank to itself";
+const UNOPENED: &str = "a link that is to be opened";
+const RECEIVE: &str = "a receive";
+
+/// Why a message is not received into this memory, if it is not: the processor of this rank puts it there.
+#[inline]
+pub(crate) fn why_not_received(buffer: &InBuffer) -> Option<Failure> {
+    let memory = buffer.memory();
+    (memory != Memory::Host).then_some(Failure::Memory { memory, route: RECEIVE })
+}
+
 impl Proto {
     /// Sends a message; it goes out as far as there is room, now, and further in later passes.
     pub fn submit_send<R: FullRail>(
@@ -23,7 +36,7 @@ impl Proto {
     ) -> RequestId {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let (level, policy) = self.standing(flow);
-        if let Some(failure) = self.why_revoked(flow) {
+        if let Some(failure) = self.why_revoked(flow).or_else(|| self.why_not_sent(rail, to, &buffer)) {
             let send =
                 Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched: false, buffer };
             return self.requests.insert(sent(send, Err(failure))).into();
@@ -47,6 +60,20 @@ impl Proto {
             self.transmit_to(rail, to);
         }
         id
+    }
+
+    /// Why a message in this memory does not go to a peer, if it does not.
+    #[inline]
+    fn why_not_sent<R: FullRail>(&self, rail: &R, to: Rank, buffer: &OutBuffer) -> Option<Failure> {
+        let memory = buffer.memory();
+        if memory == Memory::Host {
+            return None;
+        }
+        // A peer without a link gets one of any of the rails.
+        let caps = rail.link(to).map(|link| rail.caps(link));
+        let takes = caps.is_some_and(|caps| caps.memory_kinds.contains(memory.kind()));
+        let route = if to == self.me { TO_SELF } else { caps.map_or(UNOPENED, |caps| caps.name) };
+        (!takes).then_some(Failure::Memory { memory, route })
     }
 
     /// Tells the observer, if there is one, of a send, and notes its number.
@@ -163,6 +190,11 @@ impl Proto {
     /// Receives a message: one that is here already, or the next that is wanted.
     pub fn submit_recv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> RequestId {
         let id: RequestId = self.requests.insert(State::Moving).into();
+        if let Some(failure) = why_not_received(&buffer) {
+            let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
+            self.end(id, State::Done(outcome));
+            return id;
+        }
         self.discard_stale(flow, want);
         let Some(found) = self.flow(flow).and_then(|f| f.matcher.take(want)) else {
             self.post_receive(id, flow, want, buffer);

@@ -11,6 +11,7 @@ use crate::observed::MessageEvent;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::rma::REQUESTS;
 use crate::slab::Key;
+use crate::submit::why_not_received;
 use crate::wire::Rts;
 use crate::{Proto, ProtoEvent};
 
@@ -247,6 +248,12 @@ impl Proto {
     /// Receives a message that a matched probe took.
     pub fn submit_recv_matched(&mut self, matched: Matched, buffer: InBuffer) -> RequestId {
         let id = self.requests.insert(State::Moving).into();
+        if let Some(failure) = why_not_received(&buffer) {
+            self.discard(matched);
+            let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
+            self.end(id, State::Done(outcome));
+            return id;
+        }
         self.deliver_unexpected(id, matched.key, buffer);
         id
     }

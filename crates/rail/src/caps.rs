@@ -1,5 +1,6 @@
 //! What rails can do, in numbers.
 
+use canele_sys::device::MemoryKinds;
 use serde::{Deserialize, Serialize};
 
 use crate::Verbs;
@@ -54,6 +55,8 @@ pub struct Caps {
     pub reliable: bool,
     /// Regions of a peer can be mapped here ([`crate::OneSided::reach`]), and this rank's by the peer.
     pub maps_regions: bool,
+    /// The kinds of memory that messages are sent from and received into.
+    pub memory_kinds: MemoryKinds,
     /// The verbs for regions of a peer that are not mapped ([`crate::Rma`]).
     pub verbs: Verbs,
 }

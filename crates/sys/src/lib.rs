@@ -17,6 +17,7 @@ pub mod command_output;
 #[cfg(not(loom))]
 pub mod copies;
 pub mod counters;
+pub mod device;
 #[cfg(target_arch = "x86_64")]
 pub mod exhausted;
 pub mod extended;

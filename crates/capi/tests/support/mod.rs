@@ -75,7 +75,8 @@ pub fn compile(compiler: &[&str], source: &Path, program: &Path) -> Option<Outpu
     let mut command = Command::new(compiler[0]);
     command.args(&compiler[1..]).args(STRICT).arg("-I").arg(folder("include"));
     command.arg(source).arg("-o").arg(program).args(["-x", "none", "-L"]).arg(library());
-    command.args(["-lcanele", "-lpthread"]);
+    // A program that has this function is asked by it, as a library for a device is.
+    command.args(["-lcanele", "-lpthread", "-Wl,--export-dynamic-symbol=canele_device_of"]);
     match command.output() {
         Ok(output) => Some(output),
         Err(error) => {

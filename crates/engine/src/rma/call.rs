@@ -76,7 +76,7 @@ impl Error {
     /// Why a call to an owner of memory failed.
     pub(super) fn of_rma(owner: Rank, failure: RmaFailure) -> Self {
         match failure {
-            RmaFailure::Owner(failure) => failure.into(),
+            RmaFailure::Failed(failure) => failure.into(),
             RmaFailure::Refused(memory, why) => Self::Refused { owner, memory, why },
         }
     }

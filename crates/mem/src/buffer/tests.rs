@@ -88,6 +88,30 @@ fn buffers_and_shares_of_regions_go_past_the_caches_where_the_window_does() {
 }
 
 #[test]
+fn memory_of_a_device_is_named_and_never_copied() {
+    let mut buffer = OutBuffer::of_made_up_device(3, 8);
+    assert_eq!((buffer.memory(), buffer.len(), buffer.address()), (Memory::Device(3), 8, None));
+    let copies: [&dyn Fn(&mut OutBuffer); 3] = [
+        &|buffer| buffer.copy_to_slice(0, &mut [0; 8]),
+        &|buffer| buffer.copy_to(0, Window::on(&mut [0; 8])),
+        &|buffer| drop(buffer.share(0, 8)),
+    ];
+    for copy in copies {
+        let copied = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| copy(&mut buffer)));
+        assert!(copied.is_err());
+    }
+    assert_eq!(
+        scope(|s| {
+            let host = s.lend(&[1]);
+            let memory = host.memory();
+            s.take_back(host);
+            memory
+        }),
+        Memory::Host
+    );
+}
+
+#[test]
 fn a_region_takes_a_window_that_is_read_from_its_end() {
     let mut bytes: Vec<u8> = (0..1000u32).map(|n| (n * 7) as u8).collect();
     let expected = bytes.clone();

@@ -79,6 +79,8 @@ impl Interface {
         compiler.args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
         compiler.arg("-I").arg(&self.include);
         compiler.args(sources).arg("-o").arg(&program);
+        // A program that has this function is asked by it, as a library for a device is.
+        compiler.arg("-Wl,--export-dynamic-symbol=canele_device_of");
         compiler.arg("-L").arg(folder).args([self.link, "-lpthread"]);
         let output = compiler.output().expect("the compiler starts");
         assert!(output.status.success(), "{name}: {}", text(&output));

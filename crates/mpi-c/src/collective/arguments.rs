@@ -7,7 +7,7 @@ use canele_mpi::collective::{Root, Scattered, TypedPart, span};
 use canele_mpi::datatype::Datatype;
 use canele_mpi::{Comm, Elements, Result, fail};
 
-use crate::buffer::{UserBuffer, memory};
+use crate::buffer::{UserBuffer, check_is_of_host, memory};
 use crate::constants::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use crate::handle::MPI_Datatype;
 use crate::width::{Count, Counts, Displacements};
@@ -106,6 +106,7 @@ fn scattered<B: UserBuffer>(buffer: B, parts: Vec<TypedPart>) -> Result<Scattere
     if buffer.address().is_null() && range.start == 0 && range.end > 0 {
         fail!(Buffer, "the buffer is a null pointer, though there are data");
     }
+    check_is_of_host(buffer.address().wrapping_byte_offset(range.start), range.len())?;
     // SAFETY: as of other buffers; its parts span this range.
     let raw = unsafe { buffer.raw(range.start, range.end) };
     Ok(Scattered { raw, parts })

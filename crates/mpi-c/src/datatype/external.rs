@@ -1,8 +1,8 @@
 //! Packing in a representation that is the same on all machines (MPI 5.0, §5.3).
 
-use canele_mpi::datatype::length;
 use canele_mpi::{Result, fail};
 
+use super::pack::{packed, packed_mut};
 use crate::buffer::data;
 use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
@@ -29,7 +29,7 @@ pub fn pack_external(
 ) -> CallResult {
     check(datarep)?;
     let data = data(inbuf, incount, datatype)?;
-    let into = outbuf.slice(length("outsize", outsize)?, "outbuf")?;
+    let into = packed_mut(outbuf, outsize)?;
     let end = data.of.pack_external(&data.raw, data.count, into, position.get("position")?)?;
     Ok(position.set(end, "position")?)
 }
@@ -46,7 +46,7 @@ pub fn unpack_external(
 ) -> CallResult {
     check(datarep)?;
     let mut data = data(outbuf, outcount, datatype)?;
-    let from = inbuf.slice(length("insize", insize)?, "inbuf")?;
+    let from = packed(inbuf, insize)?;
     let end = data.of.unpack_external(from, position.get("position")?, &mut data.raw, data.count)?;
     Ok(position.set(end, "position")?)
 }

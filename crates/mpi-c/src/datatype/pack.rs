@@ -1,8 +1,9 @@
 //! Packing into a buffer of the program, as it is sent (MPI 5.0, §5.2).
 
+use canele_mpi::Result;
 use canele_mpi::datatype::length;
 
-use crate::buffer::data;
+use crate::buffer::{check_is_of_host, data};
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype};
 use crate::pointer::{In, Out, RecvBuffer, SendBuffer};
@@ -20,7 +21,7 @@ pub fn pack(
 ) -> CallResult {
     comm.get()?;
     let data = data(inbuf, incount, datatype)?;
-    let into = outbuf.slice(length("outsize", outsize.value)?, "outbuf")?;
+    let into = packed_mut(outbuf, outsize.value)?;
     let end = data.of.pack_into(&data.raw, data.count, into, position.get("position")?)?;
     Ok(position.set(Some(end), "position")?)
 }
@@ -37,7 +38,7 @@ pub fn unpack(
 ) -> CallResult {
     comm.get()?;
     let mut data = data(outbuf, outcount, datatype)?;
-    let from = inbuf.slice(length("insize", insize.value)?, "inbuf")?;
+    let from = packed(inbuf, insize.value)?;
     let end = data.of.unpack_from(from, position.get("position")?, &mut data.raw, data.count)?;
     Ok(position.set(Some(end), "position")?)
 }
@@ -47,4 +48,18 @@ pub fn pack_size(incount: Count, datatype: MPI_Datatype, comm: MPI_Comm, size: O
     comm.get()?;
     let bytes = datatype.get()?.total_bytes(incount.get()?)?;
     Ok(size.set(Some(bytes as i64), "size")?)
+}
+
+/// The packed bytes that are read.
+pub(super) fn packed<'a>(inbuf: In<u8>, insize: i64) -> Result<&'a [u8]> {
+    let len = length("insize", insize)?;
+    check_is_of_host(core::ptr::without_provenance(inbuf.address()), len)?;
+    inbuf.slice(len, "inbuf")
+}
+
+/// The place that packed bytes are written to.
+pub(super) fn packed_mut<'a>(outbuf: Out<u8>, outsize: i64) -> Result<&'a mut [u8]> {
+    let len = length("outsize", outsize)?;
+    check_is_of_host(outbuf.address().cast(), len)?;
+    outbuf.slice(len, "outbuf")
 }

@@ -12,7 +12,7 @@ use canele_mpi::session::Session;
 use canele_mpi::{Comm, Result, Status, fail};
 
 use super::{start, target};
-use crate::buffer::data;
+use crate::buffer::{check_is_of_host, data};
 use crate::constants::MPI_BUFFER_AUTOMATIC;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Session};
@@ -78,6 +78,7 @@ impl Owner {
         } else if buffer.is_null() && size > 0 {
             fail!(Buffer, "buffer is a null pointer, with a size of {size}");
         } else {
+            check_is_of_host(buffer, size)?;
             // SAFETY: the program leaves this memory to the library until it detaches it.
             Pool::attached(unsafe { RawMut::new(buffer.cast(), 0, size.cast_signed()) }, size)
         };

@@ -7,6 +7,7 @@ use canele_engine::RegionMemory;
 use canele_mpi::window::{Win, WinMemory};
 use canele_mpi::{Class, Error, Result, fail};
 
+use crate::buffer::check_is_of_host;
 use crate::comm::create::given;
 use crate::constants::MPI_WIN_NULL;
 use crate::error::{self, CallResult, Failed, On};
@@ -29,6 +30,7 @@ fn unit(disp_unit: Count) -> Result<usize> {
 /// Memory of the program that others are to reach; none for a null pointer to no bytes.
 fn memory(base: RecvBuffer, size: i64) -> Result<Option<RegionMemory>> {
     let len = bytes(size)?;
+    check_is_of_host(base, len)?;
     match NonNull::new(base.cast()) {
         // SAFETY: the program keeps the memory as long as it is in the window, and orders its own accesses with those of others, as the
         // standard says; this library makes no references to it meanwhile.

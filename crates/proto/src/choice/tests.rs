@@ -1,6 +1,7 @@
 //! Which protocol is taken, and how long a packet is.
 
 use canele_rail::{LinkTraits, Verbs};
+use canele_sys::device::MemoryKinds;
 
 use super::*;
 
@@ -16,6 +17,7 @@ const CAPS: Caps = Caps {
     lends: false,
     reliable: true,
     maps_regions: true,
+    memory_kinds: MemoryKinds::HOST,
     verbs: Verbs::empty(),
 };
 

@@ -252,6 +252,7 @@ mod tests {
         lends: false,
         reliable: true,
         maps_regions: true,
+        memory_kinds: canele_sys::device::MemoryKinds::HOST,
         verbs: Verbs::empty(),
     };
     const NUMBERED: Caps = Caps { link_traits: LinkTraits::RECOVERABLE, ..CAPS };

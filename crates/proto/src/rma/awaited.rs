@@ -53,7 +53,7 @@ impl Awaited {
             Err(Failure::Truncated { .. }) => return Err(broken),
             Err(failure) => {
                 proto.forget_answer(owner, self.sequence);
-                return Err(RmaFailure::Owner(failure));
+                return Err(RmaFailure::Failed(failure));
             }
         };
         let mut bytes = self.bytes.into_items();

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_mem::layout::Layout;
+use canele_sys::device::Memory;
 use canele_sys::ids::{Rank, RequestId};
 
 use super::cutting::Cutting;
 use super::windows::WindowAt;
 use super::{MemoryKey, Refusal, RmaRequest};
 use crate::request::Failure;
+
+/// What carries data between ranks by RMA, in words.
+const ACCESS: &str = "an access to memory of another rank";
 
 /// What is to be asked of an owner, with the memory that this takes.
 pub struct NewCall {
@@ -62,8 +66,8 @@ pub enum LateAnswer {
 /// Why a call failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RmaFailure {
-    /// The owner is gone.
-    Owner(Failure),
+    /// It was not carried out: the owner is gone, or the memory is of a kind that is not accessed here.
+    Failed(Failure),
     /// The owner refused it, in this memory; none if the request was for none.
     Refused(Option<MemoryKey>, Refusal),
 }
@@ -109,6 +113,14 @@ impl Call {
     /// Whether nothing of it is under way any more.
     pub fn is_complete(&self) -> bool {
         self.is_submitted && self.sending.is_none() && self.receiving.is_none() && self.awaited == 0
+    }
+
+    /// Why it cannot be carried out with its memory, if it cannot: the processor of this rank copies it, or the network reads the host's.
+    pub fn why_not_carried_out(&self) -> Option<Failure> {
+        let data = self.data.as_ref().map(OutBuffer::memory);
+        let into = self.into.as_ref().map(InBuffer::memory);
+        let memory = data.into_iter().chain(into).find(|memory| *memory != Memory::Host)?;
+        Some(Failure::Memory { memory, route: ACCESS })
     }
 
     pub fn fail(&mut self, failure: RmaFailure) {

@@ -72,7 +72,7 @@ impl RmaOrigin {
                 if let Buffer::Out(buffer) = outcome.buffer {
                     call.data = Some(buffer);
                 }
-                outcome.result.err().into_iter().for_each(|failure| call.fail(RmaFailure::Owner(failure)));
+                outcome.result.err().into_iter().for_each(|failure| call.fail(RmaFailure::Failed(failure)));
             }
             if let Some(outcome) = call.receiving.and_then(|request| proto.take(request)) {
                 call.receiving = None;
@@ -89,7 +89,7 @@ impl RmaOrigin {
                     Ok(_) | Err(Failure::Truncated { .. }) => {
                         call.fail(RmaFailure::Refused(key, Refusal::Broken));
                     }
-                    Err(failure) => call.fail(RmaFailure::Owner(failure)),
+                    Err(failure) => call.fail(RmaFailure::Failed(failure)),
                 }
             }
             let is_moving = call.sending.is_some() || call.receiving.is_some();

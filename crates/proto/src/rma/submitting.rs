@@ -5,7 +5,7 @@ use canele_rail::FullRail;
 use canele_sys::ids::{Rank, Tag};
 
 use super::awaited::{Awaited, answer_to};
-use super::call::RmaFailure;
+use super::call::{Call, RmaFailure};
 use super::cutting::Piece;
 use super::origin::RmaOrigin;
 use super::pending::PendingSends;
@@ -32,9 +32,10 @@ impl RmaOrigin {
         while let Some(state) = self.owners.get_mut(&owner)
             && let Some(key) = state.queue.front().copied()
         {
-            if let Some(failure) = proto.why_gone(owner) {
+            let unsuited = || self.calls.get(key).and_then(Call::why_not_carried_out);
+            if let Some(failure) = proto.why_gone(owner).or_else(unsuited) {
                 if let Some(call) = self.calls.get_mut(key) {
-                    call.fail(RmaFailure::Owner(failure));
+                    call.fail(RmaFailure::Failed(failure));
                     call.is_submitted = true;
                 }
             } else if state.awaited.len() >= MOST_ANSWERS

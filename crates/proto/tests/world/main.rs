@@ -5,6 +5,7 @@
 
 mod any_source;
 mod credit;
+mod device_memory;
 mod direct;
 mod flood;
 mod rails;

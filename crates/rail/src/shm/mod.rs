@@ -30,6 +30,7 @@ mod waker;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use canele_sys::device::MemoryKinds;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::membarrier::{self, Fencing};
 use canele_sys::process_memory::{self, Proof};
@@ -143,6 +144,7 @@ impl Shm {
             lends: false,
             reliable: true,
             maps_regions: true,
+            memory_kinds: MemoryKinds::HOST,
             verbs: Verbs::empty(),
         };
         let (inbox, inbox_file) = Inbox::create(me, layout, fencing)?;

@@ -52,6 +52,7 @@ use std::time::Duration;
 use acceptor::Acceptor;
 use address::OwnAddresses;
 pub use address::encode as encode_address;
+use canele_sys::device::MemoryKinds;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::{Interest, Poller, Ready, ReadyDescriptor};
 use connect::Pair;
@@ -176,6 +177,7 @@ impl Tcp {
             lends: true,
             reliable: true,
             maps_regions: false,
+            memory_kinds: MemoryKinds::HOST,
             verbs: Verbs::empty(),
         }
     }

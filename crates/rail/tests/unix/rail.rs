@@ -8,6 +8,7 @@ use canele_rail::{
     Armed, Busy, Caps, Class, Corrupt, Distance, FastPath, Header, LinkTraits, Lost, Member, Network,
     OneSided, OpenError, OtherRanks, Packet, PeerCopy, Rail, Recoverable, Rma, Slot, Unreachable, Verbs,
 };
+use canele_sys::device::MemoryKinds;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::{Interest, Poller, Ready};
 
@@ -65,6 +66,7 @@ impl Unix {
             lends: false,
             reliable: true,
             maps_regions: false,
+            memory_kinds: MemoryKinds::HOST,
             verbs: Verbs::empty(),
         };
         Ok(Self {

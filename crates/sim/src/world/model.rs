@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use canele_rail::{Caps, Distance, LinkTraits, Verbs};
+use canele_sys::device::MemoryKinds;
 
 /// What every packet has besides its payload, in bytes.
 pub(super) const HEADER_BYTES: u64 = 16;
@@ -185,6 +186,7 @@ impl Model {
             lends: false,
             reliable: true,
             maps_regions: self.maps_regions,
+            memory_kinds: MemoryKinds::HOST,
             verbs: if self.verbs { Verbs::all() } else { Verbs::empty() },
         }
     }

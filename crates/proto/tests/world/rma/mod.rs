@@ -259,7 +259,7 @@ impl Play {
             }
             (Expected::Refused(refusal), Err(RmaFailure::Refused(_, answer))) => assert_eq!(*refusal, answer),
             (Expected::Nothing, Ok(_)) => {}
-            (_, Err(RmaFailure::Owner(failure))) => check(false, Some(failure), run.to, may_fail),
+            (_, Err(RmaFailure::Failed(failure))) => check(false, Some(failure), run.to, may_fail),
             (expected, answer) => panic!("{:?}: {answer:?} instead of {expected:?}", run.rma_request),
         }
         true

@@ -13,7 +13,7 @@ impl RmaPlay<'_> {
         into.into_iter().for_each(|buffer| run.into.take_back_in(buffer));
         let to = run.to;
         let word = |bytes: &mut Owned<u8>| bytes.bytes().try_into().map_or(0, u64::from_le_bytes);
-        if let Err(RmaFailure::Owner(failure)) = &result {
+        if let Err(RmaFailure::Failed(failure)) = &result {
             if Some(to) != self.dead {
                 return Err(format!("rank {me} at {to}, which lives: {failure}"));
             }

@@ -1,0 +1,82 @@
+/* The frame of the generated program: buffers in memory of a device, which the processors can neither read nor write. */
+#define MPI_REMOVED_API
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC optimize("O0")
+#endif
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { BYTES = 1 << 16 };
+static char *device;
+static long long host[BYTES / 8], place[64], ones[64];
+static int int_ones[64];
+static MPI_Datatype types[64];
+static MPI_Comm cart;
+static MPI_Win win;
+static MPI_File file;
+static MPI_Session session;
+static int calls, wrong;
+static const char *volatile last;
+
+/* The library asks it of each buffer. */
+int canele_device_of(const void *address)
+{
+    return (const char *)address >= device && (const char *)address < device + BYTES ? 3 : -1;
+}
+
+/* The call refuses the buffer, and says why. */
+static void refused(int code)
+{
+    int class = -1, length = 0;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    calls++;
+    if (class == MPI_ERR_BUFFER && strstr(text, "memory of device 3") != NULL) return;
+    wrong++;
+    printf("%s: error class %d: %s\n", last, class, text);
+}
+
+#define REFUSED(what, call) memset(place, 0, sizeof place), last = what, refused(call)
+
+static void crashed(int signal)
+{
+    printf("signal %d: %s\n", signal, last);
+    fflush(stdout);
+    _Exit(1);
+}
+
+static void try_all(void);
+
+int main(void)
+{
+    device = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 64; i++) ones[i] = int_ones[i] = 1, types[i] = MPI_INT;
+    MPI_Init(NULL, NULL);
+    signal(SIGSEGV, crashed), signal(SIGABRT, crashed), signal(SIGBUS, crashed);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    MPI_Cart_create(MPI_COMM_SELF, 1, int_ones, int_ones, 0, &cart);
+    MPI_Comm_set_errhandler(cart, MPI_ERRORS_RETURN);
+    MPI_Win_create(host, sizeof host, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    char name[] = "/tmp/device-memory-XXXXXX";
+    if (mkstemp(name) < 0 || MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file) != MPI_SUCCESS) return 1;
+    remove(name);
+    try_all();
+    /* Memory of the host is taken as ever. */
+    MPI_Request request;
+    int sent = 7, received = 0;
+    MPI_Irecv(&received, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request);
+    MPI_Send(&sent, 1, MPI_INT, 0, 0, MPI_COMM_SELF);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    printf("%d calls were made, %d of them did not refuse the buffer as they have to\n", calls, wrong);
+    fflush(stdout);
+    _Exit(wrong != 0 || received != 7);
+}
