@@ -98,7 +98,7 @@ impl Proto {
         }
     }
 
-    /// Takes a message of at most [`MAX_INLINE`] bytes if it is the oldest of its source and fits into
+    /// Takes a message of at most [`canele_rail::MAX_INLINE`] bytes if it is the oldest of its source and fits into
     /// `into`, in few instructions and without a call; returns its length. Only while the flow is quiet.
     #[inline(always)]
     pub fn take_short<R: FullRail>(
