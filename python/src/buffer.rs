@@ -7,7 +7,7 @@ use std::ffi::CStr;
 
 use canele_engine::collective::{Number, Op, Reduction};
 use canele_mem::buffer::{Raw, RawMut};
-use canele_sys::device::{self, Memory};
+use canele_sys::device::{self, MemoryKind};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -50,7 +50,7 @@ impl Buffer {
         }
         let buffer = Self(view);
         match device::memory_at(buffer.0.buf, buffer.len()) {
-            Memory::Host => Ok(buffer),
+            MemoryKind::Host => Ok(buffer),
             memory => Err(PyBufferError::new_err(format!(
                 "the buffer is {memory}, which no call takes: copy it to memory of the host first"
             ))),

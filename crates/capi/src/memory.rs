@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use canele::raw::{Raw, RawMut};
-use canele_sys::device::{self, Memory};
+use canele_sys::device::{self, MemoryKind};
 
 use crate::error::ReportedError;
 use crate::handle::no_place;
@@ -48,7 +48,7 @@ fn unaligned(address: usize, alignment: usize) -> ReportedError {
 
 #[cold]
 #[inline(never)]
-fn of_device(memory: Memory) -> ReportedError {
+fn of_device(memory: MemoryKind) -> ReportedError {
     ReportedError::argument(format!(
         "the data is {memory}, which no call takes: copy it to memory of the host first"
     ))
@@ -95,7 +95,7 @@ fn check<T>(data: *const c_void, count: usize) -> Result<(), ReportedError> {
         return Err(too_many(count, size_of::<T>()));
     }
     match device::memory_at(data, count * size_of::<T>()) {
-        Memory::Host => Ok(()),
+        MemoryKind::Host => Ok(()),
         memory => Err(of_device(memory)),
     }
 }

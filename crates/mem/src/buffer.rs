@@ -8,7 +8,7 @@
 //! in the end: those of a [`Raw`] or [`RawMut`], whose maker has promised that the memory lasts, and those of a region, which
 //! keep it mapped. A token from a region also says where in the region it lies.
 //!
-//! A token says which [`Memory`] it is of. All but those of [`OutBuffer::of_device`] and [`InBuffer::of_device`] are of the host's, the only
+//! A token says which [`MemoryKind`] it is of. All but those of [`OutBuffer::of_device`] and [`InBuffer::of_device`] are of the host's, the only
 //! memory that is ever shown as bytes or copied here: who takes a token of another kind hands it to a device.
 //!
 //! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use crate::racing;
 use crate::window::Window;
-use canele_sys::device::Memory;
+use canele_sys::device::MemoryKind;
 use canele_sys::ids::RegionId;
 pub use divided::Divided;
 pub use owned::Owned;
@@ -71,7 +71,7 @@ pub(crate) struct Lent {
 #[derive(Default)]
 struct More {
     form: Form,
-    memory: Memory,
+    memory: MemoryKind,
     /// Where a region is, and what keeps it mapped while a transfer from or to it is under way.
     place: Option<RegionAddress>,
     keep: Option<Arc<dyn Any + Send + Sync>>,
@@ -114,8 +114,8 @@ impl Lent {
     }
 
     #[inline(always)]
-    fn memory(&self) -> Memory {
-        self.more.as_ref().map_or(Memory::Host, |more| more.memory)
+    fn memory(&self) -> MemoryKind {
+        self.more.as_ref().map_or(MemoryKind::Host, |more| more.memory)
     }
 
     fn share(&mut self, offset: usize, len: usize) -> Share {
@@ -138,7 +138,7 @@ impl Lent {
     /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
     fn stretches(&self, offset: usize, len: usize, mut each: impl FnMut(*mut u8, usize, usize)) {
         assert!(offset <= self.len && len <= self.len - offset, "range outside of a buffer");
-        assert!(self.memory() == Memory::Host, "only memory of the host is copied");
+        assert!(self.memory() == MemoryKind::Host, "only memory of the host is copied");
         match self.more.as_ref().map_or(&Form::One, |more| &more.form) {
             // SAFETY: the range lies within the lent memory, checked above.
             Form::One => each(unsafe { self.start.as_ptr().add(offset) }, 0, len),
@@ -233,7 +233,7 @@ macro_rules! both {
             /// # Safety
             /// They stay until the buffer is dropped, and no other code accesses them in a way that an operation on them excludes.
             pub unsafe fn of_device(device: u32, start: NonNull<u8>, len: usize) -> Self {
-                let more = More { memory: Memory::Device(device), ..More::default() };
+                let more = More { memory: MemoryKind::Device(device), ..More::default() };
                 Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
             }
             /// `len` bytes of a device that there is not, for tests of those who have to refuse such.
@@ -243,7 +243,7 @@ macro_rules! both {
             }
             /// Which memory it is of.
             #[inline(always)]
-            pub fn memory(&self) -> Memory {
+            pub fn memory(&self) -> MemoryKind {
                 self.0.memory()
             }
             /// Whether a share of it is still held.
@@ -272,7 +272,7 @@ impl OutBuffer {
 
     /// Where it begins in this process, if it is one stretch of the host's memory.
     pub fn address(&self) -> Option<u64> {
-        let is_one = |more: &More| matches!(more.form, Form::One) && more.memory == Memory::Host;
+        let is_one = |more: &More| matches!(more.form, Form::One) && more.memory == MemoryKind::Host;
         let one = self.0.more.as_ref().is_none_or(|more| is_one(more));
         one.then_some(self.0.start.as_ptr() as u64)
     }

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use canele_mem::buffer::{Raw, RawMut};
 use canele_mpi::datatype::Datatype;
 use canele_mpi::{Class, Data, Elements, Error, Result};
-use canele_sys::device::{self, Memory};
+use canele_sys::device::{self, MemoryKind};
 
 use crate::handle::MPI_Datatype;
 use crate::pointer::{RecvBuffer, SendBuffer};
@@ -98,13 +98,13 @@ pub fn elements<B: UserBuffer>(buffer: B, count: usize, datatype: MPI_Datatype) 
 #[inline(always)]
 pub fn check_is_of_host(start: *const c_void, len: usize) -> Result<()> {
     match device::memory_at(start, len) {
-        Memory::Host => Ok(()),
+        MemoryKind::Host => Ok(()),
         memory => Err(of_device(memory)),
     }
 }
 
 #[cold]
-fn of_device(memory: Memory) -> Box<Error> {
+fn of_device(memory: MemoryKind) -> Box<Error> {
     let text = format!("the buffer is {memory}, which no call takes: copy it to memory of the host first");
     Error::new(Class::Buffer, text)
 }

@@ -2,7 +2,7 @@
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_mem::chunk_counter::Generation;
-use canele_sys::device::Memory;
+use canele_sys::device::MemoryKind;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::matching::{PostedId, Want};
@@ -127,7 +127,7 @@ pub enum Failure {
     #[error("the buffer is {memory}, which {route} does not take: copy it to memory of the host first")]
     Memory {
         /// Which memory.
-        memory: Memory,
+        memory: MemoryKind,
         /// What would have carried the message: the name of a driver, or this library itself.
         route: &'static str,
     },

@@ -2,7 +2,7 @@
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_rail::FullRail;
-use canele_sys::device::Memory;
+use canele_sys::device::MemoryKind;
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
@@ -23,7 +23,7 @@ const RECEIVE: &str = "a receive";
 #[inline]
 pub(crate) fn why_not_received(buffer: &InBuffer) -> Option<Failure> {
     let memory = buffer.memory();
-    (memory != Memory::Host).then_some(Failure::Memory { memory, route: RECEIVE })
+    (memory != MemoryKind::Host).then_some(Failure::Memory { memory, route: RECEIVE })
 }
 
 impl Proto {
@@ -66,12 +66,12 @@ impl Proto {
     #[inline]
     fn why_not_sent<R: FullRail>(&self, rail: &R, to: Rank, buffer: &OutBuffer) -> Option<Failure> {
         let memory = buffer.memory();
-        if memory == Memory::Host {
+        if memory == MemoryKind::Host {
             return None;
         }
         // A peer without a link gets one of any of the rails.
         let caps = rail.link(to).map(|link| rail.caps(link));
-        let takes = caps.is_some_and(|caps| caps.memory_kinds.contains(memory.kind()));
+        let takes = caps.is_some_and(|caps| caps.memory_kinds.contains(memory.as_set()));
         let route = if to == self.me { TO_SELF } else { caps.map_or(UNOPENED, |caps| caps.name) };
         (!takes).then_some(Failure::Memory { memory, route })
     }

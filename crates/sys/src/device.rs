@@ -11,7 +11,7 @@ use libloading::os::unix::Library;
 
 /// Where memory lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Memory {
+pub enum MemoryKind {
     /// Where the processors of the host read and write it.
     #[default]
     Host,
@@ -23,16 +23,16 @@ bitflags::bitflags! {
     /// Kinds of memory, which a rail can send from and receive into.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct MemoryKinds: u8 {
-        /// [`Memory::Host`].
+        /// [`MemoryKind::Host`].
         const HOST = 1;
-        /// [`Memory::Device`].
+        /// [`MemoryKind::Device`].
         const DEVICE = 1 << 1;
     }
 }
 
-impl Memory {
-    /// Its kind.
-    pub fn kind(self) -> MemoryKinds {
+impl MemoryKind {
+    /// The set of this kind alone.
+    pub fn as_set(self) -> MemoryKinds {
         match self {
             Self::Host => MemoryKinds::HOST,
             Self::Device(_) => MemoryKinds::DEVICE,
@@ -40,7 +40,7 @@ impl Memory {
     }
 }
 
-impl fmt::Display for Memory {
+impl fmt::Display for MemoryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host => f.write_str("memory of the host"),
@@ -75,20 +75,20 @@ pub fn is_asked() -> bool {
 
 /// The memory of `len` bytes from an address: a device's, if the first or the last of them is.
 #[inline(always)]
-pub fn memory_at(start: *const c_void, len: usize) -> Memory {
+pub fn memory_at(start: *const c_void, len: usize) -> MemoryKind {
     match DEVICE_OF.get() {
-        None => Memory::Host,
+        None => MemoryKind::Host,
         Some(device_of) => ask_of(*device_of, start, len),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn ask_of(device_of: DeviceOf, start: *const c_void, len: usize) -> Memory {
+fn ask_of(device_of: DeviceOf, start: *const c_void, len: usize) -> MemoryKind {
     let ends = if len == 0 { [0, 0] } else { [0, len - 1] };
     let numbers = ends.map(|at| device_of(start.wrapping_byte_add(at)));
     let device = numbers.into_iter().find_map(|number| u32::try_from(number).ok());
-    device.map_or(Memory::Host, Memory::Device)
+    device.map_or(MemoryKind::Host, MemoryKind::Device)
 }
 
 #[cfg(test)]
@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn memory_is_of_the_device_that_the_program_says() {
         let at = |address: usize, len: usize| memory_at(std::ptr::without_provenance(address), len);
-        assert_eq!(at(1000, 8), Memory::Host, "without a function all memory is of the host");
+        assert_eq!(at(1000, 8), MemoryKind::Host, "without a function all memory is of the host");
         ask(high);
         assert_eq!(
             [at(992, 8), at(992, 9), at(1000, 0), at(999, 0)],
-            [Memory::Host, Memory::Device(3), Memory::Device(3), Memory::Host]
+            [MemoryKind::Host, MemoryKind::Device(3), MemoryKind::Device(3), MemoryKind::Host]
         );
         assert_eq!(at(1000, 8).to_string(), "memory of device 3");
     }

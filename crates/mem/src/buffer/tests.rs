@@ -90,7 +90,7 @@ fn buffers_and_shares_of_regions_go_past_the_caches_where_the_window_does() {
 #[test]
 fn memory_of_a_device_is_named_and_never_copied() {
     let mut buffer = OutBuffer::of_made_up_device(3, 8);
-    assert_eq!((buffer.memory(), buffer.len(), buffer.address()), (Memory::Device(3), 8, None));
+    assert_eq!((buffer.memory(), buffer.len(), buffer.address()), (MemoryKind::Device(3), 8, None));
     let copies: [&dyn Fn(&mut OutBuffer); 3] = [
         &|buffer| buffer.copy_to_slice(0, &mut [0; 8]),
         &|buffer| buffer.copy_to(0, Window::on(&mut [0; 8])),
@@ -107,7 +107,7 @@ fn memory_of_a_device_is_named_and_never_copied() {
             s.take_back(host);
             memory
         }),
-        Memory::Host
+        MemoryKind::Host
     );
 }
 

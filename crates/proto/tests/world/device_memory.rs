@@ -7,14 +7,14 @@ use canele_proto::rma::{MemoryAddress, NewCall, RmaFailure, RmaOrigin, RmaReques
 use canele_proto::{Envelope, Proto, Settings};
 use canele_rail::Rail;
 use canele_sim::world::{Model, SimRail, World};
-use canele_sys::device::{Memory, MemoryKinds};
+use canele_sys::device::{MemoryKind, MemoryKinds};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(3);
 const ME: Rank = Rank(0);
 const PEER: Rank = Rank(1);
-const DEVICE: Memory = Memory::Device(3);
+const DEVICE: MemoryKind = MemoryKind::Device(3);
 
 struct Ends {
     _world: World,
