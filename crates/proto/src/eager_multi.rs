@@ -78,6 +78,7 @@ impl<P: Ord + Copy> EagerMultis<P> {
 impl Proto {
     /// Sends a message that is too long for one packet straight from `bytes`, if nothing stands in its way and all of it finds
     /// room now.
+    #[inline(never)]
     pub(crate) fn post_eager_multi<R: FullRail>(
         &mut self,
         rail: &mut R,

@@ -217,26 +217,37 @@ impl Proto {
         envelope: Envelope,
         payload: P,
     ) -> Sent {
-        let Envelope { to, flow, tag, mode, coalesce } = envelope;
+        let Envelope { to, flow, tag, mode, .. } = envelope;
         let len = payload.len();
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
-        let path = peer.path(self.settings.eager_bytes, self.max_bulk);
-        match (choice::begin(&path, len, mode, false), payload.bytes(), peer.send_path()) {
-            // Such a link takes a bulk in few instructions, and no observer is told.
-            (Begin::Whole, Some(bytes), SendPath::Short(link)) if len > MAX_INLINE => {
-                let header = header(Kind::Eager, flow, tag, len, 0);
-                if !peer.credit.can_pay(len) || rail.post_bulk(link, header, bytes).is_err() {
-                    return Sent::Busy;
-                }
-                peer.credit.pay(len);
-                self.traffic.sent(Protocol::Eager, len);
-                self.traffic.copies += 1;
-                return Sent::Done;
+        let begin = choice::begin(&peer.path(self.settings.eager_bytes, self.max_bulk), len, mode, false);
+        // Such a link takes a bulk in few instructions, and no observer is told.
+        if let (Begin::Whole, Some(bytes), SendPath::Short(link)) = (begin, payload.bytes(), peer.send_path())
+            && len > MAX_INLINE
+        {
+            let header = header(Kind::Eager, flow, tag, len, 0);
+            if !peer.credit.can_pay(len) || rail.post_bulk(link, header, bytes).is_err() {
+                return Sent::Busy;
             }
-            (Begin::Whole, ..) => {}
-            (Begin::EagerMulti, Some(bytes), _) => return self.post_eager_multi(rail, envelope, bytes),
-            _ => return Sent::Busy,
+            peer.credit.pay(len);
+            self.traffic.sent(Protocol::Eager, len);
+            self.traffic.copies += 1;
+            return Sent::Done;
         }
+        match (begin, payload.bytes()) {
+            (Begin::Whole, _) => self.post_whole(rail, envelope, payload),
+            (Begin::EagerMulti, Some(bytes)) => self.post_eager_multi(rail, envelope, bytes),
+            _ => Sent::Busy,
+        }
+    }
+
+    /// Posts a message that goes in one packet but is written in place, carries a number, or is told to an observer. What finds no room
+    /// may be coalesced. It has a function of its own so that a message with a bulk needs a small frame.
+    #[inline(never)]
+    fn post_whole<R: FullRail, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
+        let Envelope { to, flow, tag, coalesce, .. } = envelope;
+        let len = payload.len();
+        let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
         if let Some((peer, link)) = peer.straight_for(len) {
             // A flow that chooses its rail may mean another link.
             let chosen = self.flows.chooses_rail(flow);

@@ -7,6 +7,7 @@ use canele_mem::buffer::{self, InBuffer, OutBuffer};
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Mode, Outcome};
 use canele_proto::{Envelope, Filled, Received, Room, Sent};
+use canele_rail::MAX_INLINE;
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::core::Core;
@@ -32,14 +33,21 @@ impl Engine {
     ) -> Result<(), Error> {
         let mut guard = self.lock()?;
         let Progress { proto, rails, .. } = &mut guard.progress;
+        // Made where it is needed, so that the short path stores nothing of it.
+        let envelope = || Envelope { mode, ..Envelope::new(to, flow, tag) };
+        if bytes.len() > MAX_INLINE {
+            if proto.post_otherwise(rails, envelope(), bytes) == Sent::Done {
+                return Ok(());
+            }
+            return self.send_lent(guard, envelope(), bytes, deadline).map_err(|error| *error);
+        }
         if proto.post_in_cell(rails, (to, flow, tag), mode, bytes) {
             return Ok(());
         }
-        self.send_otherwise(guard, Envelope { mode, ..Envelope::new(to, flow, tag) }, bytes, deadline)
-            .map_err(|error| *error)
+        self.send_otherwise(guard, envelope(), bytes, deadline).map_err(|error| *error)
     }
 
-    /// A blocking send that no cell took at once. Its error comes boxed, so that the result of the short path stays in
+    /// A blocking send of few bytes that no cell took at once. Its error comes boxed, so that the result of the short path stays in
     /// registers: each store that is spared there shortens the queue in which the next cells wait.
     #[inline(never)]
     fn send_otherwise(
@@ -57,6 +65,7 @@ impl Engine {
     }
 
     /// A blocking send that has to wait: its memory is lent to a request.
+    #[inline(never)]
     fn send_lent(
         &self,
         guard: Locked<'_>,
