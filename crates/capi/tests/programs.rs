@@ -82,5 +82,8 @@ fn a_program_without_a_launcher_is_a_job_of_one_rank() {
 #[test]
 fn every_program_in_the_folder_is_run() {
     let programs: Vec<_> = sources("tests/programs").iter().map(|path| name(path)).collect();
-    assert_eq!(programs, ["death", "errors", "finished", "kinds", "leaks", "limits", "requests", "threads"]);
+    assert_eq!(
+        programs,
+        ["death", "device", "errors", "finished", "kinds", "leaks", "limits", "requests", "threads"]
+    );
 }
