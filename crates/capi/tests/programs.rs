@@ -48,7 +48,7 @@ fn nothing_is_left_of_handles_that_are_closed() {
 
 #[test]
 fn memory_of_a_device_is_refused_by_every_call_that_is_given_data() {
-    passes("device", 1);
+    passes("device", 2);
     let header = std::fs::read_to_string(support::HEADER).unwrap();
     let program = std::fs::read_to_string(folder("tests/programs/device.c")).unwrap();
     for declaration in header.split(';').filter(|text| text.contains("canele_error canele_")) {

@@ -13,6 +13,7 @@
 //!
 //! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
 
+mod copying;
 mod divided;
 mod owned;
 mod parted;
@@ -26,10 +27,10 @@ use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::racing;
 use crate::window::Window;
 use canele_sys::device::MemoryKind;
 use canele_sys::ids::RegionId;
+use copying::{copy_between, fill_from};
 pub use divided::Divided;
 pub use owned::Owned;
 pub use parted::{MemoryPart, PartedMemory};
@@ -364,37 +365,6 @@ impl InBuffer {
                 unsafe { copy_between((target, is_region), (source.add(within), from.is_region()), m) }
             });
         });
-    }
-}
-
-/// Copies lent bytes, of which is said whether others may access them meanwhile, into a window at `at`.
-///
-/// # Safety
-/// `from` has `len` lent bytes, and the window has room for them there.
-unsafe fn fill_from((from, shared): (*const u8, bool), to: Window<'_>, at: usize, len: usize) {
-    // SAFETY: as the caller says; only a region's memory may lie in the window.
-    unsafe {
-        match shared {
-            true => to.fill_shared(at, from, len),
-            false => to.fill(at, from, len),
-        }
-    }
-}
-
-/// Copies between two places, of each of which is said whether others may access it meanwhile. Only such places may overlap, or two
-/// that are not.
-///
-/// # Safety
-/// As [`std::ptr::copy`], but others may access what is said to be shared.
-unsafe fn copy_between((to, to_shared): (*mut u8, bool), (from, from_shared): (*const u8, bool), len: usize) {
-    // SAFETY: as the caller says; a place that is not shared is used by no other code.
-    unsafe {
-        match (to_shared, from_shared) {
-            (true, false) => racing::store(to, from, len),
-            (false, true) => racing::load(to, from, len),
-            (true, true) => racing::transfer(to, from, len),
-            (false, false) => racing::copy(to, from, len),
-        }
     }
 }
 

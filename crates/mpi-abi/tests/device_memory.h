@@ -53,11 +53,39 @@ static void crashed(int signal)
 
 static void try_all(void);
 
+/* The short paths of messages and mapped windows, which programs without a device take from the second call on. */
+static void neighbours(int me)
+{
+    char *base;
+    MPI_Win near;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &near);
+    MPI_Win_set_errhandler(near, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, near);
+    for (int i = 0; i < 10; i++) {
+        if (me == 0) MPI_Send(host, 1, MPI_INT, 1, 0, MPI_COMM_WORLD), MPI_Recv(host, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else MPI_Recv(host, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), MPI_Send(host, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        MPI_Put(host, 1, MPI_INT, 1 - me, 0, 1, MPI_INT, near);
+        MPI_Get(host, 1, MPI_INT, 1 - me, 0, 1, MPI_INT, near);
+    }
+    REFUSED("a second MPI_Send", MPI_Send(device, 1, MPI_INT, 1 - me, 0, MPI_COMM_WORLD));
+    REFUSED("a second MPI_Recv", MPI_Recv(device, 1, MPI_INT, 1 - me, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    REFUSED("a second MPI_Isend", MPI_Isend(device, 1, MPI_INT, 1 - me, 0, MPI_COMM_WORLD, (MPI_Request *)place));
+    REFUSED("a second MPI_Irecv", MPI_Irecv(device, 1, MPI_INT, 1 - me, 0, MPI_COMM_WORLD, (MPI_Request *)place));
+    REFUSED("a second MPI_Put", MPI_Put(device, 1, MPI_INT, 1 - me, 0, 1, MPI_INT, near));
+    REFUSED("a second MPI_Get", MPI_Get(device, 1, MPI_INT, 1 - me, 0, 1, MPI_INT, near));
+    MPI_Win_unlock_all(near);
+    MPI_Win_free(&near);
+}
+
 int main(void)
 {
     device = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < 64; i++) ones[i] = int_ones[i] = 1, types[i] = MPI_INT;
+    int me, ranks;
     MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     signal(SIGSEGV, crashed), signal(SIGABRT, crashed), signal(SIGBUS, crashed);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
@@ -70,6 +98,7 @@ int main(void)
     if (mkstemp(name) < 0 || MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file) != MPI_SUCCESS) return 1;
     remove(name);
     try_all();
+    if (ranks == 2) neighbours(me);
     /* Memory of the host is taken as ever. */
     MPI_Request request;
     int sent = 7, received = 0;
@@ -77,6 +106,9 @@ int main(void)
     MPI_Send(&sent, 1, MPI_INT, 0, 0, MPI_COMM_SELF);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     printf("%d calls were made, %d of them did not refuse the buffer as they have to\n", calls, wrong);
-    fflush(stdout);
-    _Exit(wrong != 0 || received != 7);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_File_close(&file), MPI_Comm_free(&cart), MPI_Session_finalize(&session);
+    MPI_Finalize();
+    return wrong != 0 || received != 7;
 }

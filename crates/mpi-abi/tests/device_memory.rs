@@ -1,6 +1,6 @@
 //! Every function that is given a buffer, with each of its buffers in memory that the processors cannot read: it refuses the buffer in words.
 //!
-//! The program is generated from the tables. It runs as a job of one rank.
+//! The program is generated from the tables. It runs as a job of two ranks, for the short paths between them.
 
 mod support;
 
@@ -76,6 +76,6 @@ fn every_buffer_in_memory_of_a_device_is_refused_in_words() {
     let source = support::library().join("device_memory.c");
     std::fs::write(&source, text).unwrap();
     let program = support::compiled("device_memory", &[source]);
-    let output = support::run(None, &program, &[]);
+    let output = support::run(Some(&["-n", "2"]), &program, &[]);
     assert!(output.status.success(), "{}: {}", output.status, support::text(&output));
 }

@@ -292,4 +292,4 @@ pub fn timely_bytes(speed: Speed, most: usize, urgent: bool) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

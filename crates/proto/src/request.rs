@@ -2,7 +2,7 @@
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_mem::chunk_counter::Generation;
-use canele_sys::device::MemoryKind;
+use canele_sys::device::{MemoryKind, MemoryKinds};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::matching::{PostedId, Want};
@@ -146,6 +146,18 @@ pub enum Failure {
     /// A region is not there any more.
     #[error("a region of {0} is gone")]
     RegionLost(Rank),
+}
+
+/// The kinds of memory that the protocols move: they copy with the processor of this rank.
+const MOVED: MemoryKinds = MemoryKinds::HOST;
+
+impl Failure {
+    /// Why memory is not moved by a route with this name, which takes these kinds; none if it is.
+    #[inline]
+    pub(crate) fn of_memory(memory: MemoryKind, takes: MemoryKinds, route: &'static str) -> Option<Self> {
+        let is_moved = (takes & MOVED).contains(memory.as_set());
+        (!is_moved).then_some(Self::Memory { memory, route })
+    }
 }
 
 /// A buffer that comes back.

@@ -2,7 +2,7 @@
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_rail::FullRail;
-use canele_sys::device::MemoryKind;
+use canele_sys::device::{MemoryKind, MemoryKinds};
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
@@ -22,8 +22,7 @@ const RECEIVE: &str = "a receive";
 /// Why a message is not received into this memory, if it is not: the processor of this rank puts it there.
 #[inline]
 pub(crate) fn why_not_received(buffer: &InBuffer) -> Option<Failure> {
-    let memory = buffer.memory();
-    (memory != MemoryKind::Host).then_some(Failure::Memory { memory, route: RECEIVE })
+    Failure::of_memory(buffer.memory(), MemoryKinds::all(), RECEIVE)
 }
 
 impl Proto {
@@ -71,9 +70,9 @@ impl Proto {
         }
         // A peer without a link gets one of any of the rails.
         let caps = rail.link(to).map(|link| rail.caps(link));
-        let takes = caps.is_some_and(|caps| caps.memory_kinds.contains(memory.as_set()));
+        let takes = caps.map_or(MemoryKinds::HOST, |caps| caps.memory_kinds);
         let route = if to == self.me { TO_SELF } else { caps.map_or(UNOPENED, |caps| caps.name) };
-        (!takes).then_some(Failure::Memory { memory, route })
+        Failure::of_memory(memory, takes, route)
     }
 
     /// Tells the observer, if there is one, of a send, and notes its number.

@@ -55,7 +55,7 @@ pub struct Caps {
     pub reliable: bool,
     /// Regions of a peer can be mapped here ([`crate::OneSided::reach`]), and this rank's by the peer.
     pub maps_regions: bool,
-    /// The kinds of memory that messages are sent from and received into.
+    /// The kinds of memory that a link sends from and receives into. The protocols move memory of the host alone so far.
     pub memory_kinds: MemoryKinds,
     /// The verbs for regions of a peer that are not mapped ([`crate::Rma`]).
     pub verbs: Verbs,

@@ -50,12 +50,12 @@ impl fmt::Display for MemoryKind {
 }
 
 /// Says of which device an address is, by its number; less than 0: of none.
-pub type DeviceOf = extern "C" fn(address: *const c_void) -> c_int;
+type DeviceOf = extern "C" fn(address: *const c_void) -> c_int;
 
 static DEVICE_OF: OnceLock<DeviceOf> = OnceLock::new();
 
 /// Asks this function of all addresses from now on; the first one that was given stays.
-pub fn ask(device_of: DeviceOf) {
+fn ask(device_of: DeviceOf) {
     let _ = DEVICE_OF.set(device_of);
 }
 

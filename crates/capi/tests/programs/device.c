@@ -30,6 +30,19 @@ static void messages(const canele_flow *world)
     EXPECT(request == NULL);
 }
 
+/* The short path between two ranks, which programs without a device take from the second call on. */
+static void neighbours(const canele_flow *world, uint32_t me)
+{
+    int64_t host = 1;
+    for (int i = 0; i < 10; i++) {
+        if (me == 0) OK(canele_flow_send(world, 1, 3, &host, sizeof host));
+        OK(canele_flow_recv(world, 1 - me, 3, &host, sizeof host, NULL));
+        if (me == 1) OK(canele_flow_send(world, 0, 3, &host, sizeof host));
+    }
+    REFUSED(canele_flow_send(world, 1 - me, 3, device, 8));
+    REFUSED(canele_flow_recv(world, 1 - me, 3, device, 8, NULL));
+}
+
 static void collectives(const canele_flow *world)
 {
     int64_t host = 1;
@@ -87,13 +100,13 @@ static void packed(void)
 }
 
 /* A message that a probe has taken is there still after a receive that was refused. */
-static void matched(const canele_flow *world)
+static void matched(const canele_flow *world, uint32_t me)
 {
     canele_request *request = NULL;
     canele_matched *matched = NULL;
     int64_t sent = 7, received = 0;
-    OK(canele_flow_isend(world, 0, 2, &sent, sizeof sent, &request));
-    OK(canele_flow_mprobe(world, 0, 2, &matched, NULL));
+    OK(canele_flow_isend(world, me, 2, &sent, sizeof sent, &request));
+    OK(canele_flow_mprobe(world, me, 2, &matched, NULL));
     REFUSED(canele_matched_recv(&matched, device, 8, NULL));
     OK(canele_matched_recv(&matched, &received, sizeof received, NULL));
     OK(canele_request_wait(&request, NULL));
@@ -105,12 +118,13 @@ int main(void)
     canele_job *job = NULL;
     device = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     OK(canele_job_start(&job));
+    neighbours(canele_job_world(job), canele_job_rank(job));
     messages(canele_job_world(job));
     collectives(canele_job_world(job));
     regions(job);
     channels(job);
     packed();
-    matched(canele_job_world(job));
+    matched(canele_job_world(job), canele_job_rank(job));
     OK(canele_job_finish(&job));
     puts("passed");
     return 0;

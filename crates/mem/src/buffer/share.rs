@@ -7,7 +7,8 @@ use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{fill_from, has_length};
+use super::copying::fill_from;
+use super::has_length;
 use crate::window::Window;
 
 /// Part of a buffer, for a driver that works while the operation waits.

@@ -5,7 +5,8 @@ use canele_sys::device::MemoryKinds;
 
 use super::*;
 
-const CAPS: Caps = Caps {
+/// A rail of this host without anything special.
+pub(crate) const CAPS: Caps = Caps {
     name: "test",
     latency_ns: 100,
     bytes_per_us: 20_000,

@@ -235,26 +235,12 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
-    use canele_rail::{Distance, LinkTraits, Verbs};
+    use canele_rail::LinkTraits;
     use canele_sys::ids::{Rank, RequestId};
 
     use super::*;
+    use crate::choice::tests::CAPS;
 
-    const CAPS: Caps = Caps {
-        name: "test",
-        latency_ns: 100,
-        bytes_per_us: 20_000,
-        max_bulk: 64 << 10,
-        overhead_ns: 30,
-        best_packet: 4 << 10,
-        link_traits: LinkTraits::empty(),
-        distance: Distance::Host,
-        lends: false,
-        reliable: true,
-        maps_regions: true,
-        memory_kinds: canele_sys::device::MemoryKinds::HOST,
-        verbs: Verbs::empty(),
-    };
     const NUMBERED: Caps = Caps { link_traits: LinkTraits::RECOVERABLE, ..CAPS };
 
     fn link(rail: u8) -> LinkId {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_mem::layout::Layout;
-use canele_sys::device::MemoryKind;
+use canele_sys::device::MemoryKinds;
 use canele_sys::ids::{Rank, RequestId};
 
 use super::cutting::Cutting;
@@ -119,8 +119,8 @@ impl Call {
     pub fn why_not_carried_out(&self) -> Option<Failure> {
         let data = self.data.as_ref().map(OutBuffer::memory);
         let into = self.into.as_ref().map(InBuffer::memory);
-        let memory = data.into_iter().chain(into).find(|memory| *memory != MemoryKind::Host)?;
-        Some(Failure::Memory { memory, route: ACCESS })
+        let mut memories = data.into_iter().chain(into);
+        memories.find_map(|memory| Failure::of_memory(memory, MemoryKinds::all(), ACCESS))
     }
 
     pub fn fail(&mut self, failure: RmaFailure) {
