@@ -73,7 +73,7 @@ pub fn is_asked() -> bool {
     DEVICE_OF.get().is_some()
 }
 
-/// The memory of `len` bytes from an address: a device's, if the first or the last of them is.
+/// The memory of `len` bytes from an address: a device's, if the first or the last of them is. No bytes are the host's.
 #[inline(always)]
 pub fn memory_at(start: *const c_void, len: usize) -> MemoryKind {
     match DEVICE_OF.get() {
@@ -85,8 +85,8 @@ pub fn memory_at(start: *const c_void, len: usize) -> MemoryKind {
 #[cold]
 #[inline(never)]
 fn ask_of(device_of: DeviceOf, start: *const c_void, len: usize) -> MemoryKind {
-    let ends = if len == 0 { [0, 0] } else { [0, len - 1] };
-    let numbers = ends.map(|at| device_of(start.wrapping_byte_add(at)));
+    let Some(last) = len.checked_sub(1) else { return MemoryKind::Host };
+    let numbers = [0, last].map(|at| device_of(start.wrapping_byte_add(at)));
     let device = numbers.into_iter().find_map(|number| u32::try_from(number).ok());
     device.map_or(MemoryKind::Host, MemoryKind::Device)
 }
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(at(1000, 8), MemoryKind::Host, "without a function all memory is of the host");
         ask(high);
         assert_eq!(
-            [at(992, 8), at(992, 9), at(1000, 0), at(999, 0)],
+            [at(992, 8), at(992, 9), at(1000, 1), at(1000, 0)],
             [MemoryKind::Host, MemoryKind::Device(3), MemoryKind::Device(3), MemoryKind::Host]
         );
         assert_eq!(at(1000, 8).to_string(), "memory of device 3");
