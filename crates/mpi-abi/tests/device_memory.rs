@@ -41,7 +41,7 @@ fn right(function: &Exported<'_>, parameter: &Parameter) -> &'static str {
         ("message*", _) => "&(MPI_Message){MPI_MESSAGE_NO_PROC}",
         ("win", _) => "win",
         ("file", _) => "file",
-        ("count", _) | (_, "partitions" | "disp_unit") => "1",
+        ("count", _) | (_, "count" | "partitions" | "disp_unit") => "1",
         (_, "size" | "outsize" | "insize") => "8",
         (_, "datarep") => "\"external32\"",
         (kind, _) if kind.ends_with("[]") && c.starts_with("const int") => "int_ones",

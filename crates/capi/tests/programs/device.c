@@ -43,18 +43,18 @@ static void neighbours(const canele_flow *world, uint32_t me)
     REFUSED(canele_flow_recv(world, 1 - me, 3, device, 8, NULL));
 }
 
-static void collectives(const canele_flow *world)
+static void collectives(const canele_flow *world, uint32_t me)
 {
     int64_t host = 1;
-    REFUSED(canele_flow_broadcast(world, 0, device, 8));
-    REFUSED(canele_flow_reduce(world, 0, device, &host, 1, CANELE_INT64, CANELE_SUM));
-    REFUSED(canele_flow_reduce(world, 0, &host, device, 1, CANELE_INT64, CANELE_SUM));
+    REFUSED(canele_flow_broadcast(world, me, device, 8));
+    REFUSED(canele_flow_reduce(world, me, device, &host, 1, CANELE_INT64, CANELE_SUM));
+    REFUSED(canele_flow_reduce(world, me, &host, device, 1, CANELE_INT64, CANELE_SUM));
     REFUSED(canele_flow_allreduce(world, device, &host, 1, CANELE_INT64, CANELE_SUM));
     REFUSED(canele_flow_allreduce(world, &host, device, 1, CANELE_INT64, CANELE_SUM));
-    REFUSED(canele_flow_gather(world, 0, device, 8, &host));
-    REFUSED(canele_flow_gather(world, 0, &host, 8, device));
-    REFUSED(canele_flow_scatter(world, 0, device, &host, 8));
-    REFUSED(canele_flow_scatter(world, 0, &host, device, 8));
+    REFUSED(canele_flow_gather(world, me, device, 8, &host));
+    REFUSED(canele_flow_gather(world, me, &host, 8, device));
+    REFUSED(canele_flow_scatter(world, me, device, &host, 8));
+    REFUSED(canele_flow_scatter(world, me, &host, device, 8));
     REFUSED(canele_flow_allgather(world, device, 8, &host));
     REFUSED(canele_flow_allgather(world, &host, 8, device));
     REFUSED(canele_flow_alltoall(world, device, &host, 8));
@@ -120,7 +120,7 @@ int main(void)
     OK(canele_job_start(&job));
     neighbours(canele_job_world(job), canele_job_rank(job));
     messages(canele_job_world(job));
-    collectives(canele_job_world(job));
+    collectives(canele_job_world(job), canele_job_rank(job));
     regions(job);
     channels(job);
     packed();
