@@ -5,7 +5,8 @@ use std::sync::Arc;
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_mem::layout::Layout;
 use canele_proto::rma::{
-    ElementAccess, ElementAction, Ending, ExposureKey, LEAST_PIECE, MemoryAddress, NewCall, RmaRequest,
+    ElementAccess, ElementAction, Ending, ExposureKey, LEAST_PIECE, MemoryAddress, NewCall, PutReport,
+    RmaRequest,
 };
 use canele_sys::ids::Rank;
 
@@ -157,7 +158,7 @@ fn new_call(place: RmaPlace, access: Access) -> NewCall {
         Access::Put { data } => {
             let len = data.len() as u64;
             let rma_request = match &elements {
-                None => RmaRequest::Write { place, len },
+                None => RmaRequest::Put { place, len, report: PutReport::Flush },
                 Some(_) => of_elements(ElementAction::Put, None, len),
             };
             NewCall { elements, data: Some(data), ..call(rma_request) }

@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use canele_mem::buffer::RegionAddress;
-use canele_proto::rma::{DATA, Form, LateAnswer, MemoryAddress, MemoryRoute, REQUESTS, RmaRequest, route};
+use canele_proto::rma::{
+    DATA, Form, LateAnswer, MemoryAddress, MemoryRoute, PutReport, REQUESTS, RmaRequest, route,
+};
 use canele_rail::{RegionMemory, UnmappedRegion, Verbs};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
@@ -117,7 +119,8 @@ impl Engine {
         if notice.is_some() {
             core.rma.fences.count_put(owner);
         }
-        let rma_request = RmaRequest::Put { place, len: bytes.len() as u64, notice };
+        let report = notice.map_or(PutReport::Answer, PutReport::Notice);
+        let rma_request = RmaRequest::Put { place, len: bytes.len() as u64, report };
         self.call_owner(core, RmaCall { data: bytes, ..RmaCall::new(owner, rma_request) }, None).map(drop)
     }
 
@@ -132,7 +135,7 @@ impl Engine {
     ) -> Result<(), Error> {
         core.check()?;
         self.wake_progress_owner(&core);
-        let rma_request = RmaRequest::Put { place: place.into(), len: 0, notice: Some(notice) };
+        let rma_request = RmaRequest::Put { place: place.into(), len: 0, report: PutReport::Notice(notice) };
         self.call_owner(core, RmaCall::new(to, rma_request), None).map(drop)
     }
 

@@ -5,12 +5,12 @@
 use canele_sys::ids::Tag;
 
 use super::request::{
-    ElementAccess, ElementAction, EncodedElements, Form, RmaLockKind, RmaRequest, WindowAction,
+    ElementAccess, ElementAction, EncodedElements, Form, PutReport, RmaLockKind, RmaRequest, WindowAction,
 };
 use super::{ExposureKey, HEAD, MOST_HEAD, MemoryAddress, MemoryKey, SEQUENCE_BITS, SEQUENCE_MASK};
 
-/// Bytes of the head of a write whose data is with it.
-const WRITE_HEAD: usize = 16;
+/// Bytes of the head of a put of which a flush reports, and whose data is with it.
+const FLUSHED_HEAD: usize = 16;
 
 impl ElementAccess {
     fn words(&self) -> ([u64; 6], usize) {
@@ -78,10 +78,10 @@ fn read_window(word: u64) -> Option<ExposureKey> {
 impl RmaRequest {
     fn kind(&self, form: Form) -> u32 {
         match (self, form) {
-            (Self::Put { notice: None, .. }, Form::Whole) => 1,
-            (Self::Put { notice: None, .. }, Form::Apart) => 2,
-            (Self::Put { notice: Some(_), .. }, Form::Whole) => 3,
-            (Self::Put { notice: Some(_), .. }, Form::Apart) => 4,
+            (Self::Put { report: PutReport::Answer, .. }, Form::Whole) => 1,
+            (Self::Put { report: PutReport::Answer, .. }, Form::Apart) => 2,
+            (Self::Put { report: PutReport::Notice(_), .. }, Form::Whole) => 3,
+            (Self::Put { report: PutReport::Notice(_), .. }, Form::Apart) => 4,
             (Self::Get { .. }, Form::Whole) => 5,
             (Self::Get { .. }, Form::Apart) => 6,
             (Self::Add { .. }, _) => 7,
@@ -89,8 +89,8 @@ impl RmaRequest {
             (Self::Fence | Self::Flush { .. }, _) => 9,
             (Self::Ask(_), _) => 10,
             (Self::Deposit { .. }, _) => 11,
-            (Self::Write { .. }, Form::Whole) => 12,
-            (Self::Write { .. }, Form::Apart) => 13,
+            (Self::Put { report: PutReport::Flush, .. }, Form::Whole) => 12,
+            (Self::Put { report: PutReport::Flush, .. }, Form::Apart) => 13,
             (Self::Access(_), _) => 14,
             (Self::Window { .. }, _) => 15,
         }
@@ -104,13 +104,14 @@ impl RmaRequest {
     /// Its message without data: so many of these bytes.
     pub fn head(&self, form: Form) -> ([u8; MOST_HEAD], usize) {
         let (words, count) = match *self {
-            Self::Put { place, len, notice } => {
-                let [key, offset] = place_words(place);
-                ([key, offset, notice.unwrap_or(0), len, 0, 0], if form == Form::Whole { 3 } else { 4 })
-            }
-            Self::Write { place, len } => {
+            Self::Put { place, len, report: PutReport::Flush } => {
                 let [key, offset] = place_words(place);
                 ([key, offset, len, 0, 0, 0], if form == Form::Whole { 2 } else { 3 })
+            }
+            Self::Put { place, len, report } => {
+                let [key, offset] = place_words(place);
+                let notice = if let PutReport::Notice(id) = report { id } else { 0 };
+                ([key, offset, notice, len, 0, 0], if form == Form::Whole { 3 } else { 4 })
             }
             Self::Get { place, len } => {
                 let [key, offset] = place_words(place);
@@ -152,8 +153,9 @@ impl RmaRequest {
                     }
                     Form::Apart => word(3)?,
                 };
-                let notice = (kind > 2).then_some(word(2)?);
-                Self::Put { place: place()?, len, notice }
+                let id = word(2)?;
+                let report = if kind > 2 { PutReport::Notice(id) } else { PutReport::Answer };
+                Self::Put { place: place()?, len, report }
             }
             5 | 6 => Self::Get { place: place()?, len: word(2)? },
             7 => Self::Add { place: place()?, n: word(2)? },
@@ -163,10 +165,10 @@ impl RmaRequest {
             10 => Self::Ask([word(0)?, word(1)?, word(2)?]),
             11 => Self::Deposit { of: [word(0)?, word(1)?], len: word(2)? },
             12 => {
-                data = bytes.get(WRITE_HEAD..)?;
-                Self::Write { place: place()?, len: data.len() as u64 }
+                data = bytes.get(FLUSHED_HEAD..)?;
+                Self::Put { place: place()?, len: data.len() as u64, report: PutReport::Flush }
             }
-            13 => Self::Write { place: place()?, len: word(2)? },
+            13 => Self::Put { place: place()?, len: word(2)?, report: PutReport::Flush },
             14 => {
                 let access = ElementAccess::read(word)?;
                 data = bytes.get(access.head_len()..)?;
@@ -199,24 +201,24 @@ mod tests {
 
     #[test]
     fn rma_requests_come_out_as_they_went_in() {
-        let put = |len, notice| RmaRequest::Put { place: PLACE, len, notice };
+        let put = |len, report| RmaRequest::Put { place: PLACE, len, report };
         let window = |action| RmaRequest::Window { window: WINDOW, action };
         let access = |action, elements| {
             let operation = (7, u16::MAX);
             RmaRequest::Access(ElementAccess { action, place: PLACE, operation, len: 1 << 50, elements })
         };
         for rma_request in [
-            put(0, None),
-            put(20, Some(u64::MAX)),
-            put(5000, None),
-            put(5000, Some(0)),
+            put(0, PutReport::Answer),
+            put(20, PutReport::Notice(u64::MAX)),
+            put(5000, PutReport::Answer),
+            put(5000, PutReport::Notice(0)),
+            put(8, PutReport::Flush),
+            put(5000, PutReport::Flush),
             RmaRequest::Get { place: PLACE, len: 7 },
             RmaRequest::Get { place: MemoryAddress { key: WINDOW.into(), ..PLACE }, len: 7 },
             RmaRequest::Get { place: PLACE, len: 1 << 40 },
             RmaRequest::Add { place: PLACE, n: 3 },
             RmaRequest::Swap { place: PLACE, expected: 1, new: 2 },
-            RmaRequest::Write { place: PLACE, len: 8 },
-            RmaRequest::Write { place: PLACE, len: 5000 },
             access(ElementAction::Put, None),
             access(ElementAction::CompareAndSwap, None),
             access(
@@ -236,9 +238,7 @@ mod tests {
             let (head, len) = rma_request.head(form);
             let mut message = head[..len].to_vec();
             let data = match rma_request {
-                RmaRequest::Put { len, .. } | RmaRequest::Write { len, .. } if form == Form::Whole => {
-                    vec![7; len as usize]
-                }
+                RmaRequest::Put { len, .. } if form == Form::Whole => vec![7; len as usize],
                 RmaRequest::Access(_) => vec![1; 12],
                 _ => Vec::new(),
             };
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_small_put_fits_in_a_cell() {
-        let rma_request = RmaRequest::Put { place: PLACE, len: 24, notice: Some(1) };
+        let rma_request = RmaRequest::Put { place: PLACE, len: 24, report: PutReport::Notice(1) };
         assert_eq!(rma_request.head(rma_request.form(4096)).1 + 24, canele_rail::MAX_INLINE);
         // And so does the change of a word of 8 bytes, with what is compared and what becomes of it.
         let action = ElementAction::CompareAndSwap;

@@ -51,7 +51,7 @@ pub use key::{MemoryAddress, MemoryKey};
 pub use origin::RmaOrigin;
 pub use pending::PendingSends;
 pub use request::{
-    ElementAccess, ElementAction, EncodedElements, Form, RmaLockKind, RmaRequest, WindowAction,
+    ElementAccess, ElementAction, EncodedElements, Form, PutReport, RmaLockKind, RmaRequest, WindowAction,
 };
 pub use route::{MemoryRoute, route};
 pub use target::{RmaMemory, RmaTarget, Tell};

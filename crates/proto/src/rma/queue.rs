@@ -206,9 +206,7 @@ impl Queue {
     /// Whether data still comes that goes where an RMA request looks.
     pub fn is_ahead_of(&self, rma_request: &RmaRequest) -> bool {
         let (at, bytes) = match *rma_request {
-            RmaRequest::Put { place, len, .. }
-            | RmaRequest::Write { place, len }
-            | RmaRequest::Get { place, len } => (place, len),
+            RmaRequest::Put { place, len, .. } | RmaRequest::Get { place, len } => (place, len),
             // Elements may lie anywhere in their exposure.
             RmaRequest::Access(ElementAccess { place, elements: Some(_), .. }) => {
                 (MemoryAddress { offset: 0, ..place }, u64::MAX)

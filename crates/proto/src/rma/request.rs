@@ -5,21 +5,14 @@ use super::{ExposureKey, HEAD, MemoryAddress, MemoryKey};
 /// A request to the owner of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RmaRequest {
-    /// Writes data. With a notice nothing is answered; a fence tells of what went wrong.
+    /// Writes data.
     Put {
         /// Where.
         place: MemoryAddress,
         /// Bytes.
         len: u64,
-        /// What the owner sees when they are there.
-        notice: Option<u64>,
-    },
-    /// Writes data; nothing is answered, a flush tells of what went wrong.
-    Write {
-        /// Where.
-        place: MemoryAddress,
-        /// Bytes.
-        len: u64,
+        /// Who is told that they are there, or why not.
+        report: PutReport,
     },
     /// Reads data.
     Get {
@@ -69,6 +62,17 @@ pub enum RmaRequest {
         /// Bytes.
         len: u64,
     },
+}
+
+/// How the end of a put is reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PutReport {
+    /// The owner answers it.
+    Answer,
+    /// The owner sees this identifier. A fence tells the origin what went wrong.
+    Notice(u64),
+    /// The owner is silent. A flush tells the origin what went wrong.
+    Flush,
 }
 
 /// What is done with elements.
@@ -156,9 +160,7 @@ impl RmaRequest {
     pub fn form(&self, eager: usize) -> Form {
         let small = |len: u64| len <= eager.saturating_sub(HEAD) as u64;
         match self {
-            Self::Put { len, .. } | Self::Write { len, .. } | Self::Get { len, .. } if !small(*len) => {
-                Form::Apart
-            }
+            Self::Put { len, .. } | Self::Get { len, .. } if !small(*len) => Form::Apart,
             Self::Deposit { .. } => Form::Apart,
             _ => Form::Whole,
         }
@@ -166,13 +168,14 @@ impl RmaRequest {
 
     /// Whether data goes to the owner.
     pub fn carries_data(&self) -> bool {
-        matches!(self, Self::Put { .. } | Self::Write { .. } | Self::Access(_) | Self::Deposit { .. })
+        matches!(self, Self::Put { .. } | Self::Access(_) | Self::Deposit { .. })
     }
 
     /// Whether the owner answers.
     pub fn is_answered(&self) -> bool {
         match self {
-            Self::Put { notice: Some(_), .. } | Self::Deposit { .. } | Self::Write { .. } => false,
+            Self::Put { report, .. } => *report == PutReport::Answer,
+            Self::Deposit { .. } => false,
             Self::Access(access) => access.action.reads(),
             Self::Window { action, .. } => *action == WindowAction::Unlock,
             _ => true,
@@ -183,7 +186,6 @@ impl RmaRequest {
     pub fn key(&self) -> Option<MemoryKey> {
         match *self {
             Self::Put { place, .. }
-            | Self::Write { place, .. }
             | Self::Get { place, .. }
             | Self::Add { place, .. }
             | Self::Swap { place, .. }

@@ -10,7 +10,7 @@ use canele_sys::ids::{LinkId, Rank};
 
 use super::origin::RmaOrigin;
 use super::route::{MemoryRoute, route};
-use super::{MemoryAddress, MemoryKey, RmaRequest};
+use super::{MemoryAddress, MemoryKey, PutReport, RmaRequest};
 use crate::Proto;
 use crate::slab::Key;
 
@@ -35,7 +35,7 @@ pub(super) enum Post {
 /// The verb that does what a request asks for, and where.
 fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, MemoryAddress, u64)> {
     let (verb, place, len) = match *rma_request {
-        RmaRequest::Put { place, len, notice: None } => (Verbs::PUT, place, len),
+        RmaRequest::Put { place, len, report: PutReport::Answer } => (Verbs::PUT, place, len),
         RmaRequest::Get { place, len } => (Verbs::GET, place, len),
         RmaRequest::Add { place, .. } => (Verbs::FETCH_OP, place, size_of::<u64>() as u64),
         RmaRequest::Swap { place, .. } => (Verbs::COMPARE_SWAP, place, size_of::<u64>() as u64),

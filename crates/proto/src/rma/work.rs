@@ -12,7 +12,9 @@ use super::pending::PendingSends;
 use super::queue::{Begun, Coming, Data, Queue, Then, WaitingRequest};
 use super::refusals::Refusals;
 use super::target::{MOST_ANSWER_BYTES, RmaMemory, TURN};
-use super::{Answer, DATA, ExposureKey, Form, MemoryKey, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
+use super::{
+    Answer, DATA, ExposureKey, Form, MemoryKey, PutReport, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction,
+};
 use crate::Proto;
 use crate::matching::Want;
 use crate::request::Buffer;
@@ -198,14 +200,14 @@ impl<E: RmaMemory> Work<'_, E> {
     ) -> Began {
         let begun = |data, key, result, then| Began::Queued(Box::new(Begun { data, key, result, then }));
         match rma_request {
-            RmaRequest::Put { place, len, notice } => {
-                let then = notice.map_or(Then::Answer(sequence), Then::Notice);
+            RmaRequest::Put { place, len, report } => {
+                let then = match report {
+                    PutReport::Answer => Then::Answer(sequence),
+                    PutReport::Notice(id) => Then::Notice(id),
+                    PutReport::Flush => Then::Silence,
+                };
                 let (data, result) = self.put(from, place, len, form, sequence, data);
                 begun(data, Some(place.key), result, then)
-            }
-            RmaRequest::Write { place, len } => {
-                let (data, result) = self.put(from, place, len, form, sequence, data);
-                begun(data, Some(place.key), result, Then::Silence)
             }
             RmaRequest::Access(access) => self.access(from, access, sequence, data),
             RmaRequest::Flush { window } => begun(Data::Here, None, Ok(()), Then::ReportOf(sequence, window)),

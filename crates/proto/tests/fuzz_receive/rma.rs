@@ -10,7 +10,7 @@ use canele_mem::layout::Layout;
 use canele_proto::Proto;
 use canele_proto::rma::{
     ANSWERS, Applied, DATA, ElementAccess, ElementAction, ElementsOrigin, EncodedElements, ExposureKey,
-    MemoryAddress, MemoryKey, NewCall, REQUESTS, RmaLockKind, RmaMemory, RmaOperations, RmaOrigin,
+    MemoryAddress, MemoryKey, NewCall, PutReport, REQUESTS, RmaLockKind, RmaMemory, RmaOperations, RmaOrigin,
     RmaRequest, RmaTarget, Tell, WindowAction,
 };
 use canele_proto::slab::Key;
@@ -198,11 +198,15 @@ impl Rma {
             _ => any[2],
         };
         match kind % 16 {
-            0 | 1 => RmaRequest::Put { place, len, notice: (d % 2 == 0).then_some(any[3]) },
+            0 | 1 => RmaRequest::Put {
+                place,
+                len,
+                report: if d % 2 == 0 { PutReport::Notice(any[3]) } else { PutReport::Answer },
+            },
             2 => RmaRequest::Get { place, len },
             3 => RmaRequest::Add { place, n: any[3] },
             4 => RmaRequest::Swap { place, expected: any[2], new: any[3] },
-            5 => RmaRequest::Write { place, len },
+            5 => RmaRequest::Put { place, len, report: PutReport::Flush },
             6 => RmaRequest::Fence,
             7 => RmaRequest::Flush { window: self.window(place.key) },
             8 => RmaRequest::Ask([any[0], any[1], any[2]]),
@@ -254,7 +258,7 @@ impl Rma {
         }
         bytes.extend(layout);
         let data = match rma_request {
-            RmaRequest::Put { len, .. } | RmaRequest::Write { len, .. } if more < 128 => len.min(1900),
+            RmaRequest::Put { len, .. } if more < 128 => len.min(1900),
             RmaRequest::Access(access) if more < 128 && access.action != ElementAction::Get => access
                 .len
                 .saturating_mul(1 + u64::from(access.action == ElementAction::CompareAndSwap))
@@ -281,13 +285,9 @@ impl Rma {
         let (rma_request, sends, reads) = match rma_request {
             // Who sends these has no call for them, but the answer's length is of its memory.
             RmaRequest::Deposit { .. } | RmaRequest::Window { .. } => (RmaRequest::Fence, 0, 0),
-            RmaRequest::Put { place, len, notice } => {
+            RmaRequest::Put { place, len, report } => {
                 let len = most(len);
-                (RmaRequest::Put { place, len, notice }, len, 0)
-            }
-            RmaRequest::Write { place, len } => {
-                let len = most(len);
-                (RmaRequest::Write { place, len }, len, 0)
+                (RmaRequest::Put { place, len, report }, len, 0)
             }
             RmaRequest::Get { place, len } => {
                 let len = most(len);

@@ -3,7 +3,7 @@
 use canele_mem::buffer::{InBuffer, OutBuffer, Owned};
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Failure, Outcome};
-use canele_proto::rma::{MemoryAddress, NewCall, RmaFailure, RmaOrigin, RmaRequest};
+use canele_proto::rma::{MemoryAddress, NewCall, PutReport, RmaFailure, RmaOrigin, RmaRequest};
 use canele_proto::{Envelope, Proto, Settings};
 use canele_rail::Rail;
 use canele_sim::world::{Model, SimRail, World};
@@ -93,7 +93,7 @@ fn accesses_to_memory_of_other_ranks_are_refused() {
     let mut origin = RmaOrigin::default();
     let put = NewCall {
         data: Some(OutBuffer::of_made_up_device(3, 8)),
-        ..NewCall::new(PEER, RmaRequest::Put { place, len: 8, notice: None })
+        ..NewCall::new(PEER, RmaRequest::Put { place, len: 8, report: PutReport::Answer })
     };
     let get = NewCall {
         into: Some(InBuffer::of_made_up_device(3, 8)),

@@ -2,7 +2,7 @@
 //! origin.
 
 use canele_mem::exposed::Exposed;
-use canele_proto::rma::{ExposureKey, RmaLockKind, WindowAction};
+use canele_proto::rma::{ExposureKey, PutReport, RmaLockKind, WindowAction};
 
 use super::wrong::idle;
 use super::*;
@@ -30,7 +30,7 @@ fn act(play: &mut Play, me: usize, key: ExposureKey, action: WindowAction) -> Ke
 
 fn put(play: &mut Play, me: usize, key: ExposureKey, data: &Exposed) {
     let place = MemoryAddress { key: key.into(), offset: 0 };
-    submit(play, me, RmaRequest::Write { place, len: 8 }, Some(data));
+    submit(play, me, RmaRequest::Put { place, len: 8, report: PutReport::Flush }, Some(data));
 }
 
 /// Locks, puts and unlocks, and never waits.

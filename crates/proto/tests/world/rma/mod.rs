@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 use canele_mem::buffer::Owned;
 use canele_proto::request::{Buffer, Failure};
 use canele_proto::rma::{
-    DATA, Ending, Form, LateAnswer, MemoryAddress, NewCall, REQUESTS, Refusal, RmaFailure, RmaOrigin,
-    RmaOutcome, RmaRequest, RmaTarget,
+    DATA, Ending, Form, LateAnswer, MemoryAddress, NewCall, PutReport, REQUESTS, Refusal, RmaFailure,
+    RmaOrigin, RmaOutcome, RmaRequest, RmaTarget,
 };
 use canele_proto::slab::Key;
 use canele_proto::{Envelope, Holding, Proto, Settings};
@@ -152,8 +152,9 @@ impl Play {
                     }
                 }
                 let expected = Expected::Nothing;
+                let report = notice.map_or(PutReport::Answer, PutReport::Notice);
                 notice.into_iter().for_each(|n| self.notices[me][at].push_back((n, from, data.clone())));
-                self.start(me, to, RmaRequest::Put { place, len: len as u64, notice }, &data, expected);
+                self.start(me, to, RmaRequest::Put { place, len: len as u64, report }, &data, expected);
             }
             9..12 => {
                 let expected = Expected::Bytes(self.areas[me][at][from..from + len].to_vec());
@@ -193,13 +194,15 @@ impl Play {
         };
         let (len, data, refused) = (len.max(1) as u64, vec![9; len.max(1)], Expected::Refused(refusal));
         match self.random.below(4) {
-            0 => self.start(me, to, RmaRequest::Put { place, len, notice: None }, &data, refused),
+            0 => {
+                self.start(me, to, RmaRequest::Put { place, len, report: PutReport::Answer }, &data, refused)
+            }
             1 => self.start(me, to, RmaRequest::Get { place, len }, &[], refused),
             2 => self.start(me, to, RmaRequest::Add { place, n: 1 }, &[], refused),
             _ => {
                 self.start(me, to, RmaRequest::Fence, &[], Expected::Value(0));
-                let notice = Some(u64::MAX);
-                self.start(me, to, RmaRequest::Put { place, len, notice }, &data, Expected::Nothing);
+                let report = PutReport::Notice(u64::MAX);
+                self.start(me, to, RmaRequest::Put { place, len, report }, &data, Expected::Nothing);
                 self.start(me, to, RmaRequest::Fence, &[], refused);
             }
         }

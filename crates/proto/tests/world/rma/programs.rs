@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use canele_mem::exposed::Exposed;
 use canele_mem::layout::Layout;
-use canele_proto::rma::{ElementAccess, ElementAction};
+use canele_proto::rma::{ElementAccess, ElementAction, PutReport};
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn requests_that_come_whole_pass_no_matching() {
             let call = NewCall {
                 data: memory.out_buffer(0, len),
                 ending: Ending::Counted,
-                ..NewCall::new(Rank(1), RmaRequest::Write { place, len: len as u64 })
+                ..NewCall::new(Rank(1), RmaRequest::Put { place, len: len as u64, report: PutReport::Flush })
             };
             let (proto, rail) = play.net.both(Rank(0));
             play.origins[0].submit(proto, rail, call);

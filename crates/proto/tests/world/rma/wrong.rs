@@ -60,7 +60,7 @@ fn a_rank_that_sends_garbage_twice_is_accused_once_and_nothing_behind_is_done() 
         send(&mut play, 0, Rank(1), (REQUESTS, garbage), &[1; 40]);
     }
     let place = MemoryAddress { key: play.net.regions[1].id().into(), offset: 0 };
-    let put = RmaRequest::Put { place, len: 8, notice: Some(1) };
+    let put = RmaRequest::Put { place, len: 8, report: PutReport::Notice(1) };
     play.start(0, Rank(1), put, &[7; 8], Expected::Nothing);
     deliver(&mut play);
     let (proto, rail) = (&mut play.net.protos[1], &mut play.net.rails[1]);
@@ -79,7 +79,7 @@ fn a_rank_that_sends_garbage_twice_is_accused_once_and_nothing_behind_is_done() 
 fn a_rank_whose_rma_requests_stand_still_keeps_nobody_elses_waiting() {
     let mut play = idle(3);
     let place = MemoryAddress { key: play.net.regions[1].id().into(), offset: 0 };
-    let put = RmaRequest::Put { place, len: 2000, notice: Some(1) };
+    let put = RmaRequest::Put { place, len: 2000, report: PutReport::Notice(1) };
     let sequence = play.origins[0].take_sequence();
     let (head, len) = put.head(Form::Apart);
     send(&mut play, 0, Rank(1), (REQUESTS, put.tag(Form::Apart, sequence)), &head[..len]);
@@ -102,8 +102,11 @@ fn a_rank_whose_rma_requests_stand_still_keeps_nobody_elses_waiting() {
 fn a_refusal_that_no_fence_waited_for_is_kept_and_told_once() {
     let mut play = idle(2);
     let place = |offset| MemoryAddress { key: play.net.regions[1].id().into(), offset };
-    let puts =
-        [1000, 4096, 5000].map(|offset| RmaRequest::Put { place: place(offset), len: 8, notice: Some(1) });
+    let puts = [1000, 4096, 5000].map(|offset| RmaRequest::Put {
+        place: place(offset),
+        len: 8,
+        report: PutReport::Notice(1),
+    });
     play.notices[0][1].push_back((1, 0, Vec::new()));
     for put in puts {
         play.start(0, Rank(1), put, &[7; 8], Expected::Nothing);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use canele_mem::layout::Layout;
 use canele_proto::rma::{
-    ElementAccess, ElementAction, Form, MemoryAddress, RmaLockKind, RmaRequest, WindowAction,
+    ElementAccess, ElementAction, Form, MemoryAddress, PutReport, RmaLockKind, RmaRequest, WindowAction,
 };
 
 use super::{ExpectedOutcome, RmaPlay};
@@ -83,7 +83,7 @@ impl RmaPlay<'_> {
                 self.submit(
                     me,
                     to,
-                    (RmaRequest::Write { place, len: 8 }, None),
+                    (RmaRequest::Put { place, len: 8, report: PutReport::Flush }, None),
                     vec![1; 8],
                     0,
                     ExpectedOutcome::End,
@@ -158,7 +158,7 @@ impl RmaPlay<'_> {
         self.submit(
             me,
             to,
-            (RmaRequest::Write { place, len: len as u64 }, None),
+            (RmaRequest::Put { place, len: len as u64, report: PutReport::Flush }, None),
             data,
             0,
             ExpectedOutcome::End,

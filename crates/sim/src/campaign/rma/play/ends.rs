@@ -1,7 +1,7 @@
 //! What has become of an access, held against what was to come of it, and what follows.
 
 use canele_mem::buffer::Owned;
-use canele_proto::rma::{Refusal, RmaFailure, RmaLockKind, RmaOutcome, RmaRequest, WindowAction};
+use canele_proto::rma::{PutReport, Refusal, RmaFailure, RmaLockKind, RmaOutcome, RmaRequest, WindowAction};
 
 use super::{CheckedAccesses, ExpectedOutcome, RmaPlay, Run};
 use crate::campaign::rma::reference::LOCKED;
@@ -40,7 +40,7 @@ impl RmaPlay<'_> {
             (ExpectedOutcome::Protected, Ok(_)) => {
                 let n = word(&mut run.into) + 1;
                 let place = self.place(to, 8 * LOCKED);
-                let write = RmaRequest::Write { place, len: 8 };
+                let write = RmaRequest::Put { place, len: 8, report: PutReport::Flush };
                 self.submit(me, to, (write, None), n.to_le_bytes().to_vec(), 0, ExpectedOutcome::End);
                 self.holders[to].retain(|(rank, _)| *rank != me);
                 self.window(me, to, WindowAction::Unlock, ExpectedOutcome::Unlocked(RmaLockKind::Exclusive));
