@@ -221,12 +221,12 @@ impl Proto {
 
     /// The sender of an announced message wants it back: it gets it, unless a receive was faster.
     pub(crate) fn on_withdraw(&mut self, from: Rank, flow: FlowId, tag: Tag, request: RequestId) {
-        let unexpected = &self.unexpected;
-        let is_it = |message: u32| matches!(unexpected.at(message).body, Body::Announced(rts) | Body::Pulled(rts) if rts.request == request);
+        let incoming = &self.incoming;
+        let is_it = |message: u32| matches!(incoming.at(message).body, Body::Announced(rts) | Body::Pulled(rts) if rts.request == request);
         let flow = self.flows.known_mut(flow);
         if let Some(message) = flow.and_then(|flow| flow.matcher.withdraw(from, tag, is_it)) {
             if !self.withdraw_pulled(message) {
-                self.unexpected.remove_at(message);
+                self.incoming.drop_at(message);
                 self.discharge_announced(from);
             }
             self.answer(from, Reply::Fin(request, Ending::Withdrawn));

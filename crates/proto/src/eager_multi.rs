@@ -18,7 +18,7 @@ use crate::choice::{Protocol, Variant, piece_bytes};
 use crate::observed::{Leaving, MessageEvent};
 use crate::request::{Mode, Receive, State, received};
 use crate::slab::Key;
-use crate::unexpected::{Body, KeptPayload};
+use crate::unexpected::Body;
 use crate::wire::{Kind, Rts, piece_words};
 use crate::{Envelope, Proto, ProtoEvent, Sent};
 
@@ -146,7 +146,7 @@ impl Proto {
             }
             None => {
                 self.charge(from, len)?;
-                let data = self.spare.take(len);
+                let data = self.incoming.take_memory(len);
                 let body = Body::Coming { data, got: 0, request: rts.request };
                 Target::Unexpected(self.store(flow, from, tag, body)?)
             }
@@ -194,7 +194,7 @@ impl Proto {
             buffer.copy_from_slice(0, &data[..got]);
             self.traffic.copies += 1;
         }
-        self.spare.give(data);
+        self.incoming.reclaim_memory(data);
         let to = self.expect_rest(id, from, tag, buffer, (got, len));
         if let Some(message) = self.eager_multis.get_mut(from, request) {
             message.to = to;
@@ -228,14 +228,7 @@ impl Proto {
                 }
                 _ => false, // It failed meanwhile.
             },
-            Target::Unexpected(key) => match self.unexpected.get_mut(key).map(|kept| &mut kept.body) {
-                Some(Body::Coming { data, got, .. }) => {
-                    packet.bulk.read(0, &mut data[offset as usize..offset as usize + n]);
-                    *got += n;
-                    true
-                }
-                _ => false,
-            },
+            Target::Unexpected(key) => self.incoming.append(key, offset as usize, packet.bulk),
             Target::Nothing => false,
         };
         self.traffic.copies += u64::from(copied);
@@ -255,12 +248,7 @@ impl Proto {
             }
             Target::Nothing => self.return_credit(from, len),
             // Its credit goes back when it is received.
-            Target::Unexpected(key) => {
-                let Some(kept) = self.unexpected.get_mut(key) else { return };
-                if let Body::Coming { data, .. } = &mut kept.body {
-                    kept.body = Body::Here(KeptPayload::Long(std::mem::take(data)));
-                }
-            }
+            Target::Unexpected(key) => self.incoming.complete(key),
         }
     }
 }

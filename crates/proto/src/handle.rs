@@ -225,7 +225,10 @@ impl Proto {
             _ => None,
         };
         let out_of_order = match (body, kind) {
-            (Some(body), _) => OutOfOrder::Message(tag, self.hold(Unexpected { from, tag, body })),
+            (Some(body), _) => OutOfOrder::Message(
+                tag,
+                self.incoming.hold(Unexpected { from, tag, body }, &mut self.traffic),
+            ),
             (None, Kind::Put) => {
                 OutOfOrder::Put(Put::decode(packet.header, packet.inline).ok_or_else(broken)?)
             }

@@ -28,12 +28,12 @@ impl Proto {
     pub fn holding(&self) -> Holding {
         let mut holding = Holding {
             requests: self.requests.len(),
-            unexpected: self.unexpected.len() + self.arrived_requests.len(),
+            unexpected: self.incoming.len() + self.arrived_requests.len(),
             chunk_counters: self.peers.iter().map(|peer| peer.chunk_counters.count_ones()).sum(),
             replies: self.peers.iter().map(|peer| peer.replies.len()).sum(),
             ..Holding::default()
         };
-        for (_, message) in self.unexpected.iter() {
+        for message in self.incoming.iter() {
             match &message.body {
                 Body::Here(KeptPayload::Long(data)) | Body::Coming { data, .. } => {
                     holding.unexpected_bytes += credit_cost(data.len());

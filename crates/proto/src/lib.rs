@@ -29,6 +29,7 @@ mod flow;
 mod gone;
 mod handle;
 mod holding;
+mod incoming;
 pub mod matching;
 mod multipath;
 mod observed;
@@ -70,6 +71,7 @@ pub use event::{EventListener, ProtoEvent};
 use flow::Flows;
 pub use flow::MAX_FLOWS;
 pub use holding::Holding;
+use incoming::Incoming;
 use observed::Observer;
 pub use observed::{Leaving, MessageEvent, MessageObserver};
 use outgoing::Outgoing;
@@ -83,11 +85,9 @@ use reports::Reports;
 pub use request::PendingOperation;
 use request::{Failure, State};
 use slab::Slab;
-use spare::Spare;
 use strategy::Strategy;
 pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
-use unexpected::Unexpected;
 use wire::{LinkClosed, Put};
 
 /// What a job agrees on.
@@ -130,11 +130,8 @@ pub struct Proto {
     reports: Reports,
     flows: Flows,
     requests: Slab<State>,
-    unexpected: Slab<Unexpected>,
-    /// Messages that come without having been asked for.
+    incoming: Incoming,
     eager_multis: EagerMultis,
-    /// Payload memory to be used again.
-    spare: Spare,
     /// Requests with something to be copied here.
     work: VecDeque<RequestId>,
     /// Requests that have ended, whose buffers a rail still holds.
@@ -145,8 +142,6 @@ pub struct Proto {
     notices: VecDeque<Notice>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
-    /// The incoming link at which a receive from any source looks first.
-    turn: usize,
     share_generation: u32,
     /// An RMA request has come, or was submitted here: passes look after them.
     rma_requested: bool,
@@ -193,16 +188,14 @@ impl Proto {
             reports: Reports::default(),
             flows: Flows::default(),
             requests: Slab::new(),
-            unexpected: Slab::new(),
+            incoming: Incoming::default(),
             eager_multis: EagerMultis::default(),
-            spare: Spare::default(),
             work: VecDeque::new(),
             closing: Vec::new(),
             ready_puts: VecDeque::new(),
             links_closed: VecDeque::new(),
             notices: VecDeque::new(),
             ended: 0,
-            turn: 0,
             share_generation: 0,
             rma_requested: false,
             arrived_requests: VecDeque::new(),

@@ -347,7 +347,7 @@ impl Proto {
         self.discard_coalesced(peer, &multipath.coalesced);
         for out_of_order in multipath.sequencer.drain() {
             let OutOfOrder::Message(_, key) = out_of_order else { continue };
-            match self.unexpected.remove(key).map(|message| message.body) {
+            match self.incoming.take(key).map(|message| message.body) {
                 Some(Body::Announced(_)) | None => {}
                 Some(body) => self.discharge(peer, body.len()),
             }

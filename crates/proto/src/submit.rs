@@ -156,7 +156,7 @@ impl Proto {
     /// A small message to this rank itself is kept, so that its send need not wait.
     fn keep_own(&mut self, id: RequestId) {
         let Some(State::ExpectSelf(send)) = self.leave(id) else { return };
-        let mut data = self.spare.take(send.buffer.len());
+        let mut data = self.incoming.take_memory(send.buffer.len());
         send.buffer.copy_to_slice(0, &mut data);
         let (flow, tag) = (send.flow, send.tag);
         self.end(id, sent(send, Ok(())));
@@ -200,7 +200,7 @@ impl Proto {
             return id;
         };
         self.observe_found(flow, found);
-        let key = self.unexpected.key_at(found.message).into();
+        let key = self.incoming.key_at(found.message).into();
         self.deliver_unexpected(id, key, buffer);
         id
     }
