@@ -47,7 +47,7 @@ impl Proto {
         if self.deaths().is_empty() {
             return None;
         }
-        match self.requests.get(id.into())? {
+        match self.requests.get(id)? {
             State::ExpectMessage { want, flow, .. } if want.source.is_none() => {
                 let flow = *flow;
                 self.unacknowledged(flow)

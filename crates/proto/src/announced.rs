@@ -108,7 +108,7 @@ impl Proto {
     pub(crate) fn on_cts(&mut self, from: Rank, cts: Cts) {
         // A stale or foreign request means that the peer is behind: it gave up, or we did (invariant I11).
         // A receiver that cannot reach memory that both were to copy asks for the message a second time.
-        let ours = match self.requests.get(cts.request.into()) {
+        let ours = match self.requests.get(cts.request) {
             Some(State::ExpectCts(send)) => send.to == from,
             Some(State::SharingOut(send, ..) | State::ExpectFin(send)) => {
                 send.to == from && cts.how == How::Stream
@@ -153,7 +153,7 @@ impl Proto {
         packet: &Packet<'_>,
     ) -> Result<(), Corrupt> {
         let n = packet.bulk.len() + packet.direct_bytes;
-        let Some(State::ExpectPieces(receive, got)) = self.requests.get_mut(id.into()) else {
+        let Some(State::ExpectPieces(receive, got)) = self.requests.get_mut(id) else {
             return Ok(()); // The receive failed meanwhile.
         };
         let end =
@@ -188,7 +188,7 @@ impl Proto {
 
     /// An announced message has ended at the other side.
     pub(crate) fn on_fin(&mut self, from: Rank, id: RequestId, ending: Ending) {
-        if self.requests.get(id.into()).and_then(State::peer) != Some(from) {
+        if self.requests.get(id).and_then(State::peer) != Some(from) {
             return;
         }
         let Some(state) = self.leave(id) else { return };

@@ -104,7 +104,7 @@ impl Proto {
         };
         held.fences = left;
         self.reports.fence_answered(from, ticket);
-        self.ended += 1;
+        self.requests.count_completion();
         Ok(())
     }
 

@@ -220,7 +220,7 @@ impl Proto {
         message.got += n;
         let whole = message.got == message.len;
         let copied = match message.to {
-            Target::Receive(id) => match self.requests.get_mut(id.into()) {
+            Target::Receive(id) => match self.requests.get_mut(id) {
                 Some(State::ExpectPieces(receive, got)) => {
                     receive.buffer.copy_from(offset as usize, packet.bulk);
                     *got += n;

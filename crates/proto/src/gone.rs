@@ -33,7 +33,7 @@ impl Proto {
         for id in self.concerned(peer, how) {
             self.fail(id, failure.clone());
         }
-        self.ended += 1;
+        self.requests.count_completion();
     }
 
     /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
@@ -57,7 +57,7 @@ impl Proto {
 
     /// Whether a request is a receive from anybody that has no message yet.
     pub fn is_from_anybody(&self, id: RequestId) -> bool {
-        self.requests.get(id.into()).is_some_and(State::is_any_source)
+        self.requests.get(id).is_some_and(State::is_any_source)
     }
 
     /// Ends a receive from anybody because nobody is left; says whether it was one.
@@ -71,7 +71,7 @@ impl Proto {
 
     /// True if sends on a flow are under way, also those that nobody will ask about.
     pub fn is_sending_on(&self, flow: FlowId) -> bool {
-        self.requests.iter().any(|(_, state)| state.sends_on() == Some(flow))
+        self.requests.any(|state| state.sends_on() == Some(flow))
     }
 
     /// Moves whenever another peer is gone.
@@ -137,7 +137,7 @@ impl Proto {
         };
         let hit =
             |state: &State| state.peer() == Some(peer) || how != Gone::Finished && may_be_the_one(state);
-        self.requests.iter().filter(|(_, state)| hit(state)).map(|(key, _)| key.into()).collect()
+        self.requests.find(hit)
     }
 
     pub(crate) fn fail(&mut self, id: RequestId, failure: Failure) {

@@ -44,7 +44,7 @@ impl Proto {
         if caps.needs_numbers() && peer.gone().is_none() {
             peer.numbers_began();
         }
-        let ended = self.ended;
+        let completions = self.requests.completions();
         for n in 0..BUDGET {
             let mut of_long = false;
             let handled = match rail.poll(link) {
@@ -66,7 +66,7 @@ impl Proto {
             self.handle_deferred(rail);
             // Whoever has waited for all of a long message says first where the next one goes; until then that lies well
             // where it is.
-            if of_long && self.ended != ended {
+            if of_long && self.requests.completions() != completions {
                 break;
             }
         }
@@ -79,7 +79,7 @@ impl Proto {
         let place =
             Kind::of(&packet.header).filter(|kind| *kind == Kind::Piece).and_then(|_| read_piece(&packet));
         let Some((id, offset)) = place else { return };
-        let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id.into()) else { return };
+        let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id) else { return };
         let fits = offset.checked_add(len as u64).is_some_and(|end| end <= receive.len as u64);
         if receive.from == link.peer() && fits && !receive.buffer.is_fine() {
             rail.direct_receive(link, receive.buffer.share(offset as usize, len));

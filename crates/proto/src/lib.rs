@@ -45,6 +45,7 @@ mod receive;
 mod receive_run;
 mod reports;
 pub mod request;
+mod requests;
 mod revoked;
 pub mod rma;
 mod sequencer;
@@ -60,7 +61,7 @@ pub mod wire;
 use std::collections::VecDeque;
 
 use canele_rail::{Corrupt, FullRail};
-use canele_sys::ids::{Rank, RequestId};
+use canele_sys::ids::Rank;
 
 use choice::Path;
 pub use coalesced::CoalescedSend;
@@ -84,7 +85,7 @@ pub use receive_run::Receives;
 use reports::Reports;
 pub use request::PendingOperation;
 use request::{Failure, State};
-use slab::Slab;
+use requests::Requests;
 use strategy::Strategy;
 pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
@@ -129,20 +130,13 @@ pub struct Proto {
     departures: Departures,
     reports: Reports,
     flows: Flows,
-    requests: Slab<State>,
+    requests: Requests,
     incoming: Incoming,
     eager_multis: EagerMultis,
-    /// Requests with something to be copied here.
-    work: VecDeque<RequestId>,
-    /// Requests that have ended, whose buffers a rail still holds.
-    closing: Vec<RequestId>,
     /// Puts whose turn it is, and what peers said about links they closed.
     ready_puts: VecDeque<(Rank, Put)>,
     links_closed: VecDeque<(Rank, LinkClosed)>,
     notices: VecDeque<Notice>,
-    /// Requests that have ended since the start; moves whenever a waiter should look again.
-    ended: u64,
-    share_generation: u32,
     /// An RMA request has come, or was submitted here: passes look after them.
     rma_requested: bool,
     /// RMA requests that the target has not taken.
@@ -187,16 +181,12 @@ impl Proto {
             departures: Departures::new(ranks - 1),
             reports: Reports::default(),
             flows: Flows::default(),
-            requests: Slab::new(),
+            requests: Requests::new(),
             incoming: Incoming::default(),
             eager_multis: EagerMultis::default(),
-            work: VecDeque::new(),
-            closing: Vec::new(),
             ready_puts: VecDeque::new(),
             links_closed: VecDeque::new(),
             notices: VecDeque::new(),
-            ended: 0,
-            share_generation: 0,
             rma_requested: false,
             arrived_requests: VecDeque::new(),
             listener: None,
@@ -242,7 +232,7 @@ impl Proto {
             self.transmit(rail);
         }
         let moved = rail.flush();
-        received | sent | copied | moved | self.close_buffers()
+        received | sent | copied | moved | self.requests.close_buffers()
     }
 
     /// The policy by which what waits is put into packets.
@@ -276,7 +266,7 @@ impl Proto {
     /// A notice of this rank to itself.
     pub fn notice_self(&mut self, id: u64) {
         self.notices.push_back(Notice { from: self.me, id });
-        self.ended += 1;
+        self.requests.count_completion();
     }
 
     /// A fence that was answered: the peer and the ticket it was asked with.
@@ -295,9 +285,9 @@ impl Proto {
         self.rma_requested
     }
 
-    /// Changes whenever an operation ends.
-    pub fn ended(&self) -> u64 {
-        self.ended
+    /// Changes whenever an operation completes, or something comes that a call may wait for.
+    pub fn completions(&self) -> u64 {
+        self.requests.completions()
     }
 
     /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
@@ -308,7 +298,7 @@ impl Proto {
 
     /// Whether a pass that receives nothing would do nothing.
     pub fn is_idle(&self) -> bool {
-        self.closing.is_empty() && self.outgoing.is_empty() && self.work.is_empty()
+        self.outgoing.is_empty() && self.requests.is_idle()
     }
 
     /// Ends every operation that is under way, because this rank has finished the job, and begins none any more. No message goes straight to
@@ -317,13 +307,12 @@ impl Proto {
         self.departures.close();
         self.peers.close();
         let has_ended = |state: &State| matches!(state, State::Closing(_) | State::Done(_) | State::Moving);
-        let open = self.requests.iter().filter(|(_, state)| !has_ended(state)).map(|(key, _)| key.into());
-        for id in open.collect::<Vec<RequestId>>() {
+        for id in self.requests.find(|state| !has_ended(state)) {
             if !self.withdraw_here(id, Failure::Finished) {
                 self.fail(id, Failure::Finished);
             }
         }
-        self.ended += 1;
+        self.requests.count_completion();
     }
 
     /// Why nothing can be done any more, if this rank has finished the job.

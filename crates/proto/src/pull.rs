@@ -157,7 +157,7 @@ impl Proto {
 
     /// The length of a message that a peer has asked for; none if it is not to be had any more.
     fn asked_len(&self, to: Rank, request: RequestId) -> Option<usize> {
-        match self.requests.get(request.into()) {
+        match self.requests.get(request) {
             Some(State::ExpectCts(send)) if send.to == to => {
                 Some(send.buffer.len()).filter(|len| *len <= self.longest_pulled() && !send.asked_back)
             }
@@ -289,7 +289,7 @@ impl Proto {
 
     /// Gives a message to the receive that waits for its bytes.
     fn deliver_pulled(&mut self, id: RequestId, from: Rank, packet: &Packet<'_>) {
-        let Some(State::ExpectPieces(receive, 0)) = self.requests.get_mut(id.into()) else {
+        let Some(State::ExpectPieces(receive, 0)) = self.requests.get_mut(id) else {
             return; // It failed meanwhile.
         };
         if receive.from == from && receive.len == packet.bulk.len() {

@@ -38,7 +38,7 @@ impl Proto {
         if let Some(failure) = self.why_revoked(flow).or_else(|| self.why_not_sent(rail, to, &buffer)) {
             let send =
                 Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched: false, buffer };
-            return self.requests.insert(sent(send, Err(failure))).into();
+            return self.requests.add(sent(send, Err(failure)));
         }
         let fetched = self.prefers_peer_copy(rail, envelope, &buffer);
         let mut send = Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched, buffer };
@@ -47,7 +47,7 @@ impl Proto {
             return self.send_to_self(send);
         }
         if let Some(failure) = self.why_gone(to) {
-            return self.requests.insert(sent(send, Err(failure))).into();
+            return self.requests.add(sent(send, Err(failure)));
         }
         self.observe_submission(&mut send, None);
         let peer = &self.peers[to.0 as usize];
@@ -108,7 +108,7 @@ impl Proto {
     fn wait_for_room(&mut self, send: Send, policy: RailPolicy) -> RequestId {
         let Send { to, flow, level, mode, .. } = send;
         let (bytes, region) = (send.buffer.len(), send.fetched || send.buffer.place().is_some());
-        let id = self.requests.insert(State::Moving).into();
+        let id = self.requests.add(State::Moving);
         let peer = &mut self.peers[to.0 as usize];
         self.outgoing.lend_backlog(peer);
         let key = peer.backlog().join(Waiting { request: id, flow, bytes, mode, region, level, policy });
@@ -139,7 +139,7 @@ impl Proto {
     fn send_to_self(&mut self, send: Send) -> RequestId {
         let (flow, tag, me, len) = (send.flow, send.tag, self.me, send.buffer.len());
         let small = send.mode == Mode::Standard && len <= self.eager_bytes();
-        let id: RequestId = self.requests.insert(State::ExpectSelf(send)).into();
+        let id = self.requests.add(State::ExpectSelf(send));
         match self.flow(flow).and_then(|f| f.matcher.arrive(me, tag)) {
             Some(receive) => {
                 if let Some(State::ExpectMessage { buffer, .. }) = self.leave(receive) {
@@ -188,7 +188,7 @@ impl Proto {
 
     /// Receives a message: one that is here already, or the next that is wanted.
     pub fn submit_recv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> RequestId {
-        let id: RequestId = self.requests.insert(State::Moving).into();
+        let id = self.requests.add(State::Moving);
         if let Some(failure) = why_not_received(&buffer) {
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
             self.end(id, State::Done(outcome));
@@ -226,7 +226,7 @@ impl Proto {
         if self.cancel_here(id) {
             return Cancel::Done;
         }
-        let Some(State::ExpectCts(send)) = self.requests.get_mut(id.into()) else { return Cancel::TooLate };
+        let Some(State::ExpectCts(send)) = self.requests.get_mut(id) else { return Cancel::TooLate };
         send.asked_back = true;
         let (to, flow, tag) = (send.to, send.flow, send.tag);
         self.answer(to, Reply::Withdraw(id, flow, tag));

@@ -105,7 +105,7 @@ impl Proto {
         }
         self.traffic.unexpected += 1;
         self.rma_requested |= flow == REQUESTS;
-        self.ended += 1; // A probe may be waiting for it.
+        self.requests.count_completion(); // A probe may wait for it.
         Ok(key)
     }
 
@@ -158,7 +158,7 @@ impl Proto {
             None => {
                 matcher.store(from, tag, key.index);
                 self.traffic.unexpected += 1;
-                self.ended += 1; // A probe may be waiting for it.
+                self.requests.count_completion(); // A probe may wait for it.
                 let Some(message) = self.incoming.get(key) else { return };
                 let (bytes, announced) = (message.body.len() as u64, message.body.announced());
                 self.tell(|| ProtoEvent::UnexpectedArrived { from, flow, tag, bytes });
@@ -180,8 +180,7 @@ impl Proto {
     pub(crate) fn discard_stale(&mut self, flow: FlowId, want: Want) {
         while let Some(found) = self.flow(flow).and_then(|f| f.matcher.peek(want)) {
             match self.incoming.at(found.message).body {
-                Body::Own(send, _)
-                    if !matches!(self.requests.get(send.into()), Some(State::ExpectSelf(_))) => {}
+                Body::Own(send, _) if !matches!(self.requests.get(send), Some(State::ExpectSelf(_))) => {}
                 _ => return,
             }
             if let Some(flow) = self.flow(flow) {
@@ -228,7 +227,7 @@ impl Proto {
 
     /// Receives a message that a matched probe took.
     pub fn submit_recv_matched(&mut self, matched: Matched, buffer: InBuffer) -> RequestId {
-        let id = self.requests.insert(State::Moving).into();
+        let id = self.requests.add(State::Moving);
         if let Some(failure) = why_not_received(&buffer) {
             self.discard(matched);
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };

@@ -71,6 +71,6 @@ impl Progress {
     /// Wakes the waiters that wait for an operation that has ended since they were last woken.
     pub fn wake_waiters(&mut self) {
         let proto = &self.proto;
-        self.waiters.wake_ended(proto.ended(), |request| proto.is_done(request));
+        self.waiters.wake_ended(proto.completions(), |request| proto.is_done(request));
     }
 }

@@ -33,7 +33,7 @@ impl Proto {
         let payload = self.incoming.copy_payload(payload, &mut self.traffic);
         self.arrived_requests.push_back(ArrivedRequest { from, tag, payload });
         self.rma_requested = true;
-        self.ended += 1;
+        self.requests.count_completion();
         Ok(true)
     }
 
