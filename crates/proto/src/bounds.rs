@@ -5,8 +5,8 @@
 use canele_rail::Corrupt;
 use canele_sys::ids::Rank;
 
+use crate::Proto;
 use crate::peer::Reply;
-use crate::{Notice, Proto};
 
 /// Announced messages without a receive. The sender holds as many requests.
 pub(crate) const MOST_ANNOUNCED: u32 = 1 << 22;
@@ -47,44 +47,18 @@ impl Proto {
         held.announced = held.announced.saturating_sub(1);
     }
 
-    /// Keeps a notice until somebody polls it.
-    pub(crate) fn keep_notice(&mut self, notice: Notice) -> Result<(), Corrupt> {
-        let (from, held) = (notice.from, self.held(notice.from));
+    /// Counts a notice that is to be kept.
+    pub(crate) fn charge_notice(&mut self, from: Rank) -> Result<(), Corrupt> {
+        let held = self.held(from);
         if held.notices >= MOST_NOTICES {
             return Err(Corrupt(format!("{from} sent {MOST_NOTICES} notices that nobody has polled")));
         }
         held.notices += 1;
-        self.notices.push_back(notice);
         Ok(())
     }
 
-    /// A remote notification that nobody has seen yet.
-    #[inline]
-    pub fn take_notice(&mut self) -> Option<Notice> {
-        if self.notices.is_empty() { None } else { self.take_kept_notice() }
-    }
-
-    #[inline(never)]
-    fn take_kept_notice(&mut self) -> Option<Notice> {
-        let notice = self.notices.pop_front()?;
-        self.discharge_notice(notice.from);
-        Some(notice)
-    }
-
-    /// Lets `keep` decide which of the notices that nobody has seen yet stay.
-    pub fn retain_notices(&mut self, mut keep: impl FnMut(Notice) -> bool) {
-        let mut notices = std::mem::take(&mut self.notices);
-        notices.retain(|notice| {
-            let stays = keep(*notice);
-            if !stays {
-                self.discharge_notice(notice.from);
-            }
-            stays
-        });
-        self.notices = notices;
-    }
-
-    fn discharge_notice(&mut self, from: Rank) {
+    /// A notice is kept no more. Those of this rank to itself are not counted.
+    pub(crate) fn discharge_notice(&mut self, from: Rank) {
         if from != self.me {
             let held = self.held(from);
             held.notices = held.notices.saturating_sub(1);
@@ -126,8 +100,8 @@ mod tests {
     use canele_sys::ids::{FlowId, RequestId, Tag};
 
     use super::*;
-    use crate::Settings;
     use crate::wire::Rts;
+    use crate::{Notice, Settings};
 
     const PEER: Rank = Rank(1);
 

@@ -86,24 +86,6 @@ impl Proto {
         }
     }
 
-    /// Does what waited for a packet to be released: puts whose turn it is, links that peers have closed.
-    fn handle_deferred<R: FullRail>(&mut self, rail: &mut R) {
-        while let Some((from, put)) = self.ready_puts.pop_front() {
-            // Nothing more is taken of a peer that was cut off.
-            if self.peers[from.0 as usize].gone() != Some(Gone::Failed)
-                && let Some(notice) = self.apply_put(rail, from, &put)
-                && let Err(corrupt) = self.keep_notice(notice)
-            {
-                self.on_corrupt(rail, from, corrupt);
-            }
-        }
-        while let Some((from, link_closed)) = self.links_closed.pop_front() {
-            if let Err(corrupt) = self.on_link_closed(rail, from, link_closed) {
-                self.on_corrupt(rail, from, corrupt);
-            }
-        }
-    }
-
     fn handle(&mut self, from: Rank, packet: &Packet<'_>) -> Result<(), Corrupt> {
         let broken = || Corrupt(format!("{from} sent a packet that cannot be: {:?}", packet.header));
         let kind = Kind::of(&packet.header).ok_or_else(broken)?;
@@ -178,7 +160,7 @@ impl Proto {
             Kind::Pulled => self.on_pulled(from, PulledPart::read(packet).ok_or_else(broken)?, packet)?,
             Kind::Put => {
                 let put = Put::decode(packet.header, packet.inline).ok_or_else(broken)?;
-                self.ready_puts.push_back((from, put));
+                self.deferred.add_put(from, put);
             }
             Kind::Fence => {
                 let [ticket] = words(packet).ok_or_else(broken)?;
@@ -189,7 +171,7 @@ impl Proto {
                 self.on_fenced(from, ticket)?;
             }
             Kind::LinkClosed => {
-                self.links_closed.push_back((from, LinkClosed::read(packet).ok_or_else(broken)?))
+                self.deferred.add_closed_link(from, LinkClosed::read(packet).ok_or_else(broken)?);
             }
             Kind::Batch => return Err(broken()),
         }

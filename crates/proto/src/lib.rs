@@ -21,6 +21,7 @@ mod coalesced;
 #[cfg(test)]
 mod compared;
 pub mod credit;
+mod deferred;
 mod departures;
 mod direct;
 mod eager_multi;
@@ -32,6 +33,7 @@ mod holding;
 mod incoming;
 pub mod matching;
 mod multipath;
+mod notices;
 mod observed;
 mod outcome;
 mod outgoing;
@@ -66,6 +68,7 @@ use canele_sys::ids::Rank;
 use choice::Path;
 pub use coalesced::CoalescedSend;
 use credit::{CreditPool, LEAST_WINDOW, base_window};
+use deferred::Deferred;
 use departures::Departures;
 use eager_multi::EagerMultis;
 pub use event::{EventListener, ProtoEvent};
@@ -73,6 +76,8 @@ use flow::Flows;
 pub use flow::MAX_FLOWS;
 pub use holding::Holding;
 use incoming::Incoming;
+pub use notices::Notice;
+use notices::Notices;
 use observed::Observer;
 pub use observed::{Leaving, MessageEvent, MessageObserver};
 use outgoing::Outgoing;
@@ -89,7 +94,6 @@ use requests::Requests;
 use strategy::Strategy;
 pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
-use wire::{LinkClosed, Put};
 
 /// What a job agrees on.
 #[derive(Clone, Copy, Debug)]
@@ -109,15 +113,6 @@ impl Settings {
     }
 }
 
-/// A remote notification: the identifier a peer put beside its data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Notice {
-    /// Who put.
-    pub from: Rank,
-    /// The identifier.
-    pub id: u64,
-}
-
 /// The protocol state of one rank.
 pub struct Proto {
     me: Rank,
@@ -133,10 +128,8 @@ pub struct Proto {
     requests: Requests,
     incoming: Incoming,
     eager_multis: EagerMultis,
-    /// Puts whose turn it is, and what peers said about links they closed.
-    ready_puts: VecDeque<(Rank, Put)>,
-    links_closed: VecDeque<(Rank, LinkClosed)>,
-    notices: VecDeque<Notice>,
+    deferred: Deferred,
+    notices: Notices,
     /// An RMA request has come, or was submitted here: passes look after them.
     rma_requested: bool,
     /// RMA requests that the target has not taken.
@@ -184,9 +177,8 @@ impl Proto {
             requests: Requests::new(),
             incoming: Incoming::default(),
             eager_multis: EagerMultis::default(),
-            ready_puts: VecDeque::new(),
-            links_closed: VecDeque::new(),
-            notices: VecDeque::new(),
+            deferred: Deferred::default(),
+            notices: Notices::default(),
             rma_requested: false,
             arrived_requests: VecDeque::new(),
             listener: None,
@@ -261,12 +253,6 @@ impl Proto {
     #[inline(always)]
     pub fn wants_anything(&self) -> bool {
         self.reports.wants_anything()
-    }
-
-    /// A notice of this rank to itself.
-    pub fn notice_self(&mut self, id: u64) {
-        self.notices.push_back(Notice { from: self.me, id });
-        self.requests.count_completion();
     }
 
     /// A fence that was answered: the peer and the ticket it was asked with.

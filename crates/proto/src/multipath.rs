@@ -322,7 +322,7 @@ impl Proto {
         {
             match out_of_order {
                 OutOfOrder::Message(tag, key) => self.deliver_out_of_order(flow, from, tag, key),
-                OutOfOrder::Put(put) => self.ready_puts.push_back((from, put)),
+                OutOfOrder::Put(put) => self.deferred.add_put(from, put),
                 OutOfOrder::Fence(ticket) => self.on_fence(from, ticket)?,
                 OutOfOrder::Withdraw(tag, request) => self.on_withdraw(from, flow, tag, request),
             }
