@@ -71,6 +71,7 @@ use credit::{CreditPool, LEAST_WINDOW, base_window};
 use deferred::Deferred;
 use departures::Departures;
 use eager_multi::EagerMultis;
+use event::Listener;
 pub use event::{EventListener, ProtoEvent};
 use flow::Flows;
 pub use flow::MAX_FLOWS;
@@ -114,29 +115,51 @@ impl Settings {
 }
 
 /// The protocol state of one rank.
+///
+/// It has neither I/O nor a clock: its caller brings the rail and calls it in this order.
+///
+/// 1. [`Proto::new`] or [`Proto::added`], then [`Proto::set_strategy`], [`Proto::observe_messages`] and [`Proto::set_flow`] say what holds from
+///    the start. [`Proto::add_ranks`] and [`Proto::link_opened`] follow the job as it grows.
+/// 2. [`Proto::post`] and [`Proto::try_recv`] do at once what needs no request, or change nothing.
+/// 3. [`Proto::submit_send`], [`Proto::submit_recv`], [`Proto::submit_put`] and [`Proto::submit_fence`] begin the rest.
+/// 4. [`Proto::pass`] takes packets, sends and copies. When [`Proto::completions`] has changed, [`Proto::take`] gives outcomes, and
+///    [`Proto::take_notice`] notices.
+/// 5. If [`Proto::wants_anything`] after a pass, the caller does what [`Proto::take_wanted`], [`Proto::take_fenced`] and
+///    [`Proto::take_fault`] give; [`Proto::take_lost_link`] names links to be made again.
+/// 6. [`Proto::handle_gone`], [`Proto::handle_unreachable`] and [`Proto::handle_cut_off`] end what needs a peer that is gone.
+/// 7. [`Proto::close`] ends all operations, once [`Proto::is_flushed`].
+///
+/// Each field owns its state and the rules for it, in a file of its name. The files of calls and packets (`submit.rs`, `handle.rs` …) use several.
 pub struct Proto {
+    // Who takes part, and what the job agreed on.
     me: Rank,
     settings: Settings,
     /// The longest bulk that every link so far can carry.
     max_bulk: usize,
-    credit_pool: CreditPool,
     peers: Peers,
-    outgoing: Outgoing,
     departures: Departures,
-    reports: Reports,
+    credit_pool: CreditPool,
+
+    // What callers have begun.
     flows: Flows,
     requests: Requests,
+
+    // What has come from peers and was not taken.
     incoming: Incoming,
     eager_multis: EagerMultis,
     deferred: Deferred,
     notices: Notices,
-    /// An RMA request has come, or was submitted here: passes look after them.
-    rma_requested: bool,
     /// RMA requests that the target has not taken.
     arrived_requests: VecDeque<rma::ArrivedRequest>,
-    /// Who is told of events.
-    listener: Option<Box<dyn EventListener>>,
-    /// Who is told of every message.
+    /// An RMA request has come, or was submitted here: passes look after them.
+    rma_requested: bool,
+
+    // What goes to peers.
+    outgoing: Outgoing,
+
+    // What the caller, a tool and a trace are told.
+    reports: Reports,
+    listener: Listener,
     observer: Observer,
     /// What has moved so far.
     pub traffic: Traffic,
@@ -168,20 +191,20 @@ impl Proto {
             me,
             settings,
             max_bulk: usize::MAX,
-            credit_pool: CreditPool::new(settings.unexpected_bytes, ranks),
             peers: Peers::new(ranks, base_window(settings.unexpected_bytes, ranks)),
-            outgoing: Outgoing::new(ranks),
             departures: Departures::new(ranks - 1),
-            reports: Reports::default(),
+            credit_pool: CreditPool::new(settings.unexpected_bytes, ranks),
             flows: Flows::default(),
             requests: Requests::new(),
             incoming: Incoming::default(),
             eager_multis: EagerMultis::default(),
             deferred: Deferred::default(),
             notices: Notices::default(),
-            rma_requested: false,
             arrived_requests: VecDeque::new(),
-            listener: None,
+            rma_requested: false,
+            outgoing: Outgoing::new(ranks),
+            reports: Reports::default(),
+            listener: Listener::default(),
             observer: Observer::default(),
             traffic: Traffic::default(),
         }
