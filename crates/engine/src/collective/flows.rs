@@ -46,12 +46,12 @@ impl Engine {
     pub fn free_flow(&self, flow: FlowId) -> Result<(), Error> {
         self.drop_team(FlowId(flow.0 | 1))?;
         let mut core = self.lock()?;
-        core.progress.proto.drop_flow(flow);
-        let Core { survivors, collectives, membership, progress, .. } = &mut *core;
+        core.lane.proto.drop_flow(flow);
+        let Core { survivors, collectives, membership, lane, .. } = &mut *core;
         for flow in survivors.leave(flow, &mut collectives.pairs) {
             if membership.forget_revocation(flow) {
-                progress.proto.drop_flow(flow);
-                progress.proto.drop_flow(FlowId(flow.0 + 1));
+                lane.proto.drop_flow(flow);
+                lane.proto.drop_flow(FlowId(flow.0 + 1));
             }
         }
         core.drop_messages_of_kept_flows();
@@ -94,7 +94,7 @@ impl Engine {
     pub fn drop_team(&self, flow: FlowId) -> Result<(), Error> {
         let (mut core, _state) = self.begin(flow)?;
         self.forget(&mut core, flow);
-        core.progress.proto.drop_flow(flow);
+        core.lane.proto.drop_flow(flow);
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl Engine {
         }
         let mut core = self.lock()?;
         for flow in [flow, FlowId(flow.0 | 1)] {
-            core.progress.proto.drop_unexpected(flow);
+            core.lane.proto.drop_unexpected(flow);
         }
         Ok(())
     }

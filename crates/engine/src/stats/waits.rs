@@ -105,7 +105,7 @@ impl Engine {
     pub fn name_flow(&self, flow: FlowId, name: &str) -> Result<(), Error> {
         let mut core = self.lock()?;
         core.stats.waits.name(flow, name);
-        if let Some(tracer) = core.progress.tracer.as_ref().filter(|_| !name.is_empty()) {
+        if let Some(tracer) = core.tracer.as_ref().filter(|_| !name.is_empty()) {
             let name = tracer.name(name);
             tracer.record(Event { name, flow: flow.0 as u16, ..Event::new(EventKind::FlowName) });
         }
@@ -126,8 +126,7 @@ impl Core {
     pub fn publish_detailed_waits(&mut self) {
         let (mut waits, since_ns) = self.stats.waits.waits();
         let is_message = |flow: FlowId| !self.collectives.is_flow_of_collectives(flow);
-        let (messages, left_out) =
-            self.progress.proto.unexpected_messages(Waits::MOST_UNEXPECTED, is_message);
+        let (messages, left_out) = self.lane.proto.unexpected_messages(Waits::MOST_UNEXPECTED, is_message);
         let told = messages.into_iter().map(|(flow, status)| UnexpectedMessage {
             source: status.source.0,
             flow: flow.0,
