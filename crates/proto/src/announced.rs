@@ -5,7 +5,7 @@
 //!    └──▶ waits ──(withdraw)──▶ taken out of matching ──▶ fin
 //! ```
 //! A withdrawal has a number in the sequence of its flow, so it never overtakes its announcement. One that comes too late is
-//! dropped: the message has its receive, and ends as if nobody had wanted it back (invariant I10).
+//! dropped: the message has its receive, and ends as if its sender had not wanted it back (invariant I10).
 
 use canele_mem::buffer::InBuffer;
 use canele_rail::{Corrupt, Packet};

@@ -1,4 +1,4 @@
-//! What a peer can make this rank hold beside payload, which credit bounds: announcements without a receive, notices that nobody has
+//! What a peer can make this rank hold beside payload, which credit bounds: announcements without a receive, notices that were not
 //! polled, fences. Each has a bound for each peer, far beyond what programs leave lying; a peer that passes it is cut off with an error that
 //! names it.
 
@@ -10,7 +10,7 @@ use crate::peer::Reply;
 
 /// Announced messages without a receive. The sender holds as many requests.
 pub(crate) const MOST_ANNOUNCED: u32 = 1 << 22;
-/// Notices that nobody has polled.
+/// Notices that were not polled.
 const MOST_NOTICES: u32 = 1 << 24;
 /// Fences whose answers wait for room.
 const MOST_FENCES: usize = 4096;
@@ -34,7 +34,7 @@ impl Proto {
         let held = self.held(from);
         if held.announced >= MOST_ANNOUNCED {
             return Err(Corrupt(format!(
-                "{from} announced {MOST_ANNOUNCED} messages that nobody has received"
+                "{from} announced {MOST_ANNOUNCED} messages that no receive has taken"
             )));
         }
         held.announced += 1;
@@ -51,7 +51,7 @@ impl Proto {
     pub(crate) fn charge_notice(&mut self, from: Rank) -> Result<(), Corrupt> {
         let held = self.held(from);
         if held.notices >= MOST_NOTICES {
-            return Err(Corrupt(format!("{from} sent {MOST_NOTICES} notices that nobody has polled")));
+            return Err(Corrupt(format!("{from} sent {MOST_NOTICES} notices that were not polled")));
         }
         held.notices += 1;
         Ok(())
@@ -74,7 +74,7 @@ impl Proto {
     pub(crate) fn on_fenced(&mut self, from: Rank, ticket: u64) -> Result<(), Corrupt> {
         let held = self.held(from);
         let Some(left) = held.fences.checked_sub(1) else {
-            return Err(Corrupt(format!("{from} answered a fence that nobody has asked for")));
+            return Err(Corrupt(format!("{from} answered a fence that was not asked for")));
         };
         held.fences = left;
         self.reports.fence_answered(from, ticket);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn announcements_that_nobody_receives_are_bounded() {
+    fn announcements_without_a_receive_are_bounded() {
         let mut proto = proto();
         proto.held(PEER).announced = MOST_ANNOUNCED - 1;
         announce(&mut proto).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_that_nobody_polls_are_bounded() {
+    fn notices_that_are_not_polled_are_bounded() {
         let mut proto = proto();
         proto.held(PEER).notices = MOST_NOTICES - 2;
         let notice = |id| Notice { from: PEER, id };

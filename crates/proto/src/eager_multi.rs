@@ -39,7 +39,7 @@ struct EagerMulti {
 enum Target {
     /// To this receive, if it still waits for it.
     Receive(RequestId),
-    /// To what is kept of it until somebody receives it.
+    /// To what is kept of it until a receive takes it.
     Unexpected(Key),
     /// Nowhere: it was too long.
     Nothing,
@@ -121,7 +121,7 @@ impl Proto {
         Sent::Done
     }
 
-    /// A message comes that nobody was asked about.
+    /// A message comes that was not announced.
     pub(crate) fn on_eager_first(
         &mut self,
         from: Rank,
@@ -129,7 +129,7 @@ impl Proto {
         tag: Tag,
         rts: Rts,
     ) -> Result<(), Corrupt> {
-        // More than its credit nobody sends without asking.
+        // A peer sends no more than its credit without asking.
         let peer = &self.peers[from.0 as usize];
         let paid = peer.credit.covers(rts.len) && !peer.is_numbered();
         let Some(len) = usize::try_from(rts.len).ok().filter(|_| paid) else {

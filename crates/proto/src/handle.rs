@@ -64,7 +64,7 @@ impl Proto {
             }
             rail.release(link);
             self.handle_deferred(rail);
-            // Whoever has waited for all of a long message says first where the next one goes; until then that lies well
+            // A caller that has waited for all of a long message says first where the next one goes; until then that lies well
             // where it is.
             if of_long && self.requests.completions() != completions {
                 break;

@@ -1,4 +1,4 @@
-//! What a rank holds at the moment: for tests, and for whoever wonders where the memory went.
+//! What a rank holds at the moment: for tests, and for people who look for memory.
 
 use canele_sys::ids::Rank;
 
@@ -17,7 +17,7 @@ pub struct Holding {
     pub unexpected_bytes: u64,
     /// Memory allocated for their payload, in bytes.
     pub unexpected_memory: u64,
-    /// Tallies in use.
+    /// Chunk counters in use.
     pub chunk_counters: u32,
     /// Answers that wait for room.
     pub replies: usize,

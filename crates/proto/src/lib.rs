@@ -257,7 +257,7 @@ impl Proto {
         self.outgoing.set_strategy(strategy);
     }
 
-    /// What a rank holds at most of messages that nobody has asked for, in bytes of credit.
+    /// What a rank holds at most of messages that came before their receive, in bytes of credit.
     pub fn credit_total(&self) -> u64 {
         self.settings.widest_window()
     }

@@ -64,7 +64,7 @@ impl Proto {
     }
 
     /// Answers and messages in one packet.
-    pub(crate) fn send_train<R: Rail>(
+    pub(crate) fn send_batch<R: Rail>(
         &mut self,
         rail: &mut R,
         to: Rank,

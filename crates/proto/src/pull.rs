@@ -1,4 +1,4 @@
-//! Pulls announced messages that only lacked credit: their receiver asks for them as soon as it has room, before anybody receives
+//! Pulls announced messages that only lacked credit: their receiver asks for them as soon as it has room, before a receive asks for
 //! them, so that a flood beyond the credit costs few packets and no round trip for each message.
 //!
 //! ```text

@@ -209,7 +209,7 @@ impl Proto {
         let failure = self.why_revoked(flow).or_else(|| match want.source {
             Some(source) => self.why_gone(source),
             None if self.acknowledges(flow) => None,
-            None => self.untold_death(flow),
+            None => self.unreported_death(flow),
         });
         if let Some(failure) = failure {
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
@@ -253,7 +253,7 @@ impl Proto {
             }
             State::ExpectSelf(send) => {
                 self.observe_withdrawal(&send);
-                // Its announcement stays among the unexpected messages until somebody looks there: see `discard_stale`.
+                // Its announcement stays among the unexpected messages until a receive looks there: see `discard_stale`.
                 self.end(id, sent(send, Err(failure)));
                 true
             }

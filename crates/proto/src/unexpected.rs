@@ -77,7 +77,7 @@ impl Body {
         }
     }
 
-    /// The announcement, of a message that nobody has asked for yet.
+    /// The announcement, of a message that this rank has not asked for yet.
     fn announced(&self) -> Option<Rts> {
         if let Self::Announced(rts) = self { Some(*rts) } else { None }
     }
@@ -249,7 +249,7 @@ impl Proto {
         });
     }
 
-    /// Drops every message of a flow that nobody has received, and what is known of it: it may be used anew.
+    /// Drops every message of a flow that no receive has taken, and what is known of it: it may be used anew.
     pub fn drop_flow(&mut self, flow: FlowId) {
         let any = Want { source: None, tag: None };
         if self.flows.known(flow).is_none() {

@@ -99,7 +99,7 @@ impl Engine {
     }
 
     /// Drops what came on a flow before it was free everywhere: a member that had not heard of a failure yet may have sent something when this
-    /// one had given the flow back. All members have sent that before they said that the flow is free, and nobody sends on the new one
+    /// one had given the flow back. All members have sent that before they said that the flow is free, and no rank sends on the new one
     /// before all have taken it. Over several networks a message may come later than what follows from it: such a one is not found here.
     pub(crate) fn drop_stale(&self, flow: FlowId) -> Result<(), Error> {
         for _ in 0..MOST_PASSES {
@@ -114,7 +114,7 @@ impl Engine {
         Ok(())
     }
 
-    /// `all` gives everybody the conjunction of what all gave.
+    /// `all` gives each member the conjunction of what all gave.
     fn agree(
         &self,
         mut all: impl FnMut(Shape, &Reduction, &[u8], &mut [u8]) -> Result<(), Error>,

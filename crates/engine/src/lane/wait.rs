@@ -203,7 +203,7 @@ impl Engine {
             core.lane.proto.fail_pending(id);
             core.lane.proto.take(id)
         };
-        let core = if deadline.is_none() && core.lane.proto.is_from_anybody(id) {
+        let core = if deadline.is_none() && core.lane.proto.is_from_any_source(id) {
             let (mut core, outcome) = self.wait_for_any_sender(core, Awaited::Request(id), take);
             if let Some(outcome) = outcome {
                 return (core, outcome, false);

@@ -43,7 +43,7 @@ impl Engine {
             return;
         }
         for series in series_of(&ranks).chunks(MOST_SERIES) {
-            // Without a launcher there is nobody to end.
+            // Without a launcher there is no rank to end.
             let _ = core.membership.launcher.send(&ToLauncher::Abort { ranks: series.to_vec(), status });
         }
     }

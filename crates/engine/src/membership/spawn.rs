@@ -157,7 +157,7 @@ impl Core {
     /// Hands this rank's rings to their receivers.
     pub(super) fn hand_over_rings(&mut self) {
         while let Some((to, ring)) = self.lane.rails.take_ring() {
-            // That the launcher is gone, whoever next listens to it finds out.
+            // That the launcher is gone, the next look at its socket finds out.
             let _ = self.membership.launcher.send_with(&ToLauncher::Ring { to: to.0 }, &[ring.fd()]);
         }
     }

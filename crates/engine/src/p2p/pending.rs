@@ -58,8 +58,8 @@ impl Pending {
     }
 
     /// True for a receive from any source that has no message yet.
-    pub(crate) fn is_from_anybody(self, core: &Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.lane.proto.is_from_anybody(id))
+    pub(crate) fn is_from_any_source(self, core: &Core) -> bool {
+        matches!(self.0, PendingKind::Request(id) if core.lane.proto.is_from_any_source(id))
     }
 
     /// True for such a receive if a death is not acknowledged: its waiter is told.

@@ -185,7 +185,7 @@ impl Engine {
     pub fn await_end(&self, pending: Pending) -> Result<bool, Error> {
         let core = self.lock()?;
         self.wake_progress_owner(&core);
-        if pending.is_from_anybody(&core) {
+        if pending.is_from_any_source(&core) {
             return Ok(false);
         }
         let ended = |core: &mut Core| pending.has_ended(core).then_some(());
@@ -210,7 +210,7 @@ impl Engine {
             });
             list.iter().enumerate().find_map(|(at, pending)| Some((at, pending.take(core)?)))
         };
-        let any_source = list.iter().any(|pending| pending.is_from_anybody(&core));
+        let any_source = list.iter().any(|pending| pending.is_from_any_source(&core));
         let core = if deadline.is_none() && any_source {
             let (mut core, found) = self.wait_for_any_sender(core, Awaited::AnyOf(list), ready);
             if let Some(found) = found {
@@ -239,7 +239,7 @@ impl Engine {
             let ended = list.iter().any(|pending| pending.has_ended(core) || pending.is_in_doubt(core));
             (ended || by_program.is_some_and(|is_done| is_done())).then_some(())
         };
-        if by_program.is_none() && list.iter().any(|pending| pending.is_from_anybody(&core)) {
+        if by_program.is_none() && list.iter().any(|pending| pending.is_from_any_source(&core)) {
             let (mut core, found) = self.wait_for_any_sender(core, Awaited::AnyOf(list), ready);
             if found.is_none() {
                 let _ = list.iter().any(|pending| pending.give_up(&mut core));

@@ -207,7 +207,7 @@ impl Engine {
         into: &mut (impl Room + ?Sized),
     ) -> Result<Option<Status>, Error> {
         let mut guard = self.lock()?;
-        if want.source.is_none() && guard.lane.proto.has_untold_death(flow) {
+        if want.source.is_none() && guard.lane.proto.has_unreported_death(flow) {
             return Ok(None);
         }
         let mut look = |core: &mut Core| core.lane.try_recv(flow, want, into);
@@ -275,7 +275,7 @@ impl Lane {
     /// As `try_recv`, for a receive that can be posted: one from any source is told of deaths first.
     #[inline(always)]
     pub(crate) fn try_recv_or_post(&mut self, flow: FlowId, want: Want, into: &mut [u8]) -> Received {
-        if want.source.is_none() && self.proto.has_untold_death(flow) {
+        if want.source.is_none() && self.proto.has_unreported_death(flow) {
             return Received::NotHere;
         }
         self.try_recv(flow, want, into)

@@ -168,7 +168,7 @@ fn no_message_is_taken_past_a_posted_receive() {
 }
 
 #[test]
-fn messages_that_nobody_receives_are_listed_the_oldest_first_and_the_others_counted() {
+fn messages_without_a_receive_are_listed_the_oldest_first_and_the_others_counted() {
     let [mut a, mut b] = two_on_one_host();
     let other = FlowId(2);
     for (flow, tag) in [(FLOW, 9), (other, 1), (FLOW, 8), (FLOW, 7)] {

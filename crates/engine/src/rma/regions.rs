@@ -107,7 +107,7 @@ impl Engine {
         self.lock()?.drop_region(id)
     }
 
-    /// A region of `bytes` of any rank: mapped here as long as somebody holds what is returned, or if its owner runs on another host, where
+    /// A region of `bytes` of any rank: mapped here as long as a caller holds what is returned, or if its owner runs on another host, where
     /// it is.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ impl Stats {
         self.links_wanted = Some(most);
     }
 
-    /// True if somebody looks at the job.
+    /// True if a person looks at the job.
     pub fn is_looked_at(&self) -> bool {
         self.links_wanted.is_some()
     }

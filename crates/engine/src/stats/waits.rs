@@ -1,7 +1,7 @@
 //! What the threads of this rank wait for, and how that comes to where the launcher reads it.
 //!
 //! A wait is noted when its thread first sleeps. It is told in shared memory when it lasts, and, with all that can be said of it,
-//! when somebody looks at the job; so a message that comes soon costs nothing for it. What was told is taken back when the wait ends.
+//! when a person looks at the job; so a message that comes soon costs nothing for it. What was told is taken back when the wait ends.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +121,7 @@ impl Core {
         self.stats.waits.write(&self.stats.page, waits, since_ns);
     }
 
-    /// The same, with all that can be said: somebody looks at the job.
+    /// The same, with all that can be said: a person looks at the job.
     #[cold]
     pub fn publish_detailed_waits(&mut self) {
         let (mut waits, since_ns) = self.stats.waits.waits();
