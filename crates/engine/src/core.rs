@@ -14,24 +14,24 @@ use crate::Error;
 use crate::collective::Collectives;
 use crate::connect::connections::Connections;
 use crate::connect::other_jobs::{add_others, own_addresses};
+use crate::lane::Lane;
 use crate::membership::{Launcher, Membership};
-use crate::p2p::follow_ups::FollowUps;
-use crate::progress::Progress;
 use crate::rma::Rma;
 use crate::stats::Stats;
 use crate::survivors::Survivors;
 use crate::traced::MessageRecorder;
 
-/// The state of one rank's engine. A part that needs the rails or the protocols gets `progress` as an argument.
+/// The state of one rank's engine. A part that needs the rails or the protocols gets the lane as an argument.
 pub(crate) struct Core {
-    pub progress: Progress,
+    pub lane: Lane,
     pub connections: Connections,
     pub membership: Membership,
     pub rma: Rma,
     pub collectives: Collectives,
     pub survivors: Survivors,
-    pub follow_ups: FollowUps,
     pub stats: Stats,
+    /// What records the events of this rank, if it is traced.
+    pub tracer: Option<Arc<Tracer>>,
 }
 
 impl Core {
@@ -63,29 +63,30 @@ impl Core {
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
-        let mut progress = Progress::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed);
+        let mut lane = Lane::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed);
+        let mut tracer = None;
         if tunables.trace_bytes > 0 && launcher.is_present() {
-            let tracer = Arc::new(Tracer::create(tunables.trace_bytes)?);
-            launcher.send_with(&ToLauncher::Trace, &[tracer.fd()])?;
-            progress.proto.observe_messages(MessageRecorder(tracer.clone()));
-            progress.tracer = Some(tracer);
+            let created = Arc::new(Tracer::create(tunables.trace_bytes)?);
+            launcher.send_with(&ToLauncher::Trace, &[created.fd()])?;
+            lane.proto.observe_messages(MessageRecorder(created.clone()));
+            tracer = Some(created);
         }
         Ok(Self {
-            stats: Stats::new(progress.rails.stats_page()),
-            progress,
+            stats: Stats::new(lane.rails.stats_page()),
+            lane,
             connections: Connections::new(Instant::now()),
             membership: Membership::new(launcher, job),
             rma: Rma::default(),
             collectives: Collectives::new(oversubscribed_everywhere),
             survivors: Survivors::new(Rank(place.rank)),
-            follow_ups: FollowUps::default(),
+            tracer,
         })
     }
 
     /// Why nothing can be done any more, if so.
     #[inline(always)]
     pub fn check(&self) -> Result<(), Error> {
-        let over = self.progress.is_finished || self.membership.launcher.is_lost;
+        let over = self.lane.is_closed || self.membership.launcher.is_lost;
         if over { Err(self.why_over()) } else { Ok(()) }
     }
 
@@ -103,7 +104,7 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn why_over(&self) -> Error {
-        match self.progress.is_finished {
+        match self.lane.is_closed {
             true => Error::Finished,
             false => Error::Control(ControlError::LauncherGone),
         }

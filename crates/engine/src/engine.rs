@@ -71,13 +71,13 @@ impl Engine {
         let place = control.as_ref().map_or(RankPlace::ALONE, Control::place);
         let core = Core::open(tunables, control)?;
         Ok(Self {
-            waker: core.progress.rails.waker(),
-            own_threads: core.progress.rails.own_threads().clone(),
+            waker: core.lane.rails.waker(),
+            own_threads: core.lane.rails.own_threads().clone(),
             put_counts: core.rma.put_counts.clone(),
             world: core.membership.job.world_of(place.rank),
             ranks: AtomicU32::new(core.membership.job.ranks()),
             job: core.membership.job.clone(),
-            tracer: core.progress.tracer.clone(),
+            tracer: core.tracer.clone(),
             core: BiasedLock::new(core),
             place,
             is_served: AtomicBool::new(false),
@@ -200,7 +200,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn take_peaks(&self) -> Result<[u64; 2], Error> {
-        Ok(self.lock()?.progress.proto.take_peaks())
+        Ok(self.lock()?.lane.proto.take_peaks())
     }
 
     /// Whether this rank has finished the job: for what is done without the lock.
@@ -223,7 +223,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn set_waits(&self, tunables: &Tunables) -> Result<(), Error> {
-        self.lock()?.progress.wait_policy.set(tunables);
+        self.lock()?.lane.wait_policy.set(tunables);
         Ok(())
     }
 
@@ -238,8 +238,8 @@ impl Engine {
     ) -> Result<canele_proto::choice::Choice, Error> {
         let core = self.lock()?;
         Ok(canele_proto::choice::choose(
-            canele_rail::Rail::caps(&core.progress.rails, LinkId::new(0, Rank(0))),
-            core.progress.proto.eager_bytes(),
+            canele_rail::Rail::caps(&core.lane.rails, LinkId::new(0, Rank(0))),
+            core.lane.proto.eager_bytes(),
             bytes,
             ends,
         ))

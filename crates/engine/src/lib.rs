@@ -1,7 +1,7 @@
 //! What turns protocols and rails into something that can be called: progress, waiting, threads, connecting, failure.
 //!
 //! ```text
-//!   caller ──▶ Engine ──lock──▶ Core { Progress { rails, protocols }, network, membership, rma, collectives, stats }
+//!   caller ──▶ Engine ──lock──▶ Core { Lane { protocols, rails, waiters }, connections, membership, rma, collectives, stats }
 //!                 │
 //!                 └─ waits: looks (Core::pass) ──▶ yields ──▶ sleeps until a packet, news or another thread
 //! ```
@@ -16,9 +16,10 @@ mod engine;
 mod error;
 #[cfg(test)]
 mod fixture;
+mod lane;
 mod membership;
 mod p2p;
-mod progress;
+mod pass;
 mod rma;
 mod stats;
 mod survivors;

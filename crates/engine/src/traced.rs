@@ -12,9 +12,8 @@ use canele_trace::{Event, EventKind, MessageVariant, NO_RANK, NO_TAG, Tracer, Wa
 
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::lane::awaited::Awaited;
 use crate::p2p::pending::{Pending, PendingKind};
-use crate::progress::Progress;
-use crate::progress::awaited::Awaited;
 
 /// Records what the protocols tell of messages.
 pub(crate) struct MessageRecorder(pub Arc<Tracer>);
@@ -87,7 +86,7 @@ impl Engine {
     }
 }
 
-impl Progress {
+impl Core {
     /// A thread looks for a message that `source` will send, or any rank; says whether that is recorded.
     #[inline(always)]
     pub(crate) fn begin_look(&self, source: Option<Rank>) -> bool {
@@ -131,7 +130,7 @@ impl Core {
     /// A thread begins to wait; says whether that is recorded.
     #[cold]
     pub(crate) fn begin_wait(&self, awaited: &Awaited<'_>) -> bool {
-        let Some(tracer) = &self.progress.tracer else { return false };
+        let Some(tracer) = &self.tracer else { return false };
         let wait = |kind: WaitKind| Event { variant: kind as u8, ..Event::new(EventKind::WaitBegin) };
         let event = match awaited {
             Awaited::End => return false,
@@ -163,7 +162,7 @@ impl Core {
 
     fn wait_for_request(&self, id: canele_sys::ids::RequestId) -> Event {
         let begin = Event::new(EventKind::WaitBegin);
-        match self.progress.proto.pending_operation(id) {
+        match self.lane.proto.pending_operation(id) {
             Some(pending) => Event {
                 variant: if pending.is_send { WaitKind::Send } else { WaitKind::Receive } as u8,
                 peer: pending.peer.map_or(NO_RANK, |rank| rank.0),

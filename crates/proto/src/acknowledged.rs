@@ -1,4 +1,4 @@
-//! Receives from any source on flows whose program acknowledges deaths: they stay posted, and whoever waits for one looks here.
+//! Receives from any source on flows whose program acknowledges deaths: they stay posted, and a caller that waits for one looks here.
 
 use canele_sys::ids::{FlowId, RequestId};
 
@@ -6,7 +6,7 @@ use crate::Proto;
 use crate::request::{Failure, State};
 
 impl Proto {
-    /// From now on a death ends no receive from any source on this flow: it is told to whoever waits for one, again and again, until it is
+    /// From now on a death ends no receive from any source on this flow: a caller that waits for one is told of it, again and again, until it is
     /// acknowledged.
     pub fn acknowledge_deaths(&mut self, flow: FlowId) {
         if let Some(flow) = self.flow(flow) {
@@ -47,7 +47,7 @@ impl Proto {
         if self.deaths().is_empty() {
             return None;
         }
-        match self.requests.get(id.into())? {
+        match self.requests.get(id)? {
             State::ExpectMessage { want, flow, .. } if want.source.is_none() => {
                 let flow = *flow;
                 self.unacknowledged(flow)

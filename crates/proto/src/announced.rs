@@ -5,7 +5,7 @@
 //!    └──▶ waits ──(withdraw)──▶ taken out of matching ──▶ fin
 //! ```
 //! A withdrawal has a number in the sequence of its flow, so it never overtakes its announcement. One that comes too late is
-//! dropped: the message has its receive, and ends as if nobody had wanted it back (invariant I10).
+//! dropped: the message has its receive, and ends as if its sender had not wanted it back (invariant I10).
 
 use canele_mem::buffer::InBuffer;
 use canele_rail::{Corrupt, Packet};
@@ -108,7 +108,7 @@ impl Proto {
     pub(crate) fn on_cts(&mut self, from: Rank, cts: Cts) {
         // A stale or foreign request means that the peer is behind: it gave up, or we did (invariant I11).
         // A receiver that cannot reach memory that both were to copy asks for the message a second time.
-        let ours = match self.requests.get(cts.request.into()) {
+        let ours = match self.requests.get(cts.request) {
             Some(State::ExpectCts(send)) => send.to == from,
             Some(State::SharingOut(send, ..) | State::ExpectFin(send)) => {
                 send.to == from && cts.how == How::Stream
@@ -153,7 +153,7 @@ impl Proto {
         packet: &Packet<'_>,
     ) -> Result<(), Corrupt> {
         let n = packet.bulk.len() + packet.direct_bytes;
-        let Some(State::ExpectPieces(receive, got)) = self.requests.get_mut(id.into()) else {
+        let Some(State::ExpectPieces(receive, got)) = self.requests.get_mut(id) else {
             return Ok(()); // The receive failed meanwhile.
         };
         let end =
@@ -188,7 +188,7 @@ impl Proto {
 
     /// An announced message has ended at the other side.
     pub(crate) fn on_fin(&mut self, from: Rank, id: RequestId, ending: Ending) {
-        if self.requests.get(id.into()).and_then(State::peer) != Some(from) {
+        if self.requests.get(id).and_then(State::peer) != Some(from) {
             return;
         }
         let Some(state) = self.leave(id) else { return };
@@ -221,12 +221,12 @@ impl Proto {
 
     /// The sender of an announced message wants it back: it gets it, unless a receive was faster.
     pub(crate) fn on_withdraw(&mut self, from: Rank, flow: FlowId, tag: Tag, request: RequestId) {
-        let unexpected = &self.unexpected;
-        let is_it = |message: u32| matches!(unexpected.at(message).body, Body::Announced(rts) | Body::Pulled(rts) if rts.request == request);
+        let incoming = &self.incoming;
+        let is_it = |message: u32| matches!(incoming.at(message).body, Body::Announced(rts) | Body::Pulled(rts) if rts.request == request);
         let flow = self.flows.known_mut(flow);
         if let Some(message) = flow.and_then(|flow| flow.matcher.withdraw(from, tag, is_it)) {
             if !self.withdraw_pulled(message) {
-                self.unexpected.remove_at(message);
+                self.incoming.drop_at(message);
                 self.discharge_announced(from);
             }
             self.answer(from, Reply::Fin(request, Ending::Withdrawn));

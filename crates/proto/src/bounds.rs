@@ -1,16 +1,16 @@
-//! What a peer can make this rank hold beside payload, which credit bounds: announcements without a receive, notices that nobody has
+//! What a peer can make this rank hold beside payload, which credit bounds: announcements without a receive, notices that were not
 //! polled, fences. Each has a bound for each peer, far beyond what programs leave lying; a peer that passes it is cut off with an error that
 //! names it.
 
 use canele_rail::Corrupt;
 use canele_sys::ids::Rank;
 
+use crate::Proto;
 use crate::peer::Reply;
-use crate::{Notice, Proto};
 
 /// Announced messages without a receive. The sender holds as many requests.
 pub(crate) const MOST_ANNOUNCED: u32 = 1 << 22;
-/// Notices that nobody has polled.
+/// Notices that were not polled.
 const MOST_NOTICES: u32 = 1 << 24;
 /// Fences whose answers wait for room.
 const MOST_FENCES: usize = 4096;
@@ -34,7 +34,7 @@ impl Proto {
         let held = self.held(from);
         if held.announced >= MOST_ANNOUNCED {
             return Err(Corrupt(format!(
-                "{from} announced {MOST_ANNOUNCED} messages that nobody has received"
+                "{from} announced {MOST_ANNOUNCED} messages that no receive has taken"
             )));
         }
         held.announced += 1;
@@ -47,44 +47,18 @@ impl Proto {
         held.announced = held.announced.saturating_sub(1);
     }
 
-    /// Keeps a notice until somebody polls it.
-    pub(crate) fn keep_notice(&mut self, notice: Notice) -> Result<(), Corrupt> {
-        let (from, held) = (notice.from, self.held(notice.from));
+    /// Counts a notice that is to be kept.
+    pub(crate) fn charge_notice(&mut self, from: Rank) -> Result<(), Corrupt> {
+        let held = self.held(from);
         if held.notices >= MOST_NOTICES {
-            return Err(Corrupt(format!("{from} sent {MOST_NOTICES} notices that nobody has polled")));
+            return Err(Corrupt(format!("{from} sent {MOST_NOTICES} notices that were not polled")));
         }
         held.notices += 1;
-        self.notices.push_back(notice);
         Ok(())
     }
 
-    /// A remote notification that nobody has seen yet.
-    #[inline]
-    pub fn take_notice(&mut self) -> Option<Notice> {
-        if self.notices.is_empty() { None } else { self.take_kept_notice() }
-    }
-
-    #[inline(never)]
-    fn take_kept_notice(&mut self) -> Option<Notice> {
-        let notice = self.notices.pop_front()?;
-        self.discharge_notice(notice.from);
-        Some(notice)
-    }
-
-    /// Lets `keep` decide which of the notices that nobody has seen yet stay.
-    pub fn retain_notices(&mut self, mut keep: impl FnMut(Notice) -> bool) {
-        let mut notices = std::mem::take(&mut self.notices);
-        notices.retain(|notice| {
-            let stays = keep(*notice);
-            if !stays {
-                self.discharge_notice(notice.from);
-            }
-            stays
-        });
-        self.notices = notices;
-    }
-
-    fn discharge_notice(&mut self, from: Rank) {
+    /// A notice is kept no more. Those of this rank to itself are not counted.
+    pub(crate) fn discharge_notice(&mut self, from: Rank) {
         if from != self.me {
             let held = self.held(from);
             held.notices = held.notices.saturating_sub(1);
@@ -100,11 +74,11 @@ impl Proto {
     pub(crate) fn on_fenced(&mut self, from: Rank, ticket: u64) -> Result<(), Corrupt> {
         let held = self.held(from);
         let Some(left) = held.fences.checked_sub(1) else {
-            return Err(Corrupt(format!("{from} answered a fence that nobody has asked for")));
+            return Err(Corrupt(format!("{from} answered a fence that was not asked for")));
         };
         held.fences = left;
         self.reports.fence_answered(from, ticket);
-        self.ended += 1;
+        self.requests.count_completion();
         Ok(())
     }
 
@@ -126,8 +100,8 @@ mod tests {
     use canele_sys::ids::{FlowId, RequestId, Tag};
 
     use super::*;
-    use crate::Settings;
     use crate::wire::Rts;
+    use crate::{Notice, Settings};
 
     const PEER: Rank = Rank(1);
 
@@ -146,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn announcements_that_nobody_receives_are_bounded() {
+    fn announcements_without_a_receive_are_bounded() {
         let mut proto = proto();
         proto.held(PEER).announced = MOST_ANNOUNCED - 1;
         announce(&mut proto).unwrap();
@@ -168,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_that_nobody_polls_are_bounded() {
+    fn notices_that_are_not_polled_are_bounded() {
         let mut proto = proto();
         proto.held(PEER).notices = MOST_NOTICES - 2;
         let notice = |id| Notice { from: PEER, id };

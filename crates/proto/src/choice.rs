@@ -5,7 +5,7 @@
 //!   receiver: answer(path, ends)                ─▶ read │ write │ both │ stream                 of what was announced
 //!   both:     choose(path, message)             ─▶ a variant, for `canele info` and tests
 //! ```
-//! Pure functions: everything that decides is an argument. Nobody else compares a size with a limit.
+//! Pure functions: everything that decides is an argument. No other file compares a size with a limit.
 
 use canele_rail::{Caps, Distance, MAX_INLINE, Speed};
 

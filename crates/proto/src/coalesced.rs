@@ -150,7 +150,7 @@ impl Proto {
         self.traffic.packets += 1;
         self.traffic.parts += control as u64 + parts;
         self.traffic.aggregated += total as u64;
-        self.ended += 1;
+        self.requests.count_completion();
         Ok(true)
     }
 

@@ -40,7 +40,7 @@ impl Proto {
             self.list(peer);
         }
         self.enter(id, state);
-        self.work.push_back(id);
+        self.requests.copy_later(id);
     }
 
     /// The sender's part of a transfer copied by both ends.
@@ -62,16 +62,16 @@ impl Proto {
     /// Lets every transfer that is copied here advance by one step.
     pub(crate) fn copy<R: FullRail>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
-        for _ in 0..self.work.len() {
-            let Some(id) = self.work.pop_front() else { break };
-            let step = match self.requests.get_mut(id.into()) {
+        for _ in 0..self.requests.copies() {
+            let Some(id) = self.requests.next_copy() else { break };
+            let step = match self.requests.get_mut(id) {
                 Some(State::ToShare(..)) => self.start_share(rail, id),
                 Some(state) => step(rail, state, &mut self.traffic.copies),
                 None => continue,
             };
             any |= !matches!(step, Step::Waits);
             match step {
-                Step::Copied | Step::Waits => self.work.push_back(id),
+                Step::Copied | Step::Waits => self.requests.copy_later(id),
                 Step::Over => self.copied(id),
                 Step::Lost => self.send_in_pieces(id),
             }
@@ -87,8 +87,7 @@ impl Proto {
             self.enter(id, State::ToShare(receive, far, request));
             return Step::Waits;
         };
-        self.share_generation = self.share_generation.wrapping_add(1);
-        let generation = Generation(self.share_generation);
+        let generation = self.requests.next_share();
         let near = receive.buffer.place();
         let Some((near, chunk_counter)) = near.zip(self.start_chunk_counter(rail, link, from, generation))
         else {

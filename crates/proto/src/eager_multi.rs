@@ -18,7 +18,7 @@ use crate::choice::{Protocol, Variant, piece_bytes};
 use crate::observed::{Leaving, MessageEvent};
 use crate::request::{Mode, Receive, State, received};
 use crate::slab::Key;
-use crate::unexpected::{Body, KeptPayload};
+use crate::unexpected::Body;
 use crate::wire::{Kind, Rts, piece_words};
 use crate::{Envelope, Proto, ProtoEvent, Sent};
 
@@ -39,7 +39,7 @@ struct EagerMulti {
 enum Target {
     /// To this receive, if it still waits for it.
     Receive(RequestId),
-    /// To what is kept of it until somebody receives it.
+    /// To what is kept of it until a receive takes it.
     Unexpected(Key),
     /// Nowhere: it was too long.
     Nothing,
@@ -121,7 +121,7 @@ impl Proto {
         Sent::Done
     }
 
-    /// A message comes that nobody was asked about.
+    /// A message comes that was not announced.
     pub(crate) fn on_eager_first(
         &mut self,
         from: Rank,
@@ -129,7 +129,7 @@ impl Proto {
         tag: Tag,
         rts: Rts,
     ) -> Result<(), Corrupt> {
-        // More than its credit nobody sends without asking.
+        // A peer sends no more than its credit without asking.
         let peer = &self.peers[from.0 as usize];
         let paid = peer.credit.covers(rts.len) && !peer.is_numbered();
         let Some(len) = usize::try_from(rts.len).ok().filter(|_| paid) else {
@@ -146,7 +146,7 @@ impl Proto {
             }
             None => {
                 self.charge(from, len)?;
-                let data = self.spare.take(len);
+                let data = self.incoming.take_memory(len);
                 let body = Body::Coming { data, got: 0, request: rts.request };
                 Target::Unexpected(self.store(flow, from, tag, body)?)
             }
@@ -194,7 +194,7 @@ impl Proto {
             buffer.copy_from_slice(0, &data[..got]);
             self.traffic.copies += 1;
         }
-        self.spare.give(data);
+        self.incoming.reclaim_memory(data);
         let to = self.expect_rest(id, from, tag, buffer, (got, len));
         if let Some(message) = self.eager_multis.get_mut(from, request) {
             message.to = to;
@@ -220,7 +220,7 @@ impl Proto {
         message.got += n;
         let whole = message.got == message.len;
         let copied = match message.to {
-            Target::Receive(id) => match self.requests.get_mut(id.into()) {
+            Target::Receive(id) => match self.requests.get_mut(id) {
                 Some(State::ExpectPieces(receive, got)) => {
                     receive.buffer.copy_from(offset as usize, packet.bulk);
                     *got += n;
@@ -228,14 +228,7 @@ impl Proto {
                 }
                 _ => false, // It failed meanwhile.
             },
-            Target::Unexpected(key) => match self.unexpected.get_mut(key).map(|kept| &mut kept.body) {
-                Some(Body::Coming { data, got, .. }) => {
-                    packet.bulk.read(0, &mut data[offset as usize..offset as usize + n]);
-                    *got += n;
-                    true
-                }
-                _ => false,
-            },
+            Target::Unexpected(key) => self.incoming.append(key, offset as usize, packet.bulk),
             Target::Nothing => false,
         };
         self.traffic.copies += u64::from(copied);
@@ -255,12 +248,7 @@ impl Proto {
             }
             Target::Nothing => self.return_credit(from, len),
             // Its credit goes back when it is received.
-            Target::Unexpected(key) => {
-                let Some(kept) = self.unexpected.get_mut(key) else { return };
-                if let Body::Coming { data, .. } = &mut kept.body {
-                    kept.body = Body::Here(KeptPayload::Long(std::mem::take(data)));
-                }
-            }
+            Target::Unexpected(key) => self.incoming.complete(key),
         }
     }
 }

@@ -56,16 +56,20 @@ pub trait EventListener: Send {
     fn notify(&mut self, event: ProtoEvent);
 }
 
+/// A listener, if there is one.
+#[derive(Default)]
+pub(crate) struct Listener(Option<Box<dyn EventListener>>);
+
 impl Proto {
     /// Tells a listener of events from now on, or none.
     pub fn set_listener(&mut self, listener: Option<Box<dyn EventListener>>) {
-        self.listener = listener;
+        self.listener = Listener(listener);
     }
 
     /// Tells the listener, if there is one.
     #[inline(always)]
     pub(crate) fn tell(&mut self, event: impl FnOnce() -> ProtoEvent) {
-        if let Some(listener) = &mut self.listener {
+        if let Some(listener) = &mut self.listener.0 {
             notify(&mut **listener, event());
         }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Flow {
     /// How urgent its messages are, and which rails take them.
     pub level: u8,
     pub policy: RailPolicy,
-    /// Who sends on it; all, if nobody said.
+    /// The ranks that send on it; all, if the program did not say.
     pub senders: Option<Arc<[Rank]>>,
     /// How many of the deaths so far its any-source receives have been told of.
     pub deaths_told: usize,

@@ -33,7 +33,7 @@ impl Proto {
         for id in self.concerned(peer, how) {
             self.fail(id, failure.clone());
         }
-        self.ended += 1;
+        self.requests.count_completion();
     }
 
     /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
@@ -55,23 +55,23 @@ impl Proto {
         self.departures.is_alone()
     }
 
-    /// Whether a request is a receive from anybody that has no message yet.
-    pub fn is_from_anybody(&self, id: RequestId) -> bool {
-        self.requests.get(id.into()).is_some_and(State::is_any_source)
+    /// Whether a request is a receive from any source that has no message yet.
+    pub fn is_from_any_source(&self, id: RequestId) -> bool {
+        self.requests.get(id).is_some_and(State::is_any_source)
     }
 
-    /// Ends a receive from anybody because nobody is left; says whether it was one.
+    /// Ends a receive from any source because no sender is left; says whether it was one.
     pub fn give_up(&mut self, id: RequestId) -> bool {
-        let hopeless = self.is_from_anybody(id);
+        let hopeless = self.is_from_any_source(id);
         if hopeless {
             self.fail(id, Failure::NoSenderLeft);
         }
         hopeless
     }
 
-    /// True if sends on a flow are under way, also those that nobody will ask about.
+    /// True if sends on a flow are under way, also those that no caller will ask about.
     pub fn is_sending_on(&self, flow: FlowId) -> bool {
-        self.requests.iter().any(|(_, state)| state.sends_on() == Some(flow))
+        self.requests.any(|state| state.sends_on() == Some(flow))
     }
 
     /// Moves whenever another peer is gone.
@@ -115,7 +115,7 @@ impl Proto {
         self.departures.deaths()
     }
 
-    /// Says who sends on a flow: the death of anybody else is no matter for those who receive from anybody there.
+    /// Says which ranks send on a flow: the death of another rank does not matter to receives from any source there.
     pub fn set_senders(&mut self, flow: FlowId, senders: Arc<[Rank]>) {
         if let Some(flow) = self.flow(flow) {
             flow.senders = Some(senders);
@@ -126,7 +126,7 @@ impl Proto {
         self.flows.has_sender(flow, peer)
     }
 
-    /// The requests that cannot end without the peer. A receive from anybody is among them when the peer died, because
+    /// The requests that cannot end without the peer. A receive from any source is among them when the peer died, because
     /// it may have been the one.
     fn concerned(&self, peer: Rank, how: Gone) -> Vec<RequestId> {
         let may_be_the_one = |state: &State| match state {
@@ -137,7 +137,7 @@ impl Proto {
         };
         let hit =
             |state: &State| state.peer() == Some(peer) || how != Gone::Finished && may_be_the_one(state);
-        self.requests.iter().filter(|(_, state)| hit(state)).map(|(key, _)| key.into()).collect()
+        self.requests.find(hit)
     }
 
     pub(crate) fn fail(&mut self, id: RequestId, failure: Failure) {
@@ -170,13 +170,13 @@ impl Proto {
 
     /// True if the next receive from any source on a flow may have to be told of a death.
     #[inline]
-    pub fn has_untold_death(&self, flow: FlowId) -> bool {
+    pub fn has_unreported_death(&self, flow: FlowId) -> bool {
         let deaths = self.deaths().len();
         deaths > 0 && deaths > self.flows.deaths_told(flow)
     }
 
-    /// The death that the next receive from anybody on this flow is told of: each flow learns of each death once.
-    pub(crate) fn untold_death(&mut self, flow: FlowId) -> Option<Failure> {
+    /// The death that the next receive from any source on this flow is told of: each flow learns of each death once.
+    pub(crate) fn unreported_death(&mut self, flow: FlowId) -> Option<Failure> {
         let deaths = self.deaths().len();
         let told = std::mem::replace(&mut self.flow(flow)?.deaths_told, deaths);
         let dead = self.departures.unreported(told, |dead| self.sends_on(flow, dead))?;

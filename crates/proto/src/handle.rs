@@ -44,7 +44,7 @@ impl Proto {
         if caps.needs_numbers() && peer.gone().is_none() {
             peer.numbers_began();
         }
-        let ended = self.ended;
+        let completions = self.requests.completions();
         for n in 0..BUDGET {
             let mut of_long = false;
             let handled = match rail.poll(link) {
@@ -64,9 +64,9 @@ impl Proto {
             }
             rail.release(link);
             self.handle_deferred(rail);
-            // Whoever has waited for all of a long message says first where the next one goes; until then that lies well
+            // A caller that has waited for all of a long message says first where the next one goes; until then that lies well
             // where it is.
-            if of_long && self.ended != ended {
+            if of_long && self.requests.completions() != completions {
                 break;
             }
         }
@@ -79,28 +79,10 @@ impl Proto {
         let place =
             Kind::of(&packet.header).filter(|kind| *kind == Kind::Piece).and_then(|_| read_piece(&packet));
         let Some((id, offset)) = place else { return };
-        let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id.into()) else { return };
+        let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id) else { return };
         let fits = offset.checked_add(len as u64).is_some_and(|end| end <= receive.len as u64);
         if receive.from == link.peer() && fits && !receive.buffer.is_fine() {
             rail.direct_receive(link, receive.buffer.share(offset as usize, len));
-        }
-    }
-
-    /// Does what waited for a packet to be released: puts whose turn it is, links that peers have closed.
-    fn handle_deferred<R: FullRail>(&mut self, rail: &mut R) {
-        while let Some((from, put)) = self.ready_puts.pop_front() {
-            // Nothing more is taken of a peer that was cut off.
-            if self.peers[from.0 as usize].gone() != Some(Gone::Failed)
-                && let Some(notice) = self.apply_put(rail, from, &put)
-                && let Err(corrupt) = self.keep_notice(notice)
-            {
-                self.on_corrupt(rail, from, corrupt);
-            }
-        }
-        while let Some((from, link_closed)) = self.links_closed.pop_front() {
-            if let Err(corrupt) = self.on_link_closed(rail, from, link_closed) {
-                self.on_corrupt(rail, from, corrupt);
-            }
         }
     }
 
@@ -178,7 +160,7 @@ impl Proto {
             Kind::Pulled => self.on_pulled(from, PulledPart::read(packet).ok_or_else(broken)?, packet)?,
             Kind::Put => {
                 let put = Put::decode(packet.header, packet.inline).ok_or_else(broken)?;
-                self.ready_puts.push_back((from, put));
+                self.deferred.add_put(from, put);
             }
             Kind::Fence => {
                 let [ticket] = words(packet).ok_or_else(broken)?;
@@ -189,7 +171,7 @@ impl Proto {
                 self.on_fenced(from, ticket)?;
             }
             Kind::LinkClosed => {
-                self.links_closed.push_back((from, LinkClosed::read(packet).ok_or_else(broken)?))
+                self.deferred.add_closed_link(from, LinkClosed::read(packet).ok_or_else(broken)?);
             }
             Kind::Batch => return Err(broken()),
         }
@@ -225,7 +207,10 @@ impl Proto {
             _ => None,
         };
         let out_of_order = match (body, kind) {
-            (Some(body), _) => OutOfOrder::Message(tag, self.hold(Unexpected { from, tag, body })),
+            (Some(body), _) => OutOfOrder::Message(
+                tag,
+                self.incoming.hold(Unexpected { from, tag, body }, &mut self.traffic),
+            ),
             (None, Kind::Put) => {
                 OutOfOrder::Put(Put::decode(packet.header, packet.inline).ok_or_else(broken)?)
             }

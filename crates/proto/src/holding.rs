@@ -1,4 +1,4 @@
-//! What a rank holds at the moment: for tests, and for whoever wonders where the memory went.
+//! What a rank holds at the moment: for tests, and for people who look for memory.
 
 use canele_sys::ids::Rank;
 
@@ -17,7 +17,7 @@ pub struct Holding {
     pub unexpected_bytes: u64,
     /// Memory allocated for their payload, in bytes.
     pub unexpected_memory: u64,
-    /// Tallies in use.
+    /// Chunk counters in use.
     pub chunk_counters: u32,
     /// Answers that wait for room.
     pub replies: usize,
@@ -28,12 +28,12 @@ impl Proto {
     pub fn holding(&self) -> Holding {
         let mut holding = Holding {
             requests: self.requests.len(),
-            unexpected: self.unexpected.len() + self.arrived_requests.len(),
+            unexpected: self.incoming.len() + self.arrived_requests.len(),
             chunk_counters: self.peers.iter().map(|peer| peer.chunk_counters.count_ones()).sum(),
             replies: self.peers.iter().map(|peer| peer.replies.len()).sum(),
             ..Holding::default()
         };
-        for (_, message) in self.unexpected.iter() {
+        for message in self.incoming.iter() {
             match &message.body {
                 Body::Here(KeptPayload::Long(data)) | Body::Coming { data, .. } => {
                     holding.unexpected_bytes += credit_cost(data.len());

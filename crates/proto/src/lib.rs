@@ -21,6 +21,7 @@ mod coalesced;
 #[cfg(test)]
 mod compared;
 pub mod credit;
+mod deferred;
 mod departures;
 mod direct;
 mod eager_multi;
@@ -29,8 +30,10 @@ mod flow;
 mod gone;
 mod handle;
 mod holding;
+mod incoming;
 pub mod matching;
 mod multipath;
+mod notices;
 mod observed;
 mod outcome;
 mod outgoing;
@@ -44,6 +47,7 @@ mod receive;
 mod receive_run;
 mod reports;
 pub mod request;
+mod requests;
 mod revoked;
 pub mod rma;
 mod sequencer;
@@ -59,17 +63,22 @@ pub mod wire;
 use std::collections::VecDeque;
 
 use canele_rail::{Corrupt, FullRail};
-use canele_sys::ids::{Rank, RequestId};
+use canele_sys::ids::Rank;
 
 use choice::Path;
 pub use coalesced::CoalescedSend;
 use credit::{CreditPool, LEAST_WINDOW, base_window};
+use deferred::Deferred;
 use departures::Departures;
 use eager_multi::EagerMultis;
+use event::Listener;
 pub use event::{EventListener, ProtoEvent};
 use flow::Flows;
 pub use flow::MAX_FLOWS;
 pub use holding::Holding;
+use incoming::Incoming;
+pub use notices::Notice;
+use notices::Notices;
 use observed::Observer;
 pub use observed::{Leaving, MessageEvent, MessageObserver};
 use outgoing::Outgoing;
@@ -82,13 +91,10 @@ pub use receive_run::Receives;
 use reports::Reports;
 pub use request::PendingOperation;
 use request::{Failure, State};
-use slab::Slab;
-use spare::Spare;
+use requests::Requests;
 use strategy::Strategy;
 pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
-use unexpected::Unexpected;
-use wire::{LinkClosed, Put};
 
 /// What a job agrees on.
 #[derive(Clone, Copy, Debug)]
@@ -108,53 +114,52 @@ impl Settings {
     }
 }
 
-/// A remote notification: the identifier a peer put beside its data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Notice {
-    /// Who put.
-    pub from: Rank,
-    /// The identifier.
-    pub id: u64,
-}
-
 /// The protocol state of one rank.
+///
+/// It has neither I/O nor a clock: its caller brings the rail and calls it in this order.
+///
+/// 1. [`Proto::new`] or [`Proto::added`], then [`Proto::set_strategy`], [`Proto::observe_messages`] and [`Proto::set_flow`] say what holds from
+///    the start. [`Proto::add_ranks`] and [`Proto::link_opened`] follow the job as it grows.
+/// 2. [`Proto::post`] and [`Proto::try_recv`] do at once what needs no request, or change nothing.
+/// 3. [`Proto::submit_send`], [`Proto::submit_recv`], [`Proto::submit_put`] and [`Proto::submit_fence`] begin the rest.
+/// 4. [`Proto::pass`] takes packets, sends and copies. When [`Proto::completions`] has changed, [`Proto::take`] gives outcomes, and
+///    [`Proto::take_notice`] notices.
+/// 5. If [`Proto::wants_anything`] after a pass, the caller does what [`Proto::take_wanted`], [`Proto::take_fenced`] and
+///    [`Proto::take_fault`] give; [`Proto::take_lost_link`] names links to be made again.
+/// 6. [`Proto::handle_gone`], [`Proto::handle_unreachable`] and [`Proto::handle_cut_off`] end what needs a peer that is gone.
+/// 7. [`Proto::close`] ends all operations, once [`Proto::is_flushed`].
+///
+/// Each field owns its state and the rules for it, in a file of its name. The files of calls and packets (`submit.rs`, `handle.rs` …) use several.
 pub struct Proto {
+    // Who takes part, and what the job agreed on.
     me: Rank,
     settings: Settings,
     /// The longest bulk that every link so far can carry.
     max_bulk: usize,
-    credit_pool: CreditPool,
     peers: Peers,
-    outgoing: Outgoing,
     departures: Departures,
-    reports: Reports,
+    credit_pool: CreditPool,
+
+    // What callers have begun.
     flows: Flows,
-    requests: Slab<State>,
-    unexpected: Slab<Unexpected>,
-    /// Messages that come without having been asked for.
+    requests: Requests,
+
+    // What has come from peers and was not taken.
+    incoming: Incoming,
     eager_multis: EagerMultis,
-    /// Payload memory to be used again.
-    spare: Spare,
-    /// Requests with something to be copied here.
-    work: VecDeque<RequestId>,
-    /// Requests that have ended, whose buffers a rail still holds.
-    closing: Vec<RequestId>,
-    /// Puts whose turn it is, and what peers said about links they closed.
-    ready_puts: VecDeque<(Rank, Put)>,
-    links_closed: VecDeque<(Rank, LinkClosed)>,
-    notices: VecDeque<Notice>,
-    /// Requests that have ended since the start; moves whenever a waiter should look again.
-    ended: u64,
-    /// The incoming link at which a receive from any source looks first.
-    turn: usize,
-    share_generation: u32,
-    /// An RMA request has come, or was submitted here: passes look after them.
-    rma_requested: bool,
+    deferred: Deferred,
+    notices: Notices,
     /// RMA requests that the target has not taken.
     arrived_requests: VecDeque<rma::ArrivedRequest>,
-    /// Who is told of events.
-    listener: Option<Box<dyn EventListener>>,
-    /// Who is told of every message.
+    /// An RMA request has come, or was submitted here: passes look after them.
+    rma_requested: bool,
+
+    // What goes to peers.
+    outgoing: Outgoing,
+
+    // What the caller, a tool and a trace are told.
+    reports: Reports,
+    listener: Listener,
     observer: Observer,
     /// What has moved so far.
     pub traffic: Traffic,
@@ -186,27 +191,20 @@ impl Proto {
             me,
             settings,
             max_bulk: usize::MAX,
-            credit_pool: CreditPool::new(settings.unexpected_bytes, ranks),
             peers: Peers::new(ranks, base_window(settings.unexpected_bytes, ranks)),
-            outgoing: Outgoing::new(ranks),
             departures: Departures::new(ranks - 1),
-            reports: Reports::default(),
+            credit_pool: CreditPool::new(settings.unexpected_bytes, ranks),
             flows: Flows::default(),
-            requests: Slab::new(),
-            unexpected: Slab::new(),
+            requests: Requests::new(),
+            incoming: Incoming::default(),
             eager_multis: EagerMultis::default(),
-            spare: Spare::default(),
-            work: VecDeque::new(),
-            closing: Vec::new(),
-            ready_puts: VecDeque::new(),
-            links_closed: VecDeque::new(),
-            notices: VecDeque::new(),
-            ended: 0,
-            turn: 0,
-            share_generation: 0,
-            rma_requested: false,
+            deferred: Deferred::default(),
+            notices: Notices::default(),
             arrived_requests: VecDeque::new(),
-            listener: None,
+            rma_requested: false,
+            outgoing: Outgoing::new(ranks),
+            reports: Reports::default(),
+            listener: Listener::default(),
             observer: Observer::default(),
             traffic: Traffic::default(),
         }
@@ -249,7 +247,7 @@ impl Proto {
             self.transmit(rail);
         }
         let moved = rail.flush();
-        received | sent | copied | moved | self.close_buffers()
+        received | sent | copied | moved | self.requests.close_buffers()
     }
 
     /// The policy by which what waits is put into packets.
@@ -259,7 +257,7 @@ impl Proto {
         self.outgoing.set_strategy(strategy);
     }
 
-    /// What a rank holds at most of messages that nobody has asked for, in bytes of credit.
+    /// What a rank holds at most of messages that came before their receive, in bytes of credit.
     pub fn credit_total(&self) -> u64 {
         self.settings.widest_window()
     }
@@ -280,12 +278,6 @@ impl Proto {
         self.reports.wants_anything()
     }
 
-    /// A notice of this rank to itself.
-    pub fn notice_self(&mut self, id: u64) {
-        self.notices.push_back(Notice { from: self.me, id });
-        self.ended += 1;
-    }
-
     /// A fence that was answered: the peer and the ticket it was asked with.
     pub fn take_fenced(&mut self) -> Option<(Rank, u64)> {
         self.reports.take_fenced()
@@ -302,9 +294,9 @@ impl Proto {
         self.rma_requested
     }
 
-    /// Changes whenever an operation ends.
-    pub fn ended(&self) -> u64 {
-        self.ended
+    /// Changes whenever an operation completes, or something comes that a call may wait for.
+    pub fn completions(&self) -> u64 {
+        self.requests.completions()
     }
 
     /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
@@ -315,7 +307,7 @@ impl Proto {
 
     /// Whether a pass that receives nothing would do nothing.
     pub fn is_idle(&self) -> bool {
-        self.closing.is_empty() && self.outgoing.is_empty() && self.work.is_empty()
+        self.outgoing.is_empty() && self.requests.is_idle()
     }
 
     /// Ends every operation that is under way, because this rank has finished the job, and begins none any more. No message goes straight to
@@ -324,13 +316,12 @@ impl Proto {
         self.departures.close();
         self.peers.close();
         let has_ended = |state: &State| matches!(state, State::Closing(_) | State::Done(_) | State::Moving);
-        let open = self.requests.iter().filter(|(_, state)| !has_ended(state)).map(|(key, _)| key.into());
-        for id in open.collect::<Vec<RequestId>>() {
+        for id in self.requests.find(|state| !has_ended(state)) {
             if !self.withdraw_here(id, Failure::Finished) {
                 self.fail(id, Failure::Finished);
             }
         }
-        self.ended += 1;
+        self.requests.count_completion();
     }
 
     /// Why nothing can be done any more, if this rank has finished the job.

@@ -322,7 +322,7 @@ impl Proto {
         {
             match out_of_order {
                 OutOfOrder::Message(tag, key) => self.deliver_out_of_order(flow, from, tag, key),
-                OutOfOrder::Put(put) => self.ready_puts.push_back((from, put)),
+                OutOfOrder::Put(put) => self.deferred.add_put(from, put),
                 OutOfOrder::Fence(ticket) => self.on_fence(from, ticket)?,
                 OutOfOrder::Withdraw(tag, request) => self.on_withdraw(from, flow, tag, request),
             }
@@ -347,7 +347,7 @@ impl Proto {
         self.discard_coalesced(peer, &multipath.coalesced);
         for out_of_order in multipath.sequencer.drain() {
             let OutOfOrder::Message(_, key) = out_of_order else { continue };
-            match self.unexpected.remove(key).map(|message| message.body) {
+            match self.incoming.take(key).map(|message| message.body) {
                 Some(Body::Announced(_)) | None => {}
                 Some(body) => self.discharge(peer, body.len()),
             }

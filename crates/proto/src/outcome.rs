@@ -8,40 +8,29 @@ use crate::request::{Buffer, Outcome, PendingOperation, PointToPoint, Receive, S
 impl Proto {
     /// Whether a request has ended.
     pub fn is_done(&self, id: RequestId) -> bool {
-        matches!(self.requests.get(id.into()), Some(State::Done(_)))
+        matches!(self.requests.get(id), Some(State::Done(_)))
     }
 
     /// Whether a request has ended, its outcome taken or not.
     pub fn is_over(&self, id: RequestId) -> bool {
-        matches!(self.requests.get(id.into()), Some(State::Done(_)) | None)
+        matches!(self.requests.get(id), Some(State::Done(_)) | None)
     }
 
     /// The outcome of a request that has ended; the id is stale afterwards.
     pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
-        if !self.is_done(id) {
-            return None;
-        }
-        match self.requests.remove(id.into()) {
-            Some(State::Done(outcome)) => Some(outcome),
-            _ => None,
-        }
+        self.requests.take(id)
     }
 
-    /// The status of a request that has ended well, whose buffer nobody wants back; the id is stale afterwards. A request that
+    /// The status of a request that has ended well, whose buffer no caller wants back; the id is stale afterwards. A request that
     /// has failed stays.
     #[inline]
     pub fn take_status(&mut self, id: RequestId) -> Option<Status> {
-        let Some(State::Done(Outcome { result: Ok(status), .. })) = self.requests.get(id.into()) else {
-            return None;
-        };
-        let status = *status;
-        self.requests.discard(id.into());
-        Some(status)
+        self.requests.take_status(id)
     }
 
     /// What a request waits for, in words, and the peer it names; for people who wonder why nothing moves.
     pub fn explain(&self, id: RequestId) -> Option<(&'static str, Option<Rank>)> {
-        let state = self.requests.get(id.into())?;
+        let state = self.requests.get(id)?;
         let what = match state {
             State::ExpectRoom(..) => "a send waits for room",
             State::ExpectCts(_) | State::ExpectSelf(_) => "a send waits for its receive",
@@ -70,7 +59,7 @@ impl Proto {
             bytes: receive.len,
             is_moving: true,
         };
-        Some(match self.requests.get(id.into())? {
+        Some(match self.requests.get(id)? {
             State::ExpectRoom(s, _) | State::ExpectCts(s) | State::ExpectFin(s) | State::ExpectSelf(s) => {
                 send(s, false)
             }
@@ -93,7 +82,7 @@ impl Proto {
 
     /// What a request does, whether it is under way or has ended well; nothing of one that failed.
     pub fn describe(&self, id: RequestId) -> Option<PointToPoint> {
-        Some(match self.requests.get(id.into())? {
+        Some(match self.requests.get(id)? {
             State::ExpectRoom(send, _)
             | State::ExpectCts(send)
             | State::Streaming(send, ..)
@@ -117,48 +106,18 @@ impl Proto {
         })
     }
 
-    /// A request has come to its end. While a rail holds part of its buffer, nobody else gets it.
+    /// A request has come to its end. While a rail holds part of its buffer, no caller gets it.
     pub(crate) fn end(&mut self, id: RequestId, done: State) {
-        let done = match done {
-            State::Done(outcome) if outcome.buffer.is_shared() => {
-                self.closing.push(id);
-                State::Closing(outcome)
-            }
-            done => done,
-        };
-        if let Some(state) = self.requests.get_mut(id.into()) {
-            *state = done;
-        }
-        self.ended += 1;
-    }
-
-    /// Ends the requests whose buffers no rail holds any more.
-    #[inline(always)]
-    pub(crate) fn close_buffers(&mut self) -> bool {
-        !self.closing.is_empty() && self.close_some_buffers()
-    }
-
-    fn close_some_buffers(&mut self) -> bool {
-        let before = self.closing.len();
-        for id in std::mem::take(&mut self.closing) {
-            match self.leave(id) {
-                Some(State::Closing(outcome)) => self.end(id, State::Done(outcome)),
-                Some(other) => self.enter(id, other),
-                None => {}
-            }
-        }
-        self.closing.len() != before
+        self.requests.end(id, done);
     }
 
     /// Takes a request's state out for a moment; `end` or `enter` puts the next one in.
     pub(crate) fn leave(&mut self, id: RequestId) -> Option<State> {
-        Some(std::mem::replace(self.requests.get_mut(id.into())?, State::Moving))
+        self.requests.leave(id)
     }
 
     /// A request goes on to its next state.
     pub(crate) fn enter(&mut self, id: RequestId, state: State) {
-        if let Some(place) = self.requests.get_mut(id.into()) {
-            *place = state;
-        }
+        self.requests.enter(id, state);
     }
 }

@@ -46,7 +46,7 @@ impl Outgoing {
         let strategy = strategy::default();
         Self {
             active: VecDeque::with_capacity(ranks.min(LISTED)),
-            coalesces: strategy.gathers(),
+            coalesces: strategy.coalesces(),
             strategy,
             draft: Draft::default(),
             speeds: Vec::new(),
@@ -56,7 +56,7 @@ impl Outgoing {
 
     /// The policy from now on. Messages that wait already keep the order that the policy before gave them.
     pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
-        self.coalesces = strategy.gathers();
+        self.coalesces = strategy.coalesces();
         self.strategy = strategy;
     }
 

@@ -64,7 +64,7 @@ impl Proto {
     }
 
     /// Answers and messages in one packet.
-    pub(crate) fn send_train<R: Rail>(
+    pub(crate) fn send_batch<R: Rail>(
         &mut self,
         rail: &mut R,
         to: Rank,
@@ -118,7 +118,7 @@ impl Proto {
 
     /// The header of a message that waits, and the length of its bulk.
     fn message_header(&mut self, to: Rank, pick: Pick) -> Option<(Header, usize)> {
-        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return None };
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request) else { return None };
         let (flow, tag, len) = (send.flow, send.tag, send.buffer.len());
         let sequence = self.peers[to.0 as usize].next_number(flow);
         let (kind, inline, bulk) = match pick.whole {
@@ -133,7 +133,7 @@ impl Proto {
 
     /// Writes a message, or its announcement.
     fn fill(&self, to: Rank, pick: Pick, inline: Window<'_>, bulk: Window<'_>) {
-        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return };
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request) else { return };
         if pick.whole {
             let short = inline.part(0, send.buffer.len()).filter(|_| bulk.is_empty());
             return send.buffer.copy_to(0, short.unwrap_or(bulk));
@@ -153,7 +153,7 @@ impl Proto {
 
     /// Tells the observer that a message that had to wait is put on a rail, or announced.
     pub(crate) fn observe_departure(&mut self, to: Rank, pick: Pick, link: LinkId) {
-        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return };
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request) else { return };
         let (number, flow, tag) = (send.number, send.flow, send.tag);
         let (bytes, rail) = (send.buffer.len(), link.rail());
         let variant = match pick.whole {
@@ -197,7 +197,7 @@ impl Proto {
         let alone = !peer.is_numbered() && peer.replies.is_empty() && !peer.has_messages();
         let backlog = peer.backlog();
         let run = if alone && !backlog.has_streams() { RUN } else { 1 };
-        let Some(State::Streaming(send, receiver, done)) = self.requests.get_mut(id.into()) else {
+        let Some(State::Streaming(send, receiver, done)) = self.requests.get_mut(id) else {
             return Ok(()); // It failed meanwhile.
         };
         let (caps, len) = (*rail.caps(link), send.buffer.len());

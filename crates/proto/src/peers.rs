@@ -23,7 +23,7 @@ const NOWHERE: u32 = u32::MAX;
 
 type Page = Box<[u32; PAGE]>;
 
-/// Where a peer lies in the table: the place is the same as long as the table lives. Nobody lies where none was found.
+/// Where a peer lies in the table: the place is the same as long as the table lives. No peer lies where none was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerIndex(pub u32);
 

@@ -1,4 +1,4 @@
-//! Pulls announced messages that only lacked credit: their receiver asks for them as soon as it has room, before anybody receives
+//! Pulls announced messages that only lacked credit: their receiver asks for them as soon as it has room, before a receive asks for
 //! them, so that a flood beyond the credit costs few packets and no round trip for each message.
 //!
 //! ```text
@@ -54,11 +54,11 @@ impl Proto {
         if !rts.lacks_credit || !(1..=self.longest_pulled() as u64).contains(&rts.len) {
             return;
         }
-        let unexpected = &self.unexpected;
+        let incoming = &self.incoming;
         let pulls = self.peers[from.0 as usize].pulls.get_or_insert_default();
         if pulls.announced.len() >= pulls.search_at.max(SEARCHED_FROM) {
             let waits = |key: &Key| {
-                unexpected.get(*key).is_some_and(|message| matches!(message.body, Body::Announced(_)))
+                incoming.get(*key).is_some_and(|message| matches!(message.body, Body::Announced(_)))
             };
             pulls.announced.retain(waits);
             pulls.search_at = 2 * pulls.announced.len();
@@ -107,12 +107,12 @@ impl Proto {
 
     /// Pulls messages of a peer with the credit that is to go to it, and with more where its window may grow.
     fn pull(&mut self, from: Rank) {
-        let Self { peers, unexpected, credit_pool, traffic, .. } = self;
+        let Self { peers, incoming, credit_pool, traffic, .. } = self;
         let peer = &mut peers[from.0 as usize];
         let mut pulled = 0;
         let mut pull = Pull::default();
         while let Some(key) = peer.pulls.as_ref().and_then(|pulls| pulls.announced.front().copied()) {
-            if let Some(message) = unexpected.get_mut(key)
+            if let Some(message) = incoming.get_mut(key)
                 && let Body::Announced(rts) = message.body
             {
                 let (len, credit) = (rts.len as usize, &mut peer.credit);
@@ -157,7 +157,7 @@ impl Proto {
 
     /// The length of a message that a peer has asked for; none if it is not to be had any more.
     fn asked_len(&self, to: Rank, request: RequestId) -> Option<usize> {
-        match self.requests.get(request.into()) {
+        match self.requests.get(request) {
             Some(State::ExpectCts(send)) if send.to == to => {
                 Some(send.buffer.len()).filter(|len| *len <= self.longest_pulled() && !send.asked_back)
             }
@@ -220,14 +220,14 @@ impl Proto {
 
     /// A receive meets a message that was pulled and has not come: it waits for the bytes, if it has room for them.
     pub(crate) fn claim_pulled(&mut self, id: RequestId, key: Key, buffer: InBuffer) {
-        let Some(message) = self.unexpected.get_mut(key) else { return };
+        let Some(message) = self.incoming.get_mut(key) else { return };
         let Body::Pulled(rts) = message.body else { return };
         let (from, tag, len) = (message.from, message.tag, rts.len as usize);
         let receive = Receive::new(from, tag, buffer, len);
         let fits = len <= receive.buffer.len();
         message.body = Body::Claimed(rts, fits.then_some(id));
         if let Some(failure) = self.why_gone(from) {
-            self.unexpected.remove(key); // It was pulled from a peer that died.
+            self.incoming.take(key); // It was pulled from a peer that died.
             self.discharge(from, len);
             return self.end(id, received(receive, Err(failure)));
         }
@@ -246,7 +246,7 @@ impl Proto {
         packet: &Packet<'_>,
     ) -> Result<(), Corrupt> {
         let key = part.key;
-        let message = self.unexpected.get_mut(key).filter(|message| message.from == from);
+        let message = self.incoming.get_mut(key).filter(|message| message.from == from);
         let (rts, claim) = match message.as_ref().map(|message| &message.body) {
             Some(Body::Pulled(rts)) => (*rts, None),
             Some(Body::Claimed(rts, claim)) => (*rts, Some(*claim)),
@@ -259,8 +259,8 @@ impl Proto {
         }
         match (claim, part.is_there) {
             (None, true) => {
-                let body = Body::Here(self.copy_of(packet.bulk));
-                if let Some(message) = self.unexpected.get_mut(key) {
+                let body = Body::Here(self.incoming.copy_payload(packet.bulk, &mut self.traffic));
+                if let Some(message) = self.incoming.get_mut(key) {
                     message.body = body;
                 }
                 return Ok(()); // Its credit goes back when it is received.
@@ -268,12 +268,12 @@ impl Proto {
             // As if it had never been pulled.
             (None, false) => {
                 self.charge_announced(from)?;
-                if let Some(message) = self.unexpected.get_mut(key) {
+                if let Some(message) = self.incoming.get_mut(key) {
                     message.body = Body::Announced(rts);
                 }
             }
             (Some(claim), is_there) => {
-                self.unexpected.remove(key);
+                self.incoming.take(key);
                 match claim {
                     Some(id) if is_there => self.deliver_pulled(id, from, packet),
                     Some(id) => self.receive_unpulled(id, from, rts),
@@ -289,7 +289,7 @@ impl Proto {
 
     /// Gives a message to the receive that waits for its bytes.
     fn deliver_pulled(&mut self, id: RequestId, from: Rank, packet: &Packet<'_>) {
-        let Some(State::ExpectPieces(receive, 0)) = self.requests.get_mut(id.into()) else {
+        let Some(State::ExpectPieces(receive, 0)) = self.requests.get_mut(id) else {
             return; // It failed meanwhile.
         };
         if receive.from == from && receive.len == packet.bulk.len() {
@@ -311,8 +311,8 @@ impl Proto {
 
     /// Notes that a message in a place was withdrawn; says whether it was pulled, and so its sender answers that there is none.
     pub(crate) fn withdraw_pulled(&mut self, place: u32) -> bool {
-        let key = self.unexpected.key_at(place);
-        let Some(message) = self.unexpected.get_mut(key) else { return false };
+        let key = self.incoming.key_at(place);
+        let Some(message) = self.incoming.get_mut(key) else { return false };
         let Body::Pulled(rts) = message.body else { return false };
         message.body = Body::Claimed(rts, None);
         true
@@ -323,12 +323,7 @@ impl Proto {
         if self.peers[peer.0 as usize].pulls.take().is_none() {
             return;
         }
-        let claimed = self.unexpected.iter().filter_map(|(key, message)| match message.body {
-            Body::Claimed(rts, _) if message.from == peer => Some((key, rts.len as usize)),
-            _ => None,
-        });
-        for (key, len) in claimed.collect::<Vec<_>>() {
-            self.unexpected.remove(key);
+        for len in self.incoming.drop_claimed(peer) {
             self.discharge(peer, len);
         }
     }

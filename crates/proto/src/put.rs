@@ -63,7 +63,7 @@ impl Proto {
     #[inline(always)]
     pub(crate) fn apply_put<R: FullRail>(&mut self, rail: &mut R, from: Rank, put: &Put) -> Option<Notice> {
         rail.own(put.place, put.len)?.write(0, &put.data().as_flattened()[..put.len]);
-        self.ended += 1;
+        self.requests.count_completion();
         Some(Notice { from, id: put.notice })
     }
 }

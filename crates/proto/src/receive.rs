@@ -150,14 +150,14 @@ impl Proto {
     ) -> Received {
         rail.find_ready();
         let links = rail.ready().len();
-        let mut at = self.turn;
+        let mut at = self.incoming.first_look();
         for _ in 0..links {
             at = if at < links { at } else { 0 };
             let link = rail.ready()[at];
             at += 1;
             let received = self.try_recv_on(rail, (link.peer(), link), flow, tag, &mut *into);
             if received != Received::Nothing {
-                self.turn = at;
+                self.incoming.look_next_at(at);
                 return received;
             }
         }

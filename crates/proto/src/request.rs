@@ -29,7 +29,7 @@ pub enum Mode {
 pub enum Cancel {
     /// It has ended with [`Failure::Cancelled`].
     Done,
-    /// Its receiver is asked: it ends with [`Failure::Cancelled`], or as if nobody had asked.
+    /// Its receiver is asked: it ends with [`Failure::Cancelled`], or as if it had not been asked.
     Asked,
     /// Its message has been matched, or it has ended.
     TooLate,
@@ -120,7 +120,7 @@ pub enum Failure {
     /// The peer left the job in good order, so nothing more comes from it or can reach it.
     #[error("{0} has finished: it takes part in no more communication")]
     PeerFinished(Rank),
-    /// It waited for a message from anybody, and nobody is left who could send one.
+    /// It waited for a message from any source, and no rank is left that could send one.
     #[error("all other ranks have finished or died: no message can come any more")]
     NoSenderLeft,
     /// What carries the message takes no memory of this kind. Nothing of it was accessed.
@@ -303,7 +303,7 @@ impl State {
         }
     }
 
-    /// Whether it receives from anybody.
+    /// Whether it receives from any source.
     pub(crate) fn is_any_source(&self) -> bool {
         matches!(self, Self::ExpectMessage { want, .. } if want.source.is_none())
     }

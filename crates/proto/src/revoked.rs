@@ -3,7 +3,7 @@
 //! A message that has met its receive is moved to its end, as both ranks live. One that was announced is asked back, because only its
 //! receiver knows whether it is read already.
 
-use canele_sys::ids::{FlowId, RequestId};
+use canele_sys::ids::FlowId;
 
 use crate::Proto;
 use crate::request::{Failure, State};
@@ -22,8 +22,7 @@ impl Proto {
             }
             _ => false,
         };
-        let waiting = self.requests.iter().filter(|(_, state)| is_on(state)).map(|(key, _)| key.into());
-        for id in waiting.collect::<Vec<RequestId>>() {
+        for id in self.requests.find(is_on) {
             if !self.withdraw_here(id, Failure::Revoked { flow }) {
                 self.cancel(id);
             }

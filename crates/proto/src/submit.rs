@@ -38,7 +38,7 @@ impl Proto {
         if let Some(failure) = self.why_revoked(flow).or_else(|| self.why_not_sent(rail, to, &buffer)) {
             let send =
                 Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched: false, buffer };
-            return self.requests.insert(sent(send, Err(failure))).into();
+            return self.requests.add(sent(send, Err(failure)));
         }
         let fetched = self.prefers_peer_copy(rail, envelope, &buffer);
         let mut send = Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched, buffer };
@@ -47,7 +47,7 @@ impl Proto {
             return self.send_to_self(send);
         }
         if let Some(failure) = self.why_gone(to) {
-            return self.requests.insert(sent(send, Err(failure))).into();
+            return self.requests.add(sent(send, Err(failure)));
         }
         self.observe_submission(&mut send, None);
         let peer = &self.peers[to.0 as usize];
@@ -108,7 +108,7 @@ impl Proto {
     fn wait_for_room(&mut self, send: Send, policy: RailPolicy) -> RequestId {
         let Send { to, flow, level, mode, .. } = send;
         let (bytes, region) = (send.buffer.len(), send.fetched || send.buffer.place().is_some());
-        let id = self.requests.insert(State::Moving).into();
+        let id = self.requests.add(State::Moving);
         let peer = &mut self.peers[to.0 as usize];
         self.outgoing.lend_backlog(peer);
         let key = peer.backlog().join(Waiting { request: id, flow, bytes, mode, region, level, policy });
@@ -139,7 +139,7 @@ impl Proto {
     fn send_to_self(&mut self, send: Send) -> RequestId {
         let (flow, tag, me, len) = (send.flow, send.tag, self.me, send.buffer.len());
         let small = send.mode == Mode::Standard && len <= self.eager_bytes();
-        let id: RequestId = self.requests.insert(State::ExpectSelf(send)).into();
+        let id = self.requests.add(State::ExpectSelf(send));
         match self.flow(flow).and_then(|f| f.matcher.arrive(me, tag)) {
             Some(receive) => {
                 if let Some(State::ExpectMessage { buffer, .. }) = self.leave(receive) {
@@ -156,7 +156,7 @@ impl Proto {
     /// A small message to this rank itself is kept, so that its send need not wait.
     fn keep_own(&mut self, id: RequestId) {
         let Some(State::ExpectSelf(send)) = self.leave(id) else { return };
-        let mut data = self.spare.take(send.buffer.len());
+        let mut data = self.incoming.take_memory(send.buffer.len());
         send.buffer.copy_to_slice(0, &mut data);
         let (flow, tag) = (send.flow, send.tag);
         self.end(id, sent(send, Ok(())));
@@ -188,7 +188,7 @@ impl Proto {
 
     /// Receives a message: one that is here already, or the next that is wanted.
     pub fn submit_recv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> RequestId {
-        let id: RequestId = self.requests.insert(State::Moving).into();
+        let id = self.requests.add(State::Moving);
         if let Some(failure) = why_not_received(&buffer) {
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
             self.end(id, State::Done(outcome));
@@ -200,7 +200,7 @@ impl Proto {
             return id;
         };
         self.observe_found(flow, found);
-        let key = self.unexpected.key_at(found.message).into();
+        let key = self.incoming.key_at(found.message).into();
         self.deliver_unexpected(id, key, buffer);
         id
     }
@@ -209,7 +209,7 @@ impl Proto {
         let failure = self.why_revoked(flow).or_else(|| match want.source {
             Some(source) => self.why_gone(source),
             None if self.acknowledges(flow) => None,
-            None => self.untold_death(flow),
+            None => self.unreported_death(flow),
         });
         if let Some(failure) = failure {
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
@@ -226,7 +226,7 @@ impl Proto {
         if self.cancel_here(id) {
             return Cancel::Done;
         }
-        let Some(State::ExpectCts(send)) = self.requests.get_mut(id.into()) else { return Cancel::TooLate };
+        let Some(State::ExpectCts(send)) = self.requests.get_mut(id) else { return Cancel::TooLate };
         send.asked_back = true;
         let (to, flow, tag) = (send.to, send.flow, send.tag);
         self.answer(to, Reply::Withdraw(id, flow, tag));
@@ -253,7 +253,7 @@ impl Proto {
             }
             State::ExpectSelf(send) => {
                 self.observe_withdrawal(&send);
-                // Its announcement stays among the unexpected messages until somebody looks there: see `discard_stale`.
+                // Its announcement stays among the unexpected messages until a receive looks there: see `discard_stale`.
                 self.end(id, sent(send, Err(failure)));
                 true
             }

@@ -13,12 +13,12 @@ use crate::strategy::Draft;
 const PACKETS: usize = 64;
 
 /// Why a link is left: it has no room, or nothing is to be sent over it.
-enum Left {
+enum LinkLeft {
     Busy,
     Idle,
 }
 
-impl From<Busy> for Left {
+impl From<Busy> for LinkLeft {
     fn from(_: Busy) -> Self {
         Self::Busy
     }
@@ -55,7 +55,7 @@ impl Proto {
             let (first, links) = first_link(rail, &self.peers[to.0 as usize]);
             for n in 0..links {
                 let Some(link) = self.peers[to.0 as usize].link_at((first + n) % links) else { break };
-                busy |= matches!(self.use_link(rail, to, link, guests, &mut any), Left::Busy);
+                busy |= matches!(self.use_link(rail, to, link, guests, &mut any), LinkLeft::Busy);
             }
             // What prefers a rail that has no room may take another one.
             let guests = self.peers[to.0 as usize].backlog.as_ref().is_some_and(|b| b.has_choosy());
@@ -80,11 +80,11 @@ impl Proto {
         link: LinkId,
         guests: bool,
         any: &mut bool,
-    ) -> Left {
+    ) -> LinkLeft {
         for _ in 0..PACKETS {
             let peer = &mut self.peers[to.0 as usize];
             if !peer.has_work() {
-                return Left::Idle;
+                return LinkLeft::Idle;
             }
             if peer.is_credit_due() {
                 self.pull_or_return(to);
@@ -94,7 +94,7 @@ impl Proto {
                 Err(left) => return left,
             }
         }
-        Left::Idle
+        LinkLeft::Idle
     }
 
     /// One packet.
@@ -104,7 +104,7 @@ impl Proto {
         to: Rank,
         link: LinkId,
         guests: bool,
-    ) -> Result<(), Left> {
+    ) -> Result<(), LinkLeft> {
         if !rail.admits_message(link) {
             // The cells reserved for control, perhaps.
             return Ok(self.send_reply(rail, to, link)?);
@@ -132,15 +132,15 @@ impl Proto {
         to: Rank,
         link: LinkId,
         draft: &Draft,
-    ) -> Result<(), Left> {
+    ) -> Result<(), LinkLeft> {
         if draft.is_empty() {
-            return Err(Left::Idle);
+            return Err(LinkLeft::Idle);
         }
         let result = match (draft.piece, draft.control, &draft.messages[..]) {
             (Some(piece), ..) => return Ok(self.send_piece(rail, to, link, piece)?),
             (None, 1, []) => self.send_reply(rail, to, link),
             (None, 0, [pick]) => self.send_message(rail, to, link, *pick),
-            _ => self.send_train(rail, to, link, draft),
+            _ => self.send_batch(rail, to, link, draft),
         };
         let backlog = self.peers[to.0 as usize].backlog();
         backlog.carried(false);

@@ -77,7 +77,7 @@ impl Body {
         }
     }
 
-    /// The announcement, of a message that nobody has asked for yet.
+    /// The announcement, of a message that this rank has not asked for yet.
     fn announced(&self) -> Option<Rts> {
         if let Self::Announced(rts) = self { Some(*rts) } else { None }
     }
@@ -98,27 +98,20 @@ impl Proto {
             return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
         }
         let bytes = body.len() as u64;
-        let key = self.hold(Unexpected { from, tag, body });
+        let key = self.incoming.hold(Unexpected { from, tag, body }, &mut self.traffic);
         self.tell(|| ProtoEvent::UnexpectedArrived { from, flow, tag, bytes });
         if let Some(flow) = self.flows.known_mut(flow) {
             flow.matcher.store(from, tag, key.index);
         }
         self.traffic.unexpected += 1;
         self.rma_requested |= flow == REQUESTS;
-        self.ended += 1; // A probe may be waiting for it.
+        self.requests.count_completion(); // A probe may wait for it.
         Ok(key)
-    }
-
-    /// Puts a message among those that are held.
-    pub(crate) fn hold(&mut self, message: Unexpected) -> Key {
-        let key = self.unexpected.insert(message);
-        self.traffic.unexpected_most.note(self.unexpected.len() as u64);
-        key
     }
 
     /// How many messages are held that no receive has asked for.
     pub fn unexpected_held(&self) -> u64 {
-        self.unexpected.len() as u64
+        self.incoming.len() as u64
     }
 
     /// The oldest unexpected messages of each flow that `is_meant`, at most `most` in all, and how many more wait there; for people who
@@ -138,7 +131,7 @@ impl Proto {
             oldest.sort_unstable_by_key(|(stamp, _)| *stamp);
             let left = most - told.len();
             told.extend(oldest.into_iter().take(left).map(|(_, found)| {
-                let bytes = self.unexpected.at(found.message).body.len();
+                let bytes = self.incoming.at(found.message).body.len();
                 (number, Status { source: found.source, tag: found.tag, bytes })
             }));
         }
@@ -165,8 +158,8 @@ impl Proto {
             None => {
                 matcher.store(from, tag, key.index);
                 self.traffic.unexpected += 1;
-                self.ended += 1; // A probe may be waiting for it.
-                let Some(message) = self.unexpected.get(key) else { return };
+                self.requests.count_completion(); // A probe may wait for it.
+                let Some(message) = self.incoming.get(key) else { return };
                 let (bytes, announced) = (message.body.len() as u64, message.body.announced());
                 self.tell(|| ProtoEvent::UnexpectedArrived { from, flow, tag, bytes });
                 if let Some(rts) = announced {
@@ -180,33 +173,20 @@ impl Proto {
     /// credit allows (invariant I9).
     pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
         self.charge(from, payload.len())?;
-        Ok(Body::Here(self.copy_of(payload)))
-    }
-
-    pub(crate) fn copy_of(&mut self, payload: Window<'_>) -> KeptPayload {
-        if payload.len() <= MAX_INLINE {
-            let mut bytes = [0; MAX_INLINE];
-            payload.read(0, &mut bytes[..payload.len()]);
-            return KeptPayload::Short(payload.len() as u8, bytes);
-        }
-        let mut data = self.spare.take(payload.len());
-        payload.read(0, &mut data);
-        self.traffic.copies += 1;
-        KeptPayload::Long(data)
+        Ok(Body::Here(self.incoming.copy_payload(payload, &mut self.traffic)))
     }
 
     /// Drops announcements of cancelled sends to this rank itself that the next such receive would find.
     pub(crate) fn discard_stale(&mut self, flow: FlowId, want: Want) {
         while let Some(found) = self.flow(flow).and_then(|f| f.matcher.peek(want)) {
-            match self.unexpected.at(found.message).body {
-                Body::Own(send, _)
-                    if !matches!(self.requests.get(send.into()), Some(State::ExpectSelf(_))) => {}
+            match self.incoming.at(found.message).body {
+                Body::Own(send, _) if !matches!(self.requests.get(send), Some(State::ExpectSelf(_))) => {}
                 _ => return,
             }
             if let Some(flow) = self.flow(flow) {
                 flow.matcher.take(want);
             }
-            self.unexpected.remove_at(found.message);
+            self.incoming.drop_at(found.message);
         }
     }
 
@@ -214,7 +194,7 @@ impl Proto {
     pub fn probe(&mut self, flow: FlowId, want: Want) -> Option<Status> {
         self.discard_stale(flow, want);
         let found = self.flow(flow)?.matcher.peek(want)?;
-        let bytes = self.unexpected.at(found.message).body.len();
+        let bytes = self.incoming.at(found.message).body.len();
         Some(Status { source: found.source, tag: found.tag, bytes })
     }
 
@@ -223,12 +203,12 @@ impl Proto {
         let status = self.probe(flow, want)?;
         let found = self.flow(flow)?.matcher.take(want)?;
         self.observe_found(flow, found);
-        if let Body::Own(send, _) = self.unexpected.at(found.message).body
+        if let Body::Own(send, _) = self.incoming.at(found.message).body
             && let Some(State::ExpectSelf(state)) = self.leave(send)
         {
             self.enter(send, State::ExpectFin(state)); // It has met its receive: too late to cancel it.
         }
-        let key = self.unexpected.key_at(found.message).into();
+        let key = self.incoming.key_at(found.message).into();
         Some(Matched { key, status })
     }
 
@@ -236,18 +216,18 @@ impl Proto {
     #[inline]
     pub(crate) fn observe_found(&mut self, flow: FlowId, found: Found) {
         let Found { source: from, tag, message } = found;
-        let unexpected = &self.unexpected;
+        let incoming = &self.incoming;
         self.observer.observe(|| MessageEvent::Matched {
             from,
             flow,
             tag,
-            bytes: unexpected.at(message).body.len(),
+            bytes: incoming.at(message).body.len(),
         });
     }
 
     /// Receives a message that a matched probe took.
     pub fn submit_recv_matched(&mut self, matched: Matched, buffer: InBuffer) -> RequestId {
-        let id = self.requests.insert(State::Moving).into();
+        let id = self.requests.add(State::Moving);
         if let Some(failure) = why_not_received(&buffer) {
             self.discard(matched);
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
@@ -269,7 +249,7 @@ impl Proto {
         });
     }
 
-    /// Drops every message of a flow that nobody has received, and what is known of it: it may be used anew.
+    /// Drops every message of a flow that no receive has taken, and what is known of it: it may be used anew.
     pub fn drop_flow(&mut self, flow: FlowId) {
         let any = Want { source: None, tag: None };
         if self.flows.known(flow).is_none() {
@@ -290,10 +270,10 @@ impl Proto {
 
     /// Gives a waiting message to the receive `id`.
     pub(crate) fn deliver_unexpected(&mut self, id: RequestId, key: RequestId, mut buffer: InBuffer) {
-        if matches!(self.unexpected.get(key.into()), Some(Unexpected { body: Body::Pulled(_), .. })) {
+        if matches!(self.incoming.get(key.into()), Some(Unexpected { body: Body::Pulled(_), .. })) {
             return self.claim_pulled(id, key.into(), buffer);
         }
-        let Some(Unexpected { from, tag, body }) = self.unexpected.remove(key.into()) else {
+        let Some(Unexpected { from, tag, body }) = self.incoming.take(key.into()) else {
             return self.end(
                 id,
                 State::Done(Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) }),
@@ -337,7 +317,7 @@ impl Proto {
     /// Takes the memory of a payload back.
     pub(crate) fn recycle(&mut self, payload: KeptPayload) {
         if let KeptPayload::Long(data) = payload {
-            self.spare.give(data);
+            self.incoming.reclaim_memory(data);
         }
     }
 

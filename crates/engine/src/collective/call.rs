@@ -14,7 +14,7 @@ use super::drive::CallResult;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 
 /// How a collective is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -190,10 +190,10 @@ impl Engine {
         reduction: Option<&Reduction>,
         user: U,
     ) -> CallResult<'a> {
-        let is_traced = core.progress.begin_collective(flow, || spec.operation());
+        let is_traced = core.begin_collective(flow, || spec.operation());
         let (core, result) = self.carry_out(core, flow, state, spec, reduction, user);
         if is_traced {
-            core.progress.end_collective();
+            core.end_collective();
         }
         (core, result)
     }
@@ -278,7 +278,7 @@ impl Engine {
     fn wake_those_that_wait_for_turn(&self, core: &mut Locked<'_>) {
         if core.collectives.waiting > 0 {
             self.wake_progress_owner(core);
-            core.progress.waiters.wake_all();
+            core.lane.waiters.wake_all();
         }
     }
 }

@@ -5,9 +5,9 @@ use canele_sys::relax;
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::awaited::{Awaited, CollectiveCall};
-use crate::progress::spin::{LOOKS_BEFORE_ASKING, LOOKS_PER_PASS};
-use crate::progress::wait_policy::Next;
+use crate::lane::awaited::{Awaited, CollectiveCall};
+use crate::lane::spin::{LOOKS_BEFORE_ASKING, LOOKS_PER_PASS};
+use crate::lane::wait_policy::Next;
 use crate::{Error, Failure};
 
 /// Looks between two passes over everything where ranks share processors and give theirs away between two looks.
@@ -29,12 +29,12 @@ impl Engine {
         liveness: &mut MemberLiveness,
         spec: &CollectiveSpec<'_>,
     ) -> CallResult<'a> {
-        let mut backoff = core.progress.wait_policy.backoff();
-        let looks = if core.progress.wait_policy.oversubscribed { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
+        let mut backoff = core.lane.wait_policy.backoff();
+        let looks = if core.lane.wait_policy.oversubscribed { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
         let (mut idle, mut idle_passes) = (0, 0);
         loop {
-            let progress = &mut core.progress;
-            let stop = match run.advance(&mut progress.proto, &mut progress.rails, memory) {
+            let lane = &mut core.lane;
+            let stop = match run.advance(&mut lane.proto, &mut lane.rails, memory) {
                 Ok(stop) => stop,
                 Err(error) => return (core, Err(error.into())),
             };
@@ -44,8 +44,8 @@ impl Engine {
                 Stop::Missing { moved: true } => backoff.renew(),
                 Stop::Missing { moved: false } => {
                     idle += 1;
-                    let wanted = idle % LOOKS_PER_PASS == LOOKS_BEFORE_ASKING
-                        && core.progress.is_processor_wanted(None);
+                    let wanted =
+                        idle % LOOKS_PER_PASS == LOOKS_BEFORE_ASKING && core.lane.is_processor_wanted(None);
                     let next = if wanted { Next::Sleep } else { backoff.next() };
                     match next {
                         Next::Yield => core = self.give_way(core, &mut backoff),
@@ -70,7 +70,7 @@ impl Engine {
                 if core.contended() {
                     core = core.pause().expect("a thread of this process has held the lock before");
                 }
-                long |= run.waits_for_gone(&core.progress.proto);
+                long |= run.waits_for_gone(&core.lane.proto);
             }
             if long {
                 let result;
@@ -99,16 +99,16 @@ impl Engine {
         let (sends, receives) = run.left();
         memory.lending(sends, &receives, |out, into, back| {
             let mut transfers = Transfers::default();
-            let progress = &mut core.progress;
-            let on = (&mut progress.proto, &mut progress.rails);
+            let lane = &mut core.lane;
+            let on = (&mut lane.proto, &mut lane.rails);
             transfers.submit(run, on, (sends, &receives), (out, into));
             let mut is_over = false;
             let ended = |core: &mut Core| {
                 if !is_over && let Err(error) = core.check_alive(liveness) {
                     is_over = true;
-                    transfers.abandon(&mut core.progress.proto, error.into());
+                    transfers.abandon(&mut core.lane.proto, error.into());
                 }
-                transfers.take(&mut core.progress.proto, back).then_some(())
+                transfers.take(&mut core.lane.proto, back).then_some(())
             };
             let ((flow, tag), operation) = (run.name(), spec.operation());
             let call = CollectiveCall { operation, flow, tag, sends, receives: &receives };
@@ -122,9 +122,9 @@ impl Core {
     /// Whether all members live or have finished in good order, none has cut off another, and this rank has not finished the job.
     #[inline]
     pub(super) fn check_alive(&self, liveness: &mut MemberLiveness) -> Result<(), Failure> {
-        if self.progress.is_finished {
+        if self.lane.is_closed {
             return Err(Failure::Finished);
         }
-        liveness.check(&self.progress.proto, &self.membership.splits)
+        liveness.check(&self.lane.proto, &self.membership.splits)
     }
 }

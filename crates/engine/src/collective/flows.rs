@@ -46,12 +46,12 @@ impl Engine {
     pub fn free_flow(&self, flow: FlowId) -> Result<(), Error> {
         self.drop_team(FlowId(flow.0 | 1))?;
         let mut core = self.lock()?;
-        core.progress.proto.drop_flow(flow);
-        let Core { survivors, collectives, membership, progress, .. } = &mut *core;
+        core.lane.proto.drop_flow(flow);
+        let Core { survivors, collectives, membership, lane, .. } = &mut *core;
         for flow in survivors.leave(flow, &mut collectives.pairs) {
             if membership.forget_revocation(flow) {
-                progress.proto.drop_flow(flow);
-                progress.proto.drop_flow(FlowId(flow.0 + 1));
+                lane.proto.drop_flow(flow);
+                lane.proto.drop_flow(FlowId(flow.0 + 1));
             }
         }
         core.drop_messages_of_kept_flows();
@@ -94,12 +94,12 @@ impl Engine {
     pub fn drop_team(&self, flow: FlowId) -> Result<(), Error> {
         let (mut core, _state) = self.begin(flow)?;
         self.forget(&mut core, flow);
-        core.progress.proto.drop_flow(flow);
+        core.lane.proto.drop_flow(flow);
         Ok(())
     }
 
     /// Drops what came on a flow before it was free everywhere: a member that had not heard of a failure yet may have sent something when this
-    /// one had given the flow back. All members have sent that before they said that the flow is free, and nobody sends on the new one
+    /// one had given the flow back. All members have sent that before they said that the flow is free, and no rank sends on the new one
     /// before all have taken it. Over several networks a message may come later than what follows from it: such a one is not found here.
     pub(crate) fn drop_stale(&self, flow: FlowId) -> Result<(), Error> {
         for _ in 0..MOST_PASSES {
@@ -109,12 +109,12 @@ impl Engine {
         }
         let mut core = self.lock()?;
         for flow in [flow, FlowId(flow.0 | 1)] {
-            core.progress.proto.drop_unexpected(flow);
+            core.lane.proto.drop_unexpected(flow);
         }
         Ok(())
     }
 
-    /// `all` gives everybody the conjunction of what all gave.
+    /// `all` gives each member the conjunction of what all gave.
     fn agree(
         &self,
         mut all: impl FnMut(Shape, &Reduction, &[u8], &mut [u8]) -> Result<(), Error>,

@@ -8,7 +8,7 @@ use canele_collective::{HEADER, SharedBuffer};
 use super::drive::CallResult;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 
 /// After so long there is another one all the same: some who failed will never read theirs.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ mod tests {
     fn read_by_one(engine: &Engine, name: [u8; 8]) {
         let core = engine.lock().unwrap();
         let region =
-            core.progress.rails.regions().own(RegionId::from_word(u64::from_ne_bytes(name))).unwrap().clone();
+            core.lane.rails.regions().own(RegionId::from_word(u64::from_ne_bytes(name))).unwrap().clone();
         assert!(count_reader(region.window(0, HEADER).unwrap()));
     }
 
@@ -116,7 +116,7 @@ mod tests {
         assert_ne!(take(&engine).name(), name);
         let core = engine.lock().unwrap();
         assert!(
-            core.progress.rails.regions().own(RegionId::from_word(u64::from_ne_bytes(name))).is_none(),
+            core.lane.rails.regions().own(RegionId::from_word(u64::from_ne_bytes(name))).is_none(),
             "its memory is given back"
         );
     }

@@ -19,8 +19,8 @@ use super::Collectives;
 use super::call::CallMode;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
+use crate::lane::Lane;
 use crate::p2p::pending::{Completion, Pending};
-use crate::progress::Progress;
 use crate::{Error, Failure, Status};
 
 /// All of them.
@@ -99,22 +99,17 @@ impl Engine {
         liveness: MemberLiveness,
     ) -> Pending {
         self.wake_progress_owner(&core);
-        let Core { progress, membership, collectives, .. } = &mut *core;
+        let Core { lane, membership, collectives, .. } = &mut *core;
         let running = Running { request, liveness, tag, operation, agreement: None, is_over: false };
-        Pending::collective(collectives.start(progress, &membership.splits, running))
+        Pending::collective(collectives.start(lane, &membership.splits, running))
     }
 }
 
 impl Running {
     /// Goes on as far as it can; says how it has ended, once it has.
-    fn advance(
-        &mut self,
-        progress: &mut Progress,
-        pairs: &mut Pairs,
-        splits: &[Failure],
-    ) -> Option<Completion> {
+    fn advance(&mut self, lane: &mut Lane, pairs: &mut Pairs, splits: &[Failure]) -> Option<Completion> {
         let result = loop {
-            match self.advance_request(progress, splits) {
+            match self.advance_request(lane, splits) {
                 Ok(CollectiveProgress::Waiting) => return None,
                 Ok(CollectiveProgress::Done) => {}
                 Err(error) => break Err(error.into()),
@@ -125,7 +120,7 @@ impl Running {
                     self.request = *request;
                     // As `Engine::drop_stale`: no member sends on the new flow before all have taken it.
                     for flow in agreement.taken_flows() {
-                        progress.proto.drop_unexpected(flow);
+                        lane.proto.drop_unexpected(flow);
                     }
                 }
                 Ok(Next::Agreed(flow)) => break Ok(Some(flow)),
@@ -140,21 +135,21 @@ impl Running {
             (_, CollectiveBuffer::Own(own)) => Some(own),
             _ => None,
         };
-        let result = result.map(|_| Status { source: progress.proto.me(), tag: self.tag, bytes: 0 });
+        let result = result.map(|_| Status { source: lane.proto.me(), tag: self.tag, bytes: 0 });
         Some(Completion { result, buffer: Buffer::None, output })
     }
 
     fn advance_request(
         &mut self,
-        progress: &mut Progress,
+        lane: &mut Lane,
         splits: &[Failure],
     ) -> Result<CollectiveProgress, canele_collective::Error> {
-        if let Err(error) = self.liveness.check(&progress.proto, splits)
+        if let Err(error) = self.liveness.check(&lane.proto, splits)
             && !std::mem::replace(&mut self.is_over, true)
         {
-            self.request.give_up(&mut progress.proto, error.into())?;
+            self.request.give_up(&mut lane.proto, error.into())?;
         }
-        self.request.advance(&mut progress.proto, &mut progress.rails)
+        self.request.advance(&mut lane.proto, &mut lane.rails)
     }
 }
 
@@ -187,8 +182,8 @@ impl Collectives {
     }
 
     /// Starts a collective: it goes on with every pass until its end.
-    fn start(&mut self, progress: &mut Progress, splits: &[Failure], mut running: Running) -> Key {
-        let completion = running.advance(progress, &mut self.pairs, splits);
+    fn start(&mut self, lane: &mut Lane, splits: &[Failure], mut running: Running) -> Key {
+        let completion = running.advance(lane, &mut self.pairs, splits);
         let goes_on = completion.is_none();
         let key = self.under_way.all.insert(completion);
         if goes_on {
@@ -223,22 +218,22 @@ impl Collectives {
     /// Takes all that are under way further; says whether any has ended.
     #[cold]
     #[inline(never)]
-    pub fn advance(&mut self, progress: &mut Progress, splits: &[Failure]) -> bool {
+    pub fn advance(&mut self, lane: &mut Lane, splits: &[Failure]) -> bool {
         let Self { under_way: UnderWay { running, all, queued }, pairs, .. } = self;
         let mut any_ended = false;
         running.retain_mut(|(key, one)| {
-            let Some(completion) = one.advance(progress, pairs, splits) else { return true };
+            let Some(completion) = one.advance(lane, pairs, splits) else { return true };
             any_ended = true;
             note_end(all, pairs, *key, completion);
             let parent = one.agreement.is_some().then_some(one.request.name().0);
-            let next = parent.and_then(|parent| queued.begin_next(parent, all, progress, pairs, splits));
+            let next = parent.and_then(|parent| queued.begin_next(parent, all, lane, pairs, splits));
             let Some(next) = next else { return false };
             (*key, *one) = next;
             true
         });
         if any_ended {
             // A waiter may wait for it.
-            progress.waiters.wake_all_after_pass();
+            lane.waiters.wake_all_after_pass();
         }
         any_ended
     }
@@ -269,30 +264,29 @@ mod tests {
 
     /// One rank's collectives.
     struct Member {
-        progress: Progress,
+        lane: Lane,
         collectives: Collectives,
     }
 
     impl Member {
         fn two() -> [Self; 2] {
-            two_on_one_host().map(|progress| Self { progress, collectives: Collectives::new(false) })
+            two_on_one_host().map(|lane| Self { lane, collectives: Collectives::new(false) })
         }
 
         fn start_barrier(&mut self, call: u32) -> Key {
             let shape = Shape::new(Operation::Barrier, 0);
             let buffers = Buffers::default();
-            let request =
-                CollectiveRequest::new(&self.progress.proto, (FLOW, call), None, shape, None, buffers);
+            let request = CollectiveRequest::new(&self.lane.proto, (FLOW, call), None, shape, None, buffers);
             let request = request.expect("a barrier of all ranks");
             let liveness = MemberLiveness::default();
             let (operation, agreement) = ("barrier", None);
             let running = Running { request, liveness, tag: Tag(call), operation, agreement, is_over: false };
-            self.collectives.start(&mut self.progress, &[], running)
+            self.collectives.start(&mut self.lane, &[], running)
         }
 
         fn pass(&mut self) {
-            self.progress.proto.pass(&mut self.progress.rails);
-            self.collectives.advance(&mut self.progress, &[]);
+            self.lane.proto.pass(&mut self.lane.rails);
+            self.collectives.advance(&mut self.lane, &[]);
         }
     }
 
@@ -319,7 +313,7 @@ mod tests {
     fn a_death_ends_a_collective_under_way() {
         let [mut a, _b] = Member::two();
         let key = a.start_barrier(0);
-        a.progress.proto.handle_gone(Rank(1), Gone::Failed);
+        a.lane.proto.handle_gone(Rank(1), Gone::Failed);
         while a.collectives.has_any_under_way() {
             a.pass();
         }

@@ -18,7 +18,7 @@ use canele_sys::ids::{LinkId, Rank};
 
 use canele_control::{JobInfo, RailAddress};
 
-use crate::progress::Progress;
+use crate::lane::Lane;
 
 /// Passes between two looks at who connects: while nothing moves, and while something does.
 const IDLE_PASSES: u32 = 16;
@@ -113,12 +113,12 @@ impl Connections {
     /// Handles the addresses on which a peer of another host listens, for each of its rails in order.
     pub fn handle_addresses(
         &mut self,
-        progress: &mut Progress,
+        lane: &mut Lane,
         job: &JobInfo,
         peer: Rank,
         addresses: &[RailAddress],
     ) {
-        let Progress { rails, proto, .. } = progress;
+        let Lane { rails, proto, .. } = lane;
         if peer.0 as usize >= proto.ranks() || proto.gone(peer).is_some() {
             return;
         }
@@ -156,65 +156,65 @@ impl Connections {
     /// Advances connections to other hosts, and looks for lost ones; says whether there was anything. `moved`: something has moved in
     /// this pass before.
     #[cold]
-    pub fn tend(&mut self, progress: &mut Progress, job: &JobInfo, moved: bool) -> bool {
+    pub fn tend(&mut self, lane: &mut Lane, job: &JobInfo, moved: bool) -> bool {
         self.passes = self.passes.wrapping_add(1);
         self.idle = if moved { 0 } else { self.idle.saturating_add(1) };
         // A rank that never sleeps would owe acknowledgements for ever.
         if self.idle == LONG_IDLE_PASSES {
-            progress.rails.send_pending();
+            lane.rails.send_pending();
         }
         let working = !(self.attempts.is_empty() && self.unlinked.is_empty());
         let passes = if moved { BUSY_PASSES } else { IDLE_PASSES };
         let due = self.passes.is_multiple_of(passes) || working && !moved;
-        if due || progress.rails.has_connection_events() {
-            progress.rails.progress_connections();
+        if due || lane.rails.has_connection_events() {
+            lane.rails.progress_connections();
         }
-        let mut any = progress.rails.has_settled() | self.open_links(progress);
-        while let Some(link) = progress.proto.take_lost_link() {
+        let mut any = lane.rails.has_settled() | self.open_links(lane);
+        while let Some(link) = lane.proto.take_lost_link() {
             any = true;
-            self.handle_lost(progress, link);
+            self.handle_lost(lane, link);
         }
-        while let Some(Unreachable { link, why }) = progress.rails.take_unreachable() {
+        while let Some(Unreachable { link, why }) = lane.rails.take_unreachable() {
             any = true;
-            self.handle_failed(progress, link, why);
+            self.handle_failed(lane, link, why);
         }
         // Now and then where there is always something else to do, too.
         let due = !moved || self.passes.is_multiple_of(BUSY_PASSES);
         if due {
             let now = Instant::now();
-            any |= working && self.retry(progress, job, now);
-            any |= self.close_silent(progress, now);
+            any |= working && self.retry(lane, job, now);
+            any |= self.close_silent(lane, now);
         }
         if any {
             // A waiter may wait for a link.
-            progress.waiters.wake_all_after_pass();
+            lane.waiters.wake_all_after_pass();
         }
         any
     }
 
     /// Tells the protocols of links that were made; says whether there were any. They know a link before anything is received
     /// from it: otherwise they could not say later what had come over it.
-    pub fn open_links(&mut self, progress: &mut Progress) -> bool {
+    pub fn open_links(&mut self, lane: &mut Lane) -> bool {
         let mut any = false;
-        while let Some(link) = progress.rails.take_opened() {
+        while let Some(link) = lane.rails.take_opened() {
             any = true;
-            progress.counts.connections += 1;
+            lane.counts.connections += 1;
             self.attempts.remove(&link);
             self.unlinked.remove(&link.peer());
             self.reached.insert(link.peer());
-            progress.proto.link_opened(&progress.rails, link.peer(), link);
+            lane.proto.link_opened(&lane.rails, link.peer(), link);
         }
         if any {
             // A waiter may wait for a link.
-            progress.waiters.wake_all_after_pass();
+            lane.waiters.wake_all_after_pass();
         }
         any
     }
 
     /// A link was lost: another is made at once.
-    fn handle_lost(&mut self, progress: &Progress, link: LinkId) {
-        let (peer, proto) = (link.peer(), &progress.proto);
-        if proto.gone(peer).is_some() || !progress.rails.routes(peer).contains(&link) {
+    fn handle_lost(&mut self, lane: &Lane, link: LinkId) {
+        let (peer, proto) = (link.peer(), &lane.proto);
+        if proto.gone(peer).is_some() || !lane.rails.routes(peer).contains(&link) {
             return;
         }
         if proto.is_cut(peer) {
@@ -226,31 +226,31 @@ impl Connections {
     }
 
     /// An attempt failed: it is made again later.
-    pub(super) fn handle_failed(&mut self, progress: &mut Progress, link: LinkId, why: String) {
-        if progress.rails.has_link(link) {
+    pub(super) fn handle_failed(&mut self, lane: &mut Lane, link: LinkId, why: String) {
+        if lane.rails.has_link(link) {
             return; // The peer's own attempt has made it.
         }
         // What the peer took for a link of this attempt, or of one before, is none.
-        progress.proto.report_never_opened(link.peer(), link.rail(), u32::MAX);
+        lane.proto.report_never_opened(link.peer(), link.rail(), u32::MAX);
         let attempt = self.attempts.entry(link).or_default();
         (attempt.next_at, attempt.last_failure) = (Some(Instant::now() + attempt.backoff), why);
         attempt.backoff = (2 * attempt.backoff).min(MAX_BACKOFF);
     }
 
     /// Makes the attempts that are due; gives peers up that were without a link for too long. Says whether there was one.
-    pub(super) fn retry(&mut self, progress: &mut Progress, job: &JobInfo, now: Instant) -> bool {
-        let Progress { rails, proto, .. } = progress;
+    pub(super) fn retry(&mut self, lane: &mut Lane, job: &JobInfo, now: Instant) -> bool {
+        let Lane { rails, proto, .. } = lane;
         // A link that is there is not begun anew, which would lose what is on it.
         self.attempts.retain(|link, _| proto.gone(link.peer()).is_none() && !rails.has_link(*link));
         self.unlinked.retain(|peer, _| proto.gone(*peer).is_none());
         let late = |(peer, until): (&Rank, &Instant)| (now >= *until).then_some(*peer);
         let lost: Vec<Rank> = self.unlinked.iter().filter_map(late).collect();
-        lost.iter().for_each(|peer| self.give_up(progress, job, *peer));
+        lost.iter().for_each(|peer| self.give_up(lane, job, *peer));
         for (link, anew) in self.due_attempts(now) {
             if anew {
-                progress.rails.disconnect(link);
+                lane.rails.disconnect(link);
             }
-            self.connect(&mut progress.rails, link);
+            self.connect(&mut lane.rails, link);
         }
         !lost.is_empty()
     }
@@ -268,39 +268,39 @@ impl Connections {
 
     /// Closes links whose other end's host answers nothing, so that what is on them goes another way. Says whether there
     /// was one.
-    fn close_silent(&mut self, progress: &mut Progress, now: Instant) -> bool {
+    fn close_silent(&mut self, lane: &mut Lane, now: Instant) -> bool {
         if now < self.silence_checked_at + SILENCE_CHECK_INTERVAL {
             return false;
         }
         self.silence_checked_at = now;
-        let silent = progress.rails.silent_links();
+        let silent = lane.rails.silent_links();
         let is_silent = |link: &LinkId| silent.iter().any(|(other, _)| other == link);
         let dead = |(link, since): &(LinkId, Duration)| {
-            let others = progress.proto.links_to(link.peer()).any(|other| !is_silent(&other));
+            let others = lane.proto.links_to(link.peer()).any(|other| !is_silent(&other));
             *since >= if others { SILENCE_LIMIT } else { SILENCE_LIMIT_OF_LAST_LINK }
         };
         let dead: Vec<_> = silent.iter().filter(|silence| dead(silence)).map(|(link, _)| *link).collect();
-        dead.iter().for_each(|link| progress.proto.close_link(&mut progress.rails, *link));
+        dead.iter().for_each(|link| lane.proto.close_link(&mut lane.rails, *link));
         !dead.is_empty()
     }
 
     /// There is no way to a peer.
-    fn give_up(&mut self, progress: &mut Progress, job: &JobInfo, peer: Rank) {
+    fn give_up(&mut self, lane: &mut Lane, job: &JobInfo, peer: Rank) {
         let attempts = self.attempts.extract_if(|link, _| link.peer() == peer);
         let mut reasons: Vec<_> =
             attempts.map(|(link, attempt)| (link.rail(), attempt.last_failure)).collect();
         reasons.sort();
-        self.forget_links(progress, peer);
+        self.forget_links(lane, peer);
         let text = reasons.into_iter().map(|(rail, why)| format!("over rail {rail} {why}"));
         let text = text.collect::<Vec<_>>().join("; ");
         let host = job.host_name(peer.0);
-        progress.proto.handle_unreachable(peer, format!("no connection to host {host}: {text}"));
+        lane.proto.handle_unreachable(peer, format!("no connection to host {host}: {text}"));
     }
 
     /// A peer is gone: no link to it is made or kept.
-    pub fn forget_links(&mut self, progress: &mut Progress, peer: Rank) {
+    pub fn forget_links(&mut self, lane: &mut Lane, peer: Rank) {
         self.attempts.retain(|link, _| link.peer() != peer);
         self.unlinked.remove(&peer);
-        progress.rails.forget_network_links(peer);
+        lane.rails.forget_network_links(peer);
     }
 }

@@ -6,9 +6,9 @@ use canele_control::{Handed, MOST_INBOXES, PeerInbox};
 use canele_sys::ids::Rank;
 use rustix::process::{Resource, getrlimit};
 
-use crate::progress::Progress;
+use crate::lane::Lane;
 
-impl Progress {
+impl Lane {
     /// Handles inboxes of peers, for which this process may have had too few descriptors left.
     pub fn handle_inboxes(&mut self, peers: &[PeerInbox], mut descriptors: impl Iterator<Item = OwnedFd>) {
         for peer in peers {

@@ -10,22 +10,22 @@ use super::connections::{CONNECT_TIMEOUT, Connections};
 use super::other_jobs::own_addresses;
 use crate::Want;
 use crate::fixture::{job_of_two, two_on_one_host, two_on_two_hosts};
-use crate::progress::Progress;
+use crate::lane::Lane;
 
 const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(0);
 
 /// A rank of another host, as far as connections concern it.
 struct Remote {
-    progress: Progress,
+    lane: Lane,
     connections: Connections,
     job: JobInfo,
 }
 
 impl Remote {
     fn two() -> [Self; 2] {
-        two_on_two_hosts().map(|progress| Self {
-            progress,
+        two_on_two_hosts().map(|lane| Self {
+            lane,
             connections: Connections::new(Instant::now()),
             job: job_of_two(2),
         })
@@ -33,18 +33,18 @@ impl Remote {
 
     /// Tells this rank where `peer` listens.
     fn learn_addresses(&mut self, peer: &Self) {
-        let addresses = own_addresses(&peer.progress.rails);
-        let rank = peer.progress.proto.me();
-        self.connections.handle_addresses(&mut self.progress, &self.job, rank, &addresses);
+        let addresses = own_addresses(&peer.lane.rails);
+        let rank = peer.lane.proto.me();
+        self.connections.handle_addresses(&mut self.lane, &self.job, rank, &addresses);
     }
 
     fn pass(&mut self) {
-        let moved = self.progress.proto.pass(&mut self.progress.rails);
-        self.connections.tend(&mut self.progress, &self.job, moved);
+        let moved = self.lane.proto.pass(&mut self.lane.rails);
+        self.connections.tend(&mut self.lane, &self.job, moved);
     }
 
     fn is_linked(&self, peer: Rank) -> bool {
-        self.progress.proto.link_from(peer).is_some()
+        self.lane.proto.link_from(peer).is_some()
     }
 }
 
@@ -53,8 +53,8 @@ fn connected() -> [Remote; 2] {
     let [mut a, mut b] = Remote::two();
     a.learn_addresses(&b);
     b.learn_addresses(&a);
-    a.progress.proto.want_link(Rank(1));
-    assert!(a.connections.connect_all(&mut a.progress.rails, Rank(1)));
+    a.lane.proto.want_link(Rank(1));
+    assert!(a.connections.connect_all(&mut a.lane.rails, Rank(1)));
     while !(a.is_linked(Rank(1)) && b.is_linked(Rank(0))) {
         a.pass();
         b.pass();
@@ -63,7 +63,7 @@ fn connected() -> [Remote; 2] {
 }
 
 /// Sends a byte and receives it.
-fn exchange(from: &mut Progress, to: &mut Progress, byte: u8, mut pass: impl FnMut(&mut Progress)) {
+fn exchange(from: &mut Lane, to: &mut Lane, byte: u8, mut pass: impl FnMut(&mut Lane)) {
     assert_eq!(from.post(Envelope::new(to.proto.me(), FLOW, TAG), &[byte][..]), Sent::Done);
     let want = Want { source: Some(from.proto.me()), tag: Some(TAG) };
     let mut into = [0];
@@ -97,18 +97,18 @@ fn a_peer_whose_inbox_finds_no_descriptor_is_unreachable_and_the_text_says_why()
 fn ranks_of_two_hosts_are_linked_when_one_dials() {
     let [mut a, mut b] = connected();
     assert!(!a.connections.is_connecting_to(Rank(1)));
-    assert_eq!(a.progress.counts.connections, 1);
-    let flush = |from: &mut Progress| {
+    assert_eq!(a.lane.counts.connections, 1);
+    let flush = |from: &mut Lane| {
         from.proto.pass(&mut from.rails);
     };
-    exchange(&mut a.progress, &mut b.progress, 1, flush);
+    exchange(&mut a.lane, &mut b.lane, 1, flush);
 }
 
 /// As when the peer's attempt has succeeded between this rank's failure and its report.
 #[test]
 fn a_failed_attempt_does_not_concern_a_link_that_the_peer_has_made() {
     let [mut a, _b] = connected();
-    a.connections.handle_failed(&mut a.progress, LinkId::new(1, Rank(1)), "a late report".into());
+    a.connections.handle_failed(&mut a.lane, LinkId::new(1, Rank(1)), "a late report".into());
     assert!(!a.connections.is_connecting_to(Rank(1)));
     assert!(a.is_linked(Rank(1)));
 }
@@ -120,7 +120,7 @@ fn a_failed_attempt_is_made_again_later_each_time() {
     let (link, now) = (LinkId::new(1, Rank(1)), Instant::now());
     let mut sleeps = Vec::new();
     for _ in 0..3 {
-        a.connections.handle_failed(&mut a.progress, link, "refused".into());
+        a.connections.handle_failed(&mut a.lane, link, "refused".into());
         assert!(a.connections.is_connecting_to(Rank(1)));
         sleeps.push(a.connections.longest_sleep(now, false).expect("an attempt is due"));
     }
@@ -130,10 +130,10 @@ fn a_failed_attempt_is_made_again_later_each_time() {
 #[test]
 fn a_peer_that_shares_no_network_is_unreachable_at_once() {
     let [mut a, _b] = Remote::two();
-    a.connections.handle_addresses(&mut a.progress, &a.job, Rank(1), &[]);
-    let text = a.progress.proto.why_gone(Rank(1)).expect("there is no way").to_string();
+    a.connections.handle_addresses(&mut a.lane, &a.job, Rank(1), &[]);
+    let text = a.lane.proto.why_gone(Rank(1)).expect("there is no way").to_string();
     assert!(text.contains("CANELE_RAILS"), "{text}");
-    a.connections.handle_addresses(&mut a.progress, &a.job, Rank(2), &[]);
+    a.connections.handle_addresses(&mut a.lane, &a.job, Rank(2), &[]);
 }
 
 #[test]
@@ -141,12 +141,12 @@ fn a_peer_without_any_link_for_too_long_is_given_up() {
     let [mut a, b] = Remote::two();
     a.learn_addresses(&b);
     let begin = Instant::now();
-    assert!(a.connections.connect_all(&mut a.progress.rails, Rank(1)));
-    a.connections.handle_failed(&mut a.progress, LinkId::new(1, Rank(1)), "refused".into());
-    assert!(!a.connections.retry(&mut a.progress, &a.job, begin));
-    assert_eq!(a.progress.proto.why_gone(Rank(1)), None);
-    assert!(a.connections.retry(&mut a.progress, &a.job, Instant::now() + CONNECT_TIMEOUT));
-    let text = a.progress.proto.why_gone(Rank(1)).expect("it was given up").to_string();
+    assert!(a.connections.connect_all(&mut a.lane.rails, Rank(1)));
+    a.connections.handle_failed(&mut a.lane, LinkId::new(1, Rank(1)), "refused".into());
+    assert!(!a.connections.retry(&mut a.lane, &a.job, begin));
+    assert_eq!(a.lane.proto.why_gone(Rank(1)), None);
+    assert!(a.connections.retry(&mut a.lane, &a.job, Instant::now() + CONNECT_TIMEOUT));
+    let text = a.lane.proto.why_gone(Rank(1)).expect("it was given up").to_string();
     assert!(text.contains("refused"), "{text}");
     assert!(!a.connections.is_connecting_to(Rank(1)));
 }

@@ -8,7 +8,7 @@ use super::launcher::end_without_launcher;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 
 impl Engine {
     /// Tells the launcher, before [`Self::finish`], which operations of this rank are still under way: it says so once for all ranks.
@@ -43,7 +43,7 @@ impl Engine {
             return;
         }
         for series in series_of(&ranks).chunks(MOST_SERIES) {
-            // Without a launcher there is nobody to end.
+            // Without a launcher there is no rank to end.
             let _ = core.membership.launcher.send(&ToLauncher::Abort { ranks: series.to_vec(), status });
         }
     }
@@ -62,24 +62,24 @@ impl Engine {
             return Ok(());
         }
         // Peers that finish now wait for it.
-        core.progress.rails.send_pending();
+        core.lane.rails.send_pending();
         core = self.send_last(core);
-        core.progress.rails.send_pending();
+        core.lane.rails.send_pending();
         if !core.membership.launcher.is_lost {
-            core.progress.rails.finish();
+            core.lane.rails.finish();
         }
         core.drop_memory_of_program();
         core.publish_counters();
         let sent = core.membership.launcher.send(&ToLauncher::Finished);
-        core.progress.is_finished = true;
+        core.lane.is_closed = true;
         self.is_finished.store(true, Relaxed);
-        core.progress.proto.close();
+        core.lane.proto.close();
         self.wake_progress_owner(&core);
-        core.progress.waiters.wake_all();
+        core.lane.waiters.wake_all();
         // Spawned ranks are children of the agents: they are waited for.
         let job = &core.membership.job;
         if job.joined && self.rank().0 < job.size && sent.is_ok() && !core.membership.launcher.await_over() {
-            end_without_launcher(core.progress.proto.me());
+            end_without_launcher(core.lane.proto.me());
         }
         sent
     }
@@ -87,7 +87,7 @@ impl Engine {
     /// Waits until everything that still waits is sent.
     fn send_last<'a>(&'a self, core: Locked<'a>) -> Locked<'a> {
         let flushed = |core: &mut Core| {
-            let flushed = core.progress.proto.is_flushed() && core.progress.rails.is_settled();
+            let flushed = core.lane.proto.is_flushed() && core.lane.rails.is_settled();
             (flushed || core.membership.launcher.is_lost).then_some(())
         };
         self.wait_for(core, Awaited::Other("its last messages to leave", None), flushed).0

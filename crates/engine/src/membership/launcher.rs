@@ -11,8 +11,8 @@ use canele_sys::ids::Rank;
 use canele_sys::memory::Account;
 use rustix::process::{Signal, getpid, kill_process};
 
+use super::launcher_watch::LauncherWatch;
 use crate::Error;
-use crate::progress::launcher_watch::LauncherWatch;
 
 /// The launcher of the job, if the job has one.
 pub(crate) struct Launcher {

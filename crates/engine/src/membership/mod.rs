@@ -2,6 +2,7 @@
 
 mod finish;
 mod launcher;
+pub(crate) mod launcher_watch;
 mod names;
 mod notifications;
 mod ports;

@@ -9,7 +9,7 @@ use canele_sys::ids::Rank;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 
 /// The names that this rank asked for, and those of a job without a launcher.
 #[derive(Default)]

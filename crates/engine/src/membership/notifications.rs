@@ -34,10 +34,10 @@ impl Core {
         }
         self.report_links();
         self.publish_counters();
-        self.rma.notices.call_handlers(&mut self.progress.proto);
+        self.rma.notices.call_handlers(&mut self.lane.proto);
         self.ask_launcher();
         // Names, regions and links are waited for as messages are: waiters must look too.
-        self.progress.waiters.wake_all_after_pass();
+        self.lane.waiters.wake_all_after_pass();
     }
 
     /// Reads all messages of the launcher.
@@ -46,18 +46,18 @@ impl Core {
             match self.membership.launcher.receive() {
                 ControlRead::Message(message, descriptors) => self.handle_message(message, descriptors),
                 ControlRead::Nothing => return,
-                ControlRead::Closed => end_without_launcher(self.progress.proto.me()),
+                ControlRead::Closed => end_without_launcher(self.lane.proto.me()),
                 ControlRead::Lost => return self.handle_lost_launcher(),
             }
         }
     }
 
     fn handle_message(&mut self, message: FromLauncher, descriptors: Vec<OwnedFd>) {
-        let Self { progress, connections, membership, rma, stats, .. } = self;
+        let Self { lane, connections, membership, rma, stats, .. } = self;
         let mut descriptors = descriptors.into_iter();
         match message {
             FromLauncher::Peers { peers } => {
-                progress.handle_inboxes(&peers, descriptors);
+                lane.handle_inboxes(&peers, descriptors);
                 self.hand_over_rings();
             }
             FromLauncher::Grown { world } => self.handle_grown(world),
@@ -66,15 +66,15 @@ impl Core {
             FromLauncher::Announced { ticket, result } => membership.ports.handle_announced(ticket, result),
             FromLauncher::FoundElsewhere { ticket, value } => membership.ports.handle_found(ticket, value),
             FromLauncher::Ring { from } => self.handle_ring(Rank(from), descriptors.next()),
-            FromLauncher::Region { owner, id, found } if Rank(owner) == progress.proto.me() => {
+            FromLauncher::Region { owner, id, found } if Rank(owner) == lane.proto.me() => {
                 rma.handle_confirmed_region(RegionId::from_word(id), found);
             }
             FromLauncher::Region { owner, id, found } => {
                 let memory = found.then(|| descriptors.next().ok_or(NO_DESCRIPTOR));
-                progress.rails.regions_mut().adopt(Rank(owner), RegionId::from_word(id), memory)
+                lane.rails.regions_mut().adopt(Rank(owner), RegionId::from_word(id), memory)
             }
             FromLauncher::RegionDropped { owner, id } => {
-                progress.rails.regions_mut().forget(Rank(owner), Some(RegionId::from_word(id)));
+                lane.rails.regions_mut().forget(Rank(owner), Some(RegionId::from_word(id)));
             }
             FromLauncher::Found { ticket, value } => membership.names.handle_found(ticket, value),
             FromLauncher::PublishRefused { name } => membership.names.handle_refused(name),
@@ -82,7 +82,7 @@ impl Core {
             FromLauncher::Finished { ranks } => self.handle_finished(&ranks),
             FromLauncher::CutOff { by, of, what } => self.handle_cut_off(Rank(by), Rank(of), what),
             FromLauncher::Reach { rank, rails } => {
-                connections.handle_addresses(progress, &membership.job, Rank(rank), &rails);
+                connections.handle_addresses(lane, &membership.job, Rank(rank), &rails);
             }
             FromLauncher::ShowLinks { most } => stats.handle_links_wanted(most),
             FromLauncher::Welcome { .. } | FromLauncher::Over => {}
@@ -91,7 +91,7 @@ impl Core {
 
     /// A peer is gone. What it sent before is delivered first.
     pub fn handle_gone(&mut self, peer: Rank, how: RankEnd) {
-        if peer.0 as usize >= self.progress.proto.ranks() {
+        if peer.0 as usize >= self.lane.proto.ranks() {
             return;
         }
         self.receive_last(peer);
@@ -101,11 +101,11 @@ impl Core {
                 peer::Gone::Failed
             }
         };
-        self.progress.proto.handle_gone(peer, how);
+        self.lane.proto.handle_gone(peer, how);
     }
 
     fn handle_finished(&mut self, series: &[(u32, u32)]) {
-        let last_of_all = self.progress.proto.ranks() as u32 - 1;
+        let last_of_all = self.lane.proto.ranks() as u32 - 1;
         for &(first, last) in series {
             for rank in first..=last.min(last_of_all) {
                 self.handle_gone(Rank(rank), RankEnd::Finished);
@@ -115,42 +115,42 @@ impl Core {
 
     /// A rank accepts nothing more from another one, which may be this one.
     fn handle_cut_off(&mut self, by: Rank, of: Rank, what: String) {
-        let proto = &self.progress.proto;
+        let proto = &self.lane.proto;
         if of != proto.me() {
             self.membership.splits.push(Failure::CutOff { by, of, why: what.into() });
         } else if (by.0 as usize) < proto.ranks() {
             self.receive_last(by);
             let why = what.clone().into();
             self.survivors.handle_excluded(Failure::CutOff { by, of, why });
-            self.progress.proto.handle_cut_off(by, what);
+            self.lane.proto.handle_cut_off(by, what);
         }
     }
 
     /// Takes what a peer has sent that sends no more, and closes its links.
     fn receive_last(&mut self, peer: Rank) {
-        let Self { progress, connections, rma, .. } = self;
-        progress.rails.accept();
-        let links = progress.rails.incoming().iter().copied().filter(|link| link.peer() == peer);
+        let Self { lane, connections, rma, .. } = self;
+        lane.rails.accept();
+        let links = lane.rails.incoming().iter().copied().filter(|link| link.peer() == peer);
         for link in links.collect::<Vec<_>>() {
             // Bounded by what lies in the rings: the peer writes no more.
-            while progress.proto.receive_from(&mut progress.rails, link) {}
-            progress.rails.disconnect(link);
+            while lane.proto.receive_from(&mut lane.rails, link) {}
+            lane.rails.disconnect(link);
         }
-        progress.rails.forget_host_peer(peer);
-        rma.serve_all(progress);
-        connections.forget_links(progress, peer);
+        lane.rails.forget_host_peer(peer);
+        rma.serve_all(lane);
+        connections.forget_links(lane, peer);
     }
 
     /// Without a launcher no rank learns who lives: all others count as gone.
     #[cold]
     pub fn handle_lost_launcher(&mut self) {
-        let Self { progress, connections, membership, .. } = self;
+        let Self { lane, connections, membership, .. } = self;
         membership.launcher.is_lost = true;
-        for rank in (0..progress.proto.ranks() as u32).map(Rank) {
-            if rank != progress.proto.me() {
+        for rank in (0..lane.proto.ranks() as u32).map(Rank) {
+            if rank != lane.proto.me() {
                 // What a rail still holds of a buffer would keep its operation from ending.
-                connections.forget_links(progress, rank);
-                progress.proto.handle_gone(rank, peer::Gone::Failed);
+                connections.forget_links(lane, rank);
+                lane.proto.handle_gone(rank, peer::Gone::Failed);
             }
         }
     }
@@ -158,14 +158,14 @@ impl Core {
     /// Passes on what protocols and rails want of the launcher; says whether there was anything.
     #[inline(always)]
     pub fn ask_launcher(&mut self) -> bool {
-        let wants = self.progress.proto.wants_anything() || self.progress.rails.regions().wants_any();
+        let wants = self.lane.proto.wants_anything() || self.lane.rails.regions().wants_any();
         wants && self.ask_launcher_for_all()
     }
 
     fn ask_launcher_for_all(&mut self) -> bool {
         let mut any = false;
         let mut unknown = Vec::new();
-        while let Some(peer) = self.progress.proto.take_wanted() {
+        while let Some(peer) = self.lane.proto.take_wanted() {
             any = true;
             if !self.connect(peer) {
                 unknown.push(peer.0);
@@ -175,16 +175,16 @@ impl Core {
         for peers in unknown.chunks(MOST_PEERS) {
             self.send_to_launcher(&ToLauncher::Connect { peers: peers.into() });
         }
-        while let Some(wanted) = self.progress.rails.regions_mut().take_wanted() {
+        while let Some(wanted) = self.lane.rails.regions_mut().take_wanted() {
             any = true;
             let WantedRegion { owner, id, is_kept } = wanted;
             self.send_to_launcher(&ToLauncher::FindRegion { owner: owner.0, id: id.to_word(), is_kept });
         }
-        while let Some((peer, corrupt)) = self.progress.proto.take_fault() {
+        while let Some((peer, corrupt)) = self.lane.proto.take_fault() {
             any = true;
             self.report_fault(peer, corrupt);
         }
-        while let Some((peer, fence)) = self.progress.proto.take_fenced() {
+        while let Some((peer, fence)) = self.lane.proto.take_fenced() {
             any = true;
             self.rma.fences.handle_answer(peer, fence);
         }
@@ -194,17 +194,17 @@ impl Core {
     /// Connects with a peer, or says that the launcher has to introduce it.
     #[cold]
     fn connect(&mut self, peer: Rank) -> bool {
-        let Self { progress, connections, .. } = self;
-        progress.open_host_link(peer)
+        let Self { lane, connections, .. } = self;
+        lane.open_host_link(peer)
             || connections.is_connecting_to(peer)
-            || connections.connect_all(&mut progress.rails, peer)
+            || connections.connect_all(&mut lane.rails, peer)
     }
 
     /// A peer was cut off: the launcher tells all ranks, the peer too, whose messages to this rank would wait for ever.
     #[cold]
     fn report_fault(&mut self, peer: Rank, corrupt: Corrupt) {
         if !self.membership.launcher.is_present() {
-            let me = self.progress.proto.me();
+            let me = self.lane.proto.me();
             let what = corrupt.to_string();
             return eprintln!("canele: {me} accepts nothing more from {peer}: {}", printable::line(&what));
         }

@@ -12,7 +12,7 @@ use canele_sys::ids::Rank;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 
 /// How often the caller is asked whether it goes on waiting.
 const LOOK: Duration = Duration::from_millis(100);

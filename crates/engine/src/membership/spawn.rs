@@ -14,7 +14,7 @@ use crate::Error;
 use crate::connect::other_jobs::{add_others, own_addresses};
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 
 /// The first of the new ranks; or of each, why it was not started, empty if it was and has been ended because of the others.
 type Answer = Result<u32, Vec<String>>;
@@ -99,7 +99,7 @@ impl Engine {
         }
         let mut launcher = Launcher::new(Some(Control::new(RankPlace::ALONE, own.into())));
         let job = launcher.introduce()?.ok_or(ControlError::LauncherGone)?;
-        let rails = &core.progress.rails;
+        let rails = &core.lane.rails;
         launcher.send_with(&ToLauncher::Inbox { settings: self.tunables.shared() }, &rails.inbox())?;
         for region in rails.regions().all_own() {
             launcher.send_with(&ToLauncher::Region { id: region.id().to_word() }, &[region.fd()])?;
@@ -115,8 +115,8 @@ impl Engine {
 impl Core {
     /// The job has more ranks, or ranks of another job are known.
     pub(super) fn handle_grown(&mut self, world: SpawnedWorld) {
-        let Self { progress, membership, .. } = self;
-        let (job, me) = (&mut membership.job, progress.proto.me());
+        let Self { lane, membership, .. } = self;
+        let (job, me) = (&mut membership.job, lane.proto.me());
         let known = |host: &u32| (*host as usize) < job.hosts.len() || world.network.is_some();
         if world.first != job.ranks() || world.hosts.is_empty() || !world.hosts.iter().all(known) {
             return;
@@ -125,39 +125,39 @@ impl Core {
         let on_this = |(_, on): &(u32, &u32)| **on as usize == host;
         let here: Vec<u32> = world.ranks().zip(&world.hosts).filter(on_this).map(|(rank, _)| rank).collect();
         job.spawned.push(world.clone());
-        progress.proto.add_ranks(job.ranks() as usize);
-        progress.rails.add_ranks(job.ranks(), here.into_iter().map(Rank));
-        let opened = add_others(&mut progress.rails, me, job, &world);
-        let living = job.ranks_on(host).filter(|rank| progress.proto.gone(Rank(*rank)).is_none());
-        progress.wait_policy.oversubscribed |= living.count() as u32 > job.processors;
+        lane.proto.add_ranks(job.ranks() as usize);
+        lane.rails.add_ranks(job.ranks(), here.into_iter().map(Rank));
+        let opened = add_others(&mut lane.rails, me, job, &world);
+        let living = job.ranks_on(host).filter(|rank| lane.proto.gone(Rank(*rank)).is_none());
+        lane.wait_policy.oversubscribed |= living.count() as u32 > job.processors;
         if let Err(error) = &opened {
-            let unreachable = |rank| progress.proto.handle_unreachable(Rank(rank), error.to_string());
+            let unreachable = |rank| lane.proto.handle_unreachable(Rank(rank), error.to_string());
             world.ranks().for_each(unreachable);
         }
         // The other job hears too of a rank that listens nowhere.
         if !matches!(opened, Ok(false)) {
-            let rails = own_addresses(&progress.rails);
+            let rails = own_addresses(&lane.rails);
             self.send_to_launcher(&ToLauncher::Addresses { rails });
         }
     }
 
     /// A peer sends over a ring of its own.
     pub(super) fn handle_ring(&mut self, from: Rank, ring: Option<OwnedFd>) {
-        let progress = &mut self.progress;
-        if from.0 as usize >= progress.proto.ranks() {
+        let lane = &mut self.lane;
+        if from.0 as usize >= lane.proto.ranks() {
             return;
         }
-        let Some(ring) = ring else { return progress.handle_no_descriptor(from) };
-        if let Err(error) = progress.rails.adopt_ring(from, ring) {
-            progress.proto.handle_unreachable(from, error.to_string());
+        let Some(ring) = ring else { return lane.handle_no_descriptor(from) };
+        if let Err(error) = lane.rails.adopt_ring(from, ring) {
+            lane.proto.handle_unreachable(from, error.to_string());
         }
-        progress.rails.accept();
+        lane.rails.accept();
     }
 
     /// Hands this rank's rings to their receivers.
     pub(super) fn hand_over_rings(&mut self) {
-        while let Some((to, ring)) = self.progress.rails.take_ring() {
-            // That the launcher is gone, whoever next listens to it finds out.
+        while let Some((to, ring)) = self.lane.rails.take_ring() {
+            // That the launcher is gone, the next look at its socket finds out.
             let _ = self.membership.launcher.send_with(&ToLauncher::Ring { to: to.0 }, &[ring.fd()]);
         }
     }

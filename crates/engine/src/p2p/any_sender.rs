@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::view::EngineView;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 use crate::{Error, Failure};
 
 /// How often the threads are counted again while only they could send something.
@@ -25,10 +25,10 @@ impl Engine {
         mut ready: impl FnMut(&mut Core) -> Option<T>,
     ) -> (Locked<'a>, Option<T>) {
         let others = |core: &mut Core| match ready(core) {
-            None if core.progress.proto.is_alone() => {
+            None if core.lane.proto.is_alone() => {
                 // What ranks asked for before they finished may bring what is waited for.
-                let Core { progress, rma, .. } = core;
-                rma.serve_all(progress);
+                let Core { lane, rma, .. } = core;
+                rma.serve_all(lane);
                 Some(ready(core))
             }
             None => None,
@@ -65,7 +65,7 @@ impl Engine {
         }
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| match core.check() {
-            Ok(()) => ready(&mut EngineView { proto: &mut core.progress.proto }),
+            Ok(()) => ready(&mut EngineView { proto: &mut core.lane.proto }),
             Err(error) => Some(Err(error)),
         };
         let (_core, found) = self.wait_for_any_sender(core, Awaited::Words(&what), ready);
@@ -79,11 +79,11 @@ impl Engine {
     /// `Forked`.
     pub fn is_no_sender_left(&self) -> Result<bool, Error> {
         let mut core = self.lock()?;
-        if !core.progress.proto.is_alone() {
+        if !core.lane.proto.is_alone() {
             return Ok(false);
         }
-        let Core { progress, rma, .. } = &mut *core;
-        rma.serve_all(progress);
+        let Core { lane, rma, .. } = &mut *core;
+        rma.serve_all(lane);
         Ok(!core.pass() && self.is_only_thread())
     }
 

@@ -6,8 +6,8 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::lane::spin::spin_once;
 use crate::p2p::pending::PendingKind;
-use crate::progress::spin::spin_once;
 use crate::{Completion, Error, Failure, Pending, Status};
 
 impl Engine {
@@ -54,10 +54,10 @@ impl Completions<'_> {
     /// Why an operation may never end though it is under way, as [`Engine::why_pending`].
     #[inline]
     pub fn why_pending(&mut self, pending: Pending) -> Option<Failure> {
-        if self.core.progress.proto.deaths().is_empty() {
+        if self.core.lane.proto.deaths().is_empty() {
             return None;
         }
-        pending.request().and_then(|id| self.core.progress.proto.why_pending(id))
+        pending.request().and_then(|id| self.core.lane.proto.why_pending(id))
     }
 
     /// How an operation has ended; nothing while it is under way.
@@ -67,22 +67,22 @@ impl Completions<'_> {
 
     /// The same; an operation that may never end fails: see [`Engine::why_pending`].
     pub fn take_or_fail(&mut self, pending: Pending) -> Option<Completion> {
-        pending.request().map(|id| self.core.progress.proto.fail_pending(id));
+        pending.request().map(|id| self.core.lane.proto.fail_pending(id));
         self.take(pending)
     }
 
     /// True if a rank has died: receives from any source may be in doubt.
     #[inline(always)]
     pub fn any_deaths(&self) -> bool {
-        !self.core.progress.proto.deaths().is_empty()
+        !self.core.lane.proto.deaths().is_empty()
     }
 
     /// Takes the status of a message that has ended well and whose memory the caller does not want back. One that has failed stays.
     #[inline]
     pub fn take_status(&mut self, pending: Pending) -> Option<Status> {
         match pending.0 {
-            PendingKind::Request(id) => self.core.progress.proto.take_status(id),
-            PendingKind::Coalesced(send) => self.core.progress.proto.take_coalesced(send)?.result.ok(),
+            PendingKind::Request(id) => self.core.lane.proto.take_status(id),
+            PendingKind::Coalesced(send) => self.core.lane.proto.take_coalesced(send)?.result.ok(),
             PendingKind::Collective(_) | PendingKind::Rma(_) => None,
         }
     }
@@ -92,7 +92,7 @@ impl Completions<'_> {
     #[inline(always)]
     pub fn receive_next(&mut self, flow: FlowId, source: Rank, tag: Tag, into: &mut [u8]) -> Option<usize> {
         let want = Want { source: Some(source), tag: Some(tag) };
-        match self.core.progress.try_recv(flow, want, into) {
+        match self.core.lane.try_recv(flow, want, into) {
             Received::Done(status) => Some(status.bytes),
             Received::Nothing => self.receive_soon(flow, want, into),
             Received::NotHere => None,
@@ -101,7 +101,7 @@ impl Completions<'_> {
 
     #[inline(never)]
     fn receive_soon(&mut self, flow: FlowId, want: Want, into: &mut [u8]) -> Option<usize> {
-        match spin_once(self.core, want.source, |core| core.progress.try_recv(flow, want, into)) {
+        match spin_once(self.core, want.source, |core| core.lane.try_recv(flow, want, into)) {
             Received::Done(status) => Some(status.bytes),
             _ => None,
         }

@@ -9,9 +9,8 @@ use canele_proto::Envelope;
 use canele_proto::matching::Want;
 use canele_sys::ids::{FlowId, RequestId};
 
-use crate::core::Core;
 use crate::engine::Engine;
-use crate::progress::Progress;
+use crate::lane::Lane;
 use crate::{Completion, Error, Pending};
 
 /// What is done when an operation has ended.
@@ -22,18 +21,18 @@ pub trait FollowUp: Send {
 
 /// The right to submit operations, with the engine's lock held.
 pub struct Submit<'a> {
-    progress: &'a mut Progress,
+    lane: &'a mut Lane,
 }
 
 impl Submit<'_> {
     /// Starts a send.
     pub fn isend(&mut self, envelope: Envelope, buffer: OutBuffer) -> Pending {
-        self.progress.submit_send(envelope, buffer).into()
+        self.lane.submit_send(envelope, buffer).into()
     }
 
     /// Starts a receive.
     pub fn irecv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> Pending {
-        self.progress.proto.submit_recv(flow, want, buffer).into()
+        self.lane.proto.submit_recv(flow, want, buffer).into()
     }
 }
 
@@ -57,30 +56,35 @@ impl FollowUps {
     pub fn any(&self) -> bool {
         !self.0.is_empty()
     }
+}
 
+impl Lane {
     /// Does what follows the operations that have ended; says whether any has.
     #[cold]
     #[inline(never)]
-    pub fn call(&mut self, progress: &mut Progress) -> bool {
+    pub fn call_follow_ups(&mut self) -> bool {
         let mut called = false;
-        self.0.retain_mut(|work| {
+        // They submit operations to this lane.
+        let mut follow_ups = std::mem::take(&mut self.follow_ups);
+        follow_ups.0.retain_mut(|work| {
             let (request, follow_up) = match work {
                 Work::Behind(request, follow_up) => (request, follow_up),
                 Work::InPass(work) => {
                     called = true;
                     if let Some(work) = work.take() {
-                        work(&mut Submit { progress: &mut *progress });
+                        work(&mut Submit { lane: &mut *self });
                     }
                     return false;
                 }
             };
-            let Some(outcome) = progress.proto.take(*request) else { return true };
+            let Some(outcome) = self.proto.take(*request) else { return true };
             called = true;
-            let next = follow_up.ended(outcome.into(), &mut Submit { progress: &mut *progress });
+            let next = follow_up.ended(outcome.into(), &mut Submit { lane: &mut *self });
             let next = next.and_then(Pending::request);
             *request = next.unwrap_or(*request);
             next.is_some()
         });
+        self.follow_ups = follow_ups;
         called
     }
 }
@@ -92,7 +96,7 @@ impl Engine {
     /// The job is over; `Forked`.
     pub fn submit_with<T>(&self, submit: impl FnOnce(&mut Submit<'_>) -> T) -> Result<T, Error> {
         let mut core = self.lock_to_submit()?;
-        Ok(submit(&mut Submit { progress: &mut core.progress }))
+        Ok(submit(&mut Submit { lane: &mut core.lane }))
     }
 
     /// Has an operation followed: what follows is called once it has ended, by the thread that makes progress then.
@@ -105,9 +109,9 @@ impl Engine {
         start: impl FnOnce(&mut Submit<'_>) -> Pending,
     ) -> Result<(), Error> {
         let mut core = self.lock_to_submit()?;
-        let Core { progress, follow_ups, .. } = &mut *core;
-        let request = start(&mut Submit { progress }).request();
-        follow_ups.0.extend(request.map(|request| Work::Behind(request, follow_up)));
+        let lane = &mut core.lane;
+        let request = start(&mut Submit { lane: &mut *lane }).request();
+        lane.follow_ups.0.extend(request.map(|request| Work::Behind(request, follow_up)));
         Ok(())
     }
 
@@ -117,8 +121,8 @@ impl Engine {
     /// As [`Engine::submit_with`].
     pub fn do_in_next_pass(&self, work: PassWork) -> Result<(), Error> {
         let mut core = self.lock_to_submit()?;
-        core.follow_ups.0.push(Work::InPass(Some(work)));
-        core.progress.waiters.wake_all();
+        core.lane.follow_ups.0.push(Work::InPass(Some(work)));
+        core.lane.waiters.wake_all();
         self.wake_progress_owner(&core);
         Ok(())
     }

@@ -14,9 +14,9 @@ use canele_sys::tunables::Tunables;
 use super::view::EngineView;
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::progress::Progress;
-use crate::progress::awaited::Awaited;
-use crate::progress::spin::spin;
+use crate::lane::Lane;
+use crate::lane::awaited::Awaited;
+use crate::lane::spin::spin;
 use crate::{Error, Status};
 
 impl Engine {
@@ -30,7 +30,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn eager_bytes(&self) -> Result<usize, Error> {
-        Ok(self.lock()?.progress.proto.eager_bytes())
+        Ok(self.lock()?.lane.proto.eager_bytes())
     }
 
     /// Asks about messages and peers, without waiting and without progress.
@@ -38,7 +38,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn ask<T>(&self, question: impl FnOnce(&EngineView) -> T) -> Result<T, Error> {
-        Ok(question(&EngineView { proto: &mut self.lock()?.progress.proto }))
+        Ok(question(&EngineView { proto: &mut self.lock()?.lane.proto }))
     }
 
     /// Makes progress until `ready` gives something. It is called after every pass, before every sleep, and whenever a
@@ -54,7 +54,7 @@ impl Engine {
     ) -> Result<T, Error> {
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| match core.check() {
-            Ok(()) => ready(&mut EngineView { proto: &mut core.progress.proto }),
+            Ok(()) => ready(&mut EngineView { proto: &mut core.lane.proto }),
             Err(error) => Some(Err(error)),
         };
         let (_core, result) = self.wait_before(core, deadline, Awaited::Words(&what), ready);
@@ -76,7 +76,7 @@ impl Engine {
     ) -> Result<Option<Status>, Error> {
         let mut guard = self.lock()?;
         let want = Want { source: None, tag: Some(tag) };
-        let mut look = |core: &mut Core| core.progress.try_recv(flow, want, into);
+        let mut look = |core: &mut Core| core.lane.try_recv(flow, want, into);
         let seen = match look(&mut guard) {
             Received::Nothing => spin(&mut guard, None, look),
             seen => seen,
@@ -92,7 +92,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Result<(), Error> {
-        self.lock()?.progress.proto.set_strategy(strategy);
+        self.lock()?.lane.proto.set_strategy(strategy);
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn set_listener(&self, listener: Option<Box<dyn EventListener>>) -> Result<(), Error> {
-        self.lock()?.progress.proto.set_listener(listener);
+        self.lock()?.lane.proto.set_listener(listener);
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn set_senders(&self, flow: FlowId, senders: Arc<[Rank]>) -> Result<(), Error> {
-        self.lock()?.progress.proto.set_senders(flow, senders);
+        self.lock()?.lane.proto.set_senders(flow, senders);
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl Engine {
     /// # Errors
     /// `Lengths` for a level or a rail that does not exist; `Forked`.
     pub fn set_flow(&self, flow: FlowId, change: impl FnOnce(&mut u8, &mut RailPolicy)) -> Result<(), Error> {
-        let Progress { rails, proto, .. } = &mut self.lock()?.progress;
+        let Lane { rails, proto, .. } = &mut self.lock()?.lane;
         let rails = rails.networks();
         let (mut level, mut policy) = proto.flow_settings(flow);
         change(&mut level, &mut policy);
@@ -149,7 +149,7 @@ impl Engine {
     pub fn count_posted(&self, to: Rank, bytes: usize, telling: usize) -> Result<(), Error> {
         // One to oneself is counted when it is retrieved, like any.
         if to != self.rank() {
-            self.lock()?.progress.proto.traffic.posted(bytes, telling);
+            self.lock()?.lane.proto.traffic.posted(bytes, telling);
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn count_retrieved(&self, from: Rank, bytes: usize, telling: usize) -> Result<(), Error> {
-        let traffic = &mut self.lock()?.progress.proto.traffic;
+        let traffic = &mut self.lock()?.lane.proto.traffic;
         if from == self.rank() {
             traffic.retrieved_own(bytes, telling);
         } else {

@@ -58,26 +58,26 @@ impl Pending {
     }
 
     /// True for a receive from any source that has no message yet.
-    pub(crate) fn is_from_anybody(self, core: &Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.progress.proto.is_from_anybody(id))
+    pub(crate) fn is_from_any_source(self, core: &Core) -> bool {
+        matches!(self.0, PendingKind::Request(id) if core.lane.proto.is_from_any_source(id))
     }
 
     /// True for such a receive if a death is not acknowledged: its waiter is told.
     pub(crate) fn is_in_doubt(self, core: &mut Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.progress.proto.why_pending(id).is_some())
+        matches!(self.0, PendingKind::Request(id) if core.lane.proto.why_pending(id).is_some())
     }
 
     /// Ends it, if it is such a receive; says whether it was.
     pub(crate) fn give_up(self, core: &mut Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.progress.proto.give_up(id))
+        matches!(self.0, PendingKind::Request(id) if core.lane.proto.give_up(id))
     }
 
     /// Whether it has ended, its end taken or not.
     #[inline]
     pub(crate) fn has_ended(self, core: &Core) -> bool {
         match self.0 {
-            PendingKind::Request(id) => core.progress.proto.is_over(id),
-            PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send).is_some(),
+            PendingKind::Request(id) => core.lane.proto.is_over(id),
+            PendingKind::Coalesced(send) => core.lane.proto.take_coalesced(send).is_some(),
             PendingKind::Collective(key) => core.collectives.has_ended(key),
             PendingKind::Rma(key) => core.rma.origin.has_ended(key),
         }
@@ -86,8 +86,8 @@ impl Pending {
     /// How it has ended; nothing while it is under way.
     pub(crate) fn take(self, core: &mut Core) -> Option<Completion> {
         let outcome = match self.0 {
-            PendingKind::Request(id) => core.progress.proto.take(id),
-            PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send),
+            PendingKind::Request(id) => core.lane.proto.take(id),
+            PendingKind::Coalesced(send) => core.lane.proto.take_coalesced(send),
             PendingKind::Collective(key) => return core.collectives.take_ended(key),
             PendingKind::Rma(key) => return core.rma.origin.take(key).map(Completion::from),
         };

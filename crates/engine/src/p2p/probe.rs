@@ -8,7 +8,7 @@ use canele_sys::ids::FlowId;
 
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 use crate::{Error, Failure, Status};
 
 impl Engine {
@@ -19,7 +19,7 @@ impl Engine {
     pub fn iprobe(&self, flow: FlowId, want: Want) -> Result<Option<Status>, Error> {
         self.check_source(want)?;
         let (mut core, _) = self.poll_once(self.lock_to_submit()?);
-        Ok(core.progress.proto.probe(flow, want))
+        Ok(core.lane.proto.probe(flow, want))
     }
 
     /// Waits until a receive would get something.
@@ -27,7 +27,7 @@ impl Engine {
     /// # Errors
     /// The named rank, or every other one, is gone; a death is not acknowledged; the group was revoked; the deadline passed.
     pub fn probe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Status, Error> {
-        self.probe_with(flow, want, deadline, |core| core.progress.proto.probe(flow, want))
+        self.probe_with(flow, want, deadline, |core| core.lane.proto.probe(flow, want))
     }
 
     /// The same, and takes the message out of matching.
@@ -35,7 +35,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::probe`].
     pub fn mprobe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Matched, Error> {
-        self.probe_with(flow, want, deadline, |core| core.progress.proto.probe_matched(flow, want))
+        self.probe_with(flow, want, deadline, |core| core.lane.proto.probe_matched(flow, want))
     }
 
     /// Takes a message out of matching, if there is one, after one pass.
@@ -45,7 +45,7 @@ impl Engine {
     pub fn improbe(&self, flow: FlowId, want: Want) -> Result<Option<Matched>, Error> {
         self.check_source(want)?;
         let (mut core, _) = self.poll_once(self.lock_to_submit()?);
-        Ok(core.progress.proto.probe_matched(flow, want))
+        Ok(core.lane.proto.probe_matched(flow, want))
     }
 
     /// Why a receive that would get nothing now will not get anything.
@@ -54,7 +54,7 @@ impl Engine {
     /// In a forked child.
     pub fn why_in_vain(&self, flow: FlowId, want: Want) -> Result<Option<Failure>, Error> {
         let mut core = self.lock()?;
-        let has_come = core.progress.proto.probe(flow, want).is_some();
+        let has_come = core.lane.proto.probe(flow, want).is_some();
         Ok(if has_come { None } else { core.why_in_vain(flow, want) })
     }
 
@@ -84,7 +84,7 @@ impl Engine {
 
 impl Core {
     fn why_in_vain(&mut self, flow: FlowId, want: Want) -> Option<Failure> {
-        let proto = &mut self.progress.proto;
+        let proto = &mut self.lane.proto;
         proto.why_revoked(flow).or_else(|| match want.source {
             Some(source) => proto.why_gone(source),
             None => proto.unacknowledged(flow).or_else(|| proto.why_closed()),

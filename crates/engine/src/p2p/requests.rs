@@ -13,7 +13,7 @@ use super::pending::{Completion, NotStarted, Pending, PendingKind, Started};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 
 #[cold]
 #[inline(never)]
@@ -36,7 +36,7 @@ impl Engine {
     pub fn wait_for_sends(&self, flow: FlowId) -> Result<(), Error> {
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| match core.check() {
-            Ok(()) => (!core.progress.proto.is_sending_on(flow)).then_some(Ok(())),
+            Ok(()) => (!core.lane.proto.is_sending_on(flow)).then_some(Ok(())),
             Err(error) => Some(Err(error)),
         };
         self.wait_for(core, Awaited::Other("earlier sends to be received", None), ready).1
@@ -50,7 +50,7 @@ impl Engine {
     #[inline(always)]
     pub fn post(&self, envelope: Envelope, bytes: &[u8]) -> Result<Started, Box<Error>> {
         let Ok(mut guard) = self.lock() else { return Err(forked()) };
-        match guard.progress.post(envelope, bytes) {
+        match guard.lane.post(envelope, bytes) {
             // Nothing is joined with the other ends: what they give would be copied, padding included, through memory.
             Sent::Done => {
                 drop(guard);
@@ -89,7 +89,7 @@ impl Engine {
             Ok(core) => core,
             Err(error) => return Err(Box::new((error, buffer))),
         };
-        Ok(core.progress.submit_send(Envelope { mode, ..Envelope::new(to, flow, tag) }, buffer).into())
+        Ok(core.lane.submit_send(Envelope { mode, ..Envelope::new(to, flow, tag) }, buffer).into())
     }
 
     /// Starts a receive.
@@ -99,7 +99,7 @@ impl Engine {
     #[inline(always)]
     pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, NotStarted<InBuffer>> {
         match self.check_source(want).and_then(|()| self.lock_to_submit()) {
-            Ok(mut core) => Ok(core.progress.proto.submit_recv(flow, want, buffer).into()),
+            Ok(mut core) => Ok(core.lane.proto.submit_recv(flow, want, buffer).into()),
             Err(error) => Err(refuse(error, buffer)),
         }
     }
@@ -110,7 +110,7 @@ impl Engine {
     /// The job is over; the buffer comes back.
     pub fn irecv_matched(&self, matched: Matched, buffer: InBuffer) -> Result<Pending, NotStarted<InBuffer>> {
         match self.lock_to_submit() {
-            Ok(mut core) => Ok(core.progress.proto.submit_recv_matched(matched, buffer).into()),
+            Ok(mut core) => Ok(core.lane.proto.submit_recv_matched(matched, buffer).into()),
             Err(error) => Err(Box::new((error, buffer))),
         }
     }
@@ -122,7 +122,7 @@ impl Engine {
     /// `Forked`.
     pub fn describe(&self, pending: Pending) -> Result<Option<PointToPoint>, Error> {
         let core = self.lock()?;
-        Ok(pending.request().and_then(|id| core.progress.proto.describe(id)))
+        Ok(pending.request().and_then(|id| core.lane.proto.describe(id)))
     }
 
     /// Makes progress once and takes the outcome, if the operation has ended.
@@ -149,10 +149,10 @@ impl Engine {
             return Ok(Some(ended));
         }
         let (mut core, _) = self.poll_once(core);
-        core.progress.wake_waiters();
+        core.lane.wake_waiters();
         let ended = pending.take(&mut core);
         if ended.is_none() {
-            core.progress.waiters.add_task(waker, pending.request());
+            core.lane.waiters.add_task(waker, pending.request());
         }
         Ok(ended)
     }
@@ -185,7 +185,7 @@ impl Engine {
     pub fn await_end(&self, pending: Pending) -> Result<bool, Error> {
         let core = self.lock()?;
         self.wake_progress_owner(&core);
-        if pending.is_from_anybody(&core) {
+        if pending.is_from_any_source(&core) {
             return Ok(false);
         }
         let ended = |core: &mut Core| pending.has_ended(core).then_some(());
@@ -206,11 +206,11 @@ impl Engine {
         self.wake_progress_owner(&core);
         let ready = |core: &mut Core| {
             list.iter().filter_map(|pending| pending.request()).for_each(|id| {
-                core.progress.proto.fail_pending(id);
+                core.lane.proto.fail_pending(id);
             });
             list.iter().enumerate().find_map(|(at, pending)| Some((at, pending.take(core)?)))
         };
-        let any_source = list.iter().any(|pending| pending.is_from_anybody(&core));
+        let any_source = list.iter().any(|pending| pending.is_from_any_source(&core));
         let core = if deadline.is_none() && any_source {
             let (mut core, found) = self.wait_for_any_sender(core, Awaited::AnyOf(list), ready);
             if let Some(found) = found {
@@ -239,7 +239,7 @@ impl Engine {
             let ended = list.iter().any(|pending| pending.has_ended(core) || pending.is_in_doubt(core));
             (ended || by_program.is_some_and(|is_done| is_done())).then_some(())
         };
-        if by_program.is_none() && list.iter().any(|pending| pending.is_from_anybody(&core)) {
+        if by_program.is_none() && list.iter().any(|pending| pending.is_from_any_source(&core)) {
             let (mut core, found) = self.wait_for_any_sender(core, Awaited::AnyOf(list), ready);
             if found.is_none() {
                 let _ = list.iter().any(|pending| pending.give_up(&mut core));
@@ -257,7 +257,7 @@ impl Engine {
     /// `Forked`.
     pub fn notify_waiters(&self) -> Result<(), Error> {
         let mut core = self.lock()?;
-        core.progress.waiters.wake_all();
+        core.lane.waiters.wake_all();
         self.wake_progress_owner(&core);
         Ok(())
     }
@@ -269,7 +269,7 @@ impl Engine {
     /// `Forked`.
     pub fn cancel(&self, pending: Pending) -> Result<bool, Error> {
         let mut core = self.lock_to_submit()?;
-        Ok(matches!(pending.0, PendingKind::Request(id) if core.progress.proto.cancel(id) == Cancel::Done))
+        Ok(matches!(pending.0, PendingKind::Request(id) if core.lane.proto.cancel(id) == Cancel::Done))
     }
 
     /// Withdraws an operation unless another rank knows of it; says whether it has. Its end must still be waited for.
@@ -278,6 +278,6 @@ impl Engine {
     /// `Forked`.
     pub fn cancel_here(&self, pending: Pending) -> Result<bool, Error> {
         let mut core = self.lock_to_submit()?;
-        Ok(matches!(pending.0, PendingKind::Request(id) if core.progress.proto.cancel_here(id)))
+        Ok(matches!(pending.0, PendingKind::Request(id) if core.lane.proto.cancel_here(id)))
     }
 }

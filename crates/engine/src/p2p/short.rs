@@ -17,15 +17,15 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn peer_index(&self, peer: Rank) -> Result<PeerIndex, Error> {
-        Ok(self.lock()?.progress.proto.peer_index(peer))
+        Ok(self.lock()?.lane.proto.peer_index(peer))
     }
 
     /// Sends a message of few bytes if it can go at once.
     #[inline(always)]
     pub fn try_send_short(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> ShortSent {
         let Some(mut guard) = self.lock_by_bias() else { return ShortSent::Left };
-        let progress = &mut guard.progress;
-        let sent = progress.proto.post_short(&mut progress.rails, to, tag, bytes);
+        let lane = &mut guard.lane;
+        let sent = lane.proto.post_short(&mut lane.rails, to, tag, bytes);
         guard.release();
         sent
     }
@@ -36,8 +36,8 @@ impl Engine {
     /// `Forked`.
     pub fn wake_peer(&self, peer: PeerIndex) -> Result<(), Error> {
         let mut guard = self.lock()?;
-        let progress = &mut guard.progress;
-        progress.proto.wake_peer(&mut progress.rails, peer);
+        let lane = &mut guard.lane;
+        lane.proto.wake_peer(&mut lane.rails, peer);
         Ok(())
     }
 
@@ -45,10 +45,10 @@ impl Engine {
     #[inline(always)]
     pub fn try_receive_short(&self, from: &ShortAddress, tag: Tag, into: &mut [u8]) -> Option<usize> {
         let mut guard = self.lock_by_bias()?;
-        let progress = &mut guard.progress;
-        let is_next = !progress.is_finished && progress.proto.is_quiet(from.flow);
+        let lane = &mut guard.lane;
+        let is_next = !lane.is_closed && lane.proto.is_quiet(from.flow);
         let taken = match is_next {
-            true => progress.proto.take_short(&mut progress.rails, from, tag, into),
+            true => lane.proto.take_short(&mut lane.rails, from, tag, into),
             false => None,
         };
         guard.release();
@@ -60,7 +60,7 @@ impl Engine {
     pub fn receive_next(&self, source: Rank, flow: FlowId, tag: Tag, into: &mut [u8]) -> Option<usize> {
         let mut guard = self.lock_by_bias()?;
         let want = Want { source: Some(source), tag: Some(tag) };
-        match guard.progress.try_recv(flow, want, into) {
+        match guard.lane.try_recv(flow, want, into) {
             Received::Done(status) => Some(status.bytes),
             _ => None,
         }
@@ -70,9 +70,9 @@ impl Engine {
     #[inline(always)]
     pub fn receive_run(&self, source: Rank, flow: FlowId, receives: &mut impl Receives) {
         let Some(mut guard) = self.lock_by_bias() else { return };
-        let progress = &mut guard.progress;
-        if !progress.is_finished {
-            progress.proto.receive_run(&mut progress.rails, (source, flow), receives);
+        let lane = &mut guard.lane;
+        if !lane.is_closed {
+            lane.proto.receive_run(&mut lane.rails, (source, flow), receives);
         }
         guard.release();
     }

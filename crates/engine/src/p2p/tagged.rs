@@ -12,8 +12,8 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::Progress;
-use crate::progress::spin::spin;
+use crate::lane::Lane;
+use crate::lane::spin::spin;
 use crate::{Error, Status};
 
 impl Engine {
@@ -32,7 +32,7 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
         let mut guard = self.lock()?;
-        let Progress { proto, rails, .. } = &mut guard.progress;
+        let Lane { proto, rails, .. } = &mut guard.lane;
         // Made where it is needed, so that the short path stores nothing of it.
         let envelope = || Envelope { mode, ..Envelope::new(to, flow, tag) };
         if bytes.len() > MAX_INLINE {
@@ -57,7 +57,7 @@ impl Engine {
         bytes: &[u8],
         deadline: Option<Instant>,
     ) -> Result<(), Box<Error>> {
-        let Progress { proto, rails, .. } = &mut guard.progress;
+        let Lane { proto, rails, .. } = &mut guard.lane;
         if proto.post_otherwise(rails, envelope, bytes) == Sent::Done {
             return Ok(());
         }
@@ -97,7 +97,7 @@ impl Engine {
         let mut fill = Some(fill);
         let filled = Filled { len, fill: |slot: Window<'_>| fill.take().into_iter().for_each(|f| f(slot)) };
         let envelope = Envelope::new(to, flow, tag);
-        if guard.progress.post(envelope, filled) == Sent::Done {
+        if guard.lane.post(envelope, filled) == Sent::Done {
             return Ok(());
         }
         let mut bytes = vec![0; len];
@@ -120,7 +120,7 @@ impl Engine {
         }
         self.wake_progress_owner(&core);
         let Envelope { to, tag, .. } = envelope;
-        let id = core.progress.submit_send(envelope, buffer);
+        let id = core.lane.submit_send(envelope, buffer);
         let (_core, outcome, passed) = self.wait_done(core, id, deadline);
         match outcome {
             Outcome { buffer: Buffer::Out(buffer), .. } if passed => {
@@ -146,7 +146,7 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Status, Error> {
         let mut guard = self.lock()?;
-        match guard.progress.try_recv_or_post(flow, want, bytes) {
+        match guard.lane.try_recv_or_post(flow, want, bytes) {
             Received::Done(status) => Ok(status),
             seen => self.recv_otherwise(guard, flow, want, bytes, deadline, seen == Received::Nothing),
         }
@@ -164,11 +164,11 @@ impl Engine {
         may_come: bool,
     ) -> Result<Status, Error> {
         // A call with a deadline yields only where it looks at the clock.
-        let spins = deadline.is_none() || !guard.progress.wait_policy.oversubscribed;
+        let spins = deadline.is_none() || !guard.lane.wait_policy.oversubscribed;
         if may_come
             && spins
             && let Received::Done(status) =
-                spin(&mut guard, want.source, |core| core.progress.try_recv_or_post(flow, want, bytes))
+                spin(&mut guard, want.source, |core| core.lane.try_recv_or_post(flow, want, bytes))
         {
             return Ok(status);
         }
@@ -207,10 +207,10 @@ impl Engine {
         into: &mut (impl Room + ?Sized),
     ) -> Result<Option<Status>, Error> {
         let mut guard = self.lock()?;
-        if want.source.is_none() && guard.progress.proto.has_untold_death(flow) {
+        if want.source.is_none() && guard.lane.proto.has_unreported_death(flow) {
             return Ok(None);
         }
-        let mut look = |core: &mut Core| core.progress.try_recv(flow, want, into);
+        let mut look = |core: &mut Core| core.lane.try_recv(flow, want, into);
         let seen = match look(&mut guard) {
             Received::Nothing => spin(&mut guard, want.source, look),
             seen => seen,
@@ -226,7 +226,7 @@ impl Engine {
         let mut core = self.lock()?;
         self.wake_progress_owner(&core);
         buffer::scope(|scope| {
-            let id = core.progress.proto.submit_recv_matched(matched, scope.lend_mut(bytes));
+            let id = core.lane.proto.submit_recv_matched(matched, scope.lend_mut(bytes));
             let (_core, outcome, _) = self.wait_done(core, id, None);
             if let Buffer::In(buffer) = outcome.buffer {
                 scope.take_back_mut(buffer);
@@ -240,7 +240,7 @@ impl Engine {
     /// # Errors
     /// In a forked child.
     pub fn discard_matched(&self, matched: canele_proto::Matched) -> Result<(), Error> {
-        self.lock_to_submit()?.progress.proto.discard(matched);
+        self.lock_to_submit()?.lane.proto.discard(matched);
         Ok(())
     }
 
@@ -259,7 +259,7 @@ impl Engine {
             return (Err(error), buffer);
         }
         self.wake_progress_owner(&core);
-        let id = core.progress.proto.submit_recv(flow, want, buffer);
+        let id = core.lane.proto.submit_recv(flow, want, buffer);
         let (_core, outcome, passed) = self.wait_done(core, id, deadline);
         match outcome {
             Outcome { buffer: Buffer::In(buffer), .. } if passed => {
@@ -271,11 +271,11 @@ impl Engine {
     }
 }
 
-impl Progress {
+impl Lane {
     /// As `try_recv`, for a receive that can be posted: one from any source is told of deaths first.
     #[inline(always)]
     pub(crate) fn try_recv_or_post(&mut self, flow: FlowId, want: Want, into: &mut [u8]) -> Received {
-        if want.source.is_none() && self.proto.has_untold_death(flow) {
+        if want.source.is_none() && self.proto.has_unreported_death(flow) {
             return Received::NotHere;
         }
         self.try_recv(flow, want, into)
@@ -284,7 +284,7 @@ impl Progress {
     /// Takes a message that `want` accepts straight from its link, without posting a receive.
     #[inline(always)]
     pub(crate) fn try_recv(&mut self, flow: FlowId, want: Want, into: &mut (impl Room + ?Sized)) -> Received {
-        if !self.proto.is_quiet(flow) || self.is_finished {
+        if !self.proto.is_quiet(flow) || self.is_closed {
             return Received::NotHere;
         }
         self.proto.try_recv(&mut self.rails, flow, want, into)

@@ -9,12 +9,12 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 use super::tagged::describe;
 use crate::Want;
 use crate::fixture::two_on_one_host;
-use crate::progress::Progress;
+use crate::lane::Lane;
 
 const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(7);
 
-fn post(from: &mut Progress, bytes: &[u8]) {
+fn post(from: &mut Lane, bytes: &[u8]) {
     let to = Rank(1 - from.proto.me().0);
     assert_eq!(from.post(Envelope::new(to, FLOW, TAG), bytes), Sent::Done);
 }
@@ -88,14 +88,14 @@ fn run_up_to_the_first_that_is_not_wanted<const SHORT: bool>() {
 }
 
 /// Sends a short message on the short path.
-fn post_short(from: &mut Progress, bytes: &[u8]) -> ShortSent {
+fn post_short(from: &mut Lane, bytes: &[u8]) -> ShortSent {
     let to = Rank(1 - from.proto.me().0);
     let address = ShortAddress { peer: from.proto.peer_index(to), flow: FLOW };
     from.proto.post_short(&mut from.rails, &address, TAG, bytes)
 }
 
 /// Receives a short message on the short path; gives its length.
-fn take_short(by: &mut Progress, into: &mut [u8]) -> Option<usize> {
+fn take_short(by: &mut Lane, into: &mut [u8]) -> Option<usize> {
     let from = Rank(1 - by.proto.me().0);
     let address = ShortAddress { peer: by.proto.peer_index(from), flow: FLOW };
     by.proto.take_short(&mut by.rails, &address, TAG, into)
@@ -168,7 +168,7 @@ fn no_message_is_taken_past_a_posted_receive() {
 }
 
 #[test]
-fn messages_that_nobody_receives_are_listed_the_oldest_first_and_the_others_counted() {
+fn messages_without_a_receive_are_listed_the_oldest_first_and_the_others_counted() {
     let [mut a, mut b] = two_on_one_host();
     let other = FlowId(2);
     for (flow, tag) in [(FLOW, 9), (other, 1), (FLOW, 8), (FLOW, 7)] {
@@ -189,7 +189,7 @@ fn messages_that_nobody_receives_are_listed_the_oldest_first_and_the_others_coun
 fn a_rank_that_has_finished_takes_nothing() {
     let [mut a, mut b] = two_on_one_host();
     post(&mut a, &[1]);
-    b.is_finished = true;
+    b.is_closed = true;
     assert_eq!(b.try_recv(FLOW, want(None), &mut [0; 1][..]), Received::NotHere);
 }
 

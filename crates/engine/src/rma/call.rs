@@ -9,7 +9,7 @@ use canele_sys::ids::{Rank, Tag};
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 use crate::{Completion, Error, Status};
 
 /// An RMA request with the caller's memory.
@@ -52,8 +52,8 @@ impl Engine {
                 |core| core.rma.origin.take(key),
             );
             let Some(outcome) = outcome else {
-                let Core { progress, rma, .. } = &mut *core;
-                rma.origin.leave(&mut progress.proto, &mut progress.rails, key, late);
+                let Core { lane, rma, .. } = &mut *core;
+                rma.origin.leave(&mut lane.proto, &mut lane.rails, key, late);
                 return Err(Error::Deadline(format!("{to} to answer")));
             };
             let RmaOutcome { owner, result, data, into } = outcome;
@@ -67,8 +67,8 @@ impl Engine {
 impl Core {
     /// Submits a call to an owner of memory.
     pub(super) fn submit_rma(&mut self, call: NewCall) -> canele_proto::slab::Key {
-        let Self { progress, rma, .. } = self;
-        rma.origin.submit(&mut progress.proto, &mut progress.rails, call)
+        let Self { lane, rma, .. } = self;
+        rma.origin.submit(&mut lane.proto, &mut lane.rails, call)
     }
 }
 

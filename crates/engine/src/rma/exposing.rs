@@ -7,10 +7,10 @@ use canele_sys::ids::Rank;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 
 impl Engine {
-    /// Exposes memory: whoever knows the key can access it, with places counted from its start.
+    /// Exposes memory: a rank that knows the key can access it, with places counted from its start.
     ///
     /// # Errors
     /// `Forked`.

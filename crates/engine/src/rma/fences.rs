@@ -13,7 +13,7 @@ use canele_sys::ids::Rank;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::progress::awaited::Awaited;
+use crate::lane::awaited::Awaited;
 
 /// Puts to one peer.
 #[derive(Clone, Copy, Default)]
@@ -109,7 +109,7 @@ impl Engine {
         self.check_rank(peer)?;
         let mut core = self.lock_to_submit()?;
         let issued = match core.rma.fences.unconfirmed(peer) {
-            Some(issued) if peer != core.progress.proto.me() => issued,
+            Some(issued) if peer != core.lane.proto.me() => issued,
             _ => {
                 // Copies into mapped regions are complete; let nothing overtake them.
                 fence(Ordering::SeqCst);
@@ -121,13 +121,13 @@ impl Engine {
         }
         let inner = &mut *core;
         let number = inner.rma.fences.begin(peer);
-        if let Err(failure) = inner.progress.proto.submit_fence(&mut inner.progress.rails, peer, number) {
+        if let Err(failure) = inner.lane.proto.submit_fence(&mut inner.lane.rails, peer, number) {
             inner.rma.fences.end(number);
             return Err(failure.into());
         }
         let ready = |core: &mut Core| match core.rma.fences.is_answered(number) {
             true => Some(Ok(())),
-            false => core.progress.proto.why_gone(peer).map(|failure| Err(Error::from(failure))),
+            false => core.lane.proto.why_gone(peer).map(|failure| Err(Error::from(failure))),
         };
         let (mut core, result) =
             self.wait_before(core, deadline, Awaited::Other("what was put to be there", Some(peer)), ready);

@@ -8,9 +8,9 @@ use canele_rail::FastPath;
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::Progress;
-use crate::progress::awaited::Awaited;
-use crate::progress::spin::spin;
+use crate::lane::Lane;
+use crate::lane::awaited::Awaited;
+use crate::lane::spin::spin;
 use crate::{Error, Failure};
 
 /// The handlers of notices, each for a range of identifiers.
@@ -49,11 +49,11 @@ impl Engine {
     /// The job is over.
     pub fn try_notice(&self) -> Result<Option<Notice>, Error> {
         let mut core = self.lock_to_submit()?;
-        if let Some(notice) = core.progress.proto.take_notice() {
+        if let Some(notice) = core.lane.proto.take_notice() {
             return Ok(Some(notice));
         }
         core.pass();
-        Ok(core.progress.proto.take_notice())
+        Ok(core.lane.proto.take_notice())
     }
 
     /// Waits for the next notice.
@@ -65,9 +65,9 @@ impl Engine {
         if let Some(notice) = look_for_notice(&mut core) {
             return Ok(notice);
         }
-        let take = |core: &mut Core| match core.progress.proto.take_notice() {
+        let take = |core: &mut Core| match core.lane.proto.take_notice() {
             Some(notice) => Some(Ok(notice)),
-            None => core.progress.proto.why_closed().map(|why| Err(why.into())),
+            None => core.lane.proto.why_closed().map(|why| Err(why.into())),
         };
         if deadline.is_none() {
             let (_core, notice) = self.wait_for_any_sender(core, Awaited::Other("a notice", None), take);
@@ -93,13 +93,13 @@ fn look_for_notice(guard: &mut Locked<'_>) -> Option<Notice> {
     if !guard.rma.notices.0.is_empty() {
         return None;
     }
-    match spin(guard, None, |core| core.progress.try_notice()) {
+    match spin(guard, None, |core| core.lane.try_notice()) {
         Received::Done(notice) => Some(notice),
         _ => None,
     }
 }
 
-impl Progress {
+impl Lane {
     /// Takes a notice, if one has come.
     fn try_notice(&mut self) -> Received<Notice> {
         if let Some(notice) = self.proto.take_notice() {

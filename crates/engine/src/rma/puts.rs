@@ -10,8 +10,8 @@ use canele_sys::ids::{Rank, RegionId};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::Progress;
-use crate::progress::awaited::Awaited;
+use crate::lane::Lane;
+use crate::lane::awaited::Awaited;
 
 /// Small puts towards one peer that wait for room before a caller has to wait too.
 const MOST_WAITING: usize = 64;
@@ -73,18 +73,18 @@ impl Engine {
         if bytes.len() <= MAX_PUT {
             core.rma.fences.count_put(to);
         } else {
-            if let Some(failure) = core.progress.proto.why_gone(to) {
+            if let Some(failure) = core.lane.proto.why_gone(to) {
                 return core.check().and(Err(failure.into()));
             }
             window.write(0, bytes);
         }
-        if to == core.progress.proto.me() {
+        if to == core.lane.proto.me() {
             window.write(0, bytes);
-            core.progress.proto.notice_self(notice);
-            core.progress.proto.traffic.put(bytes.len());
+            core.lane.proto.notice_self(notice);
+            core.lane.proto.traffic.put(bytes.len());
             return Ok(());
         }
-        let Progress { proto, rails, .. } = &mut core.progress;
+        let Lane { proto, rails, .. } = &mut core.lane;
         proto.traffic.put(bytes.len());
         if proto.try_put(rails, to, place, notice, data) == Sent::Done {
             return Ok(());
@@ -99,14 +99,14 @@ impl Engine {
             // Without data, for which there is room even in memory that is not here.
             return self.notify_remote(core, to, put.place, put.notice);
         }
-        let Progress { proto, rails, .. } = &mut core.progress;
+        let Lane { proto, rails, .. } = &mut core.lane;
         if let Err(failure) = proto.submit_put(rails, to, put) {
             return core.check().and(Err(failure.into()));
         }
         self.wake_progress_owner(&core);
-        let room = |core: &mut Core| match core.progress.proto.why_closed() {
+        let room = |core: &mut Core| match core.lane.proto.why_closed() {
             Some(why) => Some(Err(why.into())),
-            None => (core.progress.proto.replies_waiting(to) <= MOST_WAITING).then_some(Ok(())),
+            None => (core.lane.proto.replies_waiting(to) <= MOST_WAITING).then_some(Ok(())),
         };
         self.wait_for(core, Awaited::Other("room for puts", Some(to)), room).1
     }

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use super::Rma;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::Progress;
-use crate::progress::awaited::Awaited;
+use crate::lane::Lane;
+use crate::lane::awaited::Awaited;
 use crate::{Error, Failure};
 
 /// System calls that make a region.
@@ -56,7 +56,7 @@ impl Engine {
     /// The address space is exhausted, or descriptors are; the launcher is gone.
     pub fn create_region_on_touch(&self, bytes: usize) -> Result<Arc<Region>, Error> {
         let mut core = self.lock_to_submit()?;
-        let region = core.progress.rails.regions_mut().create_on_touch(bytes)?;
+        let region = core.lane.rails.regions_mut().create_on_touch(bytes)?;
         self.announce_region(core, region).1
     }
 
@@ -66,7 +66,7 @@ impl Engine {
         mut core: Locked<'a>,
         bytes: usize,
     ) -> (Locked<'a>, Result<Arc<Region>, Error>) {
-        match core.progress.rails.regions_mut().create(bytes) {
+        match core.lane.rails.regions_mut().create(bytes) {
             Ok(region) => self.announce_region(core, region),
             Err(error) => (core, Err(error.into())),
         }
@@ -107,7 +107,7 @@ impl Engine {
         self.lock()?.drop_region(id)
     }
 
-    /// A region of `bytes` of any rank: mapped here as long as somebody holds what is returned, or if its owner runs on another host, where
+    /// A region of `bytes` of any rank: mapped here as long as a caller holds what is returned, or if its owner runs on another host, where
     /// it is.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl Engine {
     ) -> Result<Arc<RegionMemory>, Error> {
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| {
-            let Progress { proto, rails, .. } = &mut core.progress;
+            let Lane { proto, rails, .. } = &mut core.lane;
             if let Some(why) = proto.why_closed() {
                 return Some(Err(why.into()));
             }
@@ -162,13 +162,13 @@ impl Engine {
         match reached {
             Some(Ok(Ok(Some(far)))) => Ok(far),
             Some(Ok(Ok(None))) => {
-                let proto = &core.progress.proto;
+                let proto = &core.lane.proto;
                 Err(proto.why_gone(owner).unwrap_or(Failure::RegionLost(owner)).into())
             }
             Some(Ok(Err(error))) => Err(error.into()),
             Some(Err(error)) => Err(error),
             None => {
-                core.progress.rails.regions_mut().give_up(owner, id);
+                core.lane.rails.regions_mut().give_up(owner, id);
                 Err(Error::Deadline(format!("a region of {owner}")))
             }
         }
@@ -178,7 +178,7 @@ impl Engine {
 impl Core {
     /// Lets networks access a region, and tells the launcher of it, which answers.
     fn announce_region(&mut self, region: &Arc<Region>) -> Result<(), Error> {
-        let Progress { proto, rails, counts, .. } = &mut self.progress;
+        let Lane { proto, rails, counts, .. } = &mut self.lane;
         rails.register(region)?;
         let launcher = &mut self.membership.launcher;
         counts.system_calls += SYSTEM_CALLS;
@@ -191,7 +191,7 @@ impl Core {
     /// Gives up the regions in which the program's memory lies: no message lies in them any more, and the launcher would keep them as long
     /// as a peer of this rank lives. The program keeps its mapping.
     pub(crate) fn drop_memory_of_program(&mut self) {
-        let own = self.progress.rails.regions().all_own();
+        let own = self.lane.rails.regions().all_own();
         let ids: Vec<RegionId> =
             own.filter(|region| region.is_on_touch()).map(|region| region.id()).collect();
         // Without a launcher none is kept.
@@ -200,7 +200,7 @@ impl Core {
 
     /// Ends the access of peers to a region of this rank.
     fn give_up_region(&mut self, id: RegionId) {
-        let rails = &mut self.progress.rails;
+        let rails = &mut self.lane.rails;
         rails.deregister(id);
         rails.regions_mut().drop_own(id);
     }

@@ -115,7 +115,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let (owner, place) = find(far, offset, bytes.len())?;
         let mut core = self.lock_to_submit()?;
-        core.progress.proto.traffic.put(bytes.len());
+        core.lane.proto.traffic.put(bytes.len());
         if notice.is_some() {
             core.rma.fences.count_put(owner);
         }
@@ -168,7 +168,7 @@ impl Engine {
 impl Core {
     /// As [`Engine::maps_memory_of`].
     pub(crate) fn maps_memory_of(&self, rank: Rank) -> bool {
-        route(&self.progress.rails, rank, Verbs::empty()) == MemoryRoute::Map
+        route(&self.lane.rails, rank, Verbs::empty()) == MemoryRoute::Map
     }
 }
 

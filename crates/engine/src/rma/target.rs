@@ -15,7 +15,7 @@ use canele_sys::ids::{Rank, RegionId};
 use super::Rma;
 use crate::Error;
 use crate::engine::Engine;
-use crate::progress::Progress;
+use crate::lane::Lane;
 
 /// Answers the questions of ranks of other hosts, and takes what they deposit, for a layer above. It is called from within
 /// whatever call makes progress, and must not call the library.
@@ -56,17 +56,17 @@ fn set_once<T>(place: &mut Option<T>, value: T) -> Result<(), Error> {
 
 impl Rma {
     /// Does what other ranks ask for, and goes on with what this one does; says whether anything was done.
-    pub fn serve(&mut self, progress: &mut Progress) -> bool {
-        let Progress { proto, rails, .. } = progress;
+    pub fn serve(&mut self, lane: &mut Lane) -> bool {
+        let Lane { proto, rails, .. } = lane;
         let (am_handler, operations) = (self.am_handler.as_deref(), self.operations.as_deref());
         let served = self.target.serve(proto, &mut OwnMemory { rails, am_handler, operations });
         served | self.origin.go_on(proto, rails)
     }
 
     /// Does all that has come. For when those who asked send no more, so that there is an end.
-    pub fn serve_all(&mut self, progress: &mut Progress) {
-        let may_have = progress.rails.has_networks() || progress.proto.has_rma_requests();
-        while may_have && self.serve(progress) {}
+    pub fn serve_all(&mut self, lane: &mut Lane) {
+        let may_have = lane.rails.has_networks() || lane.proto.has_rma_requests();
+        while may_have && self.serve(lane) {}
     }
 }
 

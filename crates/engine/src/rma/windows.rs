@@ -7,8 +7,8 @@ use canele_sys::ids::{FlowId, Rank};
 
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::lane::awaited::Awaited;
 use crate::p2p::pending::PendingKind;
-use crate::progress::awaited::Awaited;
 use crate::{Error, Pending};
 
 impl Engine {
@@ -33,12 +33,12 @@ impl Engine {
         );
         let mut result = Ok(());
         for (key, (owner, _)) in keys.into_iter().zip(windows) {
-            let Core { progress, rma, .. } = &mut *core;
+            let Core { lane, rma, .. } = &mut *core;
             match rma.origin.take(key) {
                 Some(outcome) => {
                     result = result.and(outcome.result.map(drop).map_err(|why| Error::of_rma(*owner, why)));
                 }
-                None => rma.origin.leave(&mut progress.proto, &mut progress.rails, key, LateAnswer::Ignore),
+                None => rma.origin.leave(&mut lane.proto, &mut lane.rails, key, LateAnswer::Ignore),
             }
         }
         ended.ok_or_else(|| Error::Deadline(format!("{} owners of memory to answer", windows.len())))?;
@@ -95,7 +95,7 @@ impl Engine {
         let (owner, key) = window;
         self.check_rank(owner)?;
         let mut core = self.lock_to_submit()?;
-        if let Some(failure) = core.progress.proto.why_gone(owner) {
+        if let Some(failure) = core.lane.proto.why_gone(owner) {
             return Err(failure.into());
         }
         let action = WindowAction::Lock(kind);
@@ -112,12 +112,12 @@ impl Engine {
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| {
             let granted = ended.take(core).map(|ended| ended.result.map(drop));
-            granted.or_else(|| core.progress.proto.why_revoked(group).map(|why| Err(why.into())))
+            granted.or_else(|| core.lane.proto.why_revoked(group).map(|why| Err(why.into())))
         };
         let (mut core, result) = self.wait_for(core, Awaited::Other("the lock of a window", None), ready);
         if let PendingKind::Rma(key) = ended.0 {
-            let Core { progress, rma, .. } = &mut *core;
-            rma.origin.leave(&mut progress.proto, &mut progress.rails, key, LateAnswer::Ignore);
+            let Core { lane, rma, .. } = &mut *core;
+            rma.origin.leave(&mut lane.proto, &mut lane.rails, key, LateAnswer::Ignore);
         }
         result
     }
@@ -179,7 +179,7 @@ impl Engine {
             if core.rma.target.exposures.signals(window, from, which) >= total {
                 return Some(Ok(()));
             }
-            core.progress.proto.why_gone(from).map(|failure| Err(Error::from(failure)))
+            core.lane.proto.why_gone(from).map(|failure| Err(Error::from(failure)))
         };
         let (_core, result) =
             self.wait_before(core, deadline, Awaited::Other("a signal in a window", Some(from)), ready);

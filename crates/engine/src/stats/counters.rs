@@ -7,7 +7,7 @@ use canele_rail::Totals;
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use canele_sys::counters::Counter::{self, *};
 
-use crate::progress::Progress;
+use crate::lane::Lane;
 
 /// What the engine itself counts.
 #[derive(Default, Clone, Copy)]
@@ -42,9 +42,9 @@ const RAILS: [[Counter; 5]; 4] = [
 
 /// Stores all counters in `words`; `launcher_calls` is the number of system calls on
 /// the control socket, `puts` what was put without a notice.
-pub(super) fn publish(words: &[AtomicU64], progress: &Progress, launcher_calls: u64, puts: Moved) {
+pub(super) fn publish(words: &[AtomicU64], lane: &Lane, launcher_calls: u64, puts: Moved) {
     let set = |counter: Counter, value: u64| words[counter as usize].store(value, Relaxed);
-    let traffic = &progress.proto.traffic;
+    let traffic = &lane.proto.traffic;
     publish_protocols(traffic, set);
     set(LocalSent, traffic.own.messages);
     set(LocalSentBytes, traffic.own.bytes);
@@ -53,11 +53,11 @@ pub(super) fn publish(words: &[AtomicU64], progress: &Progress, launcher_calls: 
     set(Unexpected, traffic.unexpected);
     set(Copies, traffic.copies);
     set(ControlSent, traffic.control);
-    set(SystemCalls, progress.counts.system_calls + launcher_calls);
-    set(Yields, progress.counts.yields);
-    set(Sleeps, progress.counts.sleeps);
-    set(Wakeups, progress.rails.wakeups());
-    set(Connections, progress.counts.connections);
+    set(SystemCalls, lane.counts.system_calls + launcher_calls);
+    set(Yields, lane.counts.yields);
+    set(Sleeps, lane.counts.sleeps);
+    set(Wakeups, lane.rails.wakeups());
+    set(Connections, lane.counts.connections);
     set(Packets, traffic.packets);
     set(Parts, traffic.parts);
     set(Aggregated, traffic.aggregated);
@@ -66,13 +66,13 @@ pub(super) fn publish(words: &[AtomicU64], progress: &Progress, launcher_calls: 
     set(Reordered, traffic.reordered);
     set(LostLinks, traffic.lost_links);
     set(SentAgain, traffic.sent_again);
-    set(UnexpectedHeld, progress.proto.unexpected_held());
+    set(UnexpectedHeld, lane.proto.unexpected_held());
     set(UnexpectedMost, traffic.unexpected_most.most());
     set(CreditHeld, traffic.credit_held);
     set(CreditMost, traffic.credit_most.most());
-    set(CreditTotal, progress.proto.credit_total());
-    set(TimeWaited, progress.counts.waited_ns);
-    publish_networks(progress.rails.totals(), set);
+    set(CreditTotal, lane.proto.credit_total());
+    set(TimeWaited, lane.counts.waited_ns);
+    publish_networks(lane.rails.totals(), set);
 }
 
 /// The rows of messages by protocol.

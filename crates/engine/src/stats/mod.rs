@@ -33,7 +33,7 @@ impl Stats {
         self.links_wanted = Some(most);
     }
 
-    /// True if somebody looks at the job.
+    /// True if a person looks at the job.
     pub fn is_looked_at(&self) -> bool {
         self.links_wanted.is_some()
     }
@@ -42,14 +42,14 @@ impl Stats {
 impl Core {
     /// Publishes the counters where the launcher can read them: before a sleep, at the end, and when the launcher asks.
     pub fn publish_counters(&self) {
-        let Self { progress, membership, rma, stats, .. } = self;
+        let Self { lane, membership, rma, stats, .. } = self;
         counters::publish(
             stats.page.counters(),
-            progress,
+            lane,
             membership.launcher.system_calls,
             rma.put_counts.sum(),
         );
-        progress.rails.mark_counted();
+        lane.rails.mark_counted();
     }
 
     /// Publishes the counters and returns them.
@@ -60,9 +60,9 @@ impl Core {
 
     /// Answers the launcher if it wants the links. An answer that finds no room is given when the launcher asks next.
     pub fn report_links(&mut self) {
-        let Self { progress, connections, membership, stats, .. } = self;
+        let Self { lane, connections, membership, stats, .. } = self;
         let Some(most) = stats.links_wanted else { return };
-        if membership.launcher.try_send(&links::report(&progress.rails, connections, most)) {
+        if membership.launcher.try_send(&links::report(&lane.rails, connections, most)) {
             stats.links_wanted = None;
         }
     }

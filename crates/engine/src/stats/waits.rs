@@ -1,7 +1,7 @@
 //! What the threads of this rank wait for, and how that comes to where the launcher reads it.
 //!
 //! A wait is noted when its thread first sleeps. It is told in shared memory when it lasts, and, with all that can be said of it,
-//! when somebody looks at the job; so a message that comes soon costs nothing for it. What was told is taken back when the wait ends.
+//! when a person looks at the job; so a message that comes soon costs nothing for it. What was told is taken back when the wait ends.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ impl Engine {
     pub fn name_flow(&self, flow: FlowId, name: &str) -> Result<(), Error> {
         let mut core = self.lock()?;
         core.stats.waits.name(flow, name);
-        if let Some(tracer) = core.progress.tracer.as_ref().filter(|_| !name.is_empty()) {
+        if let Some(tracer) = core.tracer.as_ref().filter(|_| !name.is_empty()) {
             let name = tracer.name(name);
             tracer.record(Event { name, flow: flow.0 as u16, ..Event::new(EventKind::FlowName) });
         }
@@ -121,13 +121,12 @@ impl Core {
         self.stats.waits.write(&self.stats.page, waits, since_ns);
     }
 
-    /// The same, with all that can be said: somebody looks at the job.
+    /// The same, with all that can be said: a person looks at the job.
     #[cold]
     pub fn publish_detailed_waits(&mut self) {
         let (mut waits, since_ns) = self.stats.waits.waits();
         let is_message = |flow: FlowId| !self.collectives.is_flow_of_collectives(flow);
-        let (messages, left_out) =
-            self.progress.proto.unexpected_messages(Waits::MOST_UNEXPECTED, is_message);
+        let (messages, left_out) = self.lane.proto.unexpected_messages(Waits::MOST_UNEXPECTED, is_message);
         let told = messages.into_iter().map(|(flow, status)| UnexpectedMessage {
             source: status.source.0,
             flow: flow.0,

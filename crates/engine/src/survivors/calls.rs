@@ -20,7 +20,7 @@ impl Engine {
     /// `Forked`; the job is over.
     pub fn enter_group(&self, flow: FlowId, members: Arc<[Rank]>) -> Result<(), Error> {
         let mut core = self.lock_to_submit()?;
-        core.progress.proto.acknowledge_deaths(flow);
+        core.lane.proto.acknowledge_deaths(flow);
         if core.survivors.enter(flow, members) {
             core.handle_revoked(flow);
         }
@@ -96,7 +96,7 @@ impl Engine {
     pub fn revoke_with(&self, flow: FlowId, leader: FlowId) -> Result<(), Error> {
         let mut core = self.lock_to_submit()?;
         core.survivors.followers.entry(leader).or_default().push(flow);
-        if core.progress.proto.why_revoked(leader).is_some() {
+        if core.lane.proto.why_revoked(leader).is_some() {
             core.handle_revoked(leader);
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Engine {
     /// # Errors
     /// `Forked`; the job is over.
     pub fn acknowledge(&self, flow: FlowId, deaths: usize) -> Result<(), Error> {
-        self.lock_to_submit()?.progress.proto.acknowledge(flow, deaths);
+        self.lock_to_submit()?.lane.proto.acknowledge(flow, deaths);
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl Engine {
     /// `Forked`.
     pub fn why_pending(&self, pending: Pending) -> Result<Option<Failure>, Error> {
         let mut core = self.lock()?;
-        Ok(pending.request().and_then(|id| core.progress.proto.why_pending(id)))
+        Ok(pending.request().and_then(|id| core.lane.proto.why_pending(id)))
     }
 
     /// The pairs of flows that are free here, in the window of `first`: what members agree on that make a group of those that live.

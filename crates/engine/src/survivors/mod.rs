@@ -22,7 +22,7 @@ use canele_rail::Corrupt;
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::core::Core;
-use crate::progress::Progress;
+use crate::lane::Lane;
 use crate::{Completion, Error, Status};
 use mail::Mail;
 
@@ -95,10 +95,10 @@ impl Survivors {
 
     /// True if [`Core::advance_survivors`] may find something to do.
     #[inline]
-    pub fn have_work(&self, progress: &Progress, splits: &[Failure]) -> bool {
-        progress.proto.has_unexpected(MESSAGES)
+    pub fn have_work(&self, lane: &Lane, splits: &[Failure]) -> bool {
+        lane.proto.has_unexpected(MESSAGES)
             || self.mail.is_busy()
-            || self.seen != (progress.proto.count_gone(), splits.len())
+            || self.seen != (lane.proto.count_gone(), splits.len())
     }
 
     /// A group communicates on a flow from now on; says whether it was revoked by others already.
@@ -153,9 +153,9 @@ impl Survivors {
 impl Core {
     /// Drops what still came for groups that are gone here.
     pub fn drop_messages_of_kept_flows(&mut self) {
-        let Self { survivors, progress, .. } = self;
+        let Self { survivors, lane, .. } = self;
         for flow in survivors.kept.iter().flat_map(|flow| [*flow, FlowId(flow.0 + 1)]) {
-            progress.proto.drop_unexpected(flow);
+            lane.proto.drop_unexpected(flow);
         }
     }
 
@@ -164,8 +164,8 @@ impl Core {
     #[inline(never)]
     pub fn advance_survivors(&mut self) -> bool {
         let mut any = false;
-        self.survivors.mail.take_new(&mut self.progress.proto);
-        while let Some((from, bytes)) = self.survivors.mail.poll(&mut self.progress.proto) {
+        self.survivors.mail.take_new(&mut self.lane.proto);
+        while let Some((from, bytes)) = self.survivors.mail.poll(&mut self.lane.proto) {
             any = true;
             self.handle_survivor_message(from, &bytes);
         }
@@ -174,7 +174,7 @@ impl Core {
     }
 
     fn handle_survivor_message(&mut self, from: Rank, bytes: &[u8]) {
-        let ranks = self.progress.proto.ranks();
+        let ranks = self.lane.proto.ranks();
         match other_jobs::decode(&self.membership.job, from, bytes, ranks) {
             Ok(Message::Revoke(flow)) => {
                 let members = self.survivors.groups.get(&flow);
@@ -184,7 +184,7 @@ impl Core {
             }
             Ok(message) => self.survivors.consensus.handle_message(from, message),
             Err(malformed) => {
-                let Progress { proto, rails, .. } = &mut self.progress;
+                let Lane { proto, rails, .. } = &mut self.lane;
                 proto.on_corrupt(
                     rails,
                     from,
@@ -196,24 +196,24 @@ impl Core {
 
     /// A group was revoked: what is under way on its flows ends, and on those of its followers.
     fn handle_revoked(&mut self, flow: FlowId) {
-        let Self { progress, survivors, membership, .. } = self;
+        let Self { lane, survivors, membership, .. } = self;
         let followers = survivors.followers.get(&flow).into_iter().flatten();
         for flow in [&flow].into_iter().chain(followers).copied() {
-            progress.proto.revoke(flow);
-            progress.proto.revoke(FlowId(flow.0 + 1));
+            lane.proto.revoke(flow);
+            lane.proto.revoke(FlowId(flow.0 + 1));
             membership.splits.push(Failure::Revoked { flow });
         }
-        progress.waiters.wake_all_after_pass();
+        lane.waiters.wake_all_after_pass();
         survivors.call_hook(FailureKind::Revoked);
     }
 
     /// Tells the protocols who is gone; says whether anything is new. While nothing is under way it is put off.
     fn learn_of_gone(&mut self) -> bool {
-        let Self { survivors, progress, membership, .. } = self;
-        let now = (progress.proto.count_gone(), membership.splits.len());
+        let Self { survivors, lane, membership, .. } = self;
+        let now = (lane.proto.count_gone(), membership.splits.len());
         survivors.is_behind |= survivors.seen != now;
         survivors.seen = now;
-        let deaths = progress.proto.deaths().len();
+        let deaths = lane.proto.deaths().len();
         if std::mem::replace(&mut survivors.deaths_told, deaths) != deaths {
             survivors.call_hook(FailureKind::Died);
         }
@@ -226,9 +226,9 @@ impl Core {
 
     /// Tells the protocols of all that are gone, and the launcher of those that this rank alone cannot reach.
     fn tell_survivors_of_gone(&mut self) {
-        let Self { survivors, progress, membership, .. } = self;
+        let Self { survivors, lane, membership, .. } = self;
         survivors.is_behind = false;
-        let proto = &progress.proto;
+        let proto = &lane.proto;
         let all = (0..proto.ranks() as u32).map(Rank);
         let gone = all.filter_map(|rank| Some((rank, proto.gone(rank)?)));
         let (unreachable, gone): (Vec<_>, Vec<_>) = gone.partition(|(_, how)| *how == Gone::Unreachable);
@@ -252,15 +252,15 @@ impl Core {
 
     /// Sends what is to be sent, and ends what has been decided; says whether anything has.
     fn settle_survivors(&mut self) -> bool {
-        let Self { survivors, progress, membership, .. } = self;
+        let Self { survivors, lane, membership, .. } = self;
         let next = |survivors: &mut Survivors| {
             survivors.consensus.poll_transmit().or_else(|| survivors.revocations.poll_transmit())
         };
         while let Some((to, message)) = next(survivors) {
             let bytes = other_jobs::encode(&membership.job, to, message);
-            survivors.mail.send(&mut progress.proto, &mut progress.rails, to, &bytes);
+            survivors.mail.send(&mut lane.proto, &mut lane.rails, to, &bytes);
         }
-        survivors.mail.clear(&mut progress.proto);
+        survivors.mail.clear(&mut lane.proto);
         let mut any = false;
         if let Some(why) = self.survivors.excluded.clone() {
             for name in self.survivors.waiting.keys().copied().collect::<Vec<_>>() {
@@ -282,7 +282,7 @@ impl Core {
             Err(Failure::Unreachable(me, why).into())
         } else {
             for rank in &decision.failed {
-                if !matches!(self.progress.proto.gone(*rank), Some(how) if how != Gone::Finished) {
+                if !matches!(self.lane.proto.gone(*rank), Some(how) if how != Gone::Finished) {
                     self.handle_gone(*rank, RankEnd::HostLost);
                 }
             }
@@ -301,6 +301,6 @@ impl Core {
         let result = result.map(|_| Status { source, tag: Tag(name.number), bytes: 0 });
         let completion = Completion { result, buffer: Buffer::None, output };
         self.collectives.end(key, completion);
-        self.progress.waiters.wake_all_after_pass();
+        self.lane.waiters.wake_all_after_pass();
     }
 }

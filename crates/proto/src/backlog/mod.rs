@@ -312,7 +312,7 @@ impl Queue {
         }
     }
 
-    /// One of `level` comes back: it has passed nobody.
+    /// One of `level` comes back: it has passed no message.
     fn count_back(&mut self, level: u8) {
         self.passed[..level as usize].iter_mut().for_each(|passed| *passed = passed.saturating_sub(1));
     }

@@ -59,7 +59,7 @@ fn a_flow_that_has_become_less_urgent_stays_in_order() {
 }
 
 #[test]
-fn what_comes_back_has_passed_nobody() {
+fn a_message_that_comes_back_has_passed_no_other() {
     let mut backlog = Backlog::default();
     backlog.join(message(1000, 1, 0));
     backlog.join(message(0, 2, 7));

@@ -36,7 +36,7 @@ mod unexpected;
 
 use canele_sys::ids::{Rank, RequestId, Tag};
 
-use posted::{Place, Posted};
+use posted::{Posted, PostedPlace};
 use unexpected::Unexpected;
 
 /// The messages a receive accepts.
@@ -50,7 +50,7 @@ pub struct Want {
 
 /// A posted receive, to cancel it by. Stale, and harmless, once the receive has its message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PostedId(Place);
+pub struct PostedId(PostedPlace);
 
 /// An unexpected message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

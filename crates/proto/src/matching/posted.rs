@@ -15,29 +15,29 @@ use crate::slab::{Key, Slab};
 /// All posted receives of a flow.
 #[derive(Debug, Default)]
 pub(super) struct Posted {
-    /// Receives waiting, the eldest included.
+    /// Receives waiting, the oldest included.
     waiting: u32,
     /// Entries in the three rarer indexes. While there are none, an arrival looks in one index only.
     wildcards: u32,
     /// The receive posted while no other waited, as long as it waits.
-    eldest: Option<Eldest>,
+    oldest: Option<Oldest>,
     /// Counts the receives ever posted; never wraps (centuries, at one per nanosecond).
     next_stamp: u64,
-    /// All receives but the eldest.
+    /// All receives but the oldest.
     entries: Slab<Entry>,
     indexes: [Index; Kind::COUNT],
 }
 
 /// Where a posted receive was put, and what tells it from those put there before and after.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Place {
+pub(super) enum PostedPlace {
     /// By its stamp.
-    Eldest(u64),
+    Oldest(u64),
     Entry(Key),
 }
 
 #[derive(Debug)]
-struct Eldest {
+struct Oldest {
     pattern: Pattern,
     request: RequestId,
     stamp: u64,
@@ -70,18 +70,18 @@ impl Posted {
         self.next_stamp += 1;
         self.waiting += 1;
         if self.waiting == 1 {
-            self.eldest = Some(Eldest { pattern, request, stamp });
-            return PostedId(Place::Eldest(stamp));
+            self.oldest = Some(Oldest { pattern, request, stamp });
+            return PostedId(PostedPlace::Oldest(stamp));
         }
         self.post_by_index(pattern, request, stamp)
     }
 
     #[inline]
     pub fn arrive(&mut self, envelope: u64) -> Option<RequestId> {
-        match &self.eldest {
-            Some(eldest) if eldest.pattern.accepts(envelope) => {
-                let request = eldest.request;
-                self.eldest = None;
+        match &self.oldest {
+            Some(oldest) if oldest.pattern.accepts(envelope) => {
+                let request = oldest.request;
+                self.oldest = None;
                 self.waiting -= 1;
                 Some(request)
             }
@@ -91,12 +91,12 @@ impl Posted {
 
     pub fn cancel(&mut self, id: PostedId) -> Option<RequestId> {
         match id.0 {
-            Place::Eldest(stamp) => {
-                let eldest = self.eldest.take_if(|eldest| eldest.stamp == stamp)?;
+            PostedPlace::Oldest(stamp) => {
+                let oldest = self.oldest.take_if(|oldest| oldest.stamp == stamp)?;
                 self.waiting -= 1;
-                Some(eldest.request)
+                Some(oldest.request)
             }
-            Place::Entry(key) => {
+            PostedPlace::Entry(key) => {
                 self.entries.get(key)?;
                 Some(self.leave(key.index))
             }
@@ -105,9 +105,9 @@ impl Posted {
 
     /// The receives that want a message of `source` and of no other.
     pub fn naming(&self, source: Rank) -> impl Iterator<Item = (PostedId, RequestId)> {
-        let eldest = self.eldest.iter().map(|it| (Place::Eldest(it.stamp), it.pattern, it.request));
-        let others = self.entries.iter().map(|(key, it)| (Place::Entry(key), it.pattern, it.request));
-        eldest
+        let oldest = self.oldest.iter().map(|it| (PostedPlace::Oldest(it.stamp), it.pattern, it.request));
+        let others = self.entries.iter().map(|(key, it)| (PostedPlace::Entry(key), it.pattern, it.request));
+        oldest
             .chain(others)
             .filter(move |(_, pattern, _)| pattern.names(source))
             .map(|(place, _, request)| (PostedId(place), request))
@@ -119,7 +119,7 @@ impl Posted {
         let id = self.entries.insert(Entry { pattern, request, stamp, links: Links::LOOSE });
         self.wildcards += u32::from(kind != Kind::Exact);
         self.indexes[kind as usize].append(&mut self.entries, kind as usize, key, id.index);
-        PostedId(Place::Entry(id))
+        PostedId(PostedPlace::Entry(id))
     }
 
     #[inline(never)]

@@ -17,7 +17,7 @@ use crate::slab::{NIL, Slab};
 pub(super) struct Unexpected {
     entries: Slab<Entry>,
     /// The message stored while no other waited, as long as it waits; else `NIL`.
-    eldest: u32,
+    oldest: u32,
     /// Which indexes are maintained.
     built: [bool; Kind::COUNT],
     /// Counts the messages ever stored; orders an index built late. Never wraps.
@@ -52,7 +52,7 @@ impl Default for Unexpected {
     fn default() -> Unexpected {
         Unexpected {
             entries: Slab::new(),
-            eldest: NIL,
+            oldest: NIL,
             built: Kind::ALL.map(|kind| kind == Kind::Exact),
             next_stamp: 0,
             indexes: Default::default(),
@@ -74,7 +74,7 @@ impl Unexpected {
         let links = [Links::LOOSE; Kind::COUNT];
         let entry = self.entries.insert(Entry { envelope, message, stamp, links }).index;
         if alone {
-            self.eldest = entry;
+            self.oldest = entry;
         } else {
             self.enter(envelope, entry);
         }
@@ -86,9 +86,9 @@ impl Unexpected {
         if self.entries.is_empty() {
             return None;
         }
-        if self.eldest != NIL && pattern.accepts(self.entries.at(self.eldest).envelope) {
-            let eldest = core::mem::replace(&mut self.eldest, NIL);
-            return Some(self.entries.remove_at(eldest).found());
+        if self.oldest != NIL && pattern.accepts(self.entries.at(self.oldest).envelope) {
+            let oldest = core::mem::replace(&mut self.oldest, NIL);
+            return Some(self.entries.remove_at(oldest).found());
         }
         let entry = self.first_by_index(pattern)?;
         Some(self.leave(entry))
@@ -99,8 +99,8 @@ impl Unexpected {
         if self.entries.is_empty() {
             return None;
         }
-        if self.eldest != NIL && pattern.accepts(self.entries.at(self.eldest).envelope) {
-            return Some(self.entries.at(self.eldest).found());
+        if self.oldest != NIL && pattern.accepts(self.entries.at(self.oldest).envelope) {
+            return Some(self.entries.at(self.oldest).found());
         }
         let entry = self.first_by_index(pattern)?;
         Some(self.entries.at(entry).found())
@@ -110,9 +110,9 @@ impl Unexpected {
     #[cold]
     pub fn withdraw(&mut self, envelope: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let hit = |entry: &Entry| entry.envelope == envelope && is_it(entry.message);
-        if self.eldest != NIL && hit(self.entries.at(self.eldest)) {
-            let eldest = core::mem::replace(&mut self.eldest, NIL);
-            return Some(self.entries.remove_at(eldest).message);
+        if self.oldest != NIL && hit(self.entries.at(self.oldest)) {
+            let oldest = core::mem::replace(&mut self.oldest, NIL);
+            return Some(self.entries.remove_at(oldest).message);
         }
         let mut next = self.indexes[Kind::Exact as usize].head(envelope).unwrap_or(NIL);
         while next != NIL {
@@ -162,7 +162,7 @@ impl Unexpected {
     #[cold]
     #[inline(never)]
     fn build(&mut self, kind: Kind) {
-        let others = self.entries.iter().filter(|(id, _)| id.index != self.eldest);
+        let others = self.entries.iter().filter(|(id, _)| id.index != self.oldest);
         let mut arrived: Vec<(u64, u32, u64)> =
             others.map(|(id, entry)| (entry.stamp, id.index, kind.key(entry.envelope))).collect();
         arrived.sort_unstable();

@@ -30,10 +30,10 @@ impl Proto {
             return Ok(false);
         }
         self.charge(from, payload.len())?;
-        let payload = self.copy_of(payload);
+        let payload = self.incoming.copy_payload(payload, &mut self.traffic);
         self.arrived_requests.push_back(ArrivedRequest { from, tag, payload });
         self.rma_requested = true;
-        self.ended += 1;
+        self.requests.count_completion();
         Ok(true)
     }
 

@@ -129,7 +129,7 @@ impl RmaOrigin {
             }
         }
         call.has_ended = true;
-        proto.ended += 1;
+        proto.requests.count_completion();
         let flushes = state.flushes.clone();
         self.windows.forget_unused(window);
         self.finish(proto, rail, key);

@@ -100,7 +100,7 @@ impl Proto {
 
     /// Shows a notice whose data is in its place.
     fn show_notice(&mut self, from: Rank, id: u64) -> Result<(), Corrupt> {
-        self.ended += 1;
+        self.requests.count_completion();
         self.keep_notice(Notice { from, id })
     }
 }

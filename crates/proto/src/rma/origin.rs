@@ -111,10 +111,10 @@ impl RmaOrigin {
     /// Goes on with everything that can go on; says whether anything did. After each pass.
     pub fn go_on<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
         let mut any = self.take_completions(proto, rail);
-        if self.looked_at == Some(proto.ended()) {
+        if self.looked_at == Some(proto.completions()) {
             return any;
         }
-        self.looked_at = Some(proto.ended());
+        self.looked_at = Some(proto.completions());
         self.pending.clear(proto);
         any |= self.end_moves(proto, rail);
         let owners: Vec<Rank> = self.owners.keys().copied().collect();

@@ -325,7 +325,7 @@ impl<E: RmaMemory> Work<'_, E> {
             Then::Signal(which, window) => match self.exposures.get_mut(window) {
                 Some(exposure) => {
                     exposure.count_signal(from, which);
-                    self.proto.ended += 1;
+                    self.proto.requests.count_completion();
                 }
                 None => self.refusals.add(from, window.into(), Refusal::NoRegion),
             },

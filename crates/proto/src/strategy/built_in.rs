@@ -38,7 +38,7 @@ impl Strategy for Aggregate {
         false
     }
 
-    fn gathers(&self) -> bool {
+    fn coalesces(&self) -> bool {
         true
     }
 

@@ -46,7 +46,7 @@ pub trait Strategy: Send {
 
     /// Whether messages that find the rail without room may be put into its next packet at once, in the order of submission,
     /// as long as nothing else waits. Then it is asked only about the rest.
-    fn gathers(&self) -> bool {
+    fn coalesces(&self) -> bool {
         false
     }
 
@@ -82,7 +82,7 @@ pub fn named(name: &str) -> Option<Box<dyn Strategy>> {
     })
 }
 
-/// The strategy of whoever chooses none.
+/// The strategy of a job that chooses none.
 pub(crate) fn default() -> Box<dyn Strategy> {
     Box::new(built_in::Aggregate)
 }

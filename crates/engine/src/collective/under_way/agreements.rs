@@ -18,8 +18,8 @@ use crate::collective::Collectives;
 use crate::collective::call::CallMode;
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::lane::Lane;
 use crate::p2p::pending::{Completion, Pending, PendingKind};
-use crate::progress::Progress;
 use crate::{Error, Failure};
 
 /// By the flow on which they are made, where one of them is running: those that begin after it, in the order of their starts.
@@ -65,8 +65,8 @@ impl Engine {
         self.give_back(&mut core, parent, state);
         let queued = queued?;
         self.wake_progress_owner(&core);
-        let Core { progress, membership, collectives, .. } = &mut *core;
-        Ok(Pending::collective(collectives.start_agreement(progress, &membership.splits, parent, queued)))
+        let Core { lane, membership, collectives, .. } = &mut *core;
+        Ok(Pending::collective(collectives.start_agreement(lane, &membership.splits, parent, queued)))
     }
 
     /// Gives up an agreement whose end was not taken. It goes on, because the other members take part, and its flow is given back.
@@ -85,7 +85,7 @@ impl Collectives {
     /// Starts an agreement on the flow `parent`, behind those that are under way there.
     fn start_agreement(
         &mut self,
-        progress: &mut Progress,
+        lane: &mut Lane,
         splits: &[Failure],
         parent: FlowId,
         agreement: QueuedAgreement,
@@ -96,7 +96,7 @@ impl Collectives {
             Entry::Occupied(behind) => behind.into_mut().push_back((key, agreement)),
             Entry::Vacant(place) => {
                 place.insert(VecDeque::from([(key, agreement)]));
-                running.extend(queued.begin_next(parent, all, progress, pairs, splits));
+                running.extend(queued.begin_next(parent, all, lane, pairs, splits));
             }
         }
         key
@@ -110,13 +110,13 @@ impl QueuedAgreements {
         &mut self,
         parent: FlowId,
         all: &mut Slab<Option<Completion>>,
-        progress: &mut Progress,
+        lane: &mut Lane,
         pairs: &mut Pairs,
         splits: &[Failure],
     ) -> Option<(Key, Running)> {
         while let Some((key, next)) = self.0.get_mut(&parent).and_then(VecDeque::pop_front) {
             let completion = match next.begin(pairs) {
-                Ok(mut running) => match running.advance(progress, pairs, splits) {
+                Ok(mut running) => match running.advance(lane, pairs, splits) {
                     None => return Some((key, running)),
                     Some(completion) => completion,
                 },
@@ -140,7 +140,7 @@ mod tests {
 
     /// One rank's collectives.
     struct Member {
-        progress: Progress,
+        lane: Lane,
         collectives: Collectives,
         schedule: Arc<Schedule>,
     }
@@ -148,12 +148,12 @@ mod tests {
     impl Member {
         fn two() -> [Self; 2] {
             let mut me = 0;
-            two_on_one_host().map(|progress| {
+            two_on_one_host().map(|lane| {
                 let seat = Seat { me, ranks: 2, local: 2, oversubscribed: false, shared_buffers: false };
                 me += 1;
                 let schedule = Schedule::make(seat, None, &CollectiveSpec::Even(Agreement::shape()));
                 let schedule = Arc::new(schedule.expect("a schedule of two ranks"));
-                Self { progress, collectives: Collectives::new(false), schedule }
+                Self { lane, collectives: Collectives::new(false), schedule }
             })
         }
 
@@ -161,12 +161,12 @@ mod tests {
             let (name, schedule) = ((PARENT, Tag(call)), self.schedule.clone());
             let queued =
                 QueuedAgreement { name, schedule, is_between: false, liveness: MemberLiveness::default() };
-            self.collectives.start_agreement(&mut self.progress, &[], PARENT, queued)
+            self.collectives.start_agreement(&mut self.lane, &[], PARENT, queued)
         }
 
         fn pass(&mut self) {
-            self.progress.proto.pass(&mut self.progress.rails);
-            self.collectives.advance(&mut self.progress, &[]);
+            self.lane.proto.pass(&mut self.lane.rails);
+            self.collectives.advance(&mut self.lane, &[]);
             assert!(self.collectives.under_way.running.len() <= 1, "one at a time");
         }
     }

@@ -68,7 +68,7 @@ impl<'a> Waiting<'a> {
     /// What is awaited is not there: records the wait, once, if this rank is traced.
     #[inline]
     pub fn trace(&mut self, core: &Core) {
-        if core.progress.tracer.is_some() && !self.is_traced {
+        if core.tracer.is_some() && !self.is_traced {
             self.is_traced = core.begin_wait(&self.awaited);
         }
     }
@@ -116,7 +116,7 @@ impl<'a> Waiting<'a> {
     #[inline]
     pub fn end(&self, core: &mut Core) {
         if self.is_traced {
-            core.progress.end_wait();
+            core.end_wait();
         }
         if self.noted.is_some() {
             core.forget_wait();
@@ -178,7 +178,7 @@ fn describe_collective(
 
 impl Core {
     fn describe_request(&self, id: RequestId) -> WaitOperation {
-        let Some(pending) = self.progress.proto.pending_operation(id) else {
+        let Some(pending) = self.lane.proto.pending_operation(id) else {
             return WaitOperation::Other { what: "the end of an operation".into(), peer: None };
         };
         let PendingOperation { is_send, peer, flow, tag, bytes, is_moving } = pending;

@@ -1,53 +1,49 @@
-//! Progress and waiting: one thread of a rank makes progress, the others sleep until it has something for them.
+//! The lane: what one lock protects of the way of messages, and how threads make it progress and wait for it.
 //!
-//! [`Progress`] owns what every other part of the engine works with: the rails, the protocols, and how threads wait. The other parts
-//! get it as an argument.
+//! [`Lane`] owns a rank's protocols, its rails and the threads that wait for them. The other parts of the engine get it as an argument. Job,
+//! membership and launcher belong to no lane: they stand beside it in `Core`.
 
 pub(crate) mod awaited;
-pub(crate) mod launcher_watch;
-mod pass;
 pub(crate) mod spin;
 mod wait;
 pub(crate) mod wait_policy;
 pub(crate) mod waiters;
-
-use std::sync::Arc;
 
 use canele_mem::buffer::OutBuffer;
 use canele_proto::{Envelope, Payload, Proto, Sent};
 use canele_rail::Set;
 use canele_sys::ids::{Rank, RequestId};
 use canele_sys::tunables::Tunables;
-use canele_trace::Tracer;
 
+use crate::p2p::follow_ups::FollowUps;
 use crate::stats::Counts;
 use wait_policy::WaitPolicy;
 use waiters::Waiters;
 
-/// The rails and the protocols of a rank, and the threads that wait for what they do.
-pub(crate) struct Progress {
+/// Protocols, rails and waiters: an engine has one lane.
+pub(crate) struct Lane {
     pub rails: Set,
     pub proto: Proto,
     pub wait_policy: WaitPolicy,
     pub waiters: Waiters,
-    /// The rank has finished: nothing is sent or received any more.
-    pub is_finished: bool,
+    /// What is done behind requests of this lane, and in its next pass.
+    pub follow_ups: FollowUps,
+    /// Nothing is sent or received any more, because the rank has finished.
+    pub is_closed: bool,
     pub counts: Counts,
-    /// What records the events of this rank, if it is traced.
-    pub tracer: Option<Arc<Tracer>>,
 }
 
-impl Progress {
-    /// Of a rank whose host has more ranks than processors if `oversubscribed`.
+impl Lane {
+    /// A lane of a rank whose host has more ranks than processors if `oversubscribed`.
     pub fn new(rails: Set, proto: Proto, tunables: &Tunables, oversubscribed: bool) -> Self {
         Self {
             rails,
             proto,
             wait_policy: WaitPolicy::new(tunables, oversubscribed),
             waiters: Waiters::default(),
-            is_finished: false,
+            follow_ups: FollowUps::default(),
+            is_closed: false,
             counts: Counts::default(),
-            tracer: None,
         }
     }
 
@@ -71,6 +67,6 @@ impl Progress {
     /// Wakes the waiters that wait for an operation that has ended since they were last woken.
     pub fn wake_waiters(&mut self) {
         let proto = &self.proto;
-        self.waiters.wake_ended(proto.ended(), |request| proto.is_done(request));
+        self.waiters.wake_ended(proto.completions(), |request| proto.is_done(request));
     }
 }

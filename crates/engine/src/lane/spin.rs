@@ -11,7 +11,7 @@ use canele_sys::ids::Rank;
 use canele_sys::relax;
 use canele_sys::tunables::Wait;
 
-use super::Progress;
+use super::Lane;
 use crate::core::Core;
 use crate::engine::Locked;
 
@@ -30,10 +30,10 @@ pub(crate) fn spin<T>(
     source: Option<Rank>,
     probe: impl FnMut(&mut Core) -> Received<T>,
 ) -> Received<T> {
-    let is_traced = guard.progress.begin_look(source);
+    let is_traced = guard.begin_look(source);
     let seen = look_again(guard, source, probe);
     if is_traced {
-        guard.progress.end_wait();
+        guard.end_wait();
     }
     seen
 }
@@ -44,13 +44,13 @@ fn look_again<T>(
     source: Option<Rank>,
     mut probe: impl FnMut(&mut Core) -> Received<T>,
 ) -> Received<T> {
-    if guard.progress.wait_policy.oversubscribed {
+    if guard.lane.wait_policy.oversubscribed {
         return if source.is_some() { yield_briefly(guard, probe) } else { Received::Nothing };
     }
-    if guard.progress.wait_policy.wait == Wait::Sleep {
+    if guard.lane.wait_policy.wait == Wait::Sleep {
         return Received::Nothing;
     }
-    let (passes, looks) = guard.progress.looks(source);
+    let (passes, looks) = guard.lane.looks(source);
     for _ in 0..passes {
         match spin_briefly(guard, source, looks, &mut probe) {
             Received::Nothing => {}
@@ -71,7 +71,7 @@ pub(crate) fn spin_once<T>(
     source: Option<Rank>,
     probe: impl FnMut(&mut Core) -> Received<T>,
 ) -> Received<T> {
-    if core.progress.wait_policy.oversubscribed || core.progress.wait_policy.wait == Wait::Sleep {
+    if core.lane.wait_policy.oversubscribed || core.lane.wait_policy.wait == Wait::Sleep {
         return Received::Nothing;
     }
     spin_briefly(core, source, LOOKS_PER_PASS, probe)
@@ -91,7 +91,7 @@ fn spin_briefly<T>(
             Received::Nothing => {}
             seen => return seen,
         }
-        if n == ask && core.progress.is_processor_wanted(source) {
+        if n == ask && core.lane.is_processor_wanted(source) {
             return Received::NotHere; // Only a wait gives the processor away.
         }
     }
@@ -102,7 +102,7 @@ fn spin_briefly<T>(
 /// receive and make passes in between takes three times as long. Keeps the lock meanwhile, so it ends as soon as another thread wants it.
 #[inline(never)]
 fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> Received<T>) -> Received<T> {
-    let yields = guard.progress.wait_policy.yields_of_call();
+    let yields = guard.lane.wait_policy.yields_of_call();
     if yields == 0 {
         return Received::Nothing;
     }
@@ -111,12 +111,12 @@ fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> 
         if guard.contended() {
             break;
         }
-        guard.progress.counts.count_yield();
+        guard.lane.counts.count_yield();
         std::thread::yield_now();
         let after = Instant::now();
         let took = after.duration_since(before);
-        guard.progress.counts.count_waited(took);
-        let is_slow = guard.progress.wait_policy.learn_of_yield(took);
+        guard.lane.counts.count_waited(took);
+        let is_slow = guard.lane.wait_policy.learn_of_yield(took);
         before = after;
         match probe(guard) {
             Received::Nothing if is_slow => break,
@@ -127,7 +127,7 @@ fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> 
     Received::Nothing
 }
 
-impl Progress {
+impl Lane {
     /// How many passes a call makes, and how often it looks before each. From any source all links share the looks: one at a
     /// socket is a system call, eight in memory cost less.
     #[inline]
@@ -147,12 +147,8 @@ mod tests {
 
     #[test]
     fn looks_are_shared_by_all_links_only_when_the_source_is_unknown() {
-        let [progress, _] = two_on_one_host();
-        assert_eq!(progress.looks(Some(Rank(1))), (PASSES, LOOKS_PER_PASS));
-        assert_eq!(
-            progress.looks(None),
-            (PASSES, LOOKS_PER_PASS),
-            "one link in memory costs next to nothing"
-        );
+        let [lane, _] = two_on_one_host();
+        assert_eq!(lane.looks(Some(Rank(1))), (PASSES, LOOKS_PER_PASS));
+        assert_eq!(lane.looks(None), (PASSES, LOOKS_PER_PASS), "one link in memory costs next to nothing");
     }
 }

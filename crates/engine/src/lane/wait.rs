@@ -8,11 +8,11 @@ use canele_sys::ids::RequestId;
 use canele_sys::{fork, relax};
 
 use super::awaited::{Awaited, Waiting};
-use super::launcher_watch;
 use crate::Failure;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::progress::wait_policy::{Backoff, Next};
+use crate::lane::wait_policy::{Backoff, Next};
+use crate::membership::launcher_watch;
 
 impl Engine {
     /// Makes progress until `ready` gives something, which is what is `awaited`.
@@ -35,23 +35,23 @@ impl Engine {
         awaited: Awaited<'_>,
         mut ready: impl FnMut(&mut Core) -> Option<T>,
     ) -> (Locked<'a>, Option<T>) {
-        let mut backoff = core.progress.wait_policy.backoff();
+        let mut backoff = core.lane.wait_policy.backoff();
         let mut waiting = Waiting::new(awaited);
         loop {
             if let Some(value) = ready(&mut core) {
                 waiting.end(&mut core);
-                core.progress.waiters.hand_over_progress();
+                core.lane.waiters.hand_over_progress();
                 return (core, Some(value));
             }
             waiting.trace(&core);
-            core = if core.progress.waiters.has_progress_owner {
+            core = if core.lane.waiters.has_progress_owner {
                 self.wait_behind_owner(core, deadline, &mut waiting)
             } else {
                 self.make_progress(core, deadline, &mut backoff, &mut waiting)
             };
             if deadline.is_some_and(|at| Instant::now() >= at) {
                 waiting.end(&mut core);
-                core.progress.waiters.hand_over_progress();
+                core.lane.waiters.hand_over_progress();
                 let value = ready(&mut core);
                 return (core, value);
             }
@@ -67,7 +67,7 @@ impl Engine {
         waiting: &mut Waiting<'_>,
     ) -> Locked<'a> {
         let moved = core.pass();
-        core.progress.wake_waiters();
+        core.lane.wake_waiters();
         if moved {
             backoff.renew();
         }
@@ -79,8 +79,8 @@ impl Engine {
         }
         core.watch_launcher();
         // Waiting awake would keep the peer from sending what is waited for.
-        let next = if core.progress.is_processor_wanted(None) { Next::Sleep } else { backoff.next() };
-        core.progress.counts.count_waited(backoff.take_looked());
+        let next = if core.lane.is_processor_wanted(None) { Next::Sleep } else { backoff.next() };
+        core.lane.counts.count_waited(backoff.take_looked());
         match next {
             Next::Look => {
                 waiting.after_look(&mut core);
@@ -88,9 +88,9 @@ impl Engine {
                 core
             }
             Next::Yield => {
-                core.progress.waiters.has_progress_owner = true;
+                core.lane.waiters.has_progress_owner = true;
                 let mut core = self.give_way(core, backoff);
-                core.progress.waiters.has_progress_owner = false;
+                core.lane.waiters.has_progress_owner = false;
                 core
             }
             Next::Sleep => self.sleep(core, deadline, waiting),
@@ -105,7 +105,7 @@ impl Engine {
         if !moved {
             core.watch_launcher();
         }
-        if core.progress.wait_policy.poll_yields(moved) { self.poll_after_yield(core) } else { (core, moved) }
+        if core.lane.wait_policy.poll_yields(moved) { self.poll_after_yield(core) } else { (core, moved) }
     }
 
     #[cold]
@@ -118,19 +118,19 @@ impl Engine {
     /// Lets another process have the processor, in a wait.
     pub(crate) fn give_way<'a>(&'a self, core: Locked<'a>, backoff: &mut Backoff) -> Locked<'a> {
         let (mut core, took) = self.yield_processor(core);
-        core.progress.wait_policy.learn(backoff, took);
+        core.lane.wait_policy.learn(backoff, took);
         core
     }
 
     /// Lets another process have the processor; says how long it had it.
     fn yield_processor<'a>(&'a self, mut core: Locked<'a>) -> (Locked<'a>, Duration) {
-        core.progress.counts.count_yield();
+        core.lane.counts.count_yield();
         drop(core);
         let before = Instant::now();
         std::thread::yield_now();
         let took = before.elapsed();
         let mut core = self.lock().expect("a thread of this process has held the lock before");
-        core.progress.counts.count_waited(took);
+        core.lane.counts.count_waited(took);
         (core, took)
     }
 
@@ -142,12 +142,12 @@ impl Engine {
     ) -> Locked<'a> {
         core.publish_counters();
         waiting.before_sleep(&mut core);
-        if let Armed::Work = core.progress.rails.arm() {
+        if let Armed::Work = core.lane.rails.arm() {
             return core;
         }
-        core.progress.counts.sleeps += 1;
-        core.progress.counts.system_calls += 2; // the barrier and the sleep
-        let waiters = &mut core.progress.waiters;
+        core.lane.counts.sleeps += 1;
+        core.lane.counts.system_calls += 2; // the barrier and the sleep
+        let waiters = &mut core.lane.waiters;
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (true, true);
         let longest = core.longest_sleep();
         drop(core);
@@ -156,19 +156,19 @@ impl Engine {
         self.waker.sleep(left.into_iter().chain(longest).min());
         let slept = before.elapsed();
         let mut core = self.lock().expect("a thread of this process has held the lock before");
-        core.progress.counts.count_waited(slept);
-        let waiters = &mut core.progress.waiters;
+        core.lane.counts.count_waited(slept);
+        let waiters = &mut core.lane.waiters;
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (false, false);
-        core.progress.rails.has_slept();
+        core.lane.rails.has_slept();
         core.check_launcher();
         core
     }
 
     /// Lets another thread take the lock, which waits behind this one if it has to wait, and takes it again.
     fn paused<'a>(&'a self, mut core: Locked<'a>) -> Locked<'a> {
-        core.progress.waiters.has_progress_owner = true;
+        core.lane.waiters.has_progress_owner = true;
         let mut core = core.pause().expect("a thread of this process has held the lock before");
-        core.progress.waiters.has_progress_owner = false;
+        core.lane.waiters.has_progress_owner = false;
         core
     }
 
@@ -180,14 +180,14 @@ impl Engine {
         waiting: &mut Waiting<'_>,
     ) -> Locked<'a> {
         waiting.before_sleep(&mut core);
-        core.progress.waiters.add(std::thread::current(), fork::thread_number(), waiting.request());
+        core.lane.waiters.add(std::thread::current(), fork::thread_number(), waiting.request());
         drop(core);
         match deadline {
             Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
             None => std::thread::park(),
         }
         let mut core = self.lock().expect("a thread of this process has held the lock before");
-        core.progress.waiters.remove(fork::thread_number());
+        core.lane.waiters.remove(fork::thread_number());
         core
     }
 
@@ -200,15 +200,15 @@ impl Engine {
     ) -> (Locked<'a>, canele_proto::request::Outcome, bool) {
         let take = |core: &mut Core| {
             // A call that waits inside is told of deaths; the receive goes with it.
-            core.progress.proto.fail_pending(id);
-            core.progress.proto.take(id)
+            core.lane.proto.fail_pending(id);
+            core.lane.proto.take(id)
         };
-        let core = if deadline.is_none() && core.progress.proto.is_from_anybody(id) {
+        let core = if deadline.is_none() && core.lane.proto.is_from_any_source(id) {
             let (mut core, outcome) = self.wait_for_any_sender(core, Awaited::Request(id), take);
             if let Some(outcome) = outcome {
                 return (core, outcome, false);
             }
-            core.progress.proto.give_up(id);
+            core.lane.proto.give_up(id);
             core
         } else {
             core
@@ -218,7 +218,7 @@ impl Engine {
             return (core, outcome, false);
         }
         // Where it is too late to withdraw, data is moving and the end is near; who is asked answers with a pass.
-        let withdrawn = core.progress.proto.cancel(id) != Cancel::TooLate;
+        let withdrawn = core.lane.proto.cancel(id) != Cancel::TooLate;
         let (core, outcome) = self.wait_before(core, None, Awaited::Request(id), take);
         let outcome = outcome.expect("a wait without a deadline ends with its request");
         let passed = withdrawn && matches!(outcome.result, Err(Failure::Cancelled));
@@ -229,7 +229,7 @@ impl Engine {
 impl Engine {
     /// Wakes the thread that sleeps in the rail, because something was submitted that may concern it.
     pub(crate) fn wake_progress_owner(&self, core: &Core) {
-        if core.progress.waiters.is_owner_asleep {
+        if core.lane.waiters.is_owner_asleep {
             self.waker.wake();
         }
     }
@@ -238,7 +238,7 @@ impl Engine {
 impl Core {
     /// How long a sleep may last at most; for ever, if no part has anything to do by then.
     fn longest_sleep(&self) -> Option<Duration> {
-        let rails = &self.progress.rails;
+        let rails = &self.lane.rails;
         let connections = self.connections.longest_sleep(Instant::now(), rails.has_unacknowledged());
         let launcher = self.membership.launcher.is_present().then_some(launcher_watch::INTERVAL);
         rails.longest_sleep().into_iter().chain(connections).chain(launcher).min()

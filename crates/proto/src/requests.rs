@@ -1,0 +1,229 @@
+//! The requests of this rank, and how each goes from state to state.
+//!
+//! Owns their states, the turns of those that this rank copies, those whose buffers a rail still holds, and the count of completions. Never
+//! decides which state comes next: the file of each kind of packet does.
+
+use std::collections::VecDeque;
+
+use canele_mem::chunk_counter::Generation;
+use canele_sys::ids::RequestId;
+
+use crate::request::{Outcome, State, Status};
+use crate::slab::Slab;
+
+/// The requests that were not taken yet.
+pub(crate) struct Requests {
+    states: Slab<State>,
+    /// Requests with something to be copied here, in the order of their turns.
+    copies: VecDeque<RequestId>,
+    /// Requests that have ended, whose buffers a rail still holds.
+    closing: Vec<RequestId>,
+    /// Counts completed requests, and arrivals that a waiter may look for; waiters re-check when it changes.
+    completions: u64,
+    /// Counts the transfers that both ends copy.
+    shares: u32,
+}
+
+impl Requests {
+    /// No requests.
+    pub const fn new() -> Self {
+        Self { states: Slab::new(), copies: VecDeque::new(), closing: Vec::new(), completions: 0, shares: 0 }
+    }
+
+    /// Adds a request in its first state.
+    #[inline(always)]
+    pub fn add(&mut self, state: State) -> RequestId {
+        self.states.insert(state).into()
+    }
+
+    /// The number of requests that were not taken yet.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Returns the state of a request, unless its outcome was taken.
+    #[inline(always)]
+    pub fn get(&self, id: RequestId) -> Option<&State> {
+        self.states.get(id.into())
+    }
+
+    /// Returns the state of a request to change, unless its outcome was taken.
+    #[inline(always)]
+    pub fn get_mut(&mut self, id: RequestId) -> Option<&mut State> {
+        self.states.get_mut(id.into())
+    }
+
+    /// True if a request is in a state that `is_meant`.
+    pub fn any(&self, is_meant: impl Fn(&State) -> bool) -> bool {
+        self.states.iter().any(|(_, state)| is_meant(state))
+    }
+
+    /// The requests in states that `is_meant`.
+    pub fn find(&self, is_meant: impl Fn(&State) -> bool) -> Vec<RequestId> {
+        self.states.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| key.into()).collect()
+    }
+
+    /// Takes the outcome of a request that has ended; the id is stale afterwards.
+    #[inline(always)]
+    pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
+        let Some(State::Done(_)) = self.get(id) else { return None };
+        match self.states.remove(id.into()) {
+            Some(State::Done(outcome)) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// Takes the status of a request that has ended well and whose buffer no caller wants back. A request that has failed stays.
+    #[inline(always)]
+    pub fn take_status(&mut self, id: RequestId) -> Option<Status> {
+        let Some(State::Done(Outcome { result: Ok(status), .. })) = self.get(id) else { return None };
+        let status = *status;
+        self.states.discard(id.into());
+        Some(status)
+    }
+
+    /// Takes a request's state out for a moment; [`Requests::end`] or [`Requests::enter`] puts the next one in.
+    #[inline(always)]
+    pub fn leave(&mut self, id: RequestId) -> Option<State> {
+        Some(std::mem::replace(self.get_mut(id)?, State::Moving))
+    }
+
+    /// Lets a request enter its next state.
+    #[inline(always)]
+    pub fn enter(&mut self, id: RequestId, next: State) {
+        if let Some(state) = self.get_mut(id) {
+            *state = next;
+        }
+    }
+
+    /// Ends a request. While a rail holds part of its buffer, no caller gets it.
+    #[inline(always)]
+    pub fn end(&mut self, id: RequestId, done: State) {
+        let done = match done {
+            State::Done(outcome) if outcome.buffer.is_shared() => {
+                self.closing.push(id);
+                State::Closing(outcome)
+            }
+            done => done,
+        };
+        self.enter(id, done);
+        self.count_completion();
+    }
+
+    /// Ends the requests whose buffers no rail holds any more; says whether there was one.
+    #[inline(always)]
+    pub fn close_buffers(&mut self) -> bool {
+        !self.closing.is_empty() && self.close_some_buffers()
+    }
+
+    fn close_some_buffers(&mut self) -> bool {
+        let before = self.closing.len();
+        for id in std::mem::take(&mut self.closing) {
+            match self.leave(id) {
+                Some(State::Closing(outcome)) => self.end(id, State::Done(outcome)),
+                Some(other) => self.enter(id, other),
+                None => {}
+            }
+        }
+        self.closing.len() != before
+    }
+
+    /// Changes whenever a waiter should look again: a request has ended, or something has come that a call may wait for.
+    #[inline(always)]
+    pub fn completions(&self) -> u64 {
+        self.completions
+    }
+
+    /// Has waiters look again.
+    #[inline(always)]
+    pub fn count_completion(&mut self) {
+        self.completions += 1;
+    }
+
+    /// True if a pass has nothing to copy and no buffer to close.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.closing.is_empty() && self.copies.is_empty()
+    }
+
+    /// Puts a request behind the others with something to be copied here.
+    #[inline(always)]
+    pub fn copy_later(&mut self, id: RequestId) {
+        self.copies.push_back(id);
+    }
+
+    /// The number of requests with something to be copied here.
+    #[inline(always)]
+    pub fn copies(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// Takes the request whose turn it is to be copied.
+    #[inline(always)]
+    pub fn next_copy(&mut self) -> Option<RequestId> {
+        self.copies.pop_front()
+    }
+
+    /// Tells the next transfer that both ends copy from the earlier ones with the same chunk counter.
+    pub fn next_share(&mut self) -> Generation {
+        self.shares = self.shares.wrapping_add(1);
+        Generation(self.shares)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_mem::buffer;
+    use canele_sys::ids::{Rank, Tag};
+
+    use super::*;
+    use crate::request::Buffer;
+
+    fn done(buffer: Buffer) -> State {
+        State::Done(Outcome { result: Ok(Status { source: Rank(1), tag: Tag(7), bytes: 4 }), buffer })
+    }
+
+    #[test]
+    fn an_outcome_is_taken_once_and_its_id_finds_nothing_afterwards() {
+        let mut requests = Requests::new();
+        let [first, second] = [(); 2].map(|()| requests.add(State::Moving));
+        assert!(requests.take(first).is_none() && requests.completions() == 0);
+        requests.end(first, done(Buffer::None));
+        requests.end(second, done(Buffer::None));
+        assert!(requests.take(first).is_some() && requests.take(first).is_none());
+        assert!(requests.take_status(second).is_some() && requests.take_status(second).is_none());
+        requests.enter(first, State::Moving);
+        assert!(requests.leave(first).is_none());
+        assert_eq!((requests.completions(), requests.len()), (2, 0));
+    }
+
+    #[test]
+    fn a_buffer_that_a_rail_holds_ends_its_request_later() {
+        let mut requests = Requests::new();
+        let mut memory = [0; 4];
+        buffer::scope(|scope| {
+            let id = requests.add(State::Moving);
+            let mut lent = scope.lend_mut(&mut memory);
+            let held = lent.share(0, 4);
+            requests.end(id, done(Buffer::In(lent)));
+            assert!(!requests.is_idle() && !requests.close_buffers(), "the rail holds it");
+            assert!(requests.take(id).is_none());
+            drop(held);
+            assert!(requests.close_buffers() && requests.is_idle());
+            let Some(Outcome { buffer: Buffer::In(buffer), .. }) = requests.take(id) else {
+                panic!("it has ended")
+            };
+            scope.take_back_mut(buffer);
+        });
+    }
+
+    #[test]
+    fn copies_take_turns_and_no_two_shares_in_a_row_are_the_same() {
+        let mut requests = Requests::new();
+        let [first, second] = [(); 2].map(|()| requests.add(State::Moving));
+        [first, second, first].into_iter().for_each(|id| requests.copy_later(id));
+        assert_eq!(requests.copies(), 3);
+        assert_eq!([(); 4].map(|()| requests.next_copy()), [Some(first), Some(second), Some(first), None]);
+        assert_ne!(requests.next_share(), requests.next_share());
+    }
+}
