@@ -58,7 +58,6 @@ impl Proto {
             return self.end(id, received(receive, Ok(())));
         }
         let place = receive.buffer.place();
-        let maps_regions = self.peers[from.0 as usize].maps_regions;
         if let Some(far @ SourcePlace::Process(_)) = rts.place {
             let is_fine = receive.buffer.is_fine();
             self.tell_answer(from, len, if is_fine { Answer::Stream } else { Answer::Read });
@@ -68,7 +67,7 @@ impl Proto {
             };
         }
         let ends = Ends { source: rts.place.is_some(), target: place.is_some() };
-        let answer = choice::answer(maps_regions, ends);
+        let answer = choice::answer(self.peers[from.0 as usize].regions, ends);
         self.tell_answer(from, len, answer);
         match (answer, rts.place, place) {
             (Answer::Read, Some(far), _) => {

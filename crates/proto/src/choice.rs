@@ -7,7 +7,7 @@
 //! ```
 //! Pure functions: everything that decides is an argument. No other file compares a size with a limit.
 
-use canele_rail::{Caps, Distance, MAX_INLINE, Speed};
+use canele_rail::{Caps, Distance, MAX_INLINE, Speed, Verbs};
 
 use crate::request::Mode;
 
@@ -70,8 +70,35 @@ pub struct Path {
     pub numbered: bool,
     /// How far the peer is.
     pub distance: Distance,
-    /// The peer's regions can be reached, and ours by it.
-    pub maps_regions: bool,
+    /// How its regions are accessed, and ours by it.
+    pub regions: RegionAccess,
+}
+
+/// How the two ends of a link access each other's regions; by messages alone where nothing else is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RegionAccess {
+    /// They are mapped: either end copies.
+    pub is_mapped: bool,
+    /// The network reads and writes them.
+    pub verbs: Verbs,
+}
+
+impl RegionAccess {
+    /// The access over links with these capabilities.
+    #[inline(always)]
+    pub fn over(caps: &Caps) -> Self {
+        Self { is_mapped: caps.maps_regions, verbs: caps.verbs }
+    }
+
+    /// True if a receiver can read a message out of the sender's region.
+    pub fn can_read(self) -> bool {
+        self.is_mapped || self.verbs.contains(Verbs::GET)
+    }
+
+    /// True if a sender can write a message into the receiver's region.
+    pub fn can_write(self) -> bool {
+        self.is_mapped || self.verbs.contains(Verbs::PUT)
+    }
 }
 
 /// How many times longer an eager message may be to a peer behind a network, where waiting for an answer takes longer than two more
@@ -84,8 +111,9 @@ const TIMES_MULTI: usize = 16;
 impl Path {
     /// The path over links with these capabilities.
     pub fn over(caps: &Caps, eager_bytes: usize) -> Self {
-        let Caps { max_bulk, distance, maps_regions, .. } = *caps;
-        Self { eager_bytes, max_bulk, numbered: caps.needs_numbers(), distance, maps_regions }
+        let Caps { max_bulk, distance, .. } = *caps;
+        let regions = RegionAccess::over(caps);
+        Self { eager_bytes, max_bulk, numbered: caps.needs_numbers(), distance, regions }
     }
 
     /// The largest message that goes in one packet without being announced.
@@ -114,7 +142,7 @@ pub enum Begin {
 /// packets in order.
 #[inline]
 pub fn begin(path: &Path, bytes: usize, mode: Mode, region: bool) -> Begin {
-    let reached = region && path.maps_regions;
+    let reached = region && path.regions.can_read();
     match mode {
         Mode::Synchronous => Begin::Announced,
         _ if bytes <= path.whole_bytes() => Begin::Whole,
@@ -160,11 +188,11 @@ impl Answer {
 
 /// How the receiver has an announced message travel.
 #[inline]
-pub fn answer(maps_regions: bool, ends: Ends) -> Answer {
-    match (maps_regions, ends) {
-        (true, Ends { source: true, target: true }) => Answer::Both,
-        (true, Ends { source: true, target: false }) => Answer::Read,
-        (true, Ends { source: false, target: true }) => Answer::Write,
+pub fn answer(regions: RegionAccess, ends: Ends) -> Answer {
+    match ends {
+        Ends { source: true, target: true } if regions.is_mapped => Answer::Both,
+        Ends { source: true, .. } if regions.can_read() => Answer::Read,
+        Ends { target: true, .. } if regions.can_write() => Answer::Write,
         _ => Answer::Stream,
     }
 }
@@ -175,7 +203,7 @@ pub fn variant(path: &Path, bytes: usize, mode: Mode, ends: Ends) -> Variant {
         Begin::Whole if bytes <= MAX_INLINE => Variant::Short,
         Begin::Whole => Variant::Eager,
         Begin::EagerMulti => Variant::EagerMulti,
-        Begin::Announced => answer(path.maps_regions, ends).variant(),
+        Begin::Announced => answer(path.regions, ends).variant(),
     }
 }
 
@@ -239,10 +267,10 @@ impl Variant {
             Self::Eager => begun == Begin::Whole && bytes > MAX_INLINE,
             Self::Coalesced => path.numbered && bytes <= crate::coalesced::LONGEST.min(path.whole_bytes()),
             Self::EagerMulti => begun == Begin::EagerMulti,
-            Self::Streamed => answer(path.maps_regions, ends) == Answer::Stream,
-            Self::DirectRead => answer(path.maps_regions, ends) == Answer::Read,
-            Self::DirectWrite => answer(path.maps_regions, ends) == Answer::Write,
-            Self::DirectBoth => answer(path.maps_regions, ends) == Answer::Both,
+            Self::Streamed => answer(path.regions, ends) == Answer::Stream,
+            Self::DirectRead => answer(path.regions, ends) == Answer::Read,
+            Self::DirectWrite => answer(path.regions, ends) == Answer::Write,
+            Self::DirectBoth => answer(path.regions, ends) == Answer::Both,
         }
     }
 }

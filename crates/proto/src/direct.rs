@@ -1,17 +1,19 @@
-//! Transfers to or from regions: copied once, by whoever can reach both buffers, piece by piece.
+//! Transfers to or from regions: copied once, piece by piece, by an end that has both buffers mapped, or moved by one verb.
 //!
 //! When both buffers lie in regions, both ends take pieces from a chunk counter in shared memory, so that both processors copy,
 //! and either can finish alone. Only the receiver ends such a transfer, when every piece is done (invariant I13).
 
 use canele_mem::buffer::RegionAddress;
 use canele_mem::chunk_counter::Generation;
-use canele_rail::{FullRail, Reach};
+use canele_rail::{FullRail, Reach, Verb, Verbs};
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
 use crate::choice::Protocol;
 use crate::peer::Reply;
 use crate::request::{Receive, Send, Share, State, sent};
+use crate::rma::{MemoryRoute, route};
+use crate::verbs::VerbUse;
 use crate::wire::{Cts, Ending, How, SourcePlace};
 
 /// Bytes copied by one end alone before others have their turn.
@@ -30,6 +32,8 @@ enum Step {
     Over,
     /// The peer's memory cannot be reached.
     Lost,
+    /// This verb moves the whole message.
+    Verb(LinkId, Verb),
 }
 
 impl Proto {
@@ -72,6 +76,7 @@ impl Proto {
             any |= !matches!(step, Step::Waits);
             match step {
                 Step::Copied | Step::Waits => self.requests.copy_later(id),
+                Step::Verb(link, verb) => self.post_for(rail, id, link, verb),
                 Step::Over => self.copied(id),
                 Step::Lost => self.send_in_pieces(id),
             }
@@ -117,8 +122,16 @@ impl Proto {
         Some(free)
     }
 
+    /// Posts the verb that moves the message of a request. A verb under way makes room for it.
+    fn post_for<R: FullRail>(&mut self, rail: &mut R, id: RequestId, link: LinkId, verb: Verb) {
+        match self.verbs.post(rail, link, VerbUse::Message(id), verb) {
+            true => self.requests.hold_for_verb(id),
+            false => self.requests.copy_later(id),
+        }
+    }
+
     /// This end has copied its part.
-    fn copied(&mut self, id: RequestId) {
+    pub(crate) fn copied(&mut self, id: RequestId) {
         match self.leave(id) {
             Some(State::Writing(send, _, receiver, _)) => {
                 self.traffic.sent(Protocol::Direct, send.buffer.len());
@@ -153,7 +166,7 @@ impl Proto {
 
     /// The peer's memory cannot be reached, as by a process that has no descriptor left for its region: the message is sent in pieces,
     /// from its first byte.
-    fn send_in_pieces(&mut self, id: RequestId) {
+    pub(crate) fn send_in_pieces(&mut self, id: RequestId) {
         match self.leave(id) {
             Some(State::Reading(receive, _, request, _)) => {
                 self.invite(id, receive.from, request, How::Stream, receive);
@@ -185,13 +198,29 @@ fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
         }
         State::Reading(Receive { from, buffer, len, .. }, SourcePlace::Region(far), _, done) => {
             let (at, n) = (*done, ALONE.min(*len - *done));
-            let result = reach(rail, *from, *far, at, n, |window| buffer.copy_from(at, window));
+            let result = match open_route(rail, *from, Verbs::GET) {
+                None => Step::Waits,
+                Some(MemoryRoute::Map) => {
+                    reach(rail, *from, *far, at, n, |window| buffer.copy_from(at, window))
+                }
+                Some(MemoryRoute::Verb(link)) if !buffer.is_fine() => {
+                    Step::Verb(link, Verb::Get { from: *far, into: buffer.share(0, *len) })
+                }
+                Some(MemoryRoute::Verb(_) | MemoryRoute::Request) => Step::Lost,
+            };
             alone(result, done, n, *len, copies)
         }
         State::Writing(send, far, _, done) => {
-            let len = send.buffer.len();
+            let (to, len, buffer) = (send.to, send.buffer.len(), &mut send.buffer);
             let (at, n) = (*done, ALONE.min(len - *done));
-            let result = reach(rail, send.to, *far, at, n, |window| send.buffer.copy_to(at, window));
+            let result = match open_route(rail, to, Verbs::PUT) {
+                None => Step::Waits,
+                Some(MemoryRoute::Map) => reach(rail, to, *far, at, n, |window| buffer.copy_to(at, window)),
+                Some(MemoryRoute::Verb(link)) if !buffer.is_fine() => {
+                    Step::Verb(link, Verb::Put { data: buffer.share(0, len), to: *far })
+                }
+                Some(MemoryRoute::Verb(_) | MemoryRoute::Request) => Step::Lost,
+            };
             alone(result, done, n, len, copies)
         }
         State::SharingIn(receive, share, _) => {
@@ -202,7 +231,7 @@ fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
             match step {
                 Step::Copied => return Step::Copied,
                 Step::Lost => give_up(rail, from, share, len),
-                Step::Over | Step::Waits => {}
+                Step::Over | Step::Waits | Step::Verb(..) => {}
             }
             let chunk_counter =
                 rail.link(from).and_then(|link| rail.chunk_counter(link, true, share.chunk_counter as usize));
@@ -219,6 +248,11 @@ fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
         }
         _ => Step::Over,
     }
+}
+
+/// How the regions of a peer are accessed, once a link to it is open.
+fn open_route<R: FullRail>(rail: &R, peer: Rank, verb: Verbs) -> Option<MemoryRoute> {
+    rail.link(peer).map(|_| route(rail, peer, verb))
 }
 
 /// The length of the pieces of a transfer copied by both ends.

@@ -6,7 +6,7 @@ use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::Proto;
 use crate::batch;
-use crate::choice::Protocol;
+use crate::choice::{Protocol, RegionAccess};
 use crate::observed::MessageEvent;
 use crate::peer::{Gone, Reply};
 use crate::request::{Receive, State, received};
@@ -40,7 +40,7 @@ impl Proto {
     pub fn receive_from<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> bool {
         let from = link.peer();
         let (caps, peer) = (rail.caps(link), &mut self.peers[from.0 as usize]);
-        peer.maps_regions = caps.maps_regions;
+        peer.regions = RegionAccess::over(caps);
         if caps.needs_numbers() && peer.gone().is_none() {
             peer.numbers_began();
         }

@@ -21,6 +21,8 @@ pub struct Holding {
     pub chunk_counters: u32,
     /// Answers that wait for room.
     pub replies: usize,
+    /// Verbs under way, and calls whose verb has completed.
+    pub verbs: usize,
 }
 
 impl Proto {
@@ -31,6 +33,7 @@ impl Proto {
             unexpected: self.incoming.len() + self.arrived_requests.len(),
             chunk_counters: self.peers.iter().map(|peer| peer.chunk_counters.count_ones()).sum(),
             replies: self.peers.iter().map(|peer| peer.replies.len()).sum(),
+            verbs: self.verbs.len(),
             ..Holding::default()
         };
         for message in self.incoming.iter() {

@@ -58,6 +58,7 @@ mod submit;
 mod traffic;
 mod transmit;
 mod unexpected;
+mod verbs;
 pub mod wire;
 
 use std::collections::VecDeque;
@@ -95,6 +96,7 @@ use requests::Requests;
 use strategy::Strategy;
 pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
+use verbs::PostedVerbs;
 
 /// What a job agrees on.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +158,7 @@ pub struct Proto {
 
     // What goes to peers.
     outgoing: Outgoing,
+    verbs: PostedVerbs,
 
     // What the caller, a tool and a trace are told.
     reports: Reports,
@@ -203,6 +206,7 @@ impl Proto {
             arrived_requests: VecDeque::new(),
             rma_requested: false,
             outgoing: Outgoing::new(ranks),
+            verbs: PostedVerbs::default(),
             reports: Reports::default(),
             listener: Listener::default(),
             observer: Observer::default(),
@@ -247,7 +251,14 @@ impl Proto {
             self.transmit(rail);
         }
         let moved = rail.flush();
-        received | sent | copied | moved | self.requests.close_buffers()
+        received | sent | copied | moved | self.close_buffers(rail)
+    }
+
+    /// Goes on with requests whose buffers a rail held; says whether there was one.
+    #[inline(always)]
+    fn close_buffers<R: FullRail>(&mut self, rail: &mut R) -> bool {
+        self.requests.has_held_buffers()
+            && (self.handle_completed_verbs(rail) | self.requests.close_buffers())
     }
 
     /// The policy by which what waits is put into packets.

@@ -142,7 +142,7 @@ impl Proto {
         let place = match memory {
             Some(address) => Some(SourcePlace::Process(address)),
             None => {
-                let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].maps_regions);
+                let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].regions.can_read());
                 place.map(SourcePlace::Region)
             }
         };

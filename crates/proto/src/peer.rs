@@ -13,7 +13,7 @@ use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
 use crate::bounds::BoundedCounts;
-use crate::choice::Path;
+use crate::choice::{Path, RegionAccess};
 use crate::credit::Credit;
 use crate::multipath::Multipath;
 use crate::pull::Pulls;
@@ -114,8 +114,8 @@ pub struct Peer {
     pub silent: bool,
     /// Whether it is in the list of peers with something to send.
     pub listed: bool,
-    /// Whether its regions can be reached, and ours by it.
-    pub maps_regions: bool,
+    /// How its regions are accessed, and ours by it.
+    pub regions: RegionAccess,
     /// How far it is, once a link to it was opened.
     pub distance: Distance,
     /// Which chunk counters of the link from this peer are in use, one bit each.
@@ -155,8 +155,8 @@ impl Peer {
     /// What decides how messages to it travel, with these limits in bytes.
     #[inline]
     pub fn path(&self, eager_bytes: usize, max_bulk: usize) -> Path {
-        let (distance, maps_regions) = (self.distance, self.maps_regions);
-        Path { eager_bytes, max_bulk, numbered: self.is_numbered(), distance, maps_regions }
+        let (distance, regions) = (self.distance, self.regions);
+        Path { eager_bytes, max_bulk, numbered: self.is_numbered(), distance, regions }
     }
 
     /// What waits for it.

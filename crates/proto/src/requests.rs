@@ -16,8 +16,8 @@ pub(crate) struct Requests {
     states: Slab<State>,
     /// Requests with something to be copied here, in the order of their turns.
     copies: VecDeque<RequestId>,
-    /// Requests that have ended, whose buffers a rail still holds.
-    closing: Vec<RequestId>,
+    /// Requests whose buffers a rail still holds: those that have ended, and those that a verb moves.
+    held: Vec<RequestId>,
     /// Counts completed requests, and arrivals that a waiter may look for; waiters re-check when it changes.
     completions: u64,
     /// Counts the transfers that both ends copy.
@@ -27,7 +27,7 @@ pub(crate) struct Requests {
 impl Requests {
     /// No requests.
     pub const fn new() -> Self {
-        Self { states: Slab::new(), copies: VecDeque::new(), closing: Vec::new(), completions: 0, shares: 0 }
+        Self { states: Slab::new(), copies: VecDeque::new(), held: Vec::new(), completions: 0, shares: 0 }
     }
 
     /// Adds a request in its first state.
@@ -101,7 +101,7 @@ impl Requests {
     pub fn end(&mut self, id: RequestId, done: State) {
         let done = match done {
             State::Done(outcome) if outcome.buffer.is_shared() => {
-                self.closing.push(id);
+                self.held.push(id);
                 State::Closing(outcome)
             }
             done => done,
@@ -110,22 +110,32 @@ impl Requests {
         self.count_completion();
     }
 
-    /// Ends the requests whose buffers no rail holds any more; says whether there was one.
+    /// True if a rail holds the buffer of a request.
     #[inline(always)]
-    pub fn close_buffers(&mut self) -> bool {
-        !self.closing.is_empty() && self.close_some_buffers()
+    pub fn has_held_buffers(&self) -> bool {
+        !self.held.is_empty()
     }
 
-    fn close_some_buffers(&mut self) -> bool {
-        let before = self.closing.len();
-        for id in std::mem::take(&mut self.closing) {
+    /// Notes that a verb moves the message of a request, which goes on when the verb has completed.
+    pub fn hold_for_verb(&mut self, id: RequestId) {
+        self.held.push(id);
+    }
+
+    /// Ends the requests whose buffers no rail holds any more; says whether there was one.
+    pub fn close_buffers(&mut self) -> bool {
+        let before = self.held.len();
+        for id in std::mem::take(&mut self.held) {
             match self.leave(id) {
                 Some(State::Closing(outcome)) => self.end(id, State::Done(outcome)),
+                Some(moved @ (State::Reading(..) | State::Writing(..))) => {
+                    self.enter(id, moved);
+                    self.held.push(id);
+                }
                 Some(other) => self.enter(id, other),
                 None => {}
             }
         }
-        self.closing.len() != before
+        self.held.len() != before
     }
 
     /// Changes whenever a waiter should look again: a request has ended, or something has come that a call may wait for.
@@ -140,10 +150,10 @@ impl Requests {
         self.completions += 1;
     }
 
-    /// True if a pass has nothing to copy and no buffer to close.
+    /// True if a pass has nothing to copy and no rail holds a buffer.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
-        self.closing.is_empty() && self.copies.is_empty()
+        self.held.is_empty() && self.copies.is_empty()
     }
 
     /// Puts a request behind the others with something to be copied here.

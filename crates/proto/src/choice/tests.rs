@@ -49,6 +49,23 @@ fn size_and_buffers_decide() {
 }
 
 #[test]
+fn verbs_move_messages_of_which_one_end_lies_in_a_region_that_is_not_mapped() {
+    let choice = |verbs, source, target| taken(&Caps { verbs, ..FAR }, 1 << 20, source, target);
+    for (verbs, read, written) in [
+        (Verbs::all(), Variant::DirectRead, Variant::DirectWrite),
+        (Verbs::GET, Variant::DirectRead, Variant::Streamed),
+        (Verbs::PUT, Variant::Streamed, Variant::DirectWrite),
+        (Verbs::FETCH_OP | Verbs::COMPARE_SWAP, Variant::Streamed, Variant::Streamed),
+    ] {
+        assert_eq!(choice(verbs, true, false), read);
+        assert_eq!(choice(verbs, false, true), written);
+        // One verb moves all of it: no share of it is left for the other end.
+        assert_eq!(choice(verbs, true, true), if read == Variant::DirectRead { read } else { written });
+        assert_eq!(choice(verbs, false, false), Variant::Streamed);
+    }
+}
+
+#[test]
 fn longer_messages_go_unasked_where_an_answer_takes_longer() {
     let far = Caps { max_bulk: 1 << 20, ..FAR };
     assert_eq!(taken(&far, 64 << 10, true, true), Variant::Eager);

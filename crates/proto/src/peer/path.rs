@@ -12,6 +12,7 @@ use canele_rail::Caps;
 use canele_sys::ids::LinkId;
 
 use super::Peer;
+use crate::choice::RegionAccess;
 use crate::multipath::Multipath;
 
 /// How a peer ended.
@@ -144,7 +145,7 @@ impl Peer {
         receive_path: ReceivePath,
         round_trip_ns: impl Fn(LinkId) -> u32,
     ) {
-        (self.maps_regions, self.distance) = (caps.maps_regions, caps.distance);
+        (self.regions, self.distance) = (RegionAccess::over(caps), caps.distance);
         if caps.needs_numbers() {
             self.numbers_began();
             self.links.retain(|other| *other != link);

@@ -55,6 +55,7 @@ pub use request::{
 };
 pub use route::{MemoryRoute, route};
 pub use target::{RmaMemory, RmaTarget, Tell};
+pub(crate) use verbs::PendingVerb;
 
 use crate::matching::Want;
 use crate::{Notice, Proto};

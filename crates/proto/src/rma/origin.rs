@@ -19,7 +19,6 @@ use super::call::{Call, Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 use super::cutting::Cutting;
 use super::pending::PendingSends;
 use super::range_set::RangeSet;
-use super::verbs::PendingVerb;
 use super::windows::Windows;
 use super::{ExposureKey, MemoryKey, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
 use crate::Proto;
@@ -38,7 +37,6 @@ pub struct RmaOrigin {
     pub(super) moving: Vec<Key>,
     /// The first refusal of each owner that a fence told of that was not waited for.
     pub(super) refused: HashMap<Rank, (Option<MemoryKey>, Refusal)>,
-    pub(super) verbs: Slab<PendingVerb>,
     /// The last call of which no answer tells that it is done, of owners with verbs.
     pub(super) unconfirmed: HashMap<Rank, u64>,
     /// Of the operations that have ended: after how many answers were looked for.

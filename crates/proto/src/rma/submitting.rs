@@ -44,7 +44,7 @@ impl RmaOrigin {
             {
                 return any;
             } else {
-                match self.post_verb(rail, owner, key) {
+                match self.post_verb(proto, rail, owner, key) {
                     Post::Done => {}
                     Post::Waits => return any,
                     Post::Request => self.submit_next(proto, rail, key),

@@ -5,7 +5,7 @@
 //! verbs before it have completed. A verb that was not carried out is asked for by a request, whose answer says what is wrong.
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
-use canele_rail::{FetchOp, FullRail, Rma, Verb, VerbCompletion, Verbs};
+use canele_rail::{FetchOp, FullRail, Rma, Verb, Verbs};
 use canele_sys::ids::{LinkId, Rank};
 
 use super::origin::RmaOrigin;
@@ -13,9 +13,10 @@ use super::route::{MemoryRoute, route};
 use super::{MemoryAddress, MemoryKey, PutReport, RmaRequest};
 use crate::Proto;
 use crate::slab::Key;
+use crate::verbs::{PostedVerbs, VerbUse};
 
 /// A verb that is under way.
-pub(super) struct PendingVerb {
+pub(crate) struct PendingVerb {
     call: Key,
     owner: Rank,
     place: MemoryAddress,
@@ -47,7 +48,13 @@ fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, MemoryAddress, u64)> {
 
 impl RmaOrigin {
     /// Posts a call as a verb, if it can be one.
-    pub(super) fn post_verb<R: FullRail>(&mut self, rail: &mut R, owner: Rank, key: Key) -> Post {
+    pub(super) fn post_verb<R: FullRail>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+        owner: Rank,
+        key: Key,
+    ) -> Post {
         let state = self.owners.entry(owner).or_default();
         let request = if state.verbs > 0 { Post::Waits } else { Post::Request };
         if !rail.has_verbs() {
@@ -70,14 +77,20 @@ impl RmaOrigin {
         if state.verb_ranges.overlap(place, len) {
             return Post::Waits;
         }
-        match self.post_on(rail, link, PendingVerb { call: key, owner, place, len }) {
+        match self.post_on(&mut proto.verbs, rail, link, PendingVerb { call: key, owner, place, len }) {
             true => Post::Done,
             // A verb under way makes room.
             false => request,
         }
     }
 
-    fn post_on<R: Rma>(&mut self, rail: &mut R, link: LinkId, posted: PendingVerb) -> bool {
+    fn post_on<R: Rma>(
+        &mut self,
+        verbs: &mut PostedVerbs,
+        rail: &mut R,
+        link: LinkId,
+        posted: PendingVerb,
+    ) -> bool {
         let PendingVerb { call, owner, place, len } = posted;
         let Some((call, bytes)) = self.calls.get_mut(call).zip(usize::try_from(len).ok()) else {
             return false;
@@ -95,9 +108,7 @@ impl RmaOrigin {
             (RmaRequest::Swap { expected, new, .. }, ..) => Verb::CompareSwap { at, expected, desired: new },
             _ => return false,
         };
-        let key = self.verbs.insert(posted);
-        if rail.post_verb(link, to_token(key), verb).is_err() {
-            self.verbs.remove(key);
+        if !verbs.post(rail, link, VerbUse::Call(posted), verb) {
             return false;
         }
         call.awaited += 1;
@@ -111,14 +122,10 @@ impl RmaOrigin {
     /// Takes the verbs that have completed; says whether any had.
     pub(super) fn take_completions<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
         let mut any = false;
-        while !self.verbs.is_empty()
-            && let Some(VerbCompletion { token, result, .. }) = rail.take_completion()
+        while let Some((PendingVerb { call: key, owner, place, len }, result)) =
+            proto.take_completed_call(rail)
         {
             any = true;
-            let Some(PendingVerb { call: key, owner, place, len }) = self.verbs.remove(from_token(token))
-            else {
-                continue;
-            };
             let state = self.owners.entry(owner).or_default();
             state.verbs -= 1;
             state.verb_ranges.remove(place, len);
@@ -136,12 +143,4 @@ impl RmaOrigin {
         }
         any
     }
-}
-
-fn to_token(key: Key) -> u64 {
-    u64::from(key.index) | u64::from(key.generation) << 32
-}
-
-fn from_token(token: u64) -> Key {
-    Key { index: token as u32, generation: (token >> 32) as u32 }
 }

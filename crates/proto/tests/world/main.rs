@@ -11,6 +11,7 @@ mod flood;
 mod rails;
 mod rma;
 mod unequal;
+mod verbs;
 
 use canele_sim::campaign::{Faults, Setup, run};
 

@@ -8,6 +8,7 @@ use canele_proto::peer::Gone;
 use canele_proto::{Proto, Settings, strategy};
 use canele_rail::Rail;
 use canele_rail::Region;
+use canele_rail::Rma;
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use super::observed::{Observed, observer};
@@ -65,8 +66,12 @@ impl Net {
         };
         let protos: Vec<_> = (0..ranks as u32).map(proto).collect();
         let regions = region_bytes.iter().zip(&mut rails);
-        let regions =
-            regions.map(|(bytes, rail)| rail.rail.sim().create_region(*bytes).expect("memory")).collect();
+        let regions = regions.map(|(bytes, rail)| {
+            let region = rail.rail.sim().create_region(*bytes).expect("memory");
+            rail.register(&region).expect("a simulated rail has room");
+            region
+        });
+        let regions = regions.collect();
         let cap = settings.unexpected_bytes.max(1024 * ranks as u64);
         let networks = networks.len() as u8;
         Self { world, protos, rails, regions, networks, opening: Vec::new(), step: 0, cap }

@@ -211,7 +211,8 @@ fn networks(r: &mut Random, setup: &Setup) -> Vec<Model> {
         model.region_misses = r.below(4) as u32;
         model.fetched_percent = r.pick(&[0, 60]);
         model.recoverable |= several || setup.faults.losses;
-        model.maps_regions &= !model.recoverable;
+        model.verbs = r.chance(40);
+        model.maps_regions &= !model.recoverable && !(model.verbs && r.chance(70));
         model.distance = r.pick(&[Distance::Host, Distance::Network]);
     }
     networks

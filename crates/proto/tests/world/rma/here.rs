@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_proto::Settings;
 use canele_proto::rma::{RmaMemory, RmaOperations, Tell};
-use canele_rail::{Distance, Region, Rma};
+use canele_rail::{Distance, Region};
 use canele_sim::campaign::{Net, Packets, Watched};
 use canele_sim::world::{Cut, Model, Random, When};
 use canele_sys::atomic::AtomicU64;
@@ -83,10 +83,7 @@ pub fn setup(seed: u64, cuts: bool) -> (Net, Random, usize) {
         .collect();
     let strategy = r.pick(&["aggregate", "fifo", "priority", "split"]);
     let regions = vec![8 + ranks * AREA; ranks];
-    let mut net = Net::new(settings, &networks, strategy, Packets::Well, seed, &regions);
-    for (rail, region) in net.rails.iter_mut().zip(&net.regions) {
-        rail.register(region).expect("a simulated rail has room");
-    }
+    let net = Net::new(settings, &networks, strategy, Packets::Well, seed, &regions);
     if cuts {
         let cut = |r: &mut Random| {
             let a = r.below(ranks);
