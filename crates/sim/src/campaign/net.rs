@@ -8,7 +8,7 @@ use canele_proto::peer::Gone;
 use canele_proto::{Proto, Settings, strategy};
 use canele_rail::Rail;
 use canele_rail::Region;
-use canele_rail::Rma;
+use canele_rail::{Recoverable, Rma};
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use super::observed::{Observed, observer};
@@ -89,6 +89,15 @@ impl Net {
             proto.observe_messages(observer(rank, &observed));
         }
         observed
+    }
+
+    /// Closes all links of a rank, as the end of its process does: its verbs end, and no rail holds their memory.
+    pub fn close_links_of(&mut self, rank: Rank) {
+        let (proto, rail) = (&mut self.protos[rank.0 as usize], &mut self.rails[rank.0 as usize]);
+        for peer in (0..proto.ranks() as u32).map(Rank) {
+            (0..self.networks).for_each(|network| drop(rail.close_link(LinkId::new(network, peer))));
+        }
+        proto.pass(rail);
     }
 
     /// How many ranks.

@@ -84,6 +84,7 @@ impl Play<'_, '_, '_> {
         for peer in (0..self.net.ranks() as u32).map(Rank).filter(|peer| *peer != dead) {
             self.net.protos[d].handle_gone(peer, Gone::Failed);
         }
+        self.net.close_links_of(dead);
         while let Some((matched, message)) = self.matched[d].pop() {
             let number = self.extra_number();
             self.receive_matched(number, d, matched, message, self.letters[&message].len, Memory::Plain);
