@@ -103,7 +103,7 @@ pub enum Error {
     /// Ranks were not started: why, of each; empty of those that were and have been ended because of the others.
     #[error("{}", .0.iter().find(|why| !why.is_empty()).map_or("the processes were not started", |why| why))]
     NotSpawned(Vec<String>),
-    /// Nobody is connected at a port.
+    /// No job is connected at a port.
     #[error("{0}")]
     Port(String),
     /// The job was finished before.

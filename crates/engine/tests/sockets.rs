@@ -71,7 +71,7 @@ fn messages_of_all_sizes_come_back_however_ranks_wait() {
 
 /// Rank 0 shares memory with 1 and has a socket to 2; whichever speaks finds it asleep.
 #[test]
-fn whoever_speaks_wakes_a_rank_with_both_kinds_of_peers() {
+fn a_peer_of_either_kind_that_speaks_wakes_a_rank() {
     const TURNS: u32 = 2000;
     let engines = canele_testing::start_on_hosts(&[2, 1], &tunables(Wait::Sleep)).unwrap();
     let mut engines = engines.into_iter();
@@ -157,7 +157,7 @@ fn a_deadline_ends_a_sleep_on_sockets_and_the_message_still_comes() {
 
 /// Its receiver knows of the message, and is asked to forget it.
 #[test]
-fn a_deadline_withdraws_a_long_send_that_nobody_receives() {
+fn a_deadline_withdraws_a_long_send_that_no_rank_receives() {
     let [a, b] = two(Wait::Sleep);
     let other = thread::spawn(move || {
         assert_eq!(recv(&b, 0, 1, 8), 7);

@@ -2,7 +2,7 @@
 //!
 //! A *rail* is one opened instance of a kind of network; a *link* is its connection to one peer. A rail moves *packets*:
 //! a 16-byte [`Header`], up to [`MAX_INLINE`] bytes beside it, and optionally a larger *bulk*. It knows nothing of
-//! messages, matching or users; it has one owner (`&mut self`), calls nobody back, holds no lock and starts no thread.
+//! messages, matching or users; it has one owner (`&mut self`), calls no callback, holds no lock and starts no thread.
 //!
 //! ```text
 //!   claim ──▶ fill the slot ──▶ commit        poll ──▶ read the packet ──▶ release

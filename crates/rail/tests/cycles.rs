@@ -101,7 +101,7 @@ fn a_thousand_connections_of_any_kind_leave_nothing() {
     });
     let deserted: SocketAddr = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     a.introduce(Rank(1), &encode_address(&[deserted; 3]));
-    leaves_nothing("dials that nobody answers", |_| {
+    leaves_nothing("dials that no rank answers", |_| {
         a.connect(Rank(1));
         until(|| {
             a.progress_connections(0);

@@ -1,4 +1,4 @@
-//! A rank without descriptors lets nobody in, keeps quiet about it, and lets them in when there are some again.
+//! A rank without descriptors lets no peer in, keeps quiet about it, and lets them in when there are some again.
 
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The only test of its process, because it takes all descriptors away.
 #[test]
-fn without_descriptors_nobody_comes_in_and_nobody_spins() {
+fn without_descriptors_no_peer_comes_in_and_no_rank_spins() {
     let member = Member { me: Rank(1), ranks: 2, job: 1, key: [1; 32] };
     let mut rail = Tcp::listen(0, member, &[Ipv4Addr::LOCALHOST.into()], TcpLimits::default()).unwrap();
     let address = rail.addresses()[0];
@@ -26,7 +26,7 @@ fn without_descriptors_nobody_comes_in_and_nobody_spins() {
     assert!(matches!(rail.arm(), Armed::Ready));
     let mut descriptors = [PollFd::from_borrowed_fd(rail.descriptor().unwrap(), PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    assert_eq!(poll(&mut descriptors, Some(&now)).unwrap(), 0, "who waits outside wakes nobody");
+    assert_eq!(poll(&mut descriptors, Some(&now)).unwrap(), 0, "a peer that waits outside wakes no rank");
     assert!(rail.next_timeout().is_some_and(|timeout| timeout <= Duration::from_millis(100)));
     setrlimit(Resource::Nofile, limit).unwrap();
     let mut now_ns = 100;

@@ -2,7 +2,7 @@
 //! out is the matter of `canele_collective`.
 //!
 //! A blocking call (`call`, `drive`) waits inside; each pass takes further what is only started (`under_way`). Each waiter looks for
-//! deaths, because the launcher tells everybody.
+//! deaths, because the launcher tells every rank.
 
 mod call;
 mod drive;

@@ -1,4 +1,4 @@
-//! Waiting for a free shared buffer: a call takes one that everybody has read, and gives it back with the number of members that will
+//! Waiting for a free shared buffer: a call takes one that all members have read, and gives it back with the number of members that will
 //! read it.
 
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_buffers_that_nobody_will_read_keep_no_call_waiting_for_ever() {
+    fn shared_buffers_that_no_member_will_read_keep_no_call_waiting_for_ever() {
         let engine = Engine::join(&Tunables::default(), None).unwrap();
         let all: Vec<SharedBuffer> = (0..MOST).map(|_| take(&engine)).collect();
         let names: Vec<[u8; 8]> = all.iter().map(SharedBuffer::name).collect();

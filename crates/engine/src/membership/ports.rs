@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 1000;
 
 /// What the launcher has answered.
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum PortAnswer {
     Connected(Result<Meeting, String>),
     Found(Option<Vec<u8>>),
     Announced(Result<(), String>),
@@ -30,7 +30,7 @@ enum Answer {
 /// The questions of this rank, with the answers that have come.
 #[derive(Default)]
 pub(crate) struct Ports {
-    asked: HashMap<u64, Option<Answer>>,
+    asked: HashMap<u64, Option<PortAnswer>>,
     last: u64,
 }
 
@@ -41,7 +41,7 @@ impl Ports {
         self.last
     }
 
-    fn handle(&mut self, ticket: u64, answer: Answer) {
+    fn handle(&mut self, ticket: u64, answer: PortAnswer) {
         if let Some(asked) = self.asked.get_mut(&ticket) {
             *asked = Some(answer);
         }
@@ -49,20 +49,20 @@ impl Ports {
 
     /// Handles the launcher's word of a connection.
     pub fn handle_connected(&mut self, ticket: u64, result: Result<Meeting, String>) {
-        self.handle(ticket, Answer::Connected(result));
+        self.handle(ticket, PortAnswer::Connected(result));
     }
 
     /// Handles the launcher's word of a name that another job may have announced.
     pub fn handle_found(&mut self, ticket: u64, value: Option<Vec<u8>>) {
-        self.handle(ticket, Answer::Found(value));
+        self.handle(ticket, PortAnswer::Found(value));
     }
 
     /// Handles the launcher's word of a name that this rank wants to be announced.
     pub fn handle_announced(&mut self, ticket: u64, result: Result<(), String>) {
-        self.handle(ticket, Answer::Announced(result));
+        self.handle(ticket, PortAnswer::Announced(result));
     }
 
-    fn take(&mut self, ticket: u64) -> Option<Answer> {
+    fn take(&mut self, ticket: u64) -> Option<PortAnswer> {
         let answer = self.asked.get_mut(&ticket)?.take()?;
         self.asked.remove(&ticket);
         Some(answer)
@@ -145,11 +145,11 @@ impl Engine {
             );
             core = next;
             match answer.transpose()? {
-                Some(Answer::Connected(Ok(Meeting { with, call }))) => {
+                Some(PortAnswer::Connected(Ok(Meeting { with, call }))) => {
                     return Ok(Connection { with: Rank(with), call });
                 }
-                Some(Answer::Connected(Err(why))) => return Err(Error::Port(why)),
-                Some(Answer::Found(_) | Answer::Announced(_)) | None => {}
+                Some(PortAnswer::Connected(Err(why))) => return Err(Error::Port(why)),
+                Some(PortAnswer::Found(_) | PortAnswer::Announced(_)) | None => {}
             }
             drop(core);
             let why = stops();
@@ -170,8 +170,8 @@ impl Engine {
     pub fn announce(&self, name: &str) -> Result<(), Error> {
         let about = Awaited::Other("a name to be announced", None);
         match self.ask_of_names(|ticket| ToLauncher::Announce { ticket, name: name.to_owned() }, about)? {
-            Answer::Announced(result) => result.map_err(Error::Port),
-            Answer::Found(_) | Answer::Connected(_) => Ok(()),
+            PortAnswer::Announced(result) => result.map_err(Error::Port),
+            PortAnswer::Found(_) | PortAnswer::Connected(_) => Ok(()),
         }
     }
 
@@ -184,8 +184,8 @@ impl Engine {
         match self
             .ask_of_names(|ticket| ToLauncher::FindElsewhere { ticket, name: name.to_owned() }, about)?
         {
-            Answer::Found(value) => Ok(value),
-            Answer::Connected(_) | Answer::Announced(_) => Ok(None),
+            PortAnswer::Found(value) => Ok(value),
+            PortAnswer::Connected(_) | PortAnswer::Announced(_) => Ok(None),
         }
     }
 
@@ -194,7 +194,7 @@ impl Engine {
         &self,
         question: impl FnOnce(u64) -> ToLauncher,
         about: Awaited,
-    ) -> Result<Answer, Error> {
+    ) -> Result<PortAnswer, Error> {
         let mut core = self.lock_to_submit()?;
         self.need_launcher(&mut core)?;
         let ticket = core.membership.ports.begin();
@@ -254,10 +254,10 @@ mod tests {
         let (first, second) = (ports.begin(), ports.begin());
         ports.handle_found(second, None);
         ports.handle_connected(second + 1, Ok(Meeting { with: 1, call: 1 }));
-        assert_eq!((ports.take(first), ports.take(second)), (None, Some(Answer::Found(None))));
+        assert_eq!((ports.take(first), ports.take(second)), (None, Some(PortAnswer::Found(None))));
         assert_eq!(ports.take(second), None);
         ports.handle_connected(first, Err("closed".into()));
-        assert_eq!(ports.take(first), Some(Answer::Connected(Err("closed".into()))));
+        assert_eq!(ports.take(first), Some(PortAnswer::Connected(Err("closed".into()))));
         assert!(ports.asked.is_empty());
     }
 }

@@ -17,13 +17,13 @@ use crate::engine::Engine;
 use crate::lane::awaited::Awaited;
 
 /// The first of the new ranks; or of each, why it was not started, empty if it was and has been ended because of the others.
-type Answer = Result<u32, Vec<String>>;
+type SpawnAnswer = Result<u32, Vec<String>>;
 
 /// The worlds that this rank asked for.
 #[derive(Default)]
 pub(crate) struct Spawns {
     /// With the answer, once it has come.
-    asked: HashMap<u64, Option<Answer>>,
+    asked: HashMap<u64, Option<SpawnAnswer>>,
     last: u64,
 }
 
@@ -35,13 +35,13 @@ impl Spawns {
     }
 
     /// Handles the launcher's answer.
-    pub fn handle_answer(&mut self, ticket: u64, answer: Answer) {
+    pub fn handle_answer(&mut self, ticket: u64, answer: SpawnAnswer) {
         if let Some(asked) = self.asked.get_mut(&ticket) {
             *asked = Some(answer);
         }
     }
 
-    fn take(&mut self, ticket: u64) -> Option<Answer> {
+    fn take(&mut self, ticket: u64) -> Option<SpawnAnswer> {
         let answer = self.asked.get_mut(&ticket)?.take()?;
         self.asked.remove(&ticket);
         Some(answer)

@@ -1,7 +1,7 @@
 //! Short messages for a caller that has another way if they cannot go at once: each call either does all or changes nothing.
 //!
 //! They take the lock by its bias only and touch nothing of the general path. On the way of a message that goes at once there is no call:
-//! what is inlined into a caller needs no frame and saves no registers. Whoever uses several threads, and so has no bias, takes the
+//! what is inlined into a caller needs no frame and saves no registers. A process that uses several threads, and so has no bias, takes the
 //! other way.
 
 use canele_proto::matching::Want;

@@ -28,7 +28,7 @@ impl Engine {
     }
 
     /// Starts an agreement of the members of a group that live, who all call it in the same order with as many words, at most 64: the
-    /// end's [`decision`](Engine::decision) is the conjunction of the words of all that have contributed, and who has not. It ends whoever
+    /// end's [`decision`](Engine::decision) is the conjunction of the words of all that have contributed, and who has not. It ends if a member
     /// dies meanwhile, and also if the group is revoked.
     ///
     /// # Errors

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nobody_knows_and_what_is_cut_off_are_refused() {
+    fn unknown_names_and_what_is_cut_off_are_refused() {
         let (first, second) = (job(5, 2, 6, 3), job(6, 3, 5, 2));
         let sent = encode(&first, Rank(2), vote(&[1, 4], &[]));
         (0..sent.len()).for_each(|len| assert!(decode(&second, Rank(3), &sent[..len], 5).is_err(), "{len}"));

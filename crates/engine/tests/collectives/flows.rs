@@ -50,7 +50,7 @@ fn numbers_that_were_given_back_are_used_again() {
 }
 
 #[test]
-fn what_nobody_received_is_gone_with_its_flow() {
+fn messages_without_a_receive_are_gone_with_their_flow() {
     job(2, Wait::Adaptive, |engine| {
         let other = Rank(1 - engine.rank().0);
         for bytes in [8, 1000, 100_000] {

@@ -84,7 +84,7 @@ fn testing_alone_brings_them_to_their_end() {
 }
 
 #[test]
-fn whoever_waits_for_anything_takes_them_further() {
+fn a_rank_that_waits_for_anything_takes_them_further() {
     job(2, Wait::Sleep, |engine| {
         let me = engine.rank().0;
         let words = if me == 0 { vec![7; 20_000] } else { vec![0; 20_000] };

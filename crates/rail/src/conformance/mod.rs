@@ -81,7 +81,7 @@ macro_rules! conformance {
         $crate::conformance!(@packets $harness);
         $crate::conformance!(@tests $harness:
             a_region_is_reached_and_written outside_of_a_region_is_refused stale_regions_are_refused
-            own_regions_are_checked tallies_are_shared
+            own_regions_are_checked chunk_counters_are_shared
         );
     };
     ($harness:ty, without regions) => {

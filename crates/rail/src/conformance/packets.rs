@@ -191,7 +191,7 @@ pub fn many_peers<H: Harness>() {
     }
 }
 
-/// A fresh link is empty, and there is none to whom nobody connected.
+/// A fresh link is empty, and there is none to a peer that did not connect.
 pub fn nothing_comes_of_nothing<H: Harness>() {
     let mut h = H::new(3);
     assert_eq!(h.rail(0).link(canele_sys::ids::Rank(1)), None);
@@ -237,7 +237,7 @@ pub fn a_dead_peer_can_be_forgotten<H: Harness>() {
     assert_eq!(h.rail(0).incoming().len(), 1);
     assert!(h.rail(0).claim(link, 0, Class::Message).is_err());
     exchange(&mut h, &Sent::new(2, 2, 2), Class::Message);
-    // Somebody new makes the rail look at who has arrived; the dead one does not come back, and is no news for ever.
+    // A new peer makes the rail look at who has arrived; the dead one does not come back, and is no news for ever.
     h.connect(3, 0);
     assert_eq!(h.rail(0).incoming().len(), 2);
     h.deliver();

@@ -103,7 +103,7 @@ pub fn own_regions_are_checked<H: RegionHarness>() {
 }
 
 /// Both ends of a link count on one chunk counter; the two directions have their own.
-pub fn tallies_are_shared<H: RegionHarness>() {
+pub fn chunk_counters_are_shared<H: RegionHarness>() {
     let mut h = pair::<H>();
     let link = [link_to(&mut h, 0, 1), link_to(&mut h, 1, 0)];
     for index in 0..CHUNK_COUNTERS {
@@ -125,7 +125,7 @@ pub fn tallies_are_shared<H: RegionHarness>() {
     }
 }
 
-/// A driver without regions says so to whoever asks.
+/// A driver without regions says so to each caller that asks.
 pub fn regions_are_refused_without_any<H: Harness>() {
     let mut h = pair::<H>();
     let link = link_to(&mut h, 0, 1);

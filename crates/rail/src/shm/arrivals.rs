@@ -6,7 +6,7 @@ use super::Shm;
 use super::incoming::Incoming;
 
 impl Shm {
-    /// Notices who has arrived since the last call. Two loads when nobody has.
+    /// Notices the peers that have arrived since the last call. Two loads when none has.
     #[inline(always)]
     pub fn accept(&mut self) {
         let arrivals = self.inbox.arrivals();

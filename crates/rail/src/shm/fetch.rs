@@ -2,7 +2,7 @@
 //!
 //! The kernel copies (`process_vm_readv`), one end works and the other one waits: where the sender has not written the message since it
 //! was last read, and above some megabytes, that is faster than two copies through the ring; with what is fresh in the sender's cache it
-//! takes three times as long. Nobody knows beforehand, so both are timed: now and then some messages in a row go the other way.
+//! takes three times as long. Neither is known beforehand, so both are timed: now and then some messages in a row go the other way.
 //!
 //! ```text
 //!   reader: reads the sender's word at start: may it? ──▶ able      each read timed ──▶ times, by length ──▶ sender's choice

@@ -45,13 +45,13 @@ impl Inbox {
         Ok((inbox, file))
     }
 
-    /// Says how the owner's sleeps are fenced. For the owner, before anybody else has the inbox.
+    /// Says how the owner's sleeps are fenced. For the owner, before a peer has the inbox.
     pub fn say_fencing(&self, fencing: Fencing) {
         let asymmetric = u32::from(fencing == Fencing::Asymmetric);
         self.word(layout::FENCING).store(asymmetric, Ordering::Relaxed);
     }
 
-    /// Says that the owner's payload rings begin again at their start when they are empty. For the owner, before anybody else has the
+    /// Says that the owner's payload rings begin again at their start when they are empty. For the owner, before a peer has the
     /// inbox.
     pub fn say_rewinds(&self) {
         self.word(layout::REWINDS).store(1, Ordering::Relaxed);
@@ -62,7 +62,7 @@ impl Inbox {
         self.word(layout::REWINDS).load(Ordering::Relaxed) == 1
     }
 
-    /// Shows by what peers know the owner when they read its memory. For the owner, before anybody else has the inbox.
+    /// Shows by what peers know the owner when they read its memory. For the owner, before a peer has the inbox.
     pub fn show(&self, proof: Proof) {
         for (n, word) in [u64::from(proof.pid), proof.address, proof.word].into_iter().enumerate() {
             self.pages.atomic_u64(layout::PROOF + 8 * n).store(word, Ordering::Relaxed);
@@ -151,7 +151,7 @@ impl Inbox {
 
     /// Says that the owner's counters are of now. For the owner, after it wrote them.
     pub fn counted(&self) {
-        // Release pairs with the acquire in `has_counted`: whoever sees the number sees the counters.
+        // Release pairs with the acquire in `has_counted`: a process that sees the number sees the counters.
         self.word(layout::COUNTED).store(self.notifications(), Ordering::Release);
     }
 
@@ -164,7 +164,7 @@ impl Inbox {
     /// Says that `sender` has reserved its slice and will send.
     pub fn arrive(&self, sender: usize) {
         let (word, bit) = (sender / 64, sender % 64);
-        // Release pairs with the acquire in `arrived`: whoever sees the bit may read the slice.
+        // Release pairs with the acquire in `arrived`: a process that sees the bit may read the slice.
         self.pages.atomic_u64(layout::ARRIVED + 8 * word).fetch_or(1 << bit, Ordering::Release);
         self.word(layout::ARRIVALS).fetch_add(1, Ordering::Release);
     }

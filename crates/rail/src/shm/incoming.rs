@@ -197,7 +197,7 @@ impl Incoming {
         }
     }
 
-    /// Room was given back: whoever waits for it is woken.
+    /// Room was given back: a peer that waits for it is woken.
     #[cold]
     fn wake_starved(&mut self) {
         // SAFETY: the sleep word lies in the sender's inbox, mapped as long as `sender_inbox`.

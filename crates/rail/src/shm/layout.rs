@@ -38,7 +38,7 @@ pub const HEADER_BYTES: usize = 2 * PAGE;
 /// Bytes of a slice before its cells.
 const WORDS_BYTES: usize = 128 + CHUNK_COUNTERS * size_of::<ChunkCounter>();
 
-/// Offset of the word that says on which processor the owner last waited: its number and one, 0 while nobody knows.
+/// Offset of the word that says on which processor the owner last waited: its number and one, 0 while it is unknown.
 pub const PROCESSOR: usize = 24;
 /// Offset of the sleep word, which says how to wake its owner; beside it, whether its owner relies on asymmetric fences.
 pub const SLEEP: usize = 64;

@@ -179,7 +179,7 @@ impl Shm {
         self.inbox_file.fd()
     }
 
-    /// For ranks that share processors, before anybody gets the inbox. Links use as few lines of their payload rings as they
+    /// For ranks that share processors, before a peer gets the inbox. Links use as few lines of their payload rings as they
     /// can, because the caches are shared too. And who sends pays for its fence: sleeps are as frequent as messages, and a
     /// barrier for all would interrupt every processor at each.
     pub fn share_processors(&mut self) {
@@ -189,7 +189,7 @@ impl Shm {
         self.inbox.say_fencing(self.fencing);
     }
 
-    /// Lets peers read messages from the memory of this process, and reads theirs. Before anybody gets the inbox.
+    /// Lets peers read messages from the memory of this process, and reads theirs. Before a peer gets the inbox.
     pub fn copy_once(&mut self, how: SingleCopy) {
         let mut word = [0; 8];
         let drawn = rustix::rand::getrandom(&mut word, rustix::rand::GetRandomFlags::empty());
@@ -201,7 +201,7 @@ impl Shm {
         self.inbox.show(Proof::own(&self.word));
     }
 
-    /// From now on sleeps on descriptors ([`Waker::watch_once`]). Before anybody gets the inbox: who has it must have the event too.
+    /// From now on sleeps on descriptors ([`Waker::watch_once`]). Before a peer gets the inbox: one that has it must have the event too.
     ///
     /// # Errors
     /// No descriptor is left.

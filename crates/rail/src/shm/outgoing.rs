@@ -15,7 +15,7 @@ use super::fetch::{Offers, SingleCopy};
 use super::inbox::Inbox;
 use super::layout::InboxLayout;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
-use super::pace::{LEAST_TIMED, Pace, Way};
+use super::pace::{CopyMethod, LEAST_TIMED, Pace};
 use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, TryPost};
 
 /// Nothing is claimed.
@@ -352,8 +352,8 @@ fn place<'a>(
         pace.hasten();
     }
     Ok(match pace.choose(bulk, shared.answer()) {
-        Way::Cached => window,
-        Way::Past => window.past_cache(),
+        CopyMethod::Cached => window,
+        CopyMethod::Past => window.past_cache(),
     })
 }
 

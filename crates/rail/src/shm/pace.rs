@@ -24,7 +24,7 @@ const WARM_UP: u32 = 256;
 
 /// The two ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum CopyMethod {
     /// Ordinary stores.
     Cached,
     /// Past the caches.
@@ -33,7 +33,7 @@ pub enum Way {
 
 /// What one direction of a link has learnt.
 pub struct Pace {
-    way: Way,
+    way: CopyMethod,
     /// Time of each way in picoseconds per byte, at both ends together, averaged; 0 as long as it is not known.
     cached_ps: u64,
     past_ps: u64,
@@ -46,7 +46,7 @@ pub struct Pace {
 
 /// A bulk that is written with the clock in hand.
 struct Trial {
-    way: Way,
+    way: CopyMethod,
     bytes: usize,
     since: Instant,
     /// How long it took to write, once it is.
@@ -56,7 +56,7 @@ struct Trial {
 impl Pace {
     /// Through the caches, until trials say otherwise.
     pub fn new() -> Self {
-        Self { way: Way::Cached, cached_ps: 0, past_ps: 0, left: WARM_UP, number: 0, trial: None }
+        Self { way: CopyMethod::Cached, cached_ps: 0, past_ps: 0, left: WARM_UP, number: 0, trial: None }
     }
 
     /// Time of the present way in picoseconds per byte, at both ends together; 0 as long as it is not known. `answer` as for
@@ -66,8 +66,8 @@ impl Pace {
             self.end(answer);
         }
         match self.way {
-            Way::Cached => self.cached_ps,
-            Way::Past => self.past_ps,
+            CopyMethod::Cached => self.cached_ps,
+            CopyMethod::Past => self.past_ps,
         }
     }
 
@@ -78,9 +78,9 @@ impl Pace {
 
     /// How the next bulk is to be written; `answer` is what the reader said of the last trial.
     #[inline]
-    pub fn choose(&mut self, bytes: usize, answer: &AtomicU64) -> Way {
+    pub fn choose(&mut self, bytes: usize, answer: &AtomicU64) -> CopyMethod {
         if bytes < LEAST {
-            return Way::Cached;
+            return CopyMethod::Cached;
         }
         if bytes >= LEAST_TIMED {
             self.left -= 1;
@@ -93,11 +93,11 @@ impl Pace {
 
     /// The next trial.
     #[cold]
-    fn begin(&mut self, bytes: usize, answer: &AtomicU64) -> Way {
+    fn begin(&mut self, bytes: usize, answer: &AtomicU64) -> CopyMethod {
         self.end(answer);
         let way = match (self.left, self.way) {
-            (0, Way::Cached) => Way::Past,
-            (0, Way::Past) => Way::Cached,
+            (0, CopyMethod::Cached) => CopyMethod::Past,
+            (0, CopyMethod::Past) => CopyMethod::Cached,
             (_, way) => way,
         };
         if self.left == 0 {
@@ -137,10 +137,10 @@ impl Pace {
         }
     }
 
-    fn learn(&mut self, way: Way, took_ps: u64) {
+    fn learn(&mut self, way: CopyMethod, took_ps: u64) {
         let known = match way {
-            Way::Cached => &mut self.cached_ps,
-            Way::Past => &mut self.past_ps,
+            CopyMethod::Cached => &mut self.cached_ps,
+            CopyMethod::Past => &mut self.past_ps,
         };
         // An interruption counts as no more than four times what was known.
         *known = match *known {
@@ -148,7 +148,7 @@ impl Pace {
             before => (before * 3 + took_ps.clamp(1, 4 * before)) / 4,
         };
         if self.cached_ps != 0 && self.past_ps != 0 {
-            self.way = if self.past_ps < self.cached_ps { Way::Past } else { Way::Cached };
+            self.way = if self.past_ps < self.cached_ps { CopyMethod::Past } else { CopyMethod::Cached };
         }
     }
 }
@@ -195,9 +195,9 @@ mod tests {
         let (answer, mut past) = (AtomicU64::new(0), 0);
         for _ in 0..bulks {
             let way = pace.choose(BYTES, &answer);
-            past += u32::from(way == Way::Past);
+            past += u32::from(way == CopyMethod::Past);
             if pace.written() {
-                let ps = if way == Way::Past { past_ps } else { cached_ps };
+                let ps = if way == CopyMethod::Past { past_ps } else { cached_ps };
                 pace.trial.as_mut().unwrap().wrote_ns = Some(0);
                 answer.store((u64::from(pace.number) << 32) + ps * BYTES as u64 / 1000, Relaxed);
             }
@@ -223,7 +223,7 @@ mod tests {
     fn one_interruption_changes_nothing() {
         let mut pace = Pace::new();
         run(&mut pace, 10 * PERIOD, 40, 80);
-        pace.learn(Way::Cached, 1_000_000);
+        pace.learn(CopyMethod::Cached, 1_000_000);
         assert_eq!(run(&mut pace, PERIOD / 4, 40, 80), 0);
     }
 
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn short_bulk_goes_through_the_caches_and_counts_for_nothing() {
-        let (mut pace, answer) = (Pace { way: Way::Past, ..Pace::new() }, AtomicU64::new(0));
-        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST - 1, &answer) == Way::Cached));
-        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST, &answer) == Way::Past));
+        let (mut pace, answer) = (Pace { way: CopyMethod::Past, ..Pace::new() }, AtomicU64::new(0));
+        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST - 1, &answer) == CopyMethod::Cached));
+        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST, &answer) == CopyMethod::Past));
         assert_eq!(pace.left, WARM_UP);
     }
 }

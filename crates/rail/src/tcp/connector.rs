@@ -97,7 +97,7 @@ impl Connector {
                 Err(failure) => self.failures.push((way.to, failure)),
             }
         }
-        self.lose_patience(context);
+        self.give_up_late_attempts(context);
         let over = self.attempts.is_empty() && self.routes.len() == 0;
         over.then(|| Err(std::mem::take(&mut self.failures)))
     }
@@ -131,7 +131,7 @@ impl Connector {
     }
 
     /// After the timeout of the whole attempt, silent addresses have failed.
-    fn lose_patience(&mut self, context: &Context<'_>) {
+    fn give_up_late_attempts(&mut self, context: &Context<'_>) {
         let Some(now_ns) = context.now_ns else { return };
         let since_ns = *self.since_ns.get_or_insert(now_ns);
         if now_ns.saturating_sub(since_ns) >= context.connect_timeout_ns {

@@ -185,7 +185,7 @@ impl AsFd for Handshaking {
     }
 }
 
-/// A number nobody can guess.
+/// A number that no stranger can guess.
 pub fn nonce() -> Result<[u8; NONCE], AddressFailure> {
     let mut nonce = [0; NONCE];
     // Up to 256 bytes always come whole.

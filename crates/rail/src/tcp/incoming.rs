@@ -7,7 +7,7 @@
 //!   memory  │ released │ start▸ whole frames, handed out one by one │ scanned▸ part of a frame │ filled▸ free │
 //!                        the oldest may have its bulk elsewhere
 //! ```
-//! Acknowledgements are taken out as soon as they have come, even if nobody polls, so that neither direction waits for
+//! Acknowledgements are taken out as soon as they have come, even if no caller polls, so that neither direction waits for
 //! the other. An honest peer never has more under way than [`Sizes::frames`] says; the memory holds twice that, so no more
 //! is moved to its start now and then than was received meanwhile.
 //!
@@ -50,8 +50,8 @@ pub struct Incoming {
     released: u32,
     told: u32,
     /// Bytes of bulk released since it was told, and whether a large or a lent packet was among them.
-    bulk_untold: usize,
-    urgent_untold: bool,
+    bulk_unreported: usize,
+    urgent_unreported: bool,
     /// Nothing more comes.
     ended: bool,
     /// The peer has finished.
@@ -84,8 +84,8 @@ impl Incoming {
             expected: wire::FIRST,
             released: wire::FIRST,
             told: wire::FIRST,
-            bulk_untold: 0,
-            urgent_untold: false,
+            bulk_unreported: 0,
+            urgent_unreported: false,
             ended: false,
             finished: false,
             corrupt: None,
@@ -295,8 +295,8 @@ impl Incoming {
         let view = View::new(bytes, self.sizes.max_bulk()).ok().flatten().expect("release comes after poll");
         let (bulk, len, lent) = (view.bulk_len(), view.frame_len(), view.is_lent());
         self.start += len - std::mem::take(&mut self.direct_bytes);
-        self.bulk_untold += bulk;
-        self.urgent_untold |= lent || bulk >= self.sizes.large();
+        self.bulk_unreported += bulk;
+        self.urgent_unreported |= lent || bulk >= self.sizes.large();
         self.released = self.released.wrapping_add(1);
         if self.start == self.filled {
             (self.start, self.scanned, self.filled) = (0, 0, 0);
@@ -316,16 +316,16 @@ impl Incoming {
     pub fn owes(&self, all: bool) -> bool {
         let packets = self.released.wrapping_sub(self.told);
         packets >= self.sizes.cells / 4
-            || self.bulk_untold >= self.sizes.payload / 8
-            || self.urgent_untold
+            || self.bulk_unreported >= self.sizes.payload / 8
+            || self.urgent_unreported
             || all && packets > 0
     }
 
     /// The acknowledgement for a frame that is about to leave.
     #[inline]
     pub fn tell(&mut self) -> u32 {
-        self.bulk_untold = 0;
-        self.urgent_untold = false;
+        self.bulk_unreported = 0;
+        self.urgent_unreported = false;
         self.told = self.released;
         self.released
     }

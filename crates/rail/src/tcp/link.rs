@@ -63,7 +63,7 @@ pub struct Link {
     lone_ack_sent: usize,
     /// The pass in which a packet left last: the link is busy for the rest of it.
     busy_in: Option<u32>,
-    /// Somebody found it busy.
+    /// A caller found it busy.
     refused: bool,
     /// The last read emptied the socket: the next look at it finds nothing.
     drained: bool,
@@ -316,7 +316,7 @@ impl Link {
             ),
             Some(direct) => {
                 let room = direct.rest() + memory.len();
-                // SAFETY: `direct` holds the share, and so its memory stays mapped and is nobody else's in this process.
+                // SAFETY: `direct` holds the share, and so its memory stays mapped and has no other user in this process.
                 (unsafe { vectors::receive(&self.socket.descriptor, direct.place(), memory) }, room)
             }
         };

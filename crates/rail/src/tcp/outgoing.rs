@@ -32,7 +32,7 @@ struct Count {
 
 /// Where a kept packet is, and what had been counted when it was committed, itself included.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct FramePlace {
     start: usize,
     count: Count,
 }
@@ -65,12 +65,12 @@ pub struct Outgoing {
     next: u32,
     acknowledged: u32,
     /// By number.
-    places: Box<[Place]>,
+    places: Box<[FramePlace]>,
     committed: Count,
     acknowledged_count: Count,
     /// The lent bulk of kept packets, with their numbers.
     lent: VecDeque<(u32, OutShare)>,
-    /// Lent memory was given back, and whoever waits for it has not been told.
+    /// Lent memory was given back, and the request that waits for it was not told.
     given_back: bool,
     pub pace: Pace,
     /// What was acknowledged when a claim failed. A later claim that succeeds does not end it (invariant I6).
@@ -88,7 +88,7 @@ impl Outgoing {
             unsent: Unsent::default(),
             next: wire::FIRST,
             acknowledged: wire::FIRST,
-            places: vec![Place::default(); sizes.cells as usize].into(),
+            places: vec![FramePlace::default(); sizes.cells as usize].into(),
             committed: Count::default(),
             acknowledged_count: Count::default(),
             lent: VecDeque::new(),
@@ -211,7 +211,7 @@ impl Outgoing {
             self.committed.stream += bulk as u64;
         }
         let place = self.place(self.next);
-        self.places[place] = Place { start: frame.at, count: self.committed };
+        self.places[place] = FramePlace { start: frame.at, count: self.committed };
         if bulk >= self.sizes.large() {
             self.pace.handle_sent(self.next, self.acknowledged_count.bulk, alone);
         }

@@ -3,7 +3,7 @@
 //! Owns a bounded table of them, in which those that show the key have places of their own, and the choice of the one that is evicted
 //! when there is one too many. A connection whose
 //! first flight shows the key stays as long as there is another. Among the others the network with most connections yields, so
-//! that one attacker does not displace a peer of another network, and of its connections a random one, so that nobody can
+//! that one attacker does not displace a peer of another network, and of its connections a random one, so that no stranger can
 //! foresee which. What has come on a connection is looked at before it is evicted: a peer that has spoken is never displaced by
 //! strangers that have not.
 

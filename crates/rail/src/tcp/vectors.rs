@@ -87,7 +87,7 @@ pub unsafe fn send(socket: &OwnedFd, staged: &[u8], lent: Lent<'_>) -> Result<us
 /// Receives into what is left of `lent`, then into `memory`; how many bytes came.
 ///
 /// # Safety
-/// The lent memory is mapped and writable, and nobody of this process uses it otherwise.
+/// The lent memory is mapped and writable, and no thread of this process uses it otherwise.
 pub unsafe fn receive(socket: &OwnedFd, lent: Lent<'_>, memory: &mut [u8]) -> Result<usize, Errno> {
     let mut vectors = Vectors::new();
     if vectors.push_lent(lent) {

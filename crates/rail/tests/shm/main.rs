@@ -1,4 +1,4 @@
-//! The shared-memory driver passes the suite, wakes whoever sleeps, and survives a peer that scribbles.
+//! The shared-memory driver passes the suite, wakes ranks that sleep, and survives a peer that scribbles.
 
 mod corrupt;
 mod sleep;
@@ -117,7 +117,7 @@ fn a_peer_that_arrived_before_its_introduction_is_accepted_after_it() {
     local.rail(0).open_link(Rank(1)).unwrap();
     local.rail(1).accept();
     assert!(canele_rail::Rail::incoming(local.rail(1)).is_empty());
-    // Somebody else arrives, so that the first arrival is not the last one.
+    // Another rank arrives, so that the first arrival is not the last one.
     local.connect(2, 1);
     local.introduce(1, 0);
     local.rail(1).accept();

@@ -1,4 +1,4 @@
-//! Nobody sleeps on while there is something for it.
+//! No rank sleeps on while there is something for it.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -13,13 +13,13 @@ use canele_sys::poller::Ready;
 
 use super::connected_by;
 
-/// Who of a pair sleeps on descriptors: nobody, one, both.
+/// Who of a pair sleeps on descriptors: neither, one, both.
 const WAYS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
 
-/// A guard against a test that hangs, not a measurement: whoever sleeps so long was forgotten.
+/// A guard against a test that hangs, not a measurement: a rank that sleeps so long was forgotten.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// Sleeps at every occasion until `done` has succeeded, which it does once; panics if nobody wakes it.
+/// Sleeps at every occasion until `done` has succeeded, which it does once; panics if no peer wakes it.
 fn sleep_until(rail: &mut Shm, mut done: impl FnMut(&mut Shm) -> bool) {
     while !done(rail) {
         if let Armed::Work = rail.arm() {

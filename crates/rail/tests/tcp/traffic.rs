@@ -99,7 +99,7 @@ fn a_link_is_busy_until_the_system_has_taken_all() {
 }
 
 #[test]
-fn whoever_sleeps_has_acknowledged_everything() {
+fn a_rank_that_sleeps_has_acknowledged_everything() {
     let [mut a, mut b] = pair();
     assert!(send(&mut a, TO_1, 1));
     until(|| receive(&mut b, TO_0) == Some(1));
@@ -195,7 +195,7 @@ fn what_was_sent_before_the_end_is_read_and_then_the_end_is_told() {
 }
 
 #[test]
-fn writing_to_a_peer_that_is_gone_kills_nobody_and_is_told() {
+fn writing_to_a_peer_that_is_gone_kills_no_process_and_is_told() {
     let [mut a, mut b] = pair();
     assert!(send(&mut a, TO_1, 1));
     // With unread bytes in it, the connection is reset.
@@ -215,7 +215,7 @@ fn writing_to_a_peer_that_is_gone_kills_nobody_and_is_told() {
     drop(b);
 }
 
-/// Ends of a link with a packet each way, one of which nobody has read.
+/// Ends of a link with a packet each way, one of which was not read.
 fn drained_with_unread() -> [Tcp; 2] {
     let [mut a, mut b] = pair();
     assert!(a.is_drained() && send(&mut b, TO_0, 7));

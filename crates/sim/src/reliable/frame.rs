@@ -19,7 +19,7 @@ const ANSWER: u8 = 2;
 
 /// How far a receiver is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub struct Acknowledgement {
     /// The number of the first packet that has not come.
     pub come: u32,
     /// The number of the first that was not released.
@@ -29,7 +29,7 @@ pub struct Answer {
 /// What is sent.
 pub struct Frame<'a> {
     pub number: Option<u32>,
-    pub answer: Answer,
+    pub answer: Acknowledgement,
     pub body: &'a [u8],
 }
 
@@ -102,7 +102,7 @@ impl Frame<'_> {
 }
 
 /// The number, answer and body of a frame whose seal is whole.
-pub fn open(packet: &Packet<'_>, body: &mut Vec<u8>) -> Option<(Option<u32>, Answer)> {
+pub fn open(packet: &Packet<'_>, body: &mut Vec<u8>) -> Option<(Option<u32>, Acknowledgement)> {
     let header = packet.header;
     let beside = packet.inline.part(0, header.inline_len as usize)?;
     let text = if packet.bulk.is_empty() { beside } else { packet.bulk };
@@ -121,5 +121,5 @@ pub fn open(packet: &Packet<'_>, body: &mut Vec<u8>) -> Option<(Option<u32>, Ans
     if number.is_some() {
         head(body)?;
     }
-    Some((number, Answer { come, released: header.sequence }))
+    Some((number, Acknowledgement { come, released: header.sequence }))
 }

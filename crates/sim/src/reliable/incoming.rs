@@ -3,7 +3,7 @@
 use canele_mem::window::Window;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::frame::{Answer, INLINE_AT, head};
+use super::frame::{Acknowledgement, INLINE_AT, head};
 use super::outgoing::FIRST;
 use canele_rail::Packet;
 
@@ -64,8 +64,8 @@ impl Incoming {
         self.owes = true;
     }
 
-    pub fn answer(&self) -> Answer {
-        Answer { come: self.due(), released: self.released }
+    pub fn answer(&self) -> Acknowledgement {
+        Acknowledgement { come: self.due(), released: self.released }
     }
 
     pub fn owes(&self) -> bool {

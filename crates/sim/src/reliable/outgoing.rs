@@ -3,7 +3,7 @@
 use canele_mem::window::Window;
 use std::collections::VecDeque;
 
-use super::frame::{Answer, INLINE_AT, body, head};
+use super::frame::{Acknowledgement, INLINE_AT, body, head};
 use canele_rail::{Bulk, Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, UnackedPacket};
 
 /// Numbers start shortly before they wrap.
@@ -101,7 +101,7 @@ impl Outgoing {
     }
 
     /// The other end says how far it is.
-    pub fn answered(&mut self, answer: Answer, now_ns: u64) {
+    pub fn answered(&mut self, answer: Acknowledgement, now_ns: u64) {
         let within = |number: u32| number.wrapping_sub(self.first) as usize;
         let (come, released) = (within(answer.come), within(answer.released));
         if come > self.packets.len() || released > come {

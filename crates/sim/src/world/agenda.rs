@@ -7,16 +7,16 @@ use std::rc::Rc;
 use canele_sys::ids::{LinkId, Rank};
 
 use super::connection::{Connection, Cut};
+use super::direction::Direction;
 use super::fabric::FabricEvent;
 use super::verbs::PostedVerb;
-use super::way::Way;
 
 /// Something that happens.
 pub enum Event {
     /// A packet arrives at a rank, on a link.
     Look(Rank, LinkId),
     /// Room on a way arrives at a rank.
-    Room(Rc<Way>, Rank),
+    Room(Rc<Direction>, Rank),
     /// In the fabric of a network.
     Step(u8, FabricEvent),
     /// A connection is lost.

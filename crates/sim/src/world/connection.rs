@@ -10,7 +10,7 @@ use std::rc::Rc;
 use canele_sys::ids::Rank;
 
 use super::Model;
-use super::way::Way;
+use super::direction::Direction;
 
 /// Two ranks, the lower first.
 pub type Pair = (Rank, Rank);
@@ -28,7 +28,7 @@ pub struct Connection {
     /// It was closed by a rank that has finished.
     finished: Cell<bool>,
     /// From the lower rank, and from the higher.
-    ways: RefCell<[Option<Rc<Way>>; 2]>,
+    ways: RefCell<[Option<Rc<Direction>>; 2]>,
 }
 
 impl Connection {
@@ -44,13 +44,14 @@ impl Connection {
     }
 
     /// The way out of a rank, if it is open.
-    pub fn way_from(&self, rank: Rank) -> Option<Rc<Way>> {
+    pub fn way_from(&self, rank: Rank) -> Option<Rc<Direction>> {
         self.ways.borrow()[self.side(rank)].clone()
     }
 
-    pub fn open(&self, from: Rank, model: &Model) -> Rc<Way> {
-        let way =
-            self.ways.borrow_mut()[self.side(from)].get_or_insert_with(|| Rc::new(Way::new(model))).clone();
+    pub fn open(&self, from: Rank, model: &Model) -> Rc<Direction> {
+        let way = self.ways.borrow_mut()[self.side(from)]
+            .get_or_insert_with(|| Rc::new(Direction::new(model)))
+            .clone();
         if self.is_lost() {
             way.cut(0); // One who has not noticed opens it in vain.
         }

@@ -7,19 +7,19 @@
 //! anything left to do.
 //!
 //! ```text
-//!   SimRail of rank 0 ─▶ Way 0→1: cells under way, payload ring ─▶ Fabric ─▶ SimRail of rank 1
+//!   SimRail of rank 0 ─▶ Direction 0→1: cells under way, payload ring ─▶ Fabric ─▶ SimRail of rank 1
 //!                    ◀─ room, one latency later ◀─
 //! ```
 
 mod agenda;
 mod connection;
+mod direction;
 mod fabric;
 mod model;
 mod network;
 mod rail;
 mod random;
 mod verbs;
-mod way;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -31,13 +31,13 @@ use canele_sys::ids::{LinkId, Rank, RegionId};
 use agenda::{Agenda, Event};
 use connection::{Connection, Pair, pair};
 pub use connection::{Cut, When};
+use direction::{Claimed, Direction};
 use fabric::{Due, Fabric, SimPacket};
 pub use model::{Model, Topology, Wormhole};
 pub use network::SimNetwork;
 pub use rail::SimRail;
 pub use random::Random;
 use verbs::WorldVerbs;
-use way::{Claimed, Way};
 
 use canele_rail::Header;
 use canele_rail::Region;
@@ -265,7 +265,13 @@ impl State {
     }
 
     /// A rank commits a packet.
-    fn commit(&mut self, connection: &Connection, from: Rank, way: &Rc<Way>, packet: (Header, Claimed)) {
+    fn commit(
+        &mut self,
+        connection: &Connection,
+        from: Rank,
+        way: &Rc<Direction>,
+        packet: (Header, Claimed),
+    ) {
         if self.is_dead(from) {
             return;
         }
@@ -311,7 +317,7 @@ impl State {
     }
 
     /// The connection a rank opens: the one the other end has opened, or a new one.
-    fn open(&mut self, network: u8, from: Rank, to: Rank) -> (Rc<Connection>, Rc<Way>) {
+    fn open(&mut self, network: u8, from: Rank, to: Rank) -> (Rc<Connection>, Rc<Direction>) {
         let at = &mut self.networks[network as usize];
         let latest = at.connections.get(&pair(from, to));
         let connection = match latest.filter(|connection| !connection.is_lost()) {
@@ -328,7 +334,7 @@ impl State {
     }
 
     /// Opens one direction of a connection, which the other end will accept.
-    fn open_way(&mut self, connection: &Rc<Connection>, from: Rank) -> Rc<Way> {
+    fn open_way(&mut self, connection: &Rc<Connection>, from: Rank) -> Rc<Direction> {
         let to = connection.other(from);
         self.ranks[to.0 as usize].arrived.push_back(connection.clone());
         connection.open(from, &self.networks[connection.network as usize].model)

@@ -54,7 +54,7 @@ pub struct Model {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Topology {
-    /// Each rank has a line of its own to each other: nobody shares anything.
+    /// Each rank has a line of its own to each other: no two pairs share anything.
     #[default]
     Direct,
     /// Each rank has one port out and one port in, on a switch that itself is never in the way.

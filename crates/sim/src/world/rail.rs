@@ -14,8 +14,8 @@ use canele_sys::segment::SegmentError;
 use super::State;
 use super::agenda::Event;
 use super::connection::Connection;
+use super::direction::{Claimed, Direction, Front, NOTHING_EXPECTED};
 use super::verbs::PostedVerb;
-use super::way::{Claimed, Front, NOTHING_EXPECTED, Way};
 use canele_rail::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, Packet, Rail, Recoverable, Region, Regions,
     Slot, Speed, Unacked, VerbError,
@@ -42,8 +42,8 @@ pub struct SimRail {
 
 struct Link {
     connection: Rc<Connection>,
-    outgoing: Option<Rc<Way>>,
-    incoming: Option<Rc<Way>>,
+    outgoing: Option<Rc<Direction>>,
+    incoming: Option<Rc<Direction>>,
     /// The packet that is being filled.
     claimed: Option<Box<Claimed>>,
     /// Something was committed since the pass began, on a network whose packets cost much.
@@ -177,11 +177,11 @@ impl SimRail {
         self.world.borrow().now_ns
     }
 
-    fn outgoing(&self, link: LinkId) -> Option<&Rc<Way>> {
+    fn outgoing(&self, link: LinkId) -> Option<&Rc<Direction>> {
         self.links.get(&link)?.outgoing.as_ref()
     }
 
-    fn incoming_way(&self, link: LinkId) -> Option<&Rc<Way>> {
+    fn incoming_way(&self, link: LinkId) -> Option<&Rc<Direction>> {
         self.links.get(&link)?.incoming.as_ref()
     }
 
@@ -286,7 +286,7 @@ impl Rail for SimRail {
         if came { Armed::Work } else { Armed::Ready }
     }
 
-    /// Moves the world's time to the next event, whoever it is for, or by `at_most`.
+    /// Moves the world's time to the next event, of any rank, or by `at_most`.
     fn sleep(&mut self, at_most: Option<Duration>) {
         let mut world = self.world.borrow_mut();
         let now_ns = world.now_ns;

@@ -16,7 +16,7 @@ pub enum HandshakeError {
         /// The other's.
         theirs: u16,
     },
-    /// It does not have the job's key, or somebody changed or repeated what it said.
+    /// It does not have the job's key, or a third party changed or repeated what it said.
     #[error("it did not prove that it has the job's key")]
     Proof,
     /// It has the key, and belongs to another job.

@@ -11,14 +11,14 @@ use std::rc::Rc;
 
 use canele_sys::ids::Rank;
 
+use super::direction::Direction;
 use super::model::{Model, Topology};
-use super::way::Way;
 use crossbar::Crossbar;
 use wormhole::Routers;
 
 /// A packet under way.
 pub struct SimPacket {
-    pub way: Rc<Way>,
+    pub way: Rc<Direction>,
     pub number: u64,
     /// With its header.
     pub bytes: u64,

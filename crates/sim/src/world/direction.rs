@@ -20,7 +20,7 @@ const FIRST: u32 = u32::MAX - 5;
 const NOT_YET: u64 = u64::MAX;
 
 /// One direction.
-pub struct Way {
+pub struct Direction {
     /// Made when one is first asked for: most ways of many ranks never need any.
     chunk_counters: OnceCell<Box<[ChunkCounter; CHUNK_COUNTERS]>>,
     cells: u64,
@@ -120,7 +120,7 @@ impl Traffic {
     }
 }
 
-impl Way {
+impl Direction {
     pub fn new(model: &Model) -> Self {
         Self {
             chunk_counters: OnceCell::new(),
