@@ -1,4 +1,18 @@
 //! The handle types of the ABI: pointers in C, numbers here, which the table of handles leads to objects.
+//!
+//! A handle is compared with a constant:
+//!
+//! ```
+//! use canele_mpi_c::{constants::MPI_COMM_NULL, handle::MPI_Comm};
+//! let is_null = |comm: MPI_Comm| comm == MPI_COMM_NULL;
+//! ```
+//!
+//! A constant is no pattern:
+//!
+//! ```compile_fail
+//! use canele_mpi_c::{constants::MPI_COMM_NULL, handle::MPI_Comm};
+//! let is_null = |comm: MPI_Comm| matches!(comm, MPI_COMM_NULL);
+//! ```
 
 use std::sync::Arc;
 
@@ -27,8 +41,18 @@ macro_rules! handles {
     ($($name:ident($number:ty) $class:ident $what:literal;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`: ", $what, ".")]
         #[repr(transparent)]
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[derive(Clone, Copy, Debug)]
         pub struct $name($number);
+
+        // Not derived: then a constant is no pattern, and its value need not be known when the compiler runs.
+        impl PartialEq for $name {
+            #[inline(always)]
+            fn eq(&self, other: &Self) -> bool {
+                self.0 == other.0
+            }
+        }
+
+        impl Eq for $name {}
 
         impl Handle for $name {
             fn of(value: usize) -> Self {
