@@ -12,7 +12,7 @@ use canele_sys::device;
 
 use crate::constants::*;
 use crate::deferred_recv;
-use crate::handle::MPI_Comm;
+use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::leaks::{self, UnderWay};
 use crate::table::HANDLES;
 use crate::{tools, traced};
@@ -210,7 +210,6 @@ pub fn predefine() {
         crate::datatype::predefine();
         crate::groups::predefine();
         crate::operations::predefine();
-        #[cfg(mpich)]
         crate::fortran::predefine();
     });
 }

@@ -8,7 +8,7 @@ use canele_mpi::datatype::{Datatype, Width};
 use crate::constants::{MPI_LB, MPI_UB};
 use crate::datatype::give;
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, Out};
 use crate::width::{Count, Counts};
 

@@ -16,7 +16,7 @@ use canele_sys::biased_lock::{BiasedLock, Guard};
 
 use crate::constants::MPI_REQUEST_NULL;
 use crate::deferred_recv::{self, DeferredRecv, FIRST_SLOT, Ring};
-use crate::handle::MPI_Request;
+use crate::handle::{HandleKind, MPI_Request};
 use crate::library;
 use crate::status::Got;
 use crate::table::FIRST_REQUEST;

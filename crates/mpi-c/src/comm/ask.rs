@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use crate::constants::{MPI_COMM_NULL, MPI_MAX_OBJECT_NAME};
 use crate::error::CallResult;
-use crate::handle::MPI_Comm;
+use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::pointer::{Out, Text, TextOut};
 
 /// `MPI_Comm_rank`.

@@ -9,7 +9,7 @@ use super::give;
 use crate::attributes::{copy_of_datatype, datatype_goes};
 use crate::constants::{MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME};
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{Out, Text, TextOut};
 
 /// `MPI_Type_commit`.

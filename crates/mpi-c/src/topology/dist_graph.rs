@@ -9,7 +9,7 @@ use super::{ints, number};
 use crate::comm::create::{give, given};
 use crate::constants::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Info};
+use crate::handle::{MPI_Comm, MPI_Info, ObjectHandle};
 use crate::pointer::{In, Out};
 
 /// The graph of a communicator.

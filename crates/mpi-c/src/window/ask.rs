@@ -7,7 +7,7 @@ use crate::call_cache;
 use crate::comm::create::given;
 use crate::constants::{MPI_GROUP_EMPTY, MPI_MAX_OBJECT_NAME, MPI_WIN_NULL};
 use crate::error::CallResult;
-use crate::handle::{MPI_Group, MPI_Info, MPI_Win};
+use crate::handle::{MPI_Group, MPI_Info, MPI_Win, ObjectHandle};
 use crate::pointer::{Out, Text, TextOut};
 use crate::width::OutCount;
 

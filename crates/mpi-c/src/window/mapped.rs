@@ -14,7 +14,7 @@ use super::access::{At, Origin};
 use super::accumulate::{accumulation, is_swapped};
 use crate::call_cache;
 use crate::constants::{MPI_DATATYPE_NULL, MPI_OP_NULL};
-use crate::handle::{MPI_Datatype, MPI_Op, MPI_Win};
+use crate::handle::{MPI_Datatype, MPI_Op, MPI_Win, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::Count;
 
