@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Every crate with the crates of the workspace that it may depend on, development aside.
-const ALLOWED: [(&str, &[&str]); 32] = [
+const ALLOWED: [(&str, &[&str]); 34] = [
     ("canele-sys", &[]),
     ("canele-secure", &[]),
     ("canele-chart", &[]),
@@ -34,15 +34,17 @@ const ALLOWED: [(&str, &[&str]); 32] = [
     ("canele", &["canele-engine", "canele-mem", "canele-sys"]),
     ("canele-capi", &["canele", "canele-sys"]),
     ("canele-python", &["canele", "canele-collective", "canele-engine", "canele-mem", "canele-sys"]),
-    // MPI: what it means, its interface in C, and one library for each ABI.
+    // MPI: what it means, and for each ABI its layout, its interface in C over that, and its library.
     ("canele-mpi", &["canele-engine", "canele-mem", "canele-sys"]),
+    ("canele-mpi-layout", &["canele-mpi-tables"]),
+    ("canele-mpich-layout", &["canele-mpi-tables"]),
     (
         "canele-mpi-c",
-        &["canele-control", "canele-engine", "canele-mem", "canele-mpi", "canele-mpi-tables", "canele-sys"],
+        &["canele-control", "canele-engine", "canele-mem", "canele-mpi", "canele-mpi-layout", "canele-sys"],
     ),
     (
         "canele-mpich-c",
-        &["canele-control", "canele-engine", "canele-mem", "canele-mpi", "canele-mpi-tables", "canele-sys"],
+        &["canele-control", "canele-engine", "canele-mem", "canele-mpi", "canele-mpich-layout", "canele-sys"],
     ),
     ("canele-mpi-abi", &["canele-mpi-c", "canele-mpi-tables"]),
     ("canele-mpich-abi", &["canele-mpi-tables", "canele-mpich-c"]),

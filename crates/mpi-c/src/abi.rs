@@ -8,7 +8,7 @@ use canele_mpi::{Class, Error, Result, fail};
 
 use crate::constants::MPI_INFO_NULL;
 use crate::error::CallResult;
-use crate::handle::MPI_Info;
+use crate::handle::{MPI_Info, ObjectHandle};
 use crate::pointer::Out;
 
 /// What the Fortran part of a program has said about its compiler.

@@ -7,7 +7,7 @@ use canele_mpi::datatype::Datatype;
 use canele_mpi::{Class, Data, Elements, Error, Result};
 use canele_sys::device::{self, MemoryKind};
 
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::Count;
 

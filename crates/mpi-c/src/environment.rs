@@ -3,11 +3,11 @@
 use core::ffi::{c_char, c_double, c_int};
 
 use canele_mpi::{ThreadLevel, fail};
+use layout::{ABI, NAMED_FIRST};
 
 use crate::constants::*;
 use crate::error::CallResult;
-use crate::handle::MPI_Comm;
-use crate::layout::{ABI, NAMED_FIRST};
+use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::library::{self, Aborted, PROCESS};
 use crate::pointer::{Out, TextOut};
 

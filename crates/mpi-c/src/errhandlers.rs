@@ -9,7 +9,7 @@ use canele_mpi::{Class, Comm, Errhandler, Error};
 use crate::constants::*;
 use crate::error::{CallResult, Failed};
 use crate::error_classes;
-use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
+use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win, ObjectHandle};
 use crate::library::{self, Aborted};
 use crate::pointer::Out;
 

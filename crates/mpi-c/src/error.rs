@@ -8,7 +8,7 @@ use canele_mpi::{Class, Comm, Errhandler, Error};
 use crate::codes::{class_number, keep, text};
 use crate::constants::{MPI_FILE_NULL, MPI_T_ERR_INVALID};
 use crate::errhandlers;
-use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
+use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win, ObjectHandle};
 use crate::pointer::Out;
 use crate::{leaks, library};
 

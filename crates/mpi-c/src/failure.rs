@@ -9,7 +9,7 @@ use canele_mpi::{Comm, Result, fail};
 use crate::comm::create::give;
 use crate::constants::{MPI_COMM_NULL, MPI_GROUP_EMPTY};
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_File, MPI_Group, MPI_Request, MPI_Win};
+use crate::handle::{MPI_Comm, MPI_File, MPI_Group, MPI_Request, MPI_Win, ObjectHandle};
 use crate::library::publish;
 use crate::point::start;
 use crate::pointer::Out;

@@ -2,6 +2,8 @@
 //! and functions of the program's that are called in another way. With these, programs in Fortran that were built for MPICH run with that library
 //! over this one.
 //!
+//! The library of MPICH's ABI alone exports these functions; `layout::fortran` says what else an ABI has for Fortran.
+//!
 //! The names and parameters are MPICH's, of its versions 4.0 to 5.0 (`mpir_attr_generic.h`, `mpi.h`).
 
 use core::ffi::{c_int, c_void};
@@ -10,33 +12,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use canele_mpi::attribute::Stored;
 use canele_mpi::{Class, Errhandler, Error};
+use layout::fortran::{SETS_PROXIES, VARIABLES, keyval_in_c};
 
 use crate::attributes::communicators::{store_on_comm, stored_on_comm};
 use crate::attributes::datatypes::{store_on_type, stored_on_type};
 use crate::attributes::languages::{CopyProxy, DeleteProxy, Proxies, in_c, in_fortran, kind};
 use crate::attributes::windows::{predefined, store_on_win, stored_on_win};
 use crate::attributes::{Value, predefined_of_comm};
-use crate::constants::*;
+use crate::constants::{MPI_WIN_BASE, MPI_WIN_SIZE};
 use crate::errhandlers;
 use crate::error::CallResult;
 use crate::generalized;
 use crate::handle::{
-    MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Op, MPI_Request, MPI_Session, MPI_Win,
+    MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Op, MPI_Request, MPI_Session, MPI_Win, ObjectHandle,
 };
 use crate::operations::{self, ProgramFunction, UserFunctionX};
 use crate::pointer::Out;
 use crate::program_call::{Destructor, State};
 
-/// Tells the module `mpi_f08` the addresses that stand for weights, in variables of the library for Fortran, where that is loaded.
+/// Tells the library for Fortran the addresses of its variables, where it is loaded.
 pub(crate) fn predefine() {
-    for (name, value) in
-        [(c"MPIR_C_MPI_UNWEIGHTED", MPI_UNWEIGHTED), (c"MPIR_C_MPI_WEIGHTS_EMPTY", MPI_WEIGHTS_EMPTY)]
-    {
-        // SAFETY: the name is a string; a variable of it is MPICH's and holds an address.
+    for (name, value) in VARIABLES {
+        // SAFETY: the name is a string; a variable of it is that library's and holds an address.
         unsafe {
             let variable = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).cast::<usize>();
             if !variable.is_null() {
-                variable.write(value);
+                variable.write(*value);
             }
         }
     }
@@ -47,11 +48,17 @@ static PROXIES: Mutex<Option<HashMap<c_int, Proxies>>> = Mutex::new(None);
 
 /// A key was made.
 pub(crate) fn keyval_made(keyval: c_int, proxies: Proxies) {
+    if !SETS_PROXIES {
+        return;
+    }
     PROXIES.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(keyval, proxies);
 }
 
 /// A key is freed: what calls its functions stays with them.
 pub(crate) fn keyval_freed(keyval: c_int) {
+    if !SETS_PROXIES {
+        return;
+    }
     let mut proxies = PROXIES.lock().unwrap_or_else(PoisonError::into_inner);
     proxies.get_or_insert_default().remove(&keyval);
 }
@@ -109,12 +116,6 @@ unsafe fn give_number<T: Copy + Into<i64>>(
     give(Some(found), value, flag, to)
 }
 
-/// The key in C of a predefined attribute, whose key in Fortran is the next, even number; keys of the program's are the same in both.
-fn predefined_key(keyval: c_int) -> c_int {
-    let is_predefined = [MPI_TAG_UB, MPI_WIN_BASE].iter().any(|first| keyval & !0xff == first & !0xff);
-    if is_predefined && keyval % 2 == 0 { keyval - 1 } else { keyval }
-}
-
 /// `MPII_Comm_set_attr`.
 pub fn comm_set_attr(comm: MPI_Comm, keyval: c_int, value: Value, of: c_int) -> CallResult {
     store_on_comm(comm, keyval, stored(value, of))
@@ -128,7 +129,7 @@ pub fn comm_get_attr(
     flag: Out<c_int>,
     to: c_int,
 ) -> CallResult {
-    match predefined_of_comm(comm.get()?, predefined_key(keyval)) {
+    match predefined_of_comm(comm.get()?, keyval_in_c(keyval)) {
         None => give(stored_on_comm(comm, keyval)?, value, flag, to),
         Some(None) => give(None, value, flag, to),
         // SAFETY: the library's own numbers, which stay.
@@ -165,7 +166,7 @@ pub fn win_get_attr(
     flag: Out<c_int>,
     to: c_int,
 ) -> CallResult {
-    let key = predefined_key(keyval);
+    let key = keyval_in_c(keyval);
     match (predefined(win.get()?, key), key) {
         (None, _) => give(stored_on_win(win, keyval)?, value, flag, to),
         // The attribute is the address of the memory itself.
@@ -247,20 +248,4 @@ errhandlers_with_state! {
     session_create_errhandler_x: MPI_Session;
     /// `MPIX_Win_create_errhandler_x`.
     win_create_errhandler_x: MPI_Win;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn predefined_keys_have_two_numbers_and_those_of_the_program_one() {
-        assert_eq!((MPI_TAG_UB, MPI_WIN_BASE), (0x6440_0001, 0x6600_0001));
-        assert_eq!(
-            [0x6440_0001, 0x6440_0002, 0x6440_000e].map(predefined_key),
-            [0x6440_0001, 0x6440_0001, 0x6440_000d]
-        );
-        assert_eq!([0x6600_0004, 0x6600_0009].map(predefined_key), [0x6600_0003, 0x6600_0009]);
-        assert_eq!([4096, 4097, MPI_KEYVAL_INVALID].map(predefined_key), [4096, 4097, MPI_KEYVAL_INVALID]);
-    }
 }

@@ -14,7 +14,7 @@ use crate::error::CallResult;
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
 use crate::requests;
-use crate::status::MPI_Status;
+use crate::status::{MPI_Status, read_status};
 
 pub use fortran::set_fortran;
 
@@ -62,7 +62,7 @@ impl Functions for Program {
             }
         };
         gave(call(), "the function that says the status")?;
-        Ok(status.into())
+        Ok(read_status(status))
     }
 
     fn free(&self) -> Result<()> {

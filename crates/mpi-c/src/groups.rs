@@ -10,7 +10,7 @@ use canele_mpi::group::{Comparison, Group};
 
 use crate::constants::*;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Group};
+use crate::handle::{MPI_Comm, MPI_Group, ObjectHandle};
 use crate::library;
 use crate::pointer::{In, Out};
 

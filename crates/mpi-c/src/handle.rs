@@ -1,4 +1,4 @@
-//! The handle types of the ABI: pointers in C, numbers here, which the table of handles leads to objects.
+//! Handles of the ABI and the objects that the table of handles leads them to.
 
 use std::sync::Arc;
 
@@ -10,74 +10,27 @@ use canele_mpi::point::Message;
 use canele_mpi::session::Session;
 use canele_mpi::window::Win;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result};
+pub use layout::handle::{
+    Handle, MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Group, MPI_Info, MPI_Message, MPI_Op,
+    MPI_Request, MPI_Session, MPI_Win,
+};
 
-use crate::layout::{HandleNumber, constant_row};
 use crate::operations::OpObject;
 use crate::table::{HANDLES, Object, ObjectKind};
 
-/// A handle of any kind.
-pub trait Handle: Copy {
-    /// Returns the handle with this value.
-    fn of(value: usize) -> Self;
-    /// Returns its value.
-    fn value(self) -> usize;
-}
+/// A handle type, with what errors say of its handles.
+pub trait HandleKind: Handle {
+    /// The class of these errors.
+    const CLASS: Class;
+    /// What a handle names, as a noun without an article.
+    const NOUN: &'static str;
 
-macro_rules! handles {
-    ($($name:ident($number:ty) $class:ident $what:literal;)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`: ", $what, ".")]
-        #[repr(transparent)]
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub struct $name($number);
-
-        impl Handle for $name {
-            fn of(value: usize) -> Self {
-                Self::of(value)
-            }
-
-            fn value(self) -> usize {
-                self.value()
-            }
-        }
-
-        impl $name {
-            /// The handle with this value.
-            #[inline(always)]
-            pub const fn of(value: usize) -> Self {
-                Self(value as $number)
-            }
-
-            /// Its value.
-            #[inline(always)]
-            pub const fn value(self) -> usize {
-                self.0 as usize
-            }
-
-            /// Whether it has the value of a constant, which names the same object as long as the library is used.
-            pub fn is_constant(self) -> bool {
-                constant_row(self.value()).is_some()
-            }
-
-            /// The error of a handle that names nothing.
-            #[cold]
-            pub fn invalid(self) -> Box<Error> {
-                Error::new(Class::$class, format!("{:#x} is no {}: {}", self.0, $what, why(self.value())))
-            }
-        }
-    )*};
-}
-handles! {
-    MPI_Op(HandleNumber) Operation "operation";
-    MPI_Comm(HandleNumber) Communicator "communicator";
-    MPI_Group(HandleNumber) Group "group";
-    MPI_Win(HandleNumber) Window "window";
-    MPI_File(usize) File "file";
-    MPI_Session(HandleNumber) Session "session";
-    MPI_Message(HandleNumber) Request "message";
-    MPI_Info(HandleNumber) Info "info object";
-    MPI_Errhandler(HandleNumber) Errhandler "error handler";
-    MPI_Request(HandleNumber) Request "request";
-    MPI_Datatype(HandleNumber) Datatype "datatype";
+    /// Returns the error of a handle that names nothing.
+    #[cold]
+    fn invalid(self) -> Box<Error> {
+        let value = self.value();
+        Error::new(Self::CLASS, format!("{value:#x} is no {}: {}", Self::NOUN, why(value)))
+    }
 }
 
 /// Why a value is no handle of its kind.
@@ -94,83 +47,97 @@ fn why(value: usize) -> String {
     }
 }
 
-/// Joins kinds of handles with the objects that the table holds.
-macro_rules! objects {
-    ($($name:ident $class:ident $object:ty, $kind:ident;)*) => {$(
-        // SAFETY: each kind stands in this list once.
-        unsafe impl Object for $object {
-            const KIND: ObjectKind = ObjectKind::$kind;
+/// A handle type whose handles name objects in the table of handles.
+pub trait ObjectHandle: HandleKind {
+    /// What they name.
+    type Object: Object;
+
+    /// Returns the object of a handle.
+    ///
+    /// # Errors
+    /// It is null, was freed, or never was one.
+    #[inline(always)]
+    fn get(self) -> Result<&'static Self::Object> {
+        self.find().ok_or_else(|| self.invalid())
+    }
+
+    /// Returns the object of a handle, if there is one.
+    #[inline(always)]
+    fn find(self) -> Option<&'static Self::Object> {
+        HANDLES.get(self.value())
+    }
+
+    /// Returns the object of a handle, to be kept beyond the call.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    fn share(self) -> Result<Arc<Self::Object>> {
+        HANDLES.share(self.value()).ok_or_else(|| self.invalid())
+    }
+
+    /// Returns a new handle of an object.
+    ///
+    /// # Errors
+    /// All handles are used.
+    fn new(object: Arc<Self::Object>) -> Result<Self> {
+        HANDLES.insert(object).map(Self::of).ok_or_else(all_used)
+    }
+
+    /// Gives the value of a constant an object.
+    fn fix(self, object: Arc<Self::Object>) {
+        HANDLES.fix(self.value(), object);
+    }
+
+    /// Gives the handle up; its object lives on in what uses it.
+    ///
+    /// # Errors
+    /// As [`Self::get`]; it is a constant.
+    fn free(self) -> Result<Arc<Self::Object>> {
+        self.get()?;
+        if self.is_constant() {
+            let text = format!("{:#x} is predefined: it cannot be freed", self.value());
+            return Err(Error::new(Self::CLASS, text));
         }
-
-        impl $name {
-            /// Its object.
-            ///
-            /// # Errors
-            /// It is null, was freed, or never was one.
-            #[inline(always)]
-            pub fn get(self) -> Result<&'static $object> {
-                self.find().ok_or_else(|| self.invalid())
-            }
-
-            /// Its object, if there is one.
-            #[inline(always)]
-            pub fn find(self) -> Option<&'static $object> {
-                HANDLES.get(self.value())
-            }
-
-            /// Its object, to be kept beyond the call.
-            ///
-            /// # Errors
-            /// As [`Self::get`].
-            pub fn share(self) -> Result<Arc<$object>> {
-                HANDLES.share(self.value()).ok_or_else(|| self.invalid())
-            }
-
-            /// A new handle.
-            ///
-            /// # Errors
-            /// All handles are used.
-            pub fn new(object: Arc<$object>) -> Result<Self> {
-                HANDLES.insert(object).map(Self::of).ok_or_else(all_used)
-            }
-
-            /// Gives the value of a constant an object.
-            pub fn fix(self, object: Arc<$object>) {
-                HANDLES.fix(self.value(), object);
-            }
-
-            /// Gives the handle up; its object lives on in what uses it.
-            ///
-            /// # Errors
-            /// As [`Self::get`]; it is a constant.
-            pub fn free(self) -> Result<Arc<$object>> {
-                self.get()?;
-                if self.is_constant() {
-                    return Err(Error::new(
-                        Class::$class,
-                        format!("{:#x} is predefined: it cannot be freed", self.0),
-                    ));
-                }
-                HANDLES.remove(self.value()).ok_or_else(|| self.invalid())
-            }
-        }
-    )*};
-}
-
-objects! {
-    MPI_Comm Communicator Comm, Comm;
-    MPI_Group Group Group, Group;
-    MPI_Info Info Info, Info;
-    MPI_Op Operation OpObject, Op;
-    MPI_Errhandler Errhandler Errhandler, Errhandler;
-    MPI_Datatype Datatype Datatype, Datatype;
-    MPI_Message Request Message, Message;
-    MPI_Session Session Session, Session;
-    MPI_Win Window Win, Window;
-    MPI_File File File, File;
+        HANDLES.remove(self.value()).ok_or_else(|| self.invalid())
+    }
 }
 
 #[cold]
 fn all_used() -> Box<Error> {
     Error::new(Class::NoMemory, "all 2093056 handles are used: free some objects")
+}
+
+/// Joins handle types with their errors, and with the objects that the table holds.
+macro_rules! kinds {
+    ($($name:ident $class:ident $noun:literal $(=> $object:ty, $kind:ident)?;)*) => {$(
+        impl HandleKind for $name {
+            const CLASS: Class = Class::$class;
+            const NOUN: &'static str = $noun;
+        }
+
+        $(
+            impl ObjectHandle for $name {
+                type Object = $object;
+            }
+
+            // SAFETY: each kind stands in this list once.
+            unsafe impl Object for $object {
+                const KIND: ObjectKind = ObjectKind::$kind;
+            }
+        )?
+    )*};
+}
+kinds! {
+    MPI_Comm Communicator "communicator" => Comm, Comm;
+    MPI_Group Group "group" => Group, Group;
+    MPI_Info Info "info object" => Info, Info;
+    MPI_Op Operation "operation" => OpObject, Op;
+    MPI_Errhandler Errhandler "error handler" => Errhandler, Errhandler;
+    MPI_Datatype Datatype "datatype" => Datatype, Datatype;
+    MPI_Message Request "message" => Message, Message;
+    MPI_Session Session "session" => Session, Session;
+    MPI_Win Window "window" => Win, Window;
+    MPI_File File "file" => File, File;
+    // The table of requests leads these to what they name.
+    MPI_Request Request "request";
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_mpi::split_type::hardware_info;
 
 use crate::error::CallResult;
-use crate::handle::MPI_Info;
+use crate::handle::{MPI_Info, ObjectHandle};
 use crate::pointer::Out;
 
 /// `MPI_Get_hw_resource_info`.

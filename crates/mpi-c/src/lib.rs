@@ -4,6 +4,9 @@
 //! is in `canele_mpi`. A function of the standard is a plain function here, whose parameters are those of the standard. The library of an
 //! ABI exports them by the table of `canele-mpi-tables`.
 //!
+//! What programs of an ABI see in memory (handles, constants, statuses) is in a crate of that ABI, the dependency `layout`. It is `canele-mpi-layout`
+//! for the standard's ABI. `canele-mpich-c` compiles these sources over `canele-mpich-layout`, for MPICH's.
+//!
 //! Trusting C: a pointer that is not null is taken to point where the standard says it points. Everything else (handles,
 //! counts, ranks, tags, flags) is checked.
 #![allow(non_camel_case_types)] // The names of types are the standard's.
@@ -18,7 +21,6 @@ pub mod call_cache;
 pub mod codes;
 pub mod collective;
 pub mod comm;
-pub mod constants;
 pub mod conversions;
 pub mod datatype;
 pub mod deferred_recv;
@@ -29,14 +31,12 @@ pub mod error;
 pub mod error_classes;
 pub mod failure;
 pub mod file;
-#[cfg(mpich)]
 pub mod fortran;
 pub mod generalized;
 pub mod groups;
 pub mod handle;
 pub mod hardware;
 pub mod infos;
-pub mod layout;
 mod leaks;
 pub mod library;
 pub mod memory;
@@ -55,3 +55,5 @@ pub mod traced;
 pub mod types;
 pub mod width;
 pub mod window;
+
+pub use layout::constants;

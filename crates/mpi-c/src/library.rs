@@ -12,7 +12,7 @@ use canele_sys::device;
 
 use crate::constants::*;
 use crate::deferred_recv;
-use crate::handle::MPI_Comm;
+use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::leaks::{self, UnderWay};
 use crate::table::HANDLES;
 use crate::{tools, traced};
@@ -63,10 +63,10 @@ static SELF_HANDLER_IS_SET: AtomicBool = AtomicBool::new(false);
 /// The program has set the error handler of a communicator.
 pub fn note_errhandler_set(comm: MPI_Comm) {
     // Relaxed, here and below: flags on their own; the handlers are behind locks.
-    match comm {
-        MPI_COMM_WORLD => WORLD_HANDLER_IS_SET.store(true, Relaxed),
-        MPI_COMM_SELF => SELF_HANDLER_IS_SET.store(true, Relaxed),
-        _ => {}
+    if comm == MPI_COMM_WORLD {
+        WORLD_HANDLER_IS_SET.store(true, Relaxed);
+    } else if comm == MPI_COMM_SELF {
+        SELF_HANDLER_IS_SET.store(true, Relaxed);
     }
 }
 
@@ -210,7 +210,6 @@ pub fn predefine() {
         crate::datatype::predefine();
         crate::groups::predefine();
         crate::operations::predefine();
-        #[cfg(mpich)]
         crate::fortran::predefine();
     });
 }

@@ -8,7 +8,7 @@ use canele_mpi::datatype::{Datatype, Width};
 use crate::constants::{MPI_LB, MPI_UB};
 use crate::datatype::give;
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, Out};
 use crate::width::{Count, Counts};
 
@@ -66,17 +66,25 @@ impl Parts {
     fn of(blocks: &[i64], places: &[i64], types: &[MPI_Datatype]) -> Result<Self> {
         let mut parts = Self::default();
         for ((&block, &place), &of) in blocks.iter().zip(places).zip(types) {
-            match of {
-                MPI_LB | MPI_UB if block == 0 => {}
-                MPI_LB => parts.lb = Some(parts.lb.map_or(place, |lb| lb.min(place))),
-                MPI_UB => parts.ub = Some(parts.ub.map_or(place, |ub| ub.max(place))),
-                _ => {
-                    parts.blocks.push(block);
-                    parts.places.push(place);
-                    parts.types.push(of.share()?);
+            if of == MPI_LB || of == MPI_UB {
+                if block != 0 {
+                    parts.add_bound(of, place);
                 }
+                continue;
             }
+            parts.blocks.push(block);
+            parts.places.push(place);
+            parts.types.push(of.share()?);
         }
         Ok(parts)
+    }
+
+    /// Adds a bound: the marker says which of the two.
+    fn add_bound(&mut self, marker: MPI_Datatype, place: i64) {
+        if marker == MPI_LB {
+            self.lb = Some(self.lb.map_or(place, |lb| lb.min(place)));
+        } else {
+            self.ub = Some(self.ub.map_or(place, |ub| ub.max(place)));
+        }
     }
 }

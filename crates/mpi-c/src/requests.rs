@@ -16,7 +16,7 @@ use canele_sys::biased_lock::{BiasedLock, Guard};
 
 use crate::constants::MPI_REQUEST_NULL;
 use crate::deferred_recv::{self, DeferredRecv, FIRST_SLOT, Ring};
-use crate::handle::MPI_Request;
+use crate::handle::{HandleKind, MPI_Request};
 use crate::library;
 use crate::status::Got;
 use crate::table::FIRST_REQUEST;
@@ -37,12 +37,13 @@ const FIRST_ROW: usize = FIRST + 2;
 /// What an operation got that was over when it began, or null; nothing if the handle is one of a row.
 #[inline(always)]
 pub fn got_at_once(handle: MPI_Request) -> Option<Got> {
-    match handle {
-        LEFT => Some(Got::Sent),
-        FROM_NO_PROCESS => Some(Got::Ended(Status::NO_PROCESS)),
-        MPI_REQUEST_NULL => Some(Got::Nothing),
-        _ => None,
+    if handle == LEFT {
+        return Some(Got::Sent);
     }
+    if handle == FROM_NO_PROCESS {
+        return Some(Got::Ended(Status::NO_PROCESS));
+    }
+    (handle == MPI_REQUEST_NULL).then_some(Got::Nothing)
 }
 
 /// The status of such an operation, as [`got_at_once`].
@@ -54,6 +55,15 @@ pub fn status_at_once(handle: MPI_Request) -> Option<Status> {
 #[inline(always)]
 pub fn is_over_at_once(handle: MPI_Request) -> bool {
     handle == LEFT || handle == FROM_NO_PROCESS
+}
+
+/// Returns how far the request of a handle is that has no row in the table; nothing if it has one.
+#[inline(always)]
+pub fn progress_without_row(handle: MPI_Request) -> Option<RequestProgress> {
+    if is_over_at_once(handle) {
+        return Some(RequestProgress::Ended);
+    }
+    (handle == MPI_REQUEST_NULL).then_some(RequestProgress::Inactive)
 }
 
 /// All requests of the process.

@@ -11,7 +11,7 @@ use canele_mpi::{Result, fail};
 use crate::comm::create::given;
 use crate::constants::MPI_SESSION_NULL;
 use crate::error::CallResult;
-use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session};
+use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session, ObjectHandle};
 use crate::library;
 use crate::pointer::{Out, Text, TextOut};
 use crate::{tools, traced};

@@ -3,24 +3,22 @@
 use core::ffi::c_int;
 
 use canele_mpi::{Comm, Error, Origin, Status};
+pub use layout::MPI_Status;
 
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_STATUS_IGNORE};
 use crate::error::CallResult;
-use crate::handle::MPI_Comm;
-pub use crate::layout::MPI_Status;
+use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::pointer::{In, Out};
 
-impl From<MPI_Status> for Status {
-    /// What the program wrote; numbers that are no ranks or tags stay what they are.
-    fn from(of: MPI_Status) -> Self {
-        let source = match of.MPI_SOURCE {
-            MPI_ANY_SOURCE => Origin::Unknown,
-            MPI_PROC_NULL => Origin::NoProcess,
-            rank => Origin::Rank(rank as u32 as usize),
-        };
-        let tag = (of.MPI_TAG != MPI_ANY_TAG).then_some(of.MPI_TAG as u32);
-        Self { source, tag, bytes: of.bytes() as usize, cancelled: of.cancelled() }
-    }
+/// Returns what the program wrote into a status; numbers that are no ranks or tags stay what they are.
+pub fn read_status(of: MPI_Status) -> Status {
+    let source = match of.MPI_SOURCE {
+        MPI_ANY_SOURCE => Origin::Unknown,
+        MPI_PROC_NULL => Origin::NoProcess,
+        rank => Origin::Rank(rank as u32 as usize),
+    };
+    let tag = (of.MPI_TAG != MPI_ANY_TAG).then_some(of.MPI_TAG as u32);
+    Status { source, tag, bytes: of.bytes() as usize, cancelled: of.cancelled() }
 }
 
 /// What a message got that has ended well.

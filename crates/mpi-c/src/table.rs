@@ -12,9 +12,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering};
+use layout::handle::CONSTANT_ROWS;
+use layout::{constant_mark, constant_row};
 
 use crate::call_cache;
-use crate::layout::{CONSTANT_ROWS, constant_mark, constant_row};
 
 const INDEX_BITS: u32 = 22;
 const GENERATIONS: u32 = 1 << 8;

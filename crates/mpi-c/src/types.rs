@@ -13,7 +13,6 @@ pub use crate::tools::event::{EventCallback, EventFreed, EventsDropped};
 pub use crate::width::{Count, Counts, Displacements, OutCount};
 
 /// Those of functions that MPICH's library for Fortran calls.
-#[cfg(mpich)]
 pub use crate::{
     attributes::languages::{CopyProxy, DeleteProxy},
     fortran::ErrhandlerFunctionX,

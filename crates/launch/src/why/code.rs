@@ -155,6 +155,8 @@ fn is_own(frame: &Frame) -> bool {
         "canele_control",
         "canele_engine",
         "canele_mpi",
+        "canele_mpi_layout",
+        "canele_mpich_layout",
         "canele_mpi_c",
         "canele_mpich_c",
         "mpi_abi",

@@ -10,7 +10,7 @@ use super::functions::{CopyFunction, DeleteFunction};
 use super::languages::in_c;
 use super::{Value, predefined};
 use crate::error::CallResult;
-use crate::handle::MPI_Comm;
+use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::pointer::Out;
 
 /// `MPI_Comm_create_keyval`.

@@ -11,7 +11,7 @@ use super::Value;
 use super::functions::{CopyFunction, DeleteFunction};
 use super::languages::in_c;
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Out;
 
 /// Of those that have any, or had.

@@ -17,7 +17,6 @@ use canele_mpi::{Result, fail};
 
 pub use datatypes::{copy_of_datatype, datatype_goes};
 pub(crate) use predefined::set_last_used_code;
-#[cfg(mpich)]
 pub(crate) use predefined::value as predefined_of_comm;
 
 use crate::constants::MPI_KEYVAL_INVALID;
@@ -46,7 +45,6 @@ fn create(
     let proxies = Proxies::default();
     let (copy, delete) = (copy.called(extra_state, &proxies), delete.called(extra_state, &proxies));
     let made = KEYVALS.create(kind, copy, delete)?;
-    #[cfg(mpich)]
     crate::fortran::keyval_made(made, proxies);
     Ok(keyval.set(made, "keyval")?)
 }
@@ -55,7 +53,6 @@ fn free(kind: ObjectKind, keyval: Out<c_int>) -> CallResult {
     let number = keyval.get("keyval")?;
     check_own(number)?;
     KEYVALS.free(kind, number)?;
-    #[cfg(mpich)]
     crate::fortran::keyval_freed(number);
     Ok(keyval.set(MPI_KEYVAL_INVALID, "keyval")?)
 }

@@ -13,7 +13,7 @@ use super::functions::{CopyFunction, DeleteFunction};
 use super::languages::in_c;
 use crate::constants::*;
 use crate::error::CallResult;
-use crate::handle::MPI_Win;
+use crate::handle::{MPI_Win, ObjectHandle};
 use crate::pointer::Out;
 
 /// The numbers of the standard that windows have, which the program reads through their addresses.

@@ -9,7 +9,7 @@ use canele_mpi::{Comm, Elements, Result, fail};
 
 use crate::buffer::{UserBuffer, check_is_of_host, memory};
 use crate::constants::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::width::{Count, Counts, Displacements};
 
 /// Elements one behind the other.

@@ -6,7 +6,7 @@ use canele_mpi::Result;
 use canele_mpi::collective::{Call, Root};
 
 use super::arguments::{is_root, many, one, or_in_place, root as root_of};
-use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::Count;
 

@@ -11,7 +11,7 @@ use canele_mpi::collective::Call;
 
 use crate::call_cache::CallCache;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Info, MPI_Request};
+use crate::handle::{MPI_Comm, MPI_Info, MPI_Request, ObjectHandle};
 use crate::point::start::give;
 use crate::pointer::Out;
 use crate::requests::publish;

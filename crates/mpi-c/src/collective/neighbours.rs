@@ -5,7 +5,7 @@ use canele_mpi::collective::{Call, Scattered};
 
 use super::arguments::{many, one, parts, parts_of_types};
 use crate::buffer::UserBuffer;
-use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, RecvBuffer, SendBuffer};
 use crate::width::{Count, Counts, Displacements};
 

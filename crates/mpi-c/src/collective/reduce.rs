@@ -9,7 +9,7 @@ use canele_mpi::{Comm, ElementsMut, Result};
 use super::arguments::{is_root, one, root as root_of};
 use crate::buffer::memory;
 use crate::constants::MPI_IN_PLACE;
-use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op, ObjectHandle};
 use crate::operations::reduction;
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::{Count, Counts};

@@ -8,7 +8,7 @@ use canele_mpi::collective::{Call, Root, Scattered};
 use super::arguments::{is_root, or_in_place, parts, parts_of_types, root as root_of};
 use crate::buffer::UserBuffer;
 use crate::constants::MPI_IN_PLACE;
-use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, RecvBuffer, SendBuffer};
 use crate::width::{Count, Counts, Displacements};
 

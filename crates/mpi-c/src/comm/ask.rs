@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use crate::constants::{MPI_COMM_NULL, MPI_MAX_OBJECT_NAME};
 use crate::error::CallResult;
-use crate::handle::MPI_Comm;
+use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::pointer::{Out, Text, TextOut};
 
 /// `MPI_Comm_rank`.
@@ -36,10 +36,7 @@ pub fn comm_set_name(comm: MPI_Comm, comm_name: Text) -> CallResult {
 /// `MPI_Comm_get_name`.
 pub fn comm_get_name(comm: MPI_Comm, comm_name: TextOut, resultlen: Out<c_int>) -> CallResult {
     // The null handle is the only one that has a name and no object.
-    let name = match comm {
-        MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
-        comm => comm.get()?.name(),
-    };
+    let name = if comm == MPI_COMM_NULL { "MPI_COMM_NULL".to_owned() } else { comm.get()?.name() };
     let len = comm_name.write(&name, MPI_MAX_OBJECT_NAME as usize, "comm_name")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)
 }

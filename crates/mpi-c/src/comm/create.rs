@@ -10,7 +10,7 @@ use canele_mpi::{Class, Comm, Result, World, fail};
 
 use crate::constants::*;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request};
+use crate::handle::{Handle, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request, ObjectHandle};
 use crate::library::{self, publish};
 use crate::point::{LARGEST_TAG, start};
 use crate::pointer::{Out, Text};

@@ -6,7 +6,7 @@ use canele_mpi::{Result, fail};
 
 use super::create::{give, given, is_member};
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};
+use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, ObjectHandle};
 use crate::library;
 use crate::point::LARGEST_TAG;
 use crate::pointer::{Out, Text};

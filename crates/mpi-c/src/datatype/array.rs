@@ -10,7 +10,7 @@ use crate::constants::{
     MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_NONE,
 };
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, Out};
 use crate::width::{Counts, Numbers};
 

@@ -5,7 +5,7 @@ use canele_mpi::fail;
 
 use super::{give, width};
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, Out};
 use crate::width::NumberSlice::{Large, Small};
 use crate::width::{Count, Counts};

@@ -8,7 +8,7 @@ use canele_mpi::{Result, fail};
 use super::publish;
 use crate::constants::*;
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Out;
 
 /// `MPI_Type_get_envelope`.

@@ -3,7 +3,7 @@
 use canele_mpi::fail;
 
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, Out};
 use crate::status::MPI_Status;
 use crate::width::{Count, OutCount, WideArgument};

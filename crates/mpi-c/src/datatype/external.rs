@@ -5,7 +5,7 @@ use canele_mpi::{Result, fail};
 use super::pack::{packed, packed_mut};
 use crate::buffer::data;
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, Out, RecvBuffer, SendBuffer, Text};
 use crate::width::Count;
 

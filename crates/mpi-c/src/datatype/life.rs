@@ -9,7 +9,7 @@ use super::give;
 use crate::attributes::{copy_of_datatype, datatype_goes};
 use crate::constants::{MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME};
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{Out, Text, TextOut};
 
 /// `MPI_Type_commit`.
@@ -52,10 +52,8 @@ pub fn type_set_name(datatype: MPI_Datatype, type_name: Text) -> CallResult {
 /// `MPI_Type_get_name`.
 pub fn type_get_name(datatype: MPI_Datatype, type_name: TextOut, resultlen: Out<c_int>) -> CallResult {
     // The null handle is the only one that has a name and no object.
-    let name = match datatype {
-        MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".to_owned(),
-        datatype => datatype.get()?.name(),
-    };
+    let name =
+        if datatype == MPI_DATATYPE_NULL { "MPI_DATATYPE_NULL".to_owned() } else { datatype.get()?.name() };
     let len = type_name.write(&name, MPI_MAX_OBJECT_NAME as usize, "type_name")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)
 }

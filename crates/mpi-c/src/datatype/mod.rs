@@ -20,7 +20,7 @@ use canele_mpi::{Result, fail};
 
 use crate::constants::{DATATYPES, MPI_ORDER_C, MPI_ORDER_FORTRAN};
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Out;
 
 /// Gives the predefined datatypes their handles.

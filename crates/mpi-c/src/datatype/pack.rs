@@ -5,7 +5,7 @@ use canele_mpi::datatype::length;
 
 use crate::buffer::{check_is_of_host, data};
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, Out, RecvBuffer, SendBuffer};
 use crate::width::{Count, OutCount};
 

@@ -11,7 +11,7 @@ use crate::constants::{
     MPIX_TYPECLASS_LOGICAL,
 };
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Out;
 
 /// A number of digits, or that it is left open.

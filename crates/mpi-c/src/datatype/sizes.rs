@@ -1,7 +1,7 @@
 //! Sizes and bounds of datatypes (MPI 5.0, §5.1.5 to §5.1.8).
 
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Out;
 use crate::width::OutCount;
 

@@ -15,7 +15,7 @@ use canele_mpi::request::Request;
 use canele_mpi::{Result, Tag};
 
 use super::{FIRST_SLOT, SLOTS};
-use crate::handle::{MPI_Comm, MPI_Request};
+use crate::handle::{MPI_Comm, MPI_Request, ObjectHandle};
 use crate::requests::INDEX_BITS;
 
 /// How many laps are told apart.

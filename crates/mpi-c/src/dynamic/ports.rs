@@ -8,7 +8,7 @@ use canele_mpi::{Result, fail};
 use crate::comm::create::give;
 use crate::constants::MPI_MAX_PORT_NAME;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Info};
+use crate::handle::{MPI_Comm, MPI_Info, ObjectHandle};
 use crate::infos;
 use crate::library;
 use crate::pointer::{Out, Text, TextOut};

@@ -10,7 +10,7 @@ use crate::codes::class_number;
 use crate::comm::create::{give, given};
 use crate::constants::*;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Info};
+use crate::handle::{MPI_Comm, MPI_Info, ObjectHandle};
 use crate::library;
 use crate::pointer::{In, Out, Text};
 

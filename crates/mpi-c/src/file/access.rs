@@ -6,7 +6,7 @@ use canele_mpi::file::{AccessBuffer, AccessPosition, Call};
 use super::use_threads;
 use crate::buffer::elements;
 use crate::error::CallResult;
-use crate::handle::{MPI_Datatype, MPI_File, MPI_Request};
+use crate::handle::{MPI_Datatype, MPI_File, MPI_Request, ObjectHandle};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests;
 use crate::status::StatusOut;

@@ -12,7 +12,7 @@ use crate::attributes::Value;
 use crate::constants::{MPI_MAX_DATAREP_STRING, MPI_SUCCESS};
 use crate::datatype::publish;
 use crate::error::CallResult;
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Text;
 use crate::program_call::call_program;
 

@@ -10,7 +10,7 @@ use super::{amode_bits, amode_number};
 use crate::constants::MPI_FILE_NULL;
 use crate::errhandlers::of_files;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_File, MPI_Group, MPI_Info};
+use crate::handle::{MPI_Comm, MPI_File, MPI_Group, MPI_Info, ObjectHandle};
 use crate::infos::said;
 use crate::library;
 use crate::pointer::{Out, Text};

@@ -6,7 +6,7 @@ use canele_mpi::file::{AccessBuffer, AccessPosition, SplitCall};
 use super::access::{source, target};
 use super::use_threads;
 use crate::error::CallResult;
-use crate::handle::{MPI_Datatype, MPI_File};
+use crate::handle::{MPI_Datatype, MPI_File, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::status::StatusOut;
 use crate::width::Count;

@@ -9,7 +9,7 @@ use super::whence as whence_of;
 use crate::constants::{MPI_DISPLACEMENT_CURRENT, MPI_MAX_DATAREP_STRING};
 use crate::datatype::publish;
 use crate::error::CallResult;
-use crate::handle::{MPI_Datatype, MPI_File, MPI_Info};
+use crate::handle::{MPI_Datatype, MPI_File, MPI_Info, ObjectHandle};
 use crate::infos::said;
 use crate::pointer::{Out, Text, TextOut};
 

@@ -18,7 +18,7 @@ pub use reduction::{local_reduction, reduction};
 use crate::buffer::data;
 use crate::constants::*;
 use crate::error::CallResult;
-use crate::handle::{MPI_Datatype, MPI_Op};
+use crate::handle::{MPI_Datatype, MPI_Op, ObjectHandle};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::Count;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use canele_mem::buffer::{RawMut, Readable};
 use canele_mpi::datatype::Datatype;
 
-use crate::handle::MPI_Datatype;
+use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::program_call::{State, call_program};
 
 /// `MPI_User_function`: the first operands, the second ones, which become the results, how many, of which datatype.

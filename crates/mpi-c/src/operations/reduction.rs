@@ -10,7 +10,7 @@ use canele_mpi::{Result, fail};
 use super::OpObject;
 use super::element::element_of;
 use super::program::Typed;
-use crate::handle::{MPI_Datatype, MPI_Op};
+use crate::handle::{MPI_Datatype, MPI_Op, ObjectHandle};
 
 /// How elements of a datatype are reduced by an operation.
 ///

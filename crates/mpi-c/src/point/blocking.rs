@@ -10,7 +10,7 @@ use crate::buffer::data;
 use crate::constants::MPI_ANY_SOURCE;
 use crate::deferred_recv;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::status::StatusOut;
 use crate::width::Count;

@@ -15,7 +15,7 @@ use super::{start, target};
 use crate::buffer::{check_is_of_host, data};
 use crate::constants::MPI_BUFFER_AUTOMATIC;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Session};
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Session, ObjectHandle};
 use crate::library;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::{Count, OutCount};

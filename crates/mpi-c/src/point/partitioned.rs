@@ -9,7 +9,7 @@ use super::{from, start, target, wait};
 use crate::buffer::elements;
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_REQUEST_NULL};
 use crate::error::{CallResult, Failed};
-use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request};
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request, ObjectHandle};
 use crate::pointer::{In, Out, RecvBuffer, SendBuffer};
 use crate::requests::requests;
 

@@ -8,7 +8,7 @@ use canele_mpi::point::Handing;
 use super::{from, start, target, wait};
 use crate::buffer::elements;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, ObjectHandle};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests::{is_over_at_once, requests};
 use crate::width::Count;

@@ -12,7 +12,7 @@ use super::{from, wait};
 use crate::buffer::data;
 use crate::constants::{MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL};
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message};
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, ObjectHandle};
 use crate::library;
 use crate::pointer::{Out, RecvBuffer};
 use crate::status::StatusOut;

@@ -17,7 +17,7 @@ use crate::call_cache;
 use crate::codes::keep;
 use crate::constants::{MPI_REQUEST_NULL, MPI_SUCCESS};
 use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, RecvSource, source_of};
-use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, ObjectHandle};
 use crate::library;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests::got_at_once;

@@ -11,7 +11,7 @@ use crate::buffer::data;
 use crate::constants::MPI_REQUEST_NULL;
 use crate::deferred_recv;
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, ObjectHandle};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests::{self, FROM_NO_PROCESS, LEFT};
 use crate::width::Count;

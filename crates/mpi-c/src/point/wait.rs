@@ -15,7 +15,7 @@ use crate::deferred_recv;
 use crate::error::{CallResult, Failed, raise_on};
 use crate::handle::MPI_Request;
 use crate::library;
-use crate::requests::{FROM_NO_PROCESS, LEFT, got_at_once, requests, status_at_once};
+use crate::requests::{got_at_once, progress_without_row, requests, status_at_once};
 use crate::status::{Got, StatusOut};
 
 /// How a request ended, and whose handler is told if it failed.
@@ -89,10 +89,9 @@ pub(super) fn advance(
         let mut table = requests()?;
         let stopped = engine.completions(|completions| -> Result<Option<usize>> {
             for (at, handle) in handles.iter().enumerate().skip(at) {
-                let progress = match *handle {
-                    LEFT | FROM_NO_PROCESS => RequestProgress::Ended,
-                    MPI_REQUEST_NULL => RequestProgress::Inactive,
-                    handle => table.get(handle)?.advance(completions),
+                let progress = match progress_without_row(*handle) {
+                    Some(progress) => progress,
+                    None => table.get(*handle)?.advance(completions),
                 };
                 if progress == RequestProgress::Outside {
                     return Ok(Some(at));
@@ -214,11 +213,10 @@ pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
 /// # Errors
 /// The handle names no request; in a forked child.
 pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
-    Ok(match handle {
-        LEFT | FROM_NO_PROCESS => true,
-        MPI_REQUEST_NULL => false,
-        handle => requests()?.get(handle)?.is_ended(),
-    })
+    match progress_without_row(handle) {
+        Some(progress) => Ok(progress == RequestProgress::Ended),
+        None => Ok(requests()?.get(handle)?.is_ended()),
+    }
 }
 
 /// Takes the end of a request that has ended; its handle becomes null unless it is persistent, or is told of a failure and stays under way.

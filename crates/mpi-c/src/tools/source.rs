@@ -10,7 +10,7 @@ use canele_sys::clock::monotonic_ns;
 use super::{call, write_text};
 use crate::constants::MPI_T_SOURCE_ORDERED;
 use crate::error::CallResult;
-use crate::handle::MPI_Info;
+use crate::handle::{MPI_Info, ObjectHandle};
 use crate::pointer::{Out, TextOut};
 
 /// The names of the sources.

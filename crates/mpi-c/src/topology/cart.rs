@@ -9,7 +9,7 @@ use super::{ints, number, or_null};
 use crate::comm::create::give;
 use crate::constants::MPI_UNDEFINED;
 use crate::error::CallResult;
-use crate::handle::MPI_Comm;
+use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::pointer::{In, Out};
 
 /// The grid of a communicator.

@@ -9,7 +9,7 @@ use super::{ints, number};
 use crate::comm::create::{give, given};
 use crate::constants::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Info};
+use crate::handle::{MPI_Comm, MPI_Info, ObjectHandle};
 use crate::pointer::{In, Out};
 
 /// The graph of a communicator.
@@ -22,12 +22,16 @@ fn graph(comm: &Comm) -> Result<&DistGraph> {
 
 /// The weights of `n` edges, if there are any.
 fn weights<'a>(of: In<c_int>, n: usize, what: &str) -> Result<Option<&'a [c_int]>> {
-    match of.address() {
-        MPI_UNWEIGHTED => Ok(None),
-        MPI_WEIGHTS_EMPTY if n == 0 => Ok(Some(&[])),
-        MPI_WEIGHTS_EMPTY => fail!(Argument, "{what} is MPI_WEIGHTS_EMPTY, but there are {n} edges"),
-        _ => of.slice(n, what).map(Some),
+    if of.address() == MPI_UNWEIGHTED {
+        return Ok(None);
     }
+    if of.address() != MPI_WEIGHTS_EMPTY {
+        return of.slice(n, what).map(Some);
+    }
+    if n > 0 {
+        fail!(Argument, "{what} is MPI_WEIGHTS_EMPTY, but there are {n} edges");
+    }
+    Ok(Some(&[]))
 }
 
 /// `MPI_Dist_graph_create_adjacent`.

@@ -11,7 +11,7 @@ use canele_mpi::{Result, fail};
 
 use crate::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH, MPI_PROC_NULL, MPI_UNDEFINED};
 use crate::error::CallResult;
-use crate::handle::MPI_Comm;
+use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::pointer::Out;
 
 /// `MPI_Topo_test`.

@@ -10,7 +10,7 @@ use super::{mapped, member};
 use crate::buffer::{UserBuffer, data};
 use crate::constants::MPI_OP_NULL;
 use crate::error::CallResult;
-use crate::handle::{MPI_Datatype, MPI_Request, MPI_Win};
+use crate::handle::{MPI_Datatype, MPI_Request, MPI_Win, ObjectHandle};
 use crate::point::start::give;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::Count;

@@ -13,7 +13,7 @@ use super::mapped;
 use crate::buffer::data;
 use crate::constants::MPI_OP_NULL;
 use crate::error::CallResult;
-use crate::handle::{MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
+use crate::handle::{MPI_Datatype, MPI_Op, MPI_Request, MPI_Win, ObjectHandle};
 use crate::operations::{OpObject, element_of};
 use crate::point::start::give;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};

@@ -7,7 +7,7 @@ use crate::call_cache;
 use crate::comm::create::given;
 use crate::constants::{MPI_GROUP_EMPTY, MPI_MAX_OBJECT_NAME, MPI_WIN_NULL};
 use crate::error::CallResult;
-use crate::handle::{MPI_Group, MPI_Info, MPI_Win};
+use crate::handle::{MPI_Group, MPI_Info, MPI_Win, ObjectHandle};
 use crate::pointer::{Out, Text, TextOut};
 use crate::width::OutCount;
 
@@ -22,10 +22,7 @@ pub fn win_set_name(win: MPI_Win, win_name: Text) -> CallResult {
 /// `MPI_Win_get_name`.
 pub fn win_get_name(win: MPI_Win, win_name: TextOut, resultlen: Out<c_int>) -> CallResult {
     // The null handle has a name and no object.
-    let name = match win {
-        MPI_WIN_NULL => "MPI_WIN_NULL".to_owned(),
-        win => win.get()?.name(),
-    };
+    let name = if win == MPI_WIN_NULL { "MPI_WIN_NULL".to_owned() } else { win.get()?.name() };
     let len = win_name.write(&name, MPI_MAX_OBJECT_NAME as usize, "win_name")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)
 }

@@ -11,7 +11,7 @@ use crate::buffer::check_is_of_host;
 use crate::comm::create::given;
 use crate::constants::MPI_WIN_NULL;
 use crate::error::{self, CallResult, Failed, On};
-use crate::handle::{MPI_Comm, MPI_Info, MPI_Win};
+use crate::handle::{MPI_Comm, MPI_Info, MPI_Win, ObjectHandle};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::Count;
 

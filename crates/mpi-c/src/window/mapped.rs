@@ -14,7 +14,7 @@ use super::access::{At, Origin};
 use super::accumulate::{accumulation, is_swapped};
 use crate::call_cache;
 use crate::constants::{MPI_DATATYPE_NULL, MPI_OP_NULL};
-use crate::handle::{MPI_Datatype, MPI_Op, MPI_Win};
+use crate::handle::{MPI_Datatype, MPI_Op, MPI_Win, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::Count;
 
@@ -154,10 +154,11 @@ fn known_target(win: MPI_Win, rank: c_int) -> Option<&'static MappedTarget<'stat
 
 /// Remembers the target of a call that was done on the general path.
 pub fn learn(win: MPI_Win, datatype: MPI_Datatype, op: MPI_Op, rank: c_int) {
-    let (places, at) = match (datatype, op) {
-        (MPI_DATATYPE_NULL, _) => (&TARGETS, rank as usize),
-        (_, MPI_OP_NULL) => (&TRANSFERS, rank as usize ^ datatype.value()),
-        _ => (&CHANGES, rank as usize ^ datatype.value() ^ op.value()),
+    let (has_datatype, has_op) = (datatype != MPI_DATATYPE_NULL, op != MPI_OP_NULL);
+    let (places, at) = match (has_datatype, has_op) {
+        (false, _) => (&TARGETS, rank as usize),
+        (true, false) => (&TRANSFERS, rank as usize ^ datatype.value()),
+        (true, true) => (&CHANGES, rank as usize ^ datatype.value() ^ op.value()),
     };
     let is_known =
         places.known(at, win, rank).is_some_and(|known| known.datatype == datatype && known.op == op);

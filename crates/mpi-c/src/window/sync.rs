@@ -8,7 +8,7 @@ use canele_mpi::{Result, fail};
 use super::{mapped, member};
 use crate::constants::*;
 use crate::error::CallResult;
-use crate::handle::{MPI_Group, MPI_Win};
+use crate::handle::{MPI_Group, MPI_Win, ObjectHandle};
 use crate::pointer::Out;
 
 /// Fails for an assertion with other bits than these.

@@ -1,32 +1,10 @@
-//! The standard's ABI (MPI 5.0, chapter 20): handles are pointers, whose constants are small numbers.
+//! `MPI_Status` of the standard's ABI (§20.2).
 
 use core::ffi::c_int;
 
-use super::CONSTANT_ROWS;
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 
-/// What the library says of its interface.
-pub const ABI: &str = "standard ABI 1.0";
-
-/// What the answer of `MPI_Get_library_version` begins with: the library's own name, as of every library with this ABI.
-pub const NAMED_FIRST: &str = "";
-
-/// What a handle is, but for files.
-pub type HandleNumber = usize;
-
-/// The row of a constant.
-#[inline(always)]
-pub const fn constant_row(value: usize) -> Option<usize> {
-    if value < CONSTANT_ROWS { Some(value) } else { None }
-}
-
-/// What tells the constant of a row from other values that lead there: nothing does.
-#[inline(always)]
-pub const fn constant_mark(_value: usize) -> u32 {
-    0
-}
-
-/// The struct of the ABI (§20.2): three public numbers, and five of the library's own.
+/// The struct of the ABI: three public numbers, and five of the library's own.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_snake_case)] // The names are the ABI's.
@@ -51,11 +29,13 @@ impl MPI_Status {
     };
 
     /// Bytes received.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.MPI_internal[0] as u32) | u64::from(self.MPI_internal[1] as u32) << 32
     }
 
     /// Whether the operation was cancelled.
+    #[inline]
     pub fn cancelled(&self) -> bool {
         self.MPI_internal[2] != 0
     }

@@ -1,0 +1,14 @@
+//! What a library for Fortran asks of the one for C beside functions: nothing by this ABI, where it is written over functions of the standard.
+
+use core::ffi::{CStr, c_int};
+
+/// Variables of the library for Fortran, by name, that are told addresses of this ABI.
+pub const VARIABLES: &[(&CStr, usize)] = &[];
+
+/// True if the library for Fortran says by calls of its own how the functions of a key are called.
+pub const SETS_PROXIES: bool = false;
+
+/// Returns the key in C of an attribute's key in Fortran: the same.
+pub fn keyval_in_c(keyval: c_int) -> c_int {
+    keyval
+}

@@ -1,0 +1,92 @@
+//! The handle types of the ABI: pointers or numbers in C, numbers here. What they lead to is in `canele-mpi-c`.
+//!
+//! All ABIs share this file. A handle is compared with a constant:
+//!
+//! ```
+//! use canele_mpi_layout::{constants::MPI_COMM_NULL, handle::MPI_Comm};
+//! let is_null = |comm: MPI_Comm| comm == MPI_COMM_NULL;
+//! ```
+//!
+//! A constant is no pattern:
+//!
+//! ```compile_fail
+//! use canele_mpi_layout::{constants::MPI_COMM_NULL, handle::MPI_Comm};
+//! let is_null = |comm: MPI_Comm| matches!(comm, MPI_COMM_NULL);
+//! ```
+
+use crate::{HandleNumber, constant_row};
+
+/// Constants have rows of the table of handles below this one.
+pub const CONSTANT_ROWS: usize = 1 << 12;
+
+/// A handle of any kind.
+pub trait Handle: Copy {
+    /// Returns the handle with this value.
+    fn of(value: usize) -> Self;
+    /// Returns its value.
+    fn value(self) -> usize;
+
+    /// Whether it has the value of a constant, which names the same object as long as the library is used.
+    #[inline]
+    fn is_constant(self) -> bool {
+        constant_row(self.value()).is_some()
+    }
+}
+
+macro_rules! handles {
+    ($($name:ident($number:ty) $what:literal;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`: ", $what, ".")]
+        #[repr(transparent)]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name($number);
+
+        // Not derived: then a constant is no pattern, and its value need not be known when the compiler runs.
+        impl PartialEq for $name {
+            #[inline(always)]
+            fn eq(&self, other: &Self) -> bool {
+                self.0 == other.0
+            }
+        }
+
+        impl Eq for $name {}
+
+        impl Handle for $name {
+            #[inline(always)]
+            fn of(value: usize) -> Self {
+                Self::of(value)
+            }
+
+            #[inline(always)]
+            fn value(self) -> usize {
+                self.value()
+            }
+        }
+
+        impl $name {
+            /// The handle with this value.
+            #[inline(always)]
+            pub const fn of(value: usize) -> Self {
+                Self(value as $number)
+            }
+
+            /// Its value.
+            #[inline(always)]
+            pub const fn value(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+handles! {
+    MPI_Op(HandleNumber) "an operation";
+    MPI_Comm(HandleNumber) "a communicator";
+    MPI_Group(HandleNumber) "a group";
+    MPI_Win(HandleNumber) "a window";
+    MPI_File(usize) "a file, by a pointer in every ABI";
+    MPI_Session(HandleNumber) "a session";
+    MPI_Message(HandleNumber) "a message that a probe has matched";
+    MPI_Info(HandleNumber) "an info object";
+    MPI_Errhandler(HandleNumber) "an error handler";
+    MPI_Request(HandleNumber) "a request";
+    MPI_Datatype(HandleNumber) "a datatype";
+}

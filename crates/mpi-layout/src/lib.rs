@@ -1,0 +1,49 @@
+//! What programs see of an ABI in memory, here of the standard's (MPI 5.0, chapter 20): handles are pointers, whose constants are small numbers.
+//!
+//! An ABI is one crate with the items below. `canele-mpi-c` names this crate `layout`. `canele-mpich-c` compiles the same sources, and names
+//! `canele-mpich-layout` so.
+//!
+//! | item | what it says | differs between ABIs |
+//! |---|---|---|
+//! | [`handle`] | the handle types | no: the file is shared |
+//! | [`HandleNumber`] | how wide they are | yes |
+//! | [`constants`] | the values of constants, from the tables of `canele-mpi-tables` | yes |
+//! | [`constant_row`], [`constant_mark`] | where constants stand in the table of handles | yes |
+//! | [`MPI_Status`] | the struct of a status | yes |
+//! | [`ABI`], [`NAMED_FIRST`] | what the library says of itself | yes |
+//! | [`fortran`] | what a library for Fortran asks for beside functions | yes |
+//!
+//! What the calls do is in `canele-mpi-c`, once for all ABIs.
+#![forbid(unsafe_code)]
+#![allow(non_camel_case_types)] // The names of types are the standard's.
+
+pub mod constants;
+pub mod fortran;
+pub mod handle;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use handle::CONSTANT_ROWS;
+pub use status::MPI_Status;
+
+/// What the library says of its interface.
+pub const ABI: &str = "standard ABI 1.0";
+
+/// What the answer of `MPI_Get_library_version` begins with: the library's own name, as of every library with this ABI.
+pub const NAMED_FIRST: &str = "";
+
+/// What a handle is, but for files.
+pub type HandleNumber = usize;
+
+/// Returns the row of a constant in the table of handles; nothing for other values.
+#[inline(always)]
+pub const fn constant_row(value: usize) -> Option<usize> {
+    if value < CONSTANT_ROWS { Some(value) } else { None }
+}
+
+/// Returns what tells the constant of a row from other values that lead there: nothing does.
+#[inline(always)]
+pub const fn constant_mark(_value: usize) -> u32 {
+    0
+}
