@@ -104,7 +104,9 @@ impl Proto {
             flow.matcher.store(from, tag, key.index);
         }
         self.traffic.unexpected += 1;
-        self.rma_requested |= flow == REQUESTS;
+        if flow == REQUESTS {
+            self.incoming.expect_rma();
+        }
         self.requests.count_completion(); // A probe may wait for it.
         Ok(key)
     }
