@@ -11,7 +11,7 @@ use canele_mem::buffer::InBuffer;
 use canele_rail::{Corrupt, Packet};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
-use crate::choice::{self, Answer, Ends, Protocol};
+use crate::choice::{self, Ends, Protocol, Rendezvous};
 use crate::peer::Reply;
 use crate::request::{Failure, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
@@ -60,23 +60,23 @@ impl Proto {
         let place = receive.buffer.place();
         if let Some(far @ SourcePlace::Process(_)) = rts.place {
             let is_fine = receive.buffer.is_fine();
-            self.tell_answer(from, len, if is_fine { Answer::Stream } else { Answer::Read });
+            self.tell_rendezvous(from, len, if is_fine { Rendezvous::Stream } else { Rendezvous::Read });
             return match is_fine {
                 true => self.invite(id, from, rts.request, How::Stream, receive),
                 false => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
             };
         }
         let ends = Ends { source: rts.place.is_some(), target: place.is_some() };
-        let answer = choice::answer(self.peers[from.0 as usize].regions, ends);
-        self.tell_answer(from, len, answer);
-        match (answer, rts.place, place) {
-            (Answer::Read, Some(far), _) => {
+        let rendezvous = choice::choose_rendezvous(self.peers[from.0 as usize].regions, ends);
+        self.tell_rendezvous(from, len, rendezvous);
+        match (rendezvous, rts.place, place) {
+            (Rendezvous::Read, Some(far), _) => {
                 self.copy_later(id, State::Reading(receive, far, rts.request, 0));
             }
-            (Answer::Both, Some(SourcePlace::Region(far)), _) => {
+            (Rendezvous::Both, Some(SourcePlace::Region(far)), _) => {
                 self.copy_later(id, State::ToShare(receive, far, rts.request))
             }
-            (Answer::Write, _, Some(place)) => {
+            (Rendezvous::Write, _, Some(place)) => {
                 self.invite(id, from, rts.request, How::Write(place), receive);
             }
             _ => self.invite(id, from, rts.request, How::Stream, receive),
@@ -84,8 +84,8 @@ impl Proto {
     }
 
     /// Tells the listener how an announced message travels.
-    fn tell_answer(&mut self, peer: Rank, len: usize, answer: Answer) {
-        let (bytes, variant) = (len as u64, answer.variant());
+    fn tell_rendezvous(&mut self, peer: Rank, len: usize, rendezvous: Rendezvous) {
+        let (bytes, variant) = (len as u64, rendezvous.variant());
         self.tell(|| ProtoEvent::ProtocolChosen { peer, bytes, variant, is_sender: false });
         self.observe(|| MessageEvent::Chosen { peer, bytes: len, variant });
     }

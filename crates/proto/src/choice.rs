@@ -1,9 +1,9 @@
 //! How a message travels: the sender's and the receiver's half of the decision, and a table that describes every variant.
 //!
 //! ```text
-//!   sender:   begin(path, bytes, mode, region?) ─▶ whole │ multi-fragment eager │ announced     if there is credit
-//!   receiver: answer(path, ends)                ─▶ read │ write │ both │ stream                 of what was announced
-//!   both:     choose(path, message)             ─▶ a variant, for `canele info` and tests
+//!   sender:   begin(path, bytes, mode, region?)     ─▶ whole │ multi-fragment eager │ announced     if there is credit
+//!   receiver: choose_rendezvous(maps_regions, ends) ─▶ read │ write │ both │ stream                 of an announced message
+//!   both:     choose(path, message)                 ─▶ a variant, for `canele info` and tests
 //! ```
 //! Pure functions: everything that decides is an argument. No other file compares a size with a limit.
 
@@ -163,7 +163,7 @@ pub struct Ends {
 
 /// How the bytes of an announced message get to the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum Rendezvous {
     /// The receiver copies from the sender's region.
     Read,
     /// The sender copies into the receiver's region.
@@ -174,7 +174,7 @@ pub enum Answer {
     Stream,
 }
 
-impl Answer {
+impl Rendezvous {
     /// The variant of a message that is answered so.
     pub fn variant(self) -> Variant {
         match self {
@@ -188,12 +188,12 @@ impl Answer {
 
 /// How the receiver has an announced message travel.
 #[inline]
-pub fn answer(regions: RegionAccess, ends: Ends) -> Answer {
+pub fn choose_rendezvous(regions: RegionAccess, ends: Ends) -> Rendezvous {
     match ends {
-        Ends { source: true, target: true } if regions.is_mapped => Answer::Both,
-        Ends { source: true, .. } if regions.can_read() => Answer::Read,
-        Ends { target: true, .. } if regions.can_write() => Answer::Write,
-        _ => Answer::Stream,
+        Ends { source: true, target: true } if regions.is_mapped => Rendezvous::Both,
+        Ends { source: true, .. } if regions.can_read() => Rendezvous::Read,
+        Ends { target: true, .. } if regions.can_write() => Rendezvous::Write,
+        _ => Rendezvous::Stream,
     }
 }
 
@@ -203,7 +203,7 @@ pub fn variant(path: &Path, bytes: usize, mode: Mode, ends: Ends) -> Variant {
         Begin::Whole if bytes <= MAX_INLINE => Variant::Short,
         Begin::Whole => Variant::Eager,
         Begin::EagerMulti => Variant::EagerMulti,
-        Begin::Announced => answer(path.regions, ends).variant(),
+        Begin::Announced => choose_rendezvous(path.regions, ends).variant(),
     }
 }
 
@@ -267,10 +267,10 @@ impl Variant {
             Self::Eager => begun == Begin::Whole && bytes > MAX_INLINE,
             Self::Coalesced => path.numbered && bytes <= crate::coalesced::LONGEST.min(path.whole_bytes()),
             Self::EagerMulti => begun == Begin::EagerMulti,
-            Self::Streamed => answer(path.regions, ends) == Answer::Stream,
-            Self::DirectRead => answer(path.regions, ends) == Answer::Read,
-            Self::DirectWrite => answer(path.regions, ends) == Answer::Write,
-            Self::DirectBoth => answer(path.regions, ends) == Answer::Both,
+            Self::Streamed => choose_rendezvous(path.regions, ends) == Rendezvous::Stream,
+            Self::DirectRead => choose_rendezvous(path.regions, ends) == Rendezvous::Read,
+            Self::DirectWrite => choose_rendezvous(path.regions, ends) == Rendezvous::Write,
+            Self::DirectBoth => choose_rendezvous(path.regions, ends) == Rendezvous::Both,
         }
     }
 }

@@ -82,7 +82,7 @@ impl Proto {
             let mut wanted = Wanted::<false, M>::new(flow, tag, into);
             return match rail.try_take(link, &mut wanted) {
                 TryTake::Taken => {
-                    let bytes = wanted.came.count(&mut self.traffic);
+                    let bytes = wanted.taken.count(&mut self.traffic);
                     if peer.credit.consumed(bytes) {
                         self.list(source);
                     }
@@ -257,7 +257,7 @@ impl Proto {
         from: Rank,
         wanted: &Wanted<'_, ANY_TAG, M>,
     ) -> Status {
-        let bytes = wanted.came.count(&mut self.traffic);
+        let bytes = wanted.taken.count(&mut self.traffic);
         self.return_credit(from, bytes);
         Status { source: from, tag: wanted.tag, bytes }
     }
@@ -276,28 +276,28 @@ struct Wanted<'a, const ANY_TAG: bool, M: ?Sized> {
     /// With any tag: that of the message, once it has come.
     tag: Tag,
     into: &'a mut M,
-    came: Came,
+    taken: TakenPayload,
 }
 
 impl<'a, const ANY_TAG: bool, M: Room + ?Sized> Wanted<'a, ANY_TAG, M> {
     #[inline(always)]
     fn new(flow: FlowId, tag: Tag, into: &'a mut M) -> Self {
-        Self { flow, tag, into, came: Came::Short(0) }
+        Self { flow, tag, into, taken: TakenPayload::Short(0) }
     }
 }
 
 impl<const ANY_TAG: bool, M: Room + ?Sized> TakeIf for Wanted<'_, ANY_TAG, M> {
     #[inline(always)]
     fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
-        let (kind, bytes, came) = match bulk.len() {
-            0 => (Kind::Short, inline, Came::Short(inline.len())),
-            len => (Kind::Eager, bulk, Came::Eager(len)),
+        let (kind, bytes, taken) = match bulk.len() {
+            0 => (Kind::Short, inline, TakenPayload::Short(inline.len())),
+            len => (Kind::Eager, bulk, TakenPayload::Eager(len)),
         };
         let tag = ANY_TAG || header.tag == self.tag.0;
         let wanted = header.kind == kind as u8 && header.flow == self.flow.0 && tag;
         let (true, Some(into)) = (wanted, self.into.room(bytes.len())) else { return false };
         bytes.read(0, into);
-        self.came = came;
+        self.taken = taken;
         if ANY_TAG {
             self.tag = Tag(header.tag);
         }
@@ -327,13 +327,13 @@ impl TakeIf for ShortMessage<'_> {
     }
 }
 
-/// What came, and its length.
-enum Came {
+/// The protocol by which a message came, and its length in bytes.
+enum TakenPayload {
     Short(usize),
     Eager(usize),
 }
 
-impl Came {
+impl TakenPayload {
     /// Counts it; returns its length.
     #[inline(always)]
     fn count(&self, traffic: &mut Traffic) -> usize {

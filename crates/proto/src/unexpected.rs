@@ -6,7 +6,7 @@ use canele_rail::{Corrupt, MAX_INLINE};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::choice::Protocol;
-use crate::matching::{Found, Want};
+use crate::matching::{FoundMessage, Want};
 use crate::observed::MessageEvent;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::rma::REQUESTS;
@@ -104,7 +104,9 @@ impl Proto {
             flow.matcher.store(from, tag, key.index);
         }
         self.traffic.unexpected += 1;
-        self.rma_requested |= flow == REQUESTS;
+        if flow == REQUESTS {
+            self.incoming.expect_rma();
+        }
         self.requests.count_completion(); // A probe may wait for it.
         Ok(key)
     }
@@ -151,7 +153,7 @@ impl Proto {
         match matcher.arrive(from, tag) {
             Some(id) => {
                 if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
-                    self.observe_found(flow, Found { source: from, tag, message: key.index });
+                    self.observe_found(flow, FoundMessage { source: from, tag, message: key.index });
                     self.deliver_unexpected(id, key.into(), buffer);
                 }
             }
@@ -214,8 +216,8 @@ impl Proto {
 
     /// Tells the observer that a message that was kept has met its receive.
     #[inline]
-    pub(crate) fn observe_found(&mut self, flow: FlowId, found: Found) {
-        let Found { source: from, tag, message } = found;
+    pub(crate) fn observe_found(&mut self, flow: FlowId, found: FoundMessage) {
+        let FoundMessage { source: from, tag, message } = found;
         let incoming = &self.incoming;
         self.observer.observe(|| MessageEvent::Matched {
             from,

@@ -54,7 +54,7 @@ pub struct PostedId(PostedPlace);
 
 /// An unexpected message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct FoundMessage {
     /// Who sent it.
     pub source: Rank,
     /// The tag it was sent with.
@@ -115,13 +115,13 @@ impl Matcher {
 
     /// Gives a receive its message, which waits no longer; `None` if none of those here is wanted.
     #[inline]
-    pub fn take(&mut self, want: Want) -> Option<Found> {
+    pub fn take(&mut self, want: Want) -> Option<FoundMessage> {
         self.unexpected.take(want.into())
     }
 
     /// The message that [`Matcher::take`] would give; it stays. (Mutable because it may build an index.)
     #[inline]
-    pub fn peek(&mut self, want: Want) -> Option<Found> {
+    pub fn peek(&mut self, want: Want) -> Option<FoundMessage> {
         self.unexpected.peek(want.into())
     }
 
@@ -132,7 +132,7 @@ impl Matcher {
 
     /// The messages that wait, with numbers that grow in the order of their arrival; in no particular order. Looks at places that
     /// messages had before, so not for the short path.
-    pub fn unexpected(&self) -> impl Iterator<Item = (u64, Found)> {
+    pub fn unexpected(&self) -> impl Iterator<Item = (u64, FoundMessage)> {
         self.unexpected.iter()
     }
 

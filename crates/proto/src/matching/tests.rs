@@ -21,7 +21,7 @@ enum Step {
 #[derive(Default)]
 struct Model {
     posted: Vec<(PostedId, Want, RequestId)>,
-    unexpected: Vec<Found>,
+    unexpected: Vec<FoundMessage>,
 }
 
 fn wants(want: Want, source: Rank, tag: Tag) -> bool {
@@ -96,12 +96,12 @@ fn run(program: &[Step]) -> Result<(), TestCaseError> {
                 prop_assert_eq!(receive, model.arrive(source, tag));
                 if receive.is_none() {
                     matcher.store(source, tag, message);
-                    model.unexpected.push(Found { source, tag, message });
+                    model.unexpected.push(FoundMessage { source, tag, message });
                 }
             }
             Step::Store(source, tag) => {
                 matcher.store(source, tag, message);
-                model.unexpected.push(Found { source, tag, message });
+                model.unexpected.push(FoundMessage { source, tag, message });
             }
             Step::Cancel(pick) if !given.is_empty() => {
                 let id = *pick.get(&given);

@@ -9,7 +9,7 @@
 use canele_sys::ids::{Rank, Tag};
 
 use super::index::{Index, Linked, Links};
-use super::{Found, Kind, Pattern};
+use super::{FoundMessage, Kind, Pattern};
 use crate::slab::{NIL, Slab};
 
 /// All unexpected messages of a flow.
@@ -35,9 +35,9 @@ struct Entry {
 
 impl Entry {
     #[inline]
-    fn found(&self) -> Found {
+    fn found(&self) -> FoundMessage {
         let (source, tag) = (Rank((self.envelope >> 32) as u32), Tag(self.envelope as u32));
-        Found { source, tag, message: self.message }
+        FoundMessage { source, tag, message: self.message }
     }
 }
 
@@ -81,7 +81,7 @@ impl Unexpected {
     }
 
     #[inline]
-    pub fn take(&mut self, pattern: Pattern) -> Option<Found> {
+    pub fn take(&mut self, pattern: Pattern) -> Option<FoundMessage> {
         // The usual receive comes before its message and leaves here.
         if self.entries.is_empty() {
             return None;
@@ -95,7 +95,7 @@ impl Unexpected {
     }
 
     #[inline]
-    pub fn peek(&mut self, pattern: Pattern) -> Option<Found> {
+    pub fn peek(&mut self, pattern: Pattern) -> Option<FoundMessage> {
         if self.entries.is_empty() {
             return None;
         }
@@ -147,7 +147,7 @@ impl Unexpected {
 
     /// Takes an entry out, of the indexes too.
     #[inline(never)]
-    fn leave(&mut self, index: u32) -> Found {
+    fn leave(&mut self, index: u32) -> FoundMessage {
         let entry = self.entries.remove_at(index);
         for kind in Kind::ALL {
             if self.built[kind as usize] {
@@ -173,7 +173,7 @@ impl Unexpected {
     }
 
     /// The messages that wait, with numbers that grow in the order of their arrival; in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, Found)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u64, FoundMessage)> {
         self.entries.iter().map(|(_, entry)| (entry.stamp, entry.found()))
     }
 

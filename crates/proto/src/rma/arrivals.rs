@@ -31,8 +31,7 @@ impl Proto {
         }
         self.charge(from, payload.len())?;
         let payload = self.incoming.copy_payload(payload, &mut self.traffic);
-        self.arrived_requests.push_back(ArrivedRequest { from, tag, payload });
-        self.rma_requested = true;
+        self.incoming.add_rma_request(ArrivedRequest { from, tag, payload });
         self.requests.count_completion();
         Ok(true)
     }
@@ -44,11 +43,7 @@ impl Proto {
 
     /// Drops every request of an origin that the target has not taken.
     pub(super) fn forget_requests(&mut self, from: Rank) {
-        for request in std::mem::take(&mut self.arrived_requests) {
-            if request.from != from {
-                self.arrived_requests.push_back(request);
-                continue;
-            }
+        for request in self.incoming.take_rma_requests_of(from) {
             self.release_request(from, &request.payload);
             self.recycle(request.payload);
         }
