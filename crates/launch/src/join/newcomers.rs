@@ -8,10 +8,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use canele_secure::{FLIGHT, Flight, Secret, SecureChannel, respond_to};
+use canele_secure::{Secret, SecureChannel};
 
 use crate::events::{Events, Ready, Source};
-use crate::remote::{Connection, MAGIC, PREAMBLE, Version};
+use crate::remote::{Connection, FLIGHT, GREETING, MAGIC, PREAMBLE, Version};
 
 /// Connections that have shown nothing, at most.
 pub const MOST_NEWCOMERS: usize = 256;
@@ -19,8 +19,6 @@ pub const MOST_NEWCOMERS: usize = 256;
 pub const PROOF_TIME: Duration = Duration::from_secs(5);
 /// How long the first message may take after it: an end that is so far has the key, or repeats a flight of an end that has it.
 const FIRST_MESSAGE_TIME: Duration = Duration::from_secs(60);
-/// Bytes that are looked at.
-const GREETING: usize = PREAMBLE + FLIGHT;
 
 /// A connection that has shown nothing.
 #[derive(Debug)]
@@ -41,7 +39,7 @@ pub struct Greeted {
     /// What opens and seals its frames.
     pub channel: SecureChannel,
     /// What is to be sent first.
-    pub answer: Flight,
+    pub answer: Vec<u8>,
     /// When its first message must have come.
     pub until: Instant,
 }
@@ -166,8 +164,7 @@ impl Newcomer {
         if self.came < GREETING {
             return Progress::NotYet;
         }
-        let flight = flight.first_chunk().expect("a flight follows");
-        match respond_to(flight, secret, &Connection::Address(self.address).prologue()) {
+        match Connection::Address(self.address).answer(secret, flight) {
             Ok((channel, answer)) => match self.stream.try_clone() {
                 Ok(stream) => {
                     let until = self.until + FIRST_MESSAGE_TIME;
@@ -198,10 +195,9 @@ pub fn greet(
     secret: &Secret,
     deadline: Instant,
 ) -> io::Result<SecureChannel> {
-    let prologue = Connection::Address(address).prologue();
-    let (initiator, flight) = canele_secure::Initiator::begin(secret, &prologue).map_err(io::Error::other)?;
-    stream.write_all(&[Version::own().preamble(), flight.to_vec()].concat())?;
-    let mut answer: Flight = [0; FLIGHT];
+    let (initiator, greeting) = Connection::Address(address).greet(secret).map_err(io::Error::other)?;
+    stream.write_all(&greeting)?;
+    let mut answer = [0; FLIGHT];
     let mut came = 0;
     while came < FLIGHT {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -231,7 +227,7 @@ pub fn greet(
         return Err(ErrorKind::UnexpectedEof.into());
     }
     let refused = |_| io::Error::new(ErrorKind::PermissionDenied, "the other end is not of this job");
-    initiator.handle_answer(&answer).map_err(refused)
+    Ok(initiator.handle_answer(&answer).map_err(refused)?.0)
 }
 
 #[cfg(test)]

@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 
 use canele_control::join::{JoinAnswer, JoinRequest, JoinTask};
 use canele_control::{Socket, VERSION};
-use canele_secure::{FLIGHT, Secret, respond_to};
+use canele_secure::Secret;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
 use super::{Arrivals, newcomers, secret_of_agents};
 use crate::events::{Events, Ready, Source};
-use crate::remote::{Connection, FromAgent, Inflow, Outflow, PREAMBLE, ToAgent, sample_task, serve_joined};
+use crate::remote::{
+    Connection, FLIGHT, FromAgent, GREETING, Inflow, Outflow, PREAMBLE, ToAgent, sample_task, serve_joined,
+};
 
 const KEY: [u8; 32] = [7; 32];
 
@@ -46,11 +48,9 @@ fn relay(listener: &TcpListener, launcher: SocketAddr, place: Option<usize>) {
 /// A launcher that is believed to listen at `address` and says this once a rank has come.
 fn launcher(listener: &TcpListener, address: SocketAddr, message: &ToAgent) {
     let (mut stream, _) = listener.accept().unwrap();
-    let mut greeting = [0; PREAMBLE + FLIGHT];
+    let mut greeting = [0; GREETING];
     stream.read_exact(&mut greeting).unwrap();
-    let prologue = Connection::Address(address).prologue();
-    let flight = greeting.last_chunk().unwrap();
-    let (channel, answer) = respond_to(flight, &secret(), &prologue).unwrap();
+    let (channel, answer) = Connection::Address(address).answer(&secret(), &greeting[PREAMBLE..]).unwrap();
     let events = Events::new().unwrap();
     let mut up =
         Inflow::new(OwnedFd::from(stream.try_clone().unwrap()), Source::Incoming(0), &events).unwrap();
