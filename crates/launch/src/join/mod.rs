@@ -10,6 +10,7 @@
 
 mod agent;
 mod arrivals;
+mod dialling;
 mod gathering;
 mod launcher;
 mod newcomers;

@@ -12,7 +12,8 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
-use super::{Arrivals, newcomers, secret_of_agents};
+use super::dialling::dial;
+use super::{Arrivals, secret_of_agents};
 use crate::events::{Events, Ready, Source};
 use crate::remote::{
     Connection, FLIGHT, FromAgent, GREETING, Inflow, Outflow, PREAMBLE, ToAgent, sample_task, serve_joined,
@@ -82,10 +83,9 @@ fn through_relay(place: Option<usize>, message: ToAgent) -> String {
     let (address, to) = (at_relay.local_addr().unwrap(), at_launcher.local_addr().unwrap());
     std::thread::spawn(move || relay(&at_relay, to, place));
     let served = std::thread::spawn(move || launcher(&at_launcher, address, &message));
-    let mut stream = TcpStream::connect(address).unwrap();
     let deadline = Instant::now() + Duration::from_secs(120);
-    let channel = newcomers::greet(&mut stream, address, &secret(), deadline).unwrap();
-    stream.set_nonblocking(true).unwrap();
+    let events = Events::new().unwrap();
+    let reached = dial(&[address], &secret(), deadline, &events).unwrap();
 
     let new = || {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -109,9 +109,8 @@ fn through_relay(place: Option<usize>, message: ToAgent) -> String {
         launcher: vec![address],
         namespace: None,
     };
-    let events = Events::new().unwrap();
     let arrivals = Arrivals::new(begin, listener, &events).unwrap();
-    serve_joined((stream, channel), arrivals, events).unwrap();
+    serve_joined(reached, arrivals, events).unwrap();
     served.join().unwrap();
     let told = Events::new().unwrap();
     told.add(&rank, Source::Joining(0), Ready::IN).unwrap();
