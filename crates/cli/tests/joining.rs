@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::io::Read;
+use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
@@ -236,4 +238,62 @@ fn a_missing_command_is_named() {
     assert!(ended.statuses.iter().all(|status| !status.success()), "{ended:?}");
     let ended = canele(&["join", "agent"]);
     assert!(ended.code() == Some(2) && ended.error.contains("another launcher"), "{ended:?}");
+}
+
+/// The port of 127.0.0.1 at which a process listens.
+fn listening_port(pid: u32) -> Option<u16> {
+    let links = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    let links: Vec<_> = links.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    table.lines().skip(1).find_map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let (address, state, inode) = (words.get(1)?, words.get(3)?, words.get(9)?);
+        let port = address.strip_prefix("0100007F:").filter(|_| *state == "0A")?;
+        let socket = std::path::PathBuf::from(format!("socket:[{inode}]"));
+        links.contains(&socket).then(|| u16::from_str_radix(port, 16).ok()).flatten()
+    })
+}
+
+/// As /proc says.
+fn threads(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok())
+}
+
+#[test]
+fn silent_strangers_cost_the_launcher_no_thread_and_keep_no_rank_out() {
+    const STRANGERS: usize = 400;
+    const PLACES: usize = 256;
+    let begins = std::env::temp_dir().join(format!("canele-strangers-{}", std::process::id()));
+    let command = |script: &str| {
+        ["sh", "-c", script, "sh", &program(), "exchange-alone", "1"].map(str::to_owned).to_vec()
+    };
+    let first = command("exec \"$@\"");
+    let last = command("until test -e \"$BEGINS\"; do sleep 0.01; done; exec \"$@\"");
+    let job = start_ranks(vec![first, last], &[("BEGINS", begins.to_str().expect("a path of text"))]);
+    let mut found = None;
+    wait_until("the launcher to listen", || {
+        let launcher = job.named("canele-launcher").first().copied();
+        found = launcher.and_then(|pid| Some((pid, listening_port(pid)?)));
+        found.is_some()
+    });
+    let (launcher, port) = found.expect("it was found");
+    let before = threads(launcher).expect("a launcher that runs");
+    let strangers: Vec<TcpStream> =
+        (0..STRANGERS).map(|_| TcpStream::connect(("127.0.0.1", port)).expect("it listens")).collect();
+    strangers.iter().for_each(|stranger| stranger.set_nonblocking(true).expect("a socket"));
+    let is_open = |mut stranger: &TcpStream| {
+        stranger.read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    // The launcher has looked at all once so many were closed, and the last is among those that have places.
+    wait_until("the launcher to make room", || {
+        let open = strangers.iter().filter(|stranger| is_open(stranger)).count();
+        let now = threads(launcher);
+        assert!(now == Some(before), "{before} threads without strangers, {now:?} with {open}");
+        open <= PLACES
+    });
+    std::fs::write(&begins, "").unwrap();
+    let ended = job.end();
+    std::fs::remove_file(&begins).unwrap();
+    succeeds(&ended, 2);
 }

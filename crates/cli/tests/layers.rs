@@ -13,7 +13,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
     ("canele-trace", &["canele-sys"]),
     ("canele-mem", &["canele-sys"]),
     ("canele-control", &["canele-sys"]),
-    ("canele-rail", &["canele-mem", "canele-sys"]),
+    ("canele-rail", &["canele-mem", "canele-secure", "canele-sys"]),
     ("canele-proto", &["canele-mem", "canele-rail", "canele-sys"]),
     ("canele-sim", &["canele-mem", "canele-proto", "canele-rail", "canele-sys"]),
     ("canele-collective", &["canele-mem", "canele-proto", "canele-rail", "canele-sys"]),

@@ -10,12 +10,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::keys::{KeyPurpose, derive_key};
+
 /// Bytes of a beat.
 pub const BEAT: usize = COUNT + MAC;
 const COUNT: usize = 8;
 const MAC: usize = 16;
-
-const PURPOSE: &str = "canele: beats in the place of a process that is stopped";
 
 /// What makes beats of one direction of a channel, and nothing else. Overwritten when dropped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct BeatKey(Zeroizing<[u8; 32]>);
 
 impl BeatKey {
     pub(crate) fn derive(key: &[u8; 32]) -> BeatKey {
-        BeatKey(Zeroizing::new(blake3::derive_key(PURPOSE, key)))
+        BeatKey(derive_key(KeyPurpose::Beats, key))
     }
 
     fn mac(&self, count: &[u8; COUNT]) -> blake3::Hash {

@@ -2,24 +2,29 @@
 //!
 //! ```text
 //!   initiator                          responder
-//!      ── flight 1: ephemeral key, tag ──▶        both prove the secret, bound to the prologue that both ends say alone
-//!      ◀── flight 2: ephemeral key, tag ──
+//!      ── flight 1: ephemeral key, sealed hello, tag ──▶        both prove the secret, bound to the prologue that both ends say alone
+//!      ◀── flight 2: ephemeral key, sealed hello, tag ──
 //!      ══ sealed frames, a counter and a key for each direction ══
 //! ```
-//! This is Noise's pattern NNpsk0 (the crate `snow`). Owns transcript, keys and counters. Sans-IO: it reads no socket and no clock, and draws
-//! its ephemeral keys from the system. A frame that was changed, repeated, left out, or moved is refused, and all after it.
+//! This is Noise's pattern NNpsk0 (the crate `snow`). Owns transcript, keys and counters. Sans-IO: it reads no socket and no clock; a caller
+//! gives its nonce, or the ephemeral key is drawn from the system ([`KeyExchange`]). A frame that was changed, repeated, left out, or moved is
+//! refused, and all after it.
 //!
-//! A responder that has answered knows no more than that a process with the secret sent this first flight once: the first frame that opens proves the
-//! initiator.
+//! Links, agents behind remote shells and agents that join all prove their keys by [`MutualProof`]. Channels of agents go on with sealed frames;
+//! a link ends the channel after one frame of each end, which proves the initiator and carries what the responder decided.
 
 #![forbid(unsafe_code)]
 
 mod beats;
-mod handshake;
+mod exchange;
+mod keys;
+mod proof;
 mod sealing;
 
 pub use beats::{BEAT, BeatKey, BeatSealer};
-pub use handshake::{FLIGHT, Flight, Initiator, Secret, SecureChannel, respond_to};
+pub use exchange::{KeyExchange, NONCE};
+pub use keys::{KeyPurpose, Secret, derive_key};
+pub use proof::{Initiator, MutualProof, Prologue, Responder, SecureChannel, flight_length};
 pub use sealing::{MAX_PLAIN, Opener, Sealer, TAG};
 
 /// The other end does not have the secret, speaks of another connection, or a frame is not as it was sent.

@@ -10,6 +10,7 @@
 
 mod agent;
 mod arrivals;
+mod dialling;
 mod gathering;
 mod launcher;
 mod newcomers;
@@ -21,7 +22,7 @@ use std::os::fd::OwnedFd;
 
 use canele_control::join::{JoinRequest, JoinTask};
 use canele_control::{Socket, VERSION};
-use canele_secure::Secret;
+use canele_secure::{KeyPurpose, Secret};
 use canele_sys::signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -33,12 +34,7 @@ const BEGIN_TIMEOUT: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// What agents and launcher of a job have in common.
 fn secret_of_agents(key: &[u8; 32]) -> Secret {
-    Secret::derive("canele: agents of a job that another launcher has started", key)
-}
-
-/// The key by which the ranks of the job prove to each other that they are of it: never sent.
-pub fn key_of_ranks(key: &[u8; 32]) -> [u8; 32] {
-    blake3::derive_key("canele: ranks of a job that another launcher has started", key)
+    Secret::derive(KeyPurpose::JoiningAgents, key)
 }
 
 /// What a process of `canele join` is.

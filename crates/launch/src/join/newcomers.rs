@@ -4,14 +4,14 @@
 //! from the one that has been here longest. An agent is kept out for no longer than its own first flight takes to arrive.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use canele_secure::{FLIGHT, Flight, Secret, SecureChannel, respond_to};
+use canele_secure::{Secret, SecureChannel};
 
 use crate::events::{Events, Ready, Source};
-use crate::remote::{Connection, MAGIC, PREAMBLE, Version};
+use crate::remote::{Connection, GREETING, MAGIC, PREAMBLE, Version};
 
 /// Connections that have shown nothing, at most.
 pub const MOST_NEWCOMERS: usize = 256;
@@ -19,8 +19,6 @@ pub const MOST_NEWCOMERS: usize = 256;
 pub const PROOF_TIME: Duration = Duration::from_secs(5);
 /// How long the first message may take after it: an end that is so far has the key, or repeats a flight of an end that has it.
 const FIRST_MESSAGE_TIME: Duration = Duration::from_secs(60);
-/// Bytes that are looked at.
-const GREETING: usize = PREAMBLE + FLIGHT;
 
 /// A connection that has shown nothing.
 #[derive(Debug)]
@@ -41,7 +39,7 @@ pub struct Greeted {
     /// What opens and seals its frames.
     pub channel: SecureChannel,
     /// What is to be sent first.
-    pub answer: Flight,
+    pub answer: Vec<u8>,
     /// When its first message must have come.
     pub until: Instant,
 }
@@ -166,8 +164,7 @@ impl Newcomer {
         if self.came < GREETING {
             return Progress::NotYet;
         }
-        let flight = flight.first_chunk().expect("a flight follows");
-        match respond_to(flight, secret, &Connection::Address(self.address).prologue()) {
+        match Connection::Address(self.address).answer(secret, flight) {
             Ok((channel, answer)) => match self.stream.try_clone() {
                 Ok(stream) => {
                     let until = self.until + FIRST_MESSAGE_TIME;
@@ -187,52 +184,6 @@ fn source(place: usize) -> Source {
 
 /// The number of [`Source::Joining`] that the first place has.
 pub const FIRST_PLACE: u32 = 1;
-
-/// Speaks first, over a connection to a launcher that listens at `address`, and waits for its answer until `deadline`.
-///
-/// # Errors
-/// `PermissionDenied`: the other end is no launcher of the job; `Unsupported`: it is of another release; else as read(2) and write(2).
-pub fn greet(
-    stream: &mut TcpStream,
-    address: SocketAddr,
-    secret: &Secret,
-    deadline: Instant,
-) -> io::Result<SecureChannel> {
-    let prologue = Connection::Address(address).prologue();
-    let (initiator, flight) = canele_secure::Initiator::begin(secret, &prologue).map_err(io::Error::other)?;
-    stream.write_all(&[Version::own().preamble(), flight.to_vec()].concat())?;
-    let mut answer: Flight = [0; FLIGHT];
-    let mut came = 0;
-    while came < FLIGHT {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut answer[came..]) {
-            Ok(0) => break,
-            Ok(count) => came += count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
-            Err(error) => return Err(error),
-        }
-    }
-    if let Some(preamble) = answer[..came].first_chunk::<PREAMBLE>()
-        && preamble.starts_with(&MAGIC)
-    {
-        let (theirs, own) = (Version::parse(preamble), Version::own());
-        let text = format!(
-            "the launcher is canele {} with messages of version {}, and this is canele {} with version {}: install the same on all hosts",
-            theirs.release, theirs.version, own.release, own.version
-        );
-        return Err(io::Error::new(ErrorKind::Unsupported, text));
-    }
-    if came < FLIGHT {
-        return Err(ErrorKind::UnexpectedEof.into());
-    }
-    let refused = |_| io::Error::new(ErrorKind::PermissionDenied, "the other end is not of this job");
-    initiator.handle_answer(&answer).map_err(refused)
-}
 
 #[cfg(test)]
 #[path = "newcomers_tests.rs"]

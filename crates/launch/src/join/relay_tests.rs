@@ -7,14 +7,17 @@ use std::time::{Duration, Instant};
 
 use canele_control::join::{JoinAnswer, JoinRequest, JoinTask};
 use canele_control::{Socket, VERSION};
-use canele_secure::{FLIGHT, Secret, respond_to};
+use canele_secure::Secret;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
-use super::{Arrivals, newcomers, secret_of_agents};
+use super::dialling::dial;
+use super::{Arrivals, secret_of_agents};
 use crate::events::{Events, Ready, Source};
-use crate::remote::{Connection, FromAgent, Inflow, Outflow, PREAMBLE, ToAgent, sample_task, serve_joined};
+use crate::remote::{
+    Connection, FLIGHT, FromAgent, GREETING, Inflow, Outflow, PREAMBLE, ToAgent, sample_task, serve_joined,
+};
 
 const KEY: [u8; 32] = [7; 32];
 
@@ -46,11 +49,9 @@ fn relay(listener: &TcpListener, launcher: SocketAddr, place: Option<usize>) {
 /// A launcher that is believed to listen at `address` and says this once a rank has come.
 fn launcher(listener: &TcpListener, address: SocketAddr, message: &ToAgent) {
     let (mut stream, _) = listener.accept().unwrap();
-    let mut greeting = [0; PREAMBLE + FLIGHT];
+    let mut greeting = [0; GREETING];
     stream.read_exact(&mut greeting).unwrap();
-    let prologue = Connection::Address(address).prologue();
-    let flight = greeting.last_chunk().unwrap();
-    let (channel, answer) = respond_to(flight, &secret(), &prologue).unwrap();
+    let (channel, answer) = Connection::Address(address).answer(&secret(), &greeting[PREAMBLE..]).unwrap();
     let events = Events::new().unwrap();
     let mut up =
         Inflow::new(OwnedFd::from(stream.try_clone().unwrap()), Source::Incoming(0), &events).unwrap();
@@ -82,10 +83,9 @@ fn through_relay(place: Option<usize>, message: ToAgent) -> String {
     let (address, to) = (at_relay.local_addr().unwrap(), at_launcher.local_addr().unwrap());
     std::thread::spawn(move || relay(&at_relay, to, place));
     let served = std::thread::spawn(move || launcher(&at_launcher, address, &message));
-    let mut stream = TcpStream::connect(address).unwrap();
     let deadline = Instant::now() + Duration::from_secs(120);
-    let channel = newcomers::greet(&mut stream, address, &secret(), deadline).unwrap();
-    stream.set_nonblocking(true).unwrap();
+    let events = Events::new().unwrap();
+    let reached = dial(&[address], &secret(), deadline, &events).unwrap();
 
     let new = || {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -109,9 +109,8 @@ fn through_relay(place: Option<usize>, message: ToAgent) -> String {
         launcher: vec![address],
         namespace: None,
     };
-    let events = Events::new().unwrap();
     let arrivals = Arrivals::new(begin, listener, &events).unwrap();
-    serve_joined((stream, channel), arrivals, events).unwrap();
+    serve_joined(reached, arrivals, events).unwrap();
     served.join().unwrap();
     let told = Events::new().unwrap();
     told.add(&rank, Source::Joining(0), Ready::IN).unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use canele_control::{JobInfo, RankSet};
 use canele_rail::tcp::interfaces::Interface;
-use canele_secure::{Secret, respond_to};
+use canele_secure::Secret;
 
 use super::frames::{Inflow, MOST_NOISE, Outflow, Preamble, Read};
 use super::greeting::{Connection, Version};
@@ -191,8 +191,7 @@ impl Agent {
     fn shake_hands(&mut self) -> Result<(), String> {
         let (State::Greeting, Some(up)) = (self.state, &mut self.up) else { return Ok(()) };
         let Some(flight) = up.take_flight() else { return Ok(()) };
-        let prologue = Connection::Shell.prologue();
-        let (channel, answer) = respond_to(&flight, &self.secret, &prologue).map_err(|_| {
+        let (channel, answer) = Connection::Shell.answer(&self.secret, &flight).map_err(|_| {
             let path = hosts_key::path().unwrap_or_default();
             let path = path.display();
             format!("started an agent that does not have this host's key of hosts: put the same file {path} on all hosts, or on none")

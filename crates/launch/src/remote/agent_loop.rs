@@ -9,19 +9,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use canele_rail::tcp::interfaces::interfaces;
-use canele_secure::{Initiator, SecureChannel};
+use canele_secure::{Initiator, KeyPurpose, SecureChannel, derive_key};
 use canele_sys::{printable, signals, topology};
 use rustix::system::uname;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::frames::{Inflow, Outflow, Read};
-use super::greeting::{Connection, Version};
+use super::greeting::Connection;
 use super::heartbeat::{Beat, Heartbeat};
 use super::{FromAgent, Task, ToAgent, hosts_key};
 use crate::binding::Binding;
 use crate::events::{Events, Ready, Source};
 use crate::host_ranks::{HostRanks, Order, Own, Report};
-use crate::join::{Arrival, Arrivals, key_of_ranks};
+use crate::join::{Arrival, Arrivals};
 use crate::last_words::say_last;
 use crate::start::check_limits;
 
@@ -93,12 +93,11 @@ impl AgentLoop {
         }
         let streams = (input.as_fd().try_clone_to_owned()?, output.as_fd().try_clone_to_owned()?);
         let secret = hosts_key::secret().map_err(io::Error::other)?;
-        let begun = Initiator::begin(&secret, &Connection::Shell.prologue());
-        let (initiator, flight) = begun.map_err(io::Error::other)?;
+        let (initiator, greeting) = Connection::Shell.greet(&secret).map_err(io::Error::other)?;
         let mut agent = AgentLoop::over(streams.0, streams.1, Events::new()?)?;
         agent.initiator = Some(initiator);
         if let Some((_, out)) = &mut agent.streams {
-            out.begin(&[Version::own().preamble(), flight.to_vec()].concat());
+            out.begin(&greeting);
         }
         Ok(agent)
     }
@@ -202,7 +201,7 @@ impl AgentLoop {
         let (Some((input, _)), Some(_)) = (&mut self.streams, &self.initiator) else { return Ok(()) };
         let Some(answer) = input.take_flight() else { return Ok(()) };
         let Some(initiator) = self.initiator.take() else { return Ok(()) };
-        self.speak_through(initiator.handle_answer(&answer)?);
+        self.speak_through(initiator.handle_answer(&answer)?.0);
         Ok(())
     }
 
@@ -272,7 +271,8 @@ impl AgentLoop {
             Some(arrivals) => {
                 info.processors = arrivals.processors();
                 if let Some(network) = &mut info.network {
-                    *network.key = key_of_ranks(&arrivals.begin.key);
+                    // By which the ranks prove to each other that they are of the job: never sent.
+                    network.key = derive_key(KeyPurpose::JoiningRanks, &arrivals.begin.key[..]);
                 }
                 let ranks = arrivals.begin(&plan.here, &self.events)?;
                 HostRanks::join(plan, info, ranks, &self.events)

@@ -6,14 +6,14 @@ use canele_control::{Host, JobInfo, RailAddress, ToLauncher, VERSION};
 use canele_sim::world::Random;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use canele_secure::{FLIGHT, Initiator, Sealer, SecureChannel};
+use canele_secure::{KeyPurpose, Sealer, SecureChannel};
 
 use super::*;
 use crate::events::{Source, Stream};
 use crate::host_ranks::Counts;
 use crate::job::Job;
 use crate::plan::{Plan, Program};
-use crate::remote::{chunks, rails};
+use crate::remote::{FLIGHT, chunks, rails};
 
 /// The task of the second of two hosts with two ranks each.
 pub(crate) fn task() -> Task {
@@ -54,14 +54,13 @@ fn greet(
     (agent, shell, its_input): (&mut Agent, &mut std::fs::File, &mut std::fs::File),
     events: &Events,
 ) -> Result<SecureChannel, String> {
-    let (initiator, flight) = Initiator::begin(secret, &Connection::Shell.prologue()).unwrap();
-    shell.write_all(&Version::own().preamble()).unwrap();
-    shell.write_all(&flight).unwrap();
+    let (initiator, greeting) = Connection::Shell.greet(secret).unwrap();
+    shell.write_all(&greeting).unwrap();
     agent.read(&mut Vec::new(), events)?;
     agent.flush(events);
     let mut answer = [0; FLIGHT];
     its_input.read_exact(&mut answer).unwrap();
-    Ok(initiator.handle_answer(&answer).unwrap())
+    Ok(initiator.handle_answer(&answer).unwrap().0)
 }
 
 /// What is heard of an agent that has its task and says `report`.
@@ -137,7 +136,7 @@ fn another_version_is_refused_naming_both() {
 
 #[test]
 fn an_agent_without_the_key_of_hosts_is_refused_in_words() {
-    let key = Secret::derive("canele: a test", &[7; 32]);
+    let key = Secret::derive(KeyPurpose::ShellAgents, &[7; 32]);
     for (own, its) in [(key.clone(), Secret::none()), (Secret::none(), key)] {
         let events = Events::new().unwrap();
         let (mut agent, mut shell, mut its_input) = agent(&events);

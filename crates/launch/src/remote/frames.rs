@@ -8,13 +8,13 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use canele_secure::{BeatKey, FLIGHT, Flight, Opener, Sealer};
+use canele_secure::{BeatKey, Opener, Sealer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::chunks::{self, ChunkKind, ChunkRole};
-use super::greeting::{MAGIC, PREAMBLE, Version};
+use super::greeting::{FLIGHT, MAGIC, PREAMBLE, Version};
 use crate::events::{Events, Ready, Source};
 
 /// The longest message in bytes; the longest are a task with its command lines, which the system limits to less, and the counters
@@ -128,7 +128,7 @@ impl Inflow {
     }
 
     /// Takes a flight of the handshake that has come as a whole.
-    pub fn take_flight(&mut self) -> Option<Flight> {
+    pub fn take_flight(&mut self) -> Option<[u8; FLIGHT]> {
         let flight = *self.bytes[self.taken..].first_chunk::<FLIGHT>()?;
         self.taken += FLIGHT;
         Some(flight)

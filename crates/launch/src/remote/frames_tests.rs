@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use canele_secure::{BeatSealer, Initiator, Secret, SecureChannel, respond_to};
+use canele_secure::{BeatSealer, Secret, SecureChannel};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use canele_control::{FromLauncher, SpawnedWorld};
@@ -15,10 +15,10 @@ use crate::remote::{FromAgent, ToAgent, stand_in_beat};
 
 /// Both ends of a channel, that of the agent first.
 fn channels() -> (SecureChannel, SecureChannel) {
-    let (secret, prologue) = (Secret::none(), Connection::Shell.prologue());
-    let (initiator, flight) = Initiator::begin(&secret, &prologue).unwrap();
-    let (launcher, answer) = respond_to(&flight, &secret, &prologue).unwrap();
-    (initiator.handle_answer(&answer).unwrap(), launcher)
+    let secret = Secret::none();
+    let (initiator, greeting) = Connection::Shell.greet(&secret).unwrap();
+    let (launcher, answer) = Connection::Shell.answer(&secret, &greeting[PREAMBLE..]).unwrap();
+    (initiator.handle_answer(&answer).unwrap().0, launcher)
 }
 
 /// What a launcher hears, where the agent writes, and what seals that.

@@ -2,21 +2,28 @@
 //!
 //! ```text
 //!   agent                                                  launcher
-//!     ── preamble: magic 16, version u32, release 12; flight ──▶
+//!     ── greeting: preamble (magic 16, version u32, release 12), flight ──▶
 //!                                              ◀── flight ──
 //!     ══ sealed chunks ══
 //! ```
-//! Owns the bytes of the preamble and what the channel is bound to.
+//! Owns the bytes of the preamble and what the channel is bound to. The flights are those of a mutual proof, with empty hellos.
 
 use std::net::SocketAddr;
 
 use canele_control::VERSION;
+use canele_secure::{
+    Initiator, KeyExchange, MutualProof, Prologue, Refused, Secret, SecureChannel, flight_length,
+};
 
 /// How a preamble begins.
 pub const MAGIC: [u8; 16] = *b"\0canele-agent:\r\n";
 const RELEASE: usize = 12;
 /// Bytes of a preamble.
 pub const PREAMBLE: usize = MAGIC.len() + 4 + RELEASE;
+/// Bytes of a flight.
+pub const FLIGHT: usize = flight_length(0);
+/// Bytes of what an agent says first.
+pub const GREETING: usize = PREAMBLE + FLIGHT;
 
 /// A version of the messages and the release it is of, as a preamble says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,13 +68,32 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// What both ends say alone of the channel: a proof for one connection is none for another.
-    pub fn prologue(self) -> Vec<u8> {
-        let mut bytes = Version::own().preamble();
-        match self {
-            Connection::Shell => bytes.extend_from_slice(b"agent behind a remote shell"),
-            Connection::Address(address) => bytes.extend(format!("agent that joins at {address}").bytes()),
-        }
-        bytes
+    /// The agent's side: what it says first, and what takes the launcher's flight.
+    ///
+    /// # Errors
+    /// [`Refused::Keys`].
+    pub fn greet(self, secret: &Secret) -> Result<(Initiator, Vec<u8>), Refused> {
+        let (initiator, flight) = self.prove(secret, |proof| proof.initiate(&[]))?;
+        Ok((initiator, [Version::own().preamble(), flight].concat()))
+    }
+
+    /// The launcher's side: the channel that an agent's flight leads to, and the flight that answers it.
+    ///
+    /// # Errors
+    /// [`Refused::Handshake`]: the other end does not have the secret, or speaks of another connection.
+    pub fn answer(self, secret: &Secret, flight: &[u8]) -> Result<(SecureChannel, Vec<u8>), Refused> {
+        let (responder, _) = self.prove(secret, |proof| proof.respond(flight))?;
+        responder.answer(&[])
+    }
+
+    /// Both ends say alone what the channel is: a proof for one connection is none for another. The exchange is that of Diffie and Hellman, because
+    /// the job's key travels in the channel, which may have no secret.
+    fn prove<T>(self, secret: &Secret, make: impl FnOnce(MutualProof<'_>) -> T) -> T {
+        let (purpose, address) = match self {
+            Connection::Shell => ("canele agent behind a remote shell", String::new()),
+            Connection::Address(address) => ("canele agent that joins", address.to_string()),
+        };
+        let prologue = Prologue::new(purpose).bind(&Version::own().preamble()).bind(address.as_bytes());
+        make(MutualProof { secret, prologue: &prologue, exchange: KeyExchange::DiffieHellman })
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use canele_secure::Secret;
+use canele_secure::{KeyPurpose, Secret};
 use canele_sys::bounded_read::open_plain;
 
 /// Bytes of the file, at least and at most.
@@ -50,7 +50,7 @@ fn read(path: &Path) -> io::Result<Secret> {
         );
         return Err(io::Error::other(text));
     }
-    Ok(Secret::derive("canele: launcher and agents behind remote shells", &bytes))
+    Ok(Secret::derive(KeyPurpose::ShellAgents, &bytes))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub use agent_loop::{serve_host, serve_joined};
 pub use agents::Agents;
 pub use chunks::stand_in_beat;
 pub use frames::{Inflow, Outflow, Read};
-pub use greeting::{Connection, MAGIC, PREAMBLE, Version};
+pub use greeting::{Connection, FLIGHT, GREETING, MAGIC, PREAMBLE, Version};
 pub use rails::{HostRail, agree};
 pub use shell::{RemoteShell, as_typed, ended, last_lines};
 

@@ -6,7 +6,7 @@
 use canele_mem::buffer::Owned;
 use canele_sys::ids::Rank;
 
-use super::handshake::{Credentials, Handshake};
+use super::handshake::{Credentials, Handshake, SocketNames};
 use super::incoming::{Free, Incoming};
 use super::outgoing::Outgoing;
 use super::sizes::Sizes;
@@ -152,8 +152,16 @@ fn honest_streams_are_taken_and_changed_ones_do_no_harm() {
 }
 
 fn ends() -> [Handshake; 2] {
-    let of =
-        |me| Credentials { me: Rank(me), rail: 0, ranks: 2, job: 5, key: [7; 32], cells: 16, payload: 4096 };
+    let of = |me| Credentials {
+        me: Rank(me),
+        rail: 0,
+        ranks: 2,
+        job: 5,
+        key: [7; 32],
+        cells: 16,
+        payload: 4096,
+        sockets: SocketNames::default(),
+    };
     [Handshake::initiate(&of(0), Rank(1), 1, [1; 32]), Handshake::respond(&of(1), [2; 32])]
 }
 

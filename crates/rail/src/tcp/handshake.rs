@@ -1,47 +1,49 @@
 //! Who is at the other end of a connection: both sides prove that they know the job's key.
 //!
-//! Owns the bytes exchanged before the first frame and the decisions about them. Never reads a socket, a clock or a source
-//! of randomness, allocates nothing, and takes a fixed number of bytes whatever the other side says.
+//! Owns what the ends of a link tell each other before the first frame, and the decisions about it. The proofs are those of
+//! [`canele_secure::MutualProof`], with nonces. Never reads a socket, a clock or a source of randomness, and takes a fixed number of bytes
+//! whatever the other side says.
 //!
 //! ```text
 //!   initiator                                                responder
-//!      ── hello (72): magic, version │ ranks, job, sizes, dial, rail, nonce ── proof (32) ──▶
-//!      ◀── hello (72) ── proof (32) ──
-//!      ── proof (32) ──▶
-//!      ◀── generation (4) ── proof (32) ──
+//!      ── magic, version (8) │ nonce (32) │ sealed hello (32), tag (16) ──▶
+//!      ◀── magic, version (8) │ nonce (32) │ sealed hello (32), tag (16) ──
+//!      ── tag (16) ──▶
+//!      ◀── sealed generation (4), tag (16) ──
 //! ```
-//! A proof is a keyed BLAKE3 hash of the prover's role and both hellos, and so of both nonces, both ranks, the job and
-//! the version (three-pass mutual authentication of ISO/IEC 9798-4). Until it was compared, in constant time, only the
-//! first 8 bytes are looked at; those keep their place and meaning in every version. The last flight lets the responder
-//! choose, before any frame travels, which of several connections of two ranks is used, and says which of their
-//! successive connections it is; its proof is of that too. Frames follow it.
+//! Both hellos say ranks, job, sizes, dial and rail. Until a flight opens, only its first 8 bytes are looked at; those keep their place and
+//! meaning in every version. The last flight lets the responder choose, before any frame travels, which of several connections of two ranks is
+//! used, and says which of their successive connections it is. Frames follow it, and are not sealed.
 //!
-//! The proof of the first flight is of its hello alone. It can be repeated by anyone who has seen it, and so proves nothing of
-//! the other end; but who has seen none cannot make one. Strangers are told apart by it before they are answered, and so are ranks of
-//! other jobs, with which this one has other keys.
+//! A first flight can be repeated by anyone who has seen it, and so proves nothing of the other end; but who has seen none cannot make one. Strangers are
+//! told apart by it before they are answered, and so are ranks of other jobs, with which this one has other keys. The third flight proves
+//! the initiator.
 
+mod hello;
 mod refused;
 
 use std::sync::Arc;
 
+use canele_secure::{
+    Initiator, KeyExchange, KeyPurpose, MutualProof, Prologue, Refused, Responder, Secret, SecureChannel,
+    TAG, flight_length,
+};
 use canele_sys::ids::Rank;
 
 use crate::OtherRanks;
+use hello::{HELLO, Hello};
+
+pub use canele_secure::NONCE;
 pub use refused::HandshakeError;
 
 /// The version of handshake and frames.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 const MAGIC: [u8; 6] = *b"CANELE";
 const PREFIX: usize = 8;
-const HELLO: usize = 72;
-const PROOF: usize = 32;
 const GENERATION: usize = 4;
 
 /// Bytes of the longest flight.
-pub const LONGEST_FLIGHT: usize = HELLO + PROOF;
-
-/// Bytes of a nonce.
-pub const NONCE: usize = 32;
+pub const LONGEST_FLIGHT: usize = PREFIX + flight_length(HELLO);
 
 /// What both ends must have in common, and who this end is.
 #[derive(Clone)]
@@ -60,26 +62,42 @@ pub struct Credentials {
     pub cells: u32,
     /// Bytes of bulk a link holds.
     pub payload: u32,
+    /// What the connection is known by at both ends.
+    pub sockets: SocketNames,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The names of the two sockets of a connection, as the system tells them to each end. The proofs are bound to them: a stranger that passes
+/// on the proofs of two ranks sits between sockets of other names. Both are empty where the network may change them on the way.
+#[derive(Clone, Default)]
+pub struct SocketNames {
+    /// That of the socket at which the responder listens.
+    pub listener: Vec<u8>,
+    /// The initiator's.
+    pub initiator: Vec<u8>,
+}
+
 enum Expect {
     /// Responder: the first flight.
     Hello,
     /// Initiator: the second flight.
-    HelloAndProof,
-    /// Responder: the third flight.
-    Proof,
+    Answer(Initiator),
+    /// Responder: the third flight, of the end that has said this.
+    Proof(SecureChannel, Hello),
     /// Responder: who it is is proven; the owner decides when to accept.
-    Decision,
+    Decision(SecureChannel),
     /// Initiator: the fourth flight.
-    Acceptance,
+    Acceptance(SecureChannel),
+    /// All was said.
     Nothing,
+    /// The other end was refused.
+    Refused,
 }
 
 /// One end of one handshake.
 pub struct Handshake {
     credentials: Credentials,
+    prologue: Prologue,
+    exchange: KeyExchange,
     /// Those of another job that may be at the other end of a connection that is accepted.
     others: Arc<[OtherRanks]>,
     /// Among whom the other end is, if it is of another job.
@@ -88,12 +106,13 @@ pub struct Handshake {
     peer: Option<Rank>,
     generation: u32,
     expect: Expect,
-    mine: [u8; HELLO],
-    theirs: [u8; HELLO],
-    got: [u8; HELLO + PROOF],
+    /// Responder: the number of the initiator's attempt.
+    dial: u32,
+    /// What an initiator has said first.
+    first: Vec<u8>,
+    got: [u8; LONGEST_FLIGHT],
     got_len: usize,
-    out: [u8; HELLO + PROOF],
-    out_len: usize,
+    out: Vec<u8>,
     out_sent: usize,
 }
 
@@ -111,21 +130,22 @@ impl Handshake {
         dial: u32,
         nonce: [u8; NONCE],
     ) -> Self {
-        let mut handshake = Self::new(credentials, nonce, Expect::HelloAndProof);
-        let theirs = among.and_then(|among| among.theirs(peer)).unwrap_or(peer);
+        let mut handshake = Self::new(credentials, nonce);
+        let to = among.and_then(|among| among.theirs(peer)).unwrap_or(peer);
         among.into_iter().for_each(|among| handshake.turn_to(among));
         handshake.peer = Some(peer);
-        handshake.mine[32..36].copy_from_slice(&dial.to_le_bytes());
-        handshake.mine[12..16].copy_from_slice(&theirs.0.to_le_bytes());
-        let proof = handshake.proof(b"beginning", 0, &handshake.mine, &[0; HELLO]);
-        handshake.send(&[handshake.mine]);
-        handshake.send(&[*proof.as_bytes()]);
+        let hello = handshake.hello(to, dial).encode();
+        let begun = handshake.with_proof(&handshake.credentials.key, |proof| proof.initiate(&hello));
+        let (initiator, flight) = begun.expect("a hello is short, and the nonce is there");
+        handshake.first = [&prefix()[..], &flight].concat();
+        handshake.out.extend_from_slice(&handshake.first);
+        handshake.expect = Expect::Answer(initiator);
         handshake
     }
 
     /// The end that listens.
     pub fn respond(credentials: &Credentials, nonce: [u8; NONCE]) -> Self {
-        Self::new(credentials, nonce, Expect::Hello)
+        Self::new(credentials, nonce)
     }
 
     /// The same, where ranks of other jobs may connect, too.
@@ -136,55 +156,52 @@ impl Handshake {
     /// The other end is among these.
     fn turn_to(&mut self, among: OtherRanks) {
         (self.credentials.job, self.credentials.key) = (among.job, among.key);
-        self.mine[16..24].copy_from_slice(&among.job.to_le_bytes());
         self.among = Some(among);
     }
 
-    fn new(credentials: &Credentials, nonce: [u8; NONCE], expect: Expect) -> Self {
-        let mut mine = [0; HELLO];
-        mine[..6].copy_from_slice(&MAGIC);
-        mine[6..8].copy_from_slice(&VERSION.to_le_bytes());
-        mine[8..12].copy_from_slice(&credentials.me.0.to_le_bytes());
-        mine[16..24].copy_from_slice(&credentials.job.to_le_bytes());
-        mine[24..28].copy_from_slice(&credentials.cells.to_le_bytes());
-        mine[28..32].copy_from_slice(&credentials.payload.to_le_bytes());
-        mine[36] = credentials.rail;
-        mine[40..].copy_from_slice(&nonce);
+    fn new(credentials: &Credentials, nonce: [u8; NONCE]) -> Self {
+        let SocketNames { listener, initiator } = &credentials.sockets;
         Self {
             credentials: credentials.clone(),
+            prologue: Prologue::new("canele link").bind(&prefix()).bind(listener).bind(initiator),
+            exchange: KeyExchange::Nonce(nonce),
             others: Arc::default(),
             among: None,
             peer: None,
             generation: 0,
-            expect,
-            mine,
-            theirs: [0; HELLO],
-            got: [0; HELLO + PROOF],
+            expect: Expect::Hello,
+            dial: 0,
+            first: Vec::new(),
+            got: [0; LONGEST_FLIGHT],
             got_len: 0,
-            out: [0; HELLO + PROOF],
-            out_len: 0,
+            out: Vec::new(),
             out_sent: 0,
         }
     }
 
-    fn send<const N: usize>(&mut self, parts: &[[u8; N]]) {
-        for part in parts {
-            self.out[self.out_len..self.out_len + N].copy_from_slice(part);
-            self.out_len += N;
-        }
+    /// What this end says of itself.
+    fn hello(&self, to: Rank, dial: u32) -> Hello {
+        let Credentials { me, rail, job, cells, payload, .. } = self.credentials;
+        Hello { from: me, to, job, cells, payload, dial, rail }
+    }
+
+    fn with_proof<T>(&self, key: &[u8; 32], make: impl FnOnce(MutualProof<'_>) -> T) -> T {
+        let secret = Secret::derive(KeyPurpose::Links, key);
+        make(MutualProof { secret: &secret, prologue: &self.prologue, exchange: self.exchange })
     }
 
     /// What to send next.
     pub fn to_send(&self) -> &[u8] {
-        &self.out[self.out_sent..self.out_len]
+        &self.out[self.out_sent..]
     }
 
     /// So many bytes of it were sent.
     pub fn handle_sent(&mut self, bytes: usize) {
         self.out_sent += bytes;
-        assert!(self.out_sent <= self.out_len, "more was sent than there was");
-        if self.out_sent == self.out_len {
-            (self.out_sent, self.out_len) = (0, 0);
+        assert!(self.out_sent <= self.out.len(), "more was sent than there was");
+        if self.out_sent == self.out.len() {
+            self.out_sent = 0;
+            self.out.clear();
         }
     }
 
@@ -195,10 +212,10 @@ impl Handshake {
 
     fn flight(&self) -> usize {
         match self.expect {
-            Expect::Hello | Expect::HelloAndProof => HELLO + PROOF,
-            Expect::Proof => PROOF,
-            Expect::Acceptance => GENERATION + PROOF,
-            Expect::Decision | Expect::Nothing => 0,
+            Expect::Hello | Expect::Answer(_) => LONGEST_FLIGHT,
+            Expect::Proof(..) => TAG,
+            Expect::Acceptance(_) => GENERATION + TAG,
+            Expect::Decision(_) | Expect::Nothing | Expect::Refused => 0,
         }
     }
 
@@ -209,19 +226,24 @@ impl Handshake {
     pub fn handle(&mut self, bytes: &[u8]) -> Result<(), HandshakeError> {
         self.got[self.got_len..self.got_len + bytes.len()].copy_from_slice(bytes);
         self.got_len += bytes.len();
-        if matches!(self.expect, Expect::Hello | Expect::HelloAndProof) {
+        if matches!(self.expect, Expect::Hello | Expect::Answer(_)) {
             self.check_prefix()?;
         }
         if self.wanted() > 0 || bytes.is_empty() {
             return Ok(());
         }
-        self.got_len = 0;
-        match self.expect {
-            Expect::Hello => self.handle_hello(),
-            Expect::HelloAndProof => self.handle_answer(),
-            Expect::Proof => self.handle_proof(),
-            Expect::Acceptance => self.handle_acceptance(),
-            Expect::Decision | Expect::Nothing => Ok(()),
+        let flight = self.got;
+        let length = std::mem::take(&mut self.got_len);
+        let flight = &flight[..length];
+        match std::mem::replace(&mut self.expect, Expect::Refused) {
+            Expect::Hello => self.handle_hello(&flight[PREFIX..]),
+            Expect::Answer(initiator) => self.handle_answer(flight, initiator),
+            Expect::Proof(channel, hello) => self.handle_proof(flight, channel, &hello),
+            Expect::Acceptance(channel) => self.handle_acceptance(flight, channel),
+            unchanged => {
+                self.expect = unchanged;
+                Ok(())
+            }
         }
     }
 
@@ -238,96 +260,88 @@ impl Handshake {
         if theirs == VERSION {
             return Ok(());
         }
-        if self.expect == Expect::Hello {
+        if matches!(self.expect, Expect::Hello) {
             // So that the other end can name both versions too.
-            self.out[..PREFIX].copy_from_slice(&self.mine[..PREFIX]);
-            self.out_len = PREFIX;
+            self.out.extend_from_slice(&prefix());
         }
         Err(HandshakeError::Version { ours: VERSION, theirs })
     }
 
-    fn handle_hello(&mut self) -> Result<(), HandshakeError> {
-        self.theirs.copy_from_slice(&self.got[..HELLO]);
-        let begins = |key: &[u8; 32]| proof(key, b"beginning", 0, &self.theirs, &[0; HELLO]);
-        if let Err(wrong) = self.compare(begins(&self.credentials.key), HELLO) {
-            let has_key = |among: &&OtherRanks| self.compare(begins(&among.key), HELLO).is_ok();
+    fn handle_hello(&mut self, flight: &[u8]) -> Result<(), HandshakeError> {
+        let (responder, hello) = self.open_first(flight)?;
+        let theirs = Hello::decode(&hello)?;
+        if let Some(first) = self.among {
             // Several series of the ranks of one job have one key.
-            let mut of_job = self.others.iter().filter(has_key);
-            let first = *of_job.next().ok_or(wrong)?;
-            let has_it = |among: &&OtherRanks| among.here(Rank(self.theirs_at(8))).is_some();
-            let among = std::iter::once(&first).chain(of_job).find(has_it);
-            self.turn_to(among.copied().unwrap_or(first));
+            let has_it = |among: &&OtherRanks| among.key == first.key && among.here(theirs.from).is_some();
+            let among = self.others.iter().find(has_it).copied();
+            self.turn_to(among.unwrap_or(first));
         }
         // To whom it may concern: not interpreted, only given back.
-        self.mine[12..16].copy_from_slice(&self.theirs[8..12]);
-        let proof = self.proof(b"responder", 0, &self.theirs, &self.mine);
-        self.send(&[self.mine]);
-        self.send(&[*proof.as_bytes()]);
-        self.expect = Expect::Proof;
+        let mine = self.hello(theirs.from, 0).encode();
+        let (channel, answer) = responder.answer(&mine).map_err(|_| HandshakeError::Proof)?;
+        self.out.extend_from_slice(&prefix());
+        self.out.extend_from_slice(&answer);
+        self.dial = theirs.dial;
+        self.expect = Expect::Proof(channel, theirs);
         Ok(())
     }
 
-    fn handle_answer(&mut self) -> Result<(), HandshakeError> {
-        self.theirs.copy_from_slice(&self.got[..HELLO]);
-        if self.theirs == self.mine {
+    /// Opens a first flight by the key of this job, or of one of the other ones, which is noted.
+    fn open_first(&mut self, flight: &[u8]) -> Result<(Responder, Vec<u8>), HandshakeError> {
+        let open = |key: &[u8; 32]| self.with_proof(key, |proof| proof.respond(flight));
+        if let Ok(opened) = open(&self.credentials.key) {
+            return Ok(opened);
+        }
+        let is_new = |at: usize| self.others[..at].iter().all(|before| before.key != self.others[at].key);
+        let mut of_jobs = self.others.iter().enumerate().filter(|(at, _)| is_new(*at));
+        let of_job = of_jobs.find_map(|(_, among)| Some((*among, open(&among.key).ok()?)));
+        let (among, opened) = of_job.ok_or(HandshakeError::Proof)?;
+        self.among = Some(among);
+        Ok(opened)
+    }
+
+    fn handle_answer(&mut self, flight: &[u8], initiator: Initiator) -> Result<(), HandshakeError> {
+        if flight == self.first {
             return Err(HandshakeError::Oneself);
         }
-        self.compare(self.proof(b"responder", 0, &self.mine, &self.theirs), HELLO)?;
+        let (mut channel, hello) = initiator.handle_answer(&flight[PREFIX..])?;
         let expected = self.peer.expect("an initiator looks for somebody");
-        let from = self.check_hello()?;
+        let from = self.check_hello(&Hello::decode(&hello)?)?;
         if from != expected {
             return Err(HandshakeError::Rank { expected, theirs: from });
         }
-        let proof = self.proof(b"initiator", 0, &self.mine, &self.theirs);
-        self.send(&[*proof.as_bytes()]);
-        self.expect = Expect::Acceptance;
+        channel.sealer.seal(&[], &mut self.out)?;
+        self.expect = Expect::Acceptance(channel);
         Ok(())
     }
 
-    fn handle_proof(&mut self) -> Result<(), HandshakeError> {
-        self.compare(self.proof(b"initiator", 0, &self.theirs, &self.mine), 0)?;
-        self.peer = Some(self.check_hello()?);
-        self.expect = Expect::Decision;
+    fn handle_proof(
+        &mut self,
+        flight: &[u8],
+        mut channel: SecureChannel,
+        hello: &Hello,
+    ) -> Result<(), HandshakeError> {
+        channel.opener.open(flight, &mut Vec::new())?;
+        self.peer = Some(self.check_hello(hello)?);
+        self.expect = Expect::Decision(channel);
         Ok(())
     }
 
-    fn handle_acceptance(&mut self) -> Result<(), HandshakeError> {
-        let generation = u32::from_le_bytes(self.got[..GENERATION].try_into().expect("4 bytes"));
-        self.compare(self.proof(b"accepting", generation, &self.mine, &self.theirs), GENERATION)?;
-        self.generation = generation;
+    fn handle_acceptance(&mut self, flight: &[u8], mut channel: SecureChannel) -> Result<(), HandshakeError> {
+        let mut generation = Vec::new();
+        channel.opener.open(flight, &mut generation)?;
+        self.generation = u32::from_le_bytes(generation.try_into().map_err(|_| HandshakeError::Proof)?);
         self.expect = Expect::Nothing;
         Ok(())
     }
 
-    fn proof(
-        &self,
-        role: &[u8; 9],
-        generation: u32,
-        initiator: &[u8; HELLO],
-        responder: &[u8; HELLO],
-    ) -> blake3::Hash {
-        proof(&self.credentials.key, role, generation, initiator, responder)
-    }
-
-    fn theirs_at(&self, at: usize) -> u32 {
-        u32::from_le_bytes(self.theirs[at..at + 4].try_into().expect("4 bytes"))
-    }
-
-    /// Compares the proof that came at `place` in constant time, as [`blake3::Hash`] does.
-    fn compare(&self, due: blake3::Hash, place: usize) -> Result<(), HandshakeError> {
-        let said: [u8; PROOF] = self.got[place..place + PROOF].try_into().expect("a proof's length");
-        if due == blake3::Hash::from_bytes(said) { Ok(()) } else { Err(HandshakeError::Proof) }
-    }
-
     /// What a hello says, once it is proven; from whom it is.
-    fn check_hello(&self) -> Result<Rank, HandshakeError> {
+    fn check_hello(&self, theirs: &Hello) -> Result<Rank, HandshakeError> {
         let ours = &self.credentials;
-        let (from, to) = (Rank(self.theirs_at(8)), Rank(self.theirs_at(12)));
-        let job = u64::from_le_bytes(self.theirs[16..24].try_into().expect("8 bytes"));
-        let sizes = (self.theirs_at(24), self.theirs_at(28));
+        let (from, to) = (theirs.from, theirs.to);
         let expected = self.among.map_or(ours.job, |among| among.theirs);
-        if job != expected {
-            return Err(HandshakeError::Job { ours: expected, theirs: job });
+        if theirs.job != expected {
+            return Err(HandshakeError::Job { ours: expected, theirs: theirs.job });
         }
         if from == ours.me && self.among.is_none() {
             return Err(HandshakeError::Oneself);
@@ -335,13 +349,14 @@ impl Handshake {
         if to != ours.me {
             return Err(HandshakeError::Rank { expected: to, theirs: ours.me });
         }
-        if self.theirs[36] != ours.rail {
-            return Err(HandshakeError::Rail { ours: ours.rail, theirs: self.theirs[36] });
+        if theirs.rail != ours.rail {
+            return Err(HandshakeError::Rail { ours: ours.rail, theirs: theirs.rail });
         }
         let ranks = self.among.map_or(ours.ranks, |among| among.ranks);
         let own = Some(from).filter(|from| from.0 < ranks);
         let peer = self.among.map_or(own, |among| among.here(from));
         let peer = peer.ok_or(HandshakeError::NoSuchRank { theirs: from, ranks })?;
+        let sizes = (theirs.cells, theirs.payload);
         if sizes != (ours.cells, ours.payload) {
             return Err(HandshakeError::Sizes { ours: (ours.cells, ours.payload), theirs: sizes });
         }
@@ -350,27 +365,27 @@ impl Handshake {
 
     /// Responder: true if the first flight was made, once, by a process that has the key.
     pub fn shows_key(&self) -> bool {
-        self.expect != Expect::Hello
+        matches!(self.expect, Expect::Proof(..) | Expect::Decision(_) | Expect::Nothing)
     }
 
     /// Responder: who has proven itself and waits for [`Handshake::accept`].
     pub fn undecided(&self) -> Option<Rank> {
-        if self.expect == Expect::Decision { self.peer } else { None }
+        self.peer.filter(|_| matches!(self.expect, Expect::Decision(_)))
     }
 
     /// Responder: the number of the proven initiator's attempt.
     pub fn dial(&self) -> u32 {
-        u32::from_le_bytes(self.theirs[32..36].try_into().expect("4 bytes"))
+        self.dial
     }
 
     /// Responder: lets frames follow, and says which of the connections of the two ranks it is.
     pub fn accept(&mut self, generation: u32) {
-        assert_eq!(self.expect, Expect::Decision, "who has proven itself is accepted, once");
-        let proof = self.proof(b"accepting", generation, &self.theirs, &self.mine);
-        self.send(&[generation.to_le_bytes()]);
-        self.send(&[*proof.as_bytes()]);
+        let Expect::Decision(mut channel) = std::mem::replace(&mut self.expect, Expect::Nothing) else {
+            panic!("who has proven itself is accepted, once");
+        };
+        let sealed = channel.sealer.seal(&generation.to_le_bytes(), &mut self.out);
+        sealed.expect("the first frame of a channel, of four bytes");
         self.generation = generation;
-        self.expect = Expect::Nothing;
     }
 
     /// Which of the connections of the two ranks it is, once all is over.
@@ -380,20 +395,22 @@ impl Handshake {
 
     /// Whether everything was sent and received.
     pub fn is_over(&self) -> bool {
-        self.expect == Expect::Nothing && self.to_send().is_empty()
+        matches!(self.expect, Expect::Nothing) && self.to_send().is_empty()
     }
 }
 
-fn proof(
-    key: &[u8; 32],
-    role: &[u8; 9],
-    generation: u32,
-    initiator: &[u8; HELLO],
-    responder: &[u8; HELLO],
-) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new_keyed(key);
-    hasher.update(role).update(&generation.to_le_bytes()).update(initiator).update(responder);
-    hasher.finalize()
+/// How the first flight of either end begins.
+fn prefix() -> [u8; PREFIX] {
+    let mut prefix = [0; PREFIX];
+    prefix[..MAGIC.len()].copy_from_slice(&MAGIC);
+    prefix[MAGIC.len()..].copy_from_slice(&VERSION.to_le_bytes());
+    prefix
+}
+
+impl From<Refused> for HandshakeError {
+    fn from(_: Refused) -> Self {
+        HandshakeError::Proof
+    }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::{Interest, Poller, Ready, ReadyDescriptor};
 use connect::Pair;
 use connector::{Connector, Route};
-use handshake::Credentials;
+use handshake::{Credentials, SocketNames};
 use link::Link;
 use lost::Why;
 pub use lost::{AddressFailure, ConnectFailure};
@@ -205,7 +205,17 @@ impl Tcp {
         )?;
         Ok(Self {
             number,
-            credentials: Credentials { me, rail: number, ranks, job, key, cells, payload: payload as u32 },
+            credentials: Credentials {
+                me,
+                rail: number,
+                ranks,
+                job,
+                key,
+                cells,
+                payload: payload as u32,
+                // Routers may change addresses, and a rank has several.
+                sockets: SocketNames::default(),
+            },
             others: Arc::default(),
             sizes,
             connect_timeout_ns: limits.connect_timeout_ns,

@@ -12,7 +12,7 @@ use canele_rail::{FastPath, Header, Rail, Recoverable};
 use canele_sim::world::Random;
 use canele_sys::ids::{LinkId, Rank};
 
-use super::{LOCALHOST, RAIL, member, small, until};
+use super::{LOCALHOST, RAIL, credentials, member, small, until};
 
 const RANKS: u32 = 3;
 const SEEDS: u64 = 300;
@@ -93,8 +93,7 @@ fn stranger(to: &Tcp, random: &mut Random) -> TcpStream {
     let me = member(random.below(5) as u32, RANKS);
     let key = if random.chance(50) { me.key } else { [9; 32] };
     let rail = [RAIL, 0][random.below(2)];
-    let credentials =
-        Credentials { me: me.me, rail, ranks: RANKS, job: me.job, key, cells: 16, payload: 1024 };
+    let credentials = Credentials { key, ..credentials(me, rail) };
     let handshake =
         Handshake::initiate(&credentials, to.me(), random.below(9) as u32, [random.below(256) as u8; 32]);
     let mut words = handshake.to_send().to_vec();

@@ -5,22 +5,20 @@ use std::net::{Ipv4Addr, TcpStream};
 
 use canele_rail::Network;
 use canele_rail::tcp::encode_address;
-use canele_rail::tcp::handshake::{Credentials, Handshake};
+use canele_rail::tcp::handshake::{Handshake, VERSION};
 use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{Armed, Rail, Recoverable};
 use canele_sys::ids::{LinkId, Rank};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
-use super::{LOCALHOST, RAIL, are_linked, introduce, member, open, small, until};
+use super::{LOCALHOST, RAIL, are_linked, credentials, introduce, member, open, small, until};
 
 const TO_0: LinkId = LinkId::new(RAIL, Rank(0));
 
 /// A connection to rank 1 whose handshake as rank 0 was made by hand.
 fn by_hand(b: &mut Tcp) -> TcpStream {
-    let me = member(0, 2);
-    let credentials =
-        Credentials { me: me.me, rail: RAIL, ranks: 2, job: me.job, key: me.key, cells: 16, payload: 1024 };
+    let credentials = credentials(member(0, 2), RAIL);
     let mut stream = TcpStream::connect(b.addresses()[0]).unwrap();
     let mut handshake = Handshake::initiate(&credentials, Rank(1), 1, [1; 32]);
     while !handshake.is_over() {
@@ -138,9 +136,7 @@ impl Hostile {
 /// The clock stands: no connection ever times out. New ones come in each step, from the address of the peer.
 #[test]
 fn a_peer_connects_among_any_number_of_strangers() {
-    let me = member(0, 2);
-    let credentials =
-        Credentials { me: me.me, rail: RAIL, ranks: 2, job: me.job, key: me.key, cells: 16, payload: 1024 };
+    let credentials = credentials(member(0, 2), RAIL);
     let flight = Handshake::initiate(&credentials, Rank(1), 1, [1; 32]).to_send().to_vec();
     for hostile in [Hostile::Silent, Hostile::Half, Hostile::Repeating] {
         let [mut a, mut b] = [open(0, 2), open(1, 2)];
@@ -198,7 +194,7 @@ fn a_stranger_that_trickles_is_dropped() {
     let mut b = open(1, 2);
     let mut stream = TcpStream::connect(b.addresses()[0]).unwrap();
     stream.set_nodelay(true).unwrap();
-    let mut bytes = b"CANELE\x03\x00".to_vec();
+    let mut bytes = [&b"CANELE"[..], &VERSION.to_le_bytes()].concat();
     bytes.resize(60, 0);
     let mut bytes = bytes.chunks(1);
     until(|| {

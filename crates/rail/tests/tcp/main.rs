@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use canele_rail::Rail;
 use canele_rail::conformance::{Harness, NetworkHarness};
+use canele_rail::tcp::handshake::{Credentials, SocketNames};
 use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{Member, Network};
 use canele_sys::ids::{LinkId, Rank};
@@ -25,6 +26,12 @@ const MANY: usize = 20_000;
 
 fn member(me: u32, ranks: u32) -> Member {
     Member { me: Rank(me), ranks, job: 77, key: [3; 32] }
+}
+
+/// What a rank of [`small`] limits proves in a handshake.
+fn credentials(member: Member, rail: u8) -> Credentials {
+    let Member { me, ranks, job, key } = member;
+    Credentials { me, rail, ranks, job, key, cells: 16, payload: 1024, sockets: SocketNames::default() }
 }
 
 fn small() -> TcpLimits {

@@ -158,7 +158,7 @@ fn another_version_is_told_ours() {
     });
     let mut answer = vec![];
     stream.read_to_end(&mut answer).unwrap();
-    assert_eq!(answer, b"CANELE\x03\x00");
+    assert_eq!(answer, b"CANELE\x04\x00");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! How links come about: attempts of this rank, and connections of others, until both ends have proven that they have the job's key.
 //!
-//! The proofs are those of [`canele_rail::tcp::handshake`], one flight in one packet. Their key is made of the job's key and of the names of
-//! the two sockets, which the kernel tells each end: who passes on the proofs of two ranks sits between sockets of other names, and
-//! convinces neither. Names are those of one network namespace: between two of them a relay could take both names.
+//! The proofs are those of [`canele_rail::tcp::handshake`], one flight in one packet. They are bound to the names of the two sockets, which the
+//! kernel tells each end: who passes on the proofs of two ranks sits between sockets of other names, and convinces neither. Names are
+//! those of one network namespace: between two of them a relay could take both names.
 
 use std::os::fd::OwnedFd;
 
-use canele_rail::tcp::handshake::{Credentials, Handshake, LONGEST_FLIGHT};
+use canele_rail::tcp::handshake::{Credentials, Handshake, LONGEST_FLIGHT, SocketNames};
 use canele_rail::{Member, OtherRanks, Unreachable};
 use canele_sys::ids::Rank;
 use canele_sys::poller::Ready;
@@ -59,18 +59,11 @@ impl Accepted {
     }
 }
 
-/// Binds a key to the names of the sockets of a connection.
-fn bind_key(key: &[u8; 32], listener: &[u8], initiator: &[u8]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_keyed(key);
-    for name in [listener, initiator] {
-        hasher.update(&(name.len() as u64).to_le_bytes()).update(name);
-    }
-    hasher.finalize().into()
-}
-
-fn credentials(rail: u8, member: &Member, limits: Limits, key: [u8; 32]) -> Credentials {
-    let Member { me, ranks, job, .. } = *member;
-    Credentials { me, rail, ranks, job, key, cells: limits.cells, payload: limits.payload as u32 }
+fn credentials(rail: u8, member: &Member, limits: Limits, listener: &[u8], initiator: &[u8]) -> Credentials {
+    let Member { me, ranks, job, key } = *member;
+    let Limits { cells, payload } = limits;
+    let sockets = SocketNames { listener: listener.to_vec(), initiator: initiator.to_vec() };
+    Credentials { me, rail, ranks, job, key, cells, payload: payload as u32, sockets }
 }
 
 /// Sends and receives what the handshake has and wants now.
@@ -173,11 +166,9 @@ impl Unix {
             connected => connected.map_err(words)?,
         }
         self.poller.add(&socket, CONNECTIONS, Ready::IN).map_err(words)?;
-        let bound = |key: &[u8; 32]| bind_key(key, there, &here);
-        let own = credentials(self.number, &self.member, self.limits, bound(&self.member.key));
-        let among = self.among(peer).map(|others| OtherRanks { key: bound(&others.key), ..others });
+        let own = credentials(self.number, &self.member, self.limits, there, &here);
         let nonce = socket::random().map_err(words)?;
-        let handshake = Handshake::initiate_among(&own, among, peer, attempt.number, nonce);
+        let handshake = Handshake::initiate_among(&own, self.among(peer), peer, attempt.number, nonce);
         attempt.socket = Some((socket, here, handshake));
         Ok(())
     }
@@ -219,11 +210,9 @@ impl Unix {
                     return;
                 }
             };
-            let bound = |key: &[u8; 32]| bind_key(key, here, &there);
-            let own = credentials(self.number, &self.member, self.limits, bound(&self.member.key));
-            let others = self.others.iter().map(|others| OtherRanks { key: bound(&others.key), ..*others });
+            let own = credentials(self.number, &self.member, self.limits, here, &there);
             let Ok(nonce) = socket::random() else { continue };
-            let handshake = Handshake::respond_to_all(&own, &others.collect(), nonce);
+            let handshake = Handshake::respond_to_all(&own, &self.others.as_slice().into(), nonce);
             if self.poller.add(&socket, CONNECTIONS, Ready::IN).is_err() {
                 continue;
             }

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use canele_rail::conformance::Harness;
+use canele_rail::tcp::handshake::LONGEST_FLIGHT;
 use canele_rail::{Class, Corrupt, Header, Member, Network, Rail, Recoverable};
 use canele_sys::ids::{LinkId, Rank};
 use rustix::net::listen;
@@ -263,7 +264,7 @@ fn a_process_that_takes_the_name_of_a_dead_rank_is_not_believed() {
     let mut rank = open(0, 2);
     let (listener, name) = open_socket(b"canele-test-").unwrap();
     listen(&listener, 8).unwrap();
-    for answer in [vec![0; 104], vec![1], b"CANELE".to_vec(), vec![0; 4096]] {
+    for answer in [vec![0; LONGEST_FLIGHT], vec![1], b"CANELE".to_vec(), vec![0; 4096]] {
         assert!(rank.introduce(Rank(1), &name));
         let mut connection = None;
         let why = fails(&mut rank, |_| {

@@ -4,8 +4,27 @@ use super::*;
 
 const GENERATION_AGREED: u32 = 0x0102_0304;
 
+/// The flights of `golden_bytes`.
+const GOLDEN: [&str; 4] = [
+    "43414e454c450400eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeed0ffd31\
+     9089278a56a76e892b5df7592dd41bfe538b5136e62c1fd2689a50a50aa704978bf1d52afdbd05f6569a2cd1",
+    "43414e454c450400ddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddc6a9fed8\
+     ff9ebe8cc90c6a1a3da19deac4b958e6a26b3ca2c2f3fa8cf597106779cb09ee4d1c7eb50ed0fa2210d9a57e",
+    "a7921291d63fb7290d5ec6e7519e88e1",
+    "b55175e09b154c8c3a665cf2c00d85990868f937",
+];
+
 fn credentials(me: u32) -> Credentials {
-    Credentials { me: Rank(me), rail: 2, ranks: 4, job: 0x1234, key: [7; 32], cells: 64, payload: 4096 }
+    Credentials {
+        me: Rank(me),
+        rail: 2,
+        ranks: 4,
+        job: 0x1234,
+        key: [7; 32],
+        cells: 64,
+        payload: 4096,
+        sockets: SocketNames::default(),
+    }
 }
 
 /// Falsifies a byte, told its place in the stream.
@@ -73,34 +92,26 @@ fn both_find_each_other_however_the_bytes_are_cut() {
 #[test]
 fn the_first_eight_bytes_never_change() {
     let a = Handshake::initiate(&credentials(0), Rank(1), 9, [0; 32]);
-    assert_eq!(a.to_send()[..8], *b"CANELE\x03\x00");
-    assert_eq!(a.to_send().len(), 72 + 32);
+    assert_eq!(a.to_send()[..8], *b"CANELE\x04\x00");
+    assert_eq!(a.to_send().len(), LONGEST_FLIGHT);
 }
 
+/// The bytes were computed by another program, from the text of Noise's specification.
 #[test]
 fn golden_bytes() {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let mut a = Handshake::initiate(&credentials(3), Rank(1), 9, [0xee; 32]);
-    let mut hello =
-        b"CANELE\x03\x00\x03\0\0\0\x01\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0\x09\0\0\0\x02\0\0\0"
-            .to_vec();
-    hello.extend([0xee; 32]);
-    let beginning = blake3::keyed_hash(&[7; 32], &[&b"beginning\0\0\0\0"[..], &hello, &[0; 72]].concat());
-    assert_eq!(a.to_send(), [&hello[..], beginning.as_bytes()].concat());
+    assert_eq!(hex(a.to_send()), GOLDEN[0]);
     let mut b = Handshake::respond(&credentials(1), [0xdd; 32]);
     b.handle(a.to_send()).unwrap();
-    a.handle_sent(72 + 32);
-    let mut answer =
-        b"CANELE\x03\x00\x01\0\0\0\x03\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0\0\0\0\0\x02\0\0\0"
-            .to_vec();
-    answer.extend([0xdd; 32]);
-    let proof = |role: &[u8]| blake3::keyed_hash(&[7; 32], &[role, &hello, &answer].concat());
-    assert_eq!(b.to_send(), [&answer[..], proof(b"responder\0\0\0\0").as_bytes()].concat());
+    a.handle_sent(LONGEST_FLIGHT);
+    assert_eq!(hex(b.to_send()), GOLDEN[1]);
     a.handle(b.to_send()).unwrap();
-    assert_eq!(a.to_send(), proof(b"initiator\0\0\0\0").as_bytes());
-    b.handle_sent(72 + 32);
+    assert_eq!(hex(a.to_send()), GOLDEN[2]);
+    b.handle_sent(LONGEST_FLIGHT);
     b.handle(a.to_send()).unwrap();
     b.accept(5);
-    assert_eq!(b.to_send(), [&[5, 0, 0, 0], &proof(b"accepting\x05\0\0\0").as_bytes()[..]].concat());
+    assert_eq!(hex(b.to_send()), GOLDEN[3]);
 }
 
 #[test]
@@ -116,7 +127,7 @@ fn strangers_are_refused_at_the_first_wrong_byte() {
 fn a_stranger_is_refused_before_it_is_answered() {
     let a = Handshake::initiate(&Credentials { key: [8; 32], ..credentials(0) }, Rank(1), 9, [1; 32]);
     let mut b = Handshake::respond(&credentials(1), [2; 32]);
-    let (most, last) = a.to_send().split_at(103);
+    let (most, last) = a.to_send().split_at(LONGEST_FLIGHT - 1);
     b.handle(most).unwrap();
     assert!(!b.shows_key());
     assert_eq!(b.handle(last), Err(HandshakeError::Proof));
@@ -127,11 +138,11 @@ fn a_stranger_is_refused_before_it_is_answered() {
 fn another_version_is_named_at_both_ends() {
     let mut b = Handshake::respond(&credentials(1), [2; 32]);
     let error = b.handle(b"CANELE\x09\x00").unwrap_err();
-    assert_eq!(error, HandshakeError::Version { ours: 3, theirs: 9 });
-    assert_eq!(b.to_send(), b"CANELE\x03\x00");
-    assert_eq!(error.to_string(), "it speaks version 9 of the protocol, this program version 3");
+    assert_eq!(error, HandshakeError::Version { ours: 4, theirs: 9 });
+    assert_eq!(b.to_send(), b"CANELE\x04\x00");
+    assert_eq!(error.to_string(), "it speaks version 9 of the protocol, this program version 4");
     let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [2; 32]);
-    assert_eq!(a.handle(b"CANELE\x09\x00"), Err(HandshakeError::Version { ours: 3, theirs: 9 }));
+    assert_eq!(a.handle(b"CANELE\x09\x00"), Err(HandshakeError::Version { ours: 4, theirs: 9 }));
 }
 
 #[test]
@@ -186,13 +197,16 @@ fn what_was_said_once_cannot_be_said_again() {
     let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]);
     let mut b = Handshake::respond(&credentials(1), [2; 32]);
     let hello = a.to_send().to_vec();
-    a.handle_sent(72 + 32);
+    a.handle_sent(LONGEST_FLIGHT);
     b.handle(&hello).unwrap();
     let answer = b.to_send().to_vec();
+    b.handle_sent(LONGEST_FLIGHT);
     a.handle(&answer).unwrap();
     let proof = a.to_send().to_vec();
     b.handle(&proof).unwrap();
     assert_eq!(b.undecided(), Some(Rank(0)));
+    b.accept(GENERATION_AGREED);
+    let acceptance = b.to_send().to_vec();
     let mut again = Handshake::respond(&credentials(1), [3; 32]);
     again.handle(&hello).unwrap();
     assert_eq!(again.handle(&proof), Err(HandshakeError::Proof), "an initiator repeated");
@@ -200,12 +214,34 @@ fn what_was_said_once_cannot_be_said_again() {
     assert_eq!(again.handle(&answer), Err(HandshakeError::Proof), "a responder repeated");
     let mut again = Handshake::respond(&credentials(1), [2; 32]);
     again.handle(&hello).unwrap();
-    assert_eq!(again.handle(&answer[72..]), Err(HandshakeError::Proof), "its own proof given back");
+    let own = &acceptance[..proof.len()];
+    assert_eq!(again.handle(own), Err(HandshakeError::Proof), "its own words given back");
+    assert!(!again.shows_key() && !again.is_over() && again.wanted() == 0);
+}
+
+#[test]
+fn proofs_are_bound_to_the_names_of_the_sockets() {
+    let at = |me, [listener, initiator]: [&[u8]; 2]| Credentials {
+        sockets: SocketNames { listener: listener.to_vec(), initiator: initiator.to_vec() },
+        ..credentials(me)
+    };
+    let names: [&[u8]; 2] = [b"a", b"bc"];
+    assert_eq!(meet_honestly(&at(0, names), &at(1, names), 1), Ok(()));
+    for others in [[&b"a"[..], b"b"], [b"ab", b"c"], [b"bc", b"a"], [b"", b""]] {
+        assert_eq!(meet_honestly(&at(0, names), &at(1, others), 1), Err(HandshakeError::Proof), "{others:?}");
+    }
+}
+
+#[test]
+fn a_hello_keeps_what_it_says() {
+    let hello = Hello { from: Rank(1), to: Rank(2), job: 3, cells: 4, payload: 5, dial: 6, rail: 7 };
+    assert_eq!(Hello::decode(&hello.encode()), Ok(hello));
+    assert_eq!(Hello::decode(&hello.encode()[..31]), Err(HandshakeError::Proof));
 }
 
 #[test]
 fn any_flipped_bit_refuses() {
-    for (way, bytes) in [(0, 72 + 32 + 32), (1, 72 + 32 + 4 + 32)] {
+    for (way, bytes) in [(0, LONGEST_FLIGHT + TAG), (1, LONGEST_FLIGHT + GENERATION + TAG)] {
         for bit in 0..bytes * 8 {
             let flip = |at: usize, byte: &mut u8| {
                 if at == bit / 8 {
@@ -224,7 +260,7 @@ fn any_flipped_bit_refuses() {
 
 proptest! {
     #[test]
-    fn a_stranger_never_gets_through(flights in prop::collection::vec(any::<u8>(), 0..300), good in 0usize..104) {
+    fn a_stranger_never_gets_through(flights in prop::collection::vec(any::<u8>(), 0..300), good in 0..LONGEST_FLIGHT) {
         let hello = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]).to_send()[..good].to_vec();
         for mut end in [
             Handshake::respond(&credentials(1), [2; 32]),

@@ -1,0 +1,159 @@
+//! The mutual proof. Owns the transcript until both ends have proven that they have the secret.
+
+use std::fmt;
+use std::sync::Arc;
+
+use snow::params::NoiseParams;
+use snow::{Builder, HandshakeState};
+use zeroize::Zeroizing;
+
+use crate::Refused;
+use crate::beats::BeatKey;
+use crate::exchange::{KeyExchange, NONCE};
+use crate::keys::Secret;
+use crate::sealing::{Opener, Sealer, TAG};
+
+/// Bytes of a flight with a hello of so many bytes: an ephemeral key or nonce, the sealed hello, its tag.
+pub const fn flight_length(hello: usize) -> usize {
+    NONCE + hello + TAG
+}
+
+/// What the connection is for, and what both ends know of it: each end says it for itself, and it is never sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prologue(Vec<u8>);
+
+impl Prologue {
+    /// A connection for this purpose.
+    pub fn new(purpose: &str) -> Prologue {
+        Prologue(Vec::new()).bind(purpose.as_bytes())
+    }
+
+    /// Binds the proofs to this as well. Two sequences of parts never make one prologue.
+    #[must_use]
+    pub fn bind(mut self, part: &[u8]) -> Prologue {
+        self.0.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(part);
+        self
+    }
+}
+
+/// What both ends of a connection must have in common, and how this end makes its ephemeral key.
+#[derive(Debug, Clone, Copy)]
+pub struct MutualProof<'a> {
+    /// What the ends prove to each other.
+    pub secret: &'a Secret,
+    /// What the proofs are bound to.
+    pub prologue: &'a Prologue,
+    /// What makes the proofs fresh.
+    pub exchange: KeyExchange,
+}
+
+/// Both directions of a connection whose handshake is over.
+#[derive(Debug)]
+pub struct SecureChannel {
+    /// What this end sends.
+    pub sealer: Sealer,
+    /// What it receives.
+    pub opener: Opener,
+}
+
+/// The end that speaks first, while it waits for the answer.
+pub struct Initiator(Box<HandshakeState>);
+
+/// The end that has opened a first flight, and has not answered it.
+pub struct Responder(Box<HandshakeState>);
+
+impl MutualProof<'_> {
+    /// Begins a handshake. The flight, which seals `hello`, is to be sent.
+    ///
+    /// # Errors
+    /// [`Refused::Keys`].
+    pub fn initiate(&self, hello: &[u8]) -> Result<(Initiator, Vec<u8>), Refused> {
+        let state = self.builder()?.build_initiator().map_err(|_| Refused::Keys)?;
+        let mut state = Box::new(state);
+        let flight = write(&mut state, hello)?;
+        Ok((Initiator(state), flight))
+    }
+
+    /// Opens a first flight: a process that has the secret made it once, for such a connection. Returns its hello. A repeated flight opens,
+    /// too: the first frame that opens proves the initiator.
+    ///
+    /// # Errors
+    /// [`Refused::Handshake`]: the other end does not have the secret, or speaks of another connection.
+    pub fn respond(&self, flight: &[u8]) -> Result<(Responder, Vec<u8>), Refused> {
+        let state = self.builder()?.build_responder().map_err(|_| Refused::Keys)?;
+        let mut state = Box::new(state);
+        let hello = read(&mut state, flight)?;
+        Ok((Responder(state), hello))
+    }
+
+    fn builder(&self) -> Result<Builder<'_>, Refused> {
+        let mut pattern: NoiseParams =
+            KeyExchange::DiffieHellman.protocol().parse().map_err(|_| Refused::Keys)?;
+        self.exchange.protocol().clone_into(&mut pattern.name);
+        let builder = Builder::with_resolver(pattern, Box::new(self.exchange));
+        let builder = builder.psk(0, &self.secret.0).and_then(|builder| builder.prologue(&self.prologue.0));
+        builder.map_err(|_| Refused::Keys)
+    }
+}
+
+impl Initiator {
+    /// Takes the answer: the other end has the secret, and answers this connection now. Returns its hello.
+    ///
+    /// # Errors
+    /// [`Refused::Handshake`]: the other end does not have the secret, or answers another connection.
+    pub fn handle_answer(mut self, flight: &[u8]) -> Result<(SecureChannel, Vec<u8>), Refused> {
+        let hello = read(&mut self.0, flight)?;
+        Ok((channel(*self.0)?, hello))
+    }
+}
+
+impl Responder {
+    /// Answers. The flight, which seals `hello`, is to be sent.
+    ///
+    /// # Errors
+    /// [`Refused::Keys`].
+    pub fn answer(mut self, hello: &[u8]) -> Result<(SecureChannel, Vec<u8>), Refused> {
+        let flight = write(&mut self.0, hello)?;
+        Ok((channel(*self.0)?, flight))
+    }
+}
+
+fn write(state: &mut HandshakeState, hello: &[u8]) -> Result<Vec<u8>, Refused> {
+    let mut flight = vec![0; flight_length(hello.len())];
+    match state.write_message(hello, &mut flight) {
+        Ok(length) if length == flight.len() => Ok(flight),
+        _ => Err(Refused::Keys),
+    }
+}
+
+fn read(state: &mut HandshakeState, flight: &[u8]) -> Result<Vec<u8>, Refused> {
+    let length = flight.len().checked_sub(flight_length(0)).ok_or(Refused::Handshake)?;
+    let mut hello = vec![0; length];
+    state.read_message(flight, &mut hello).map_err(|_| Refused::Handshake)?;
+    Ok(hello)
+}
+
+fn channel(mut state: HandshakeState) -> Result<SecureChannel, Refused> {
+    let (of_initiator, of_responder) = state.dangerously_get_raw_split();
+    let keys = [of_initiator, of_responder].map(Zeroizing::new).map(|key| BeatKey::derive(&key));
+    let [of_initiator, of_responder] = keys;
+    let (mine, theirs) = match state.is_initiator() {
+        true => (of_initiator, of_responder),
+        false => (of_responder, of_initiator),
+    };
+    let state = Arc::new(state.into_stateless_transport_mode().map_err(|_| Refused::Keys)?);
+    Ok(SecureChannel { sealer: Sealer::new(state.clone(), mine), opener: Opener::new(state, theirs) })
+}
+
+impl fmt::Debug for Initiator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Initiator(…)")
+    }
+}
+
+impl fmt::Debug for Responder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Responder(…)")
+    }
+}
