@@ -1,4 +1,4 @@
-//! Which algorithm a collective takes. Decided by what is equal on all members and by nothing else, so that all take the
+//! Algorithm selection: which algorithm a collective takes. It is decided by what is equal on all members and by nothing else, so that all take the
 //! same one and a result has the same bits in every run (invariant I18).
 //!
 //! | | oversubscribed and short | oversubscribed and long | short | long |

@@ -1,4 +1,4 @@
-//! How processes end and what of it is a failure. Owns the wording and the exit statuses.
+//! Failure detection: how processes end, and which of these ends are failures. Owns the wording and the exit statuses.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The table from handle values to objects of all kinds, without a lock on the way.
+//! The handle table: from handle values to objects of all kinds, without a lock on the way.
 //!
 //! ```text
 //!   value:  generation (8 bits) | index (22 bits)        index below 4096: none; the constants of the ABI have rows by their own rule

@@ -1,4 +1,4 @@
-//! How a message travels: the sender's and the receiver's half of the decision, and a table that describes every variant.
+//! Protocol selection, with the eager limit: how a message travels. It has the sender's and the receiver's half of the decision, and a table that describes every variant.
 //!
 //! ```text
 //!   sender:   begin(path, bytes, mode, region?)     ─▶ whole │ multi-fragment eager │ announced     if there is credit

@@ -1,4 +1,4 @@
-//! Credit: what a message costs, and how a rank shares out among its peers what it may have to keep of them.
+//! Flow control by credit: what a message costs, and how a rank shares out among its peers what it may have to keep of them.
 //!
 //! ```text
 //!          ── the peer used its window, or lacked credit for a message ──▶

@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 mod acknowledged;
-mod announced;
 pub mod backlog;
 pub mod batch;
 mod bounds;
@@ -45,6 +44,7 @@ mod pull;
 mod put;
 mod receive;
 mod receive_run;
+mod rendezvous;
 mod reports;
 pub mod request;
 mod requests;

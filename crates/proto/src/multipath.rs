@@ -1,5 +1,6 @@
-//! State of peers that are reached over several links, or over links that can be lost; packets on a lost link reach the peer
-//! exactly once.
+//! Recovery from lost links by retransmission: each packet of a lost link reaches its peer exactly once.
+//!
+//! Owns the state of peers that are reached over several links, or over links that can be lost.
 //!
 //! ```text
 //!   link lost ─▶ poll the rest, close it, tell the peer how far it had come: LinkClosed ──▶

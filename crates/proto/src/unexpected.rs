@@ -1,4 +1,4 @@
-//! Messages that came before their receive: payload copied out at once, or the announcement of a large one.
+//! The unexpected queue: messages that came before their receive, payload copied out at once, or the announcement of a large one.
 
 use canele_mem::buffer::{self, InBuffer};
 use canele_mem::window::Window;

@@ -1,4 +1,5 @@
-//! A channel between two processes that have a secret in common: who is at the other end is known, and every frame is known to be its.
+//! Encryption and authentication: a channel between two processes that have a secret in common. Each knows who is at the other end, and that
+//! every frame comes from there.
 //!
 //! ```text
 //!   initiator                          responder

@@ -1,4 +1,4 @@
-//! The policy of waiting: a wait that finds nothing looks again, then yields its processor, and at last sleeps.
+//! The back-off of a wait: a wait that finds nothing looks again, then yields its processor, and at last sleeps.
 //!
 //! With a processor for every rank it looks for about twice the time a wake-up takes; with more ranks than processors
 //! looking only keeps the others from running, so it yields at once. The clock is read now and then: on passes that found

@@ -1,4 +1,4 @@
-//! Which message goes to which receive, within one flow.
+//! Tag matching: which message goes to which receive, within one flow.
 //!
 //! Owns the receives that wait for a message and the messages that wait for a receive, and the rule between them
 //! (that of MPI-4.1, §3.5): a message goes to the receive posted first among those that want it, a receive gets

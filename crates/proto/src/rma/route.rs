@@ -1,4 +1,4 @@
-//! How this rank accesses memory of a peer.
+//! The memory route: whether this rank maps the memory of a peer, accesses it by verbs, or asks the owner.
 
 use canele_rail::{LinkTraits, OneSided, Rma, Verbs};
 use canele_sys::ids::{LinkId, Rank};

@@ -1,4 +1,4 @@
-//! Accepted connections whose other end has not proven itself.
+//! Unauthenticated connections: those that were accepted, and whose other end has not proven itself.
 //!
 //! Owns a bounded table of them, in which those that show the key have places of their own, and the choice of the one that is evicted
 //! when there is one too many. A connection whose

@@ -1,4 +1,4 @@
-//! Messages that are announced: what their two ends tell each other, from the announcement to the end.
+//! The rendezvous protocol: what the two ends of an announced message tell each other, from the announcement to the end.
 //!
 //! ```text
 //!   rts ──▶ matched ──▶ cts, pieces   or the receiver copies   or both do; ──▶ fin
