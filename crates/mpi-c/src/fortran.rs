@@ -46,7 +46,7 @@ pub(crate) fn predefine() {
 /// Keys of the program's, whose functions may yet turn out to be in another language.
 static PROXIES: Mutex<Option<HashMap<c_int, Proxies>>> = Mutex::new(None);
 
-/// A key was made.
+/// Notes that a key was made, for a library for Fortran that says later how the functions of the key are called.
 pub(crate) fn keyval_made(keyval: c_int, proxies: Proxies) {
     if !SETS_PROXIES {
         return;
@@ -54,7 +54,7 @@ pub(crate) fn keyval_made(keyval: c_int, proxies: Proxies) {
     PROXIES.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(keyval, proxies);
 }
 
-/// A key is freed: what calls its functions stays with them.
+/// Forgets a key that is freed: what calls its functions stays with them.
 pub(crate) fn keyval_freed(keyval: c_int) {
     if !SETS_PROXIES {
         return;

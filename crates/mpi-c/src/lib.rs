@@ -4,8 +4,8 @@
 //! is in `canele_mpi`. A function of the standard is a plain function here, whose parameters are those of the standard. The library of an
 //! ABI exports them by the table of `canele-mpi-tables`.
 //!
-//! What programs of an ABI see in memory (handles, constants, statuses) is in a crate of that ABI, the dependency `layout`. It is `canele-mpi-layout`
-//! for the standard's ABI. `canele-mpich-c` compiles these sources over `canele-mpich-layout`, for MPICH's.
+//! What programs of an ABI see in memory (handles, constants, statuses) is in a crate of that ABI, the dependency `layout`. It is
+//! `canele-mpi-layout` for the standard's ABI. `canele-mpich-c` compiles these sources over `canele-mpich-layout`, for MPICH's.
 //!
 //! Trusting C: a pointer that is not null is taken to point where the standard says it points. Everything else (handles,
 //! counts, ranks, tags, flags) is checked.

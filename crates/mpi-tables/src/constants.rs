@@ -1,4 +1,6 @@
 //! The constants for the code: handles as values of their handle types, numbers as C's `int`.
+//!
+//! The layout crate of an ABI compiles the text. Its module `handle` has the handle types.
 
 use std::fmt::Write;
 

@@ -32,7 +32,8 @@ pub const NAMED_FIRST: &str = "MPICH Version:\t5.0.2\n";
 /// What a handle is, but for files, whose handles are pointers.
 pub type HandleNumber = u32;
 
-/// Returns the row of a constant in the table of handles; nothing for other values. Its bits are the kind, then whether it is a pair of value and index, then the last bits of its number.
+/// Returns the row of a constant in the table of handles; nothing for other values. The row's bits are the kind, then whether it is a pair of
+/// value and index, then the last bits of the constant's number.
 #[inline(always)]
 pub const fn constant_row(value: usize) -> Option<usize> {
     if value >> 30 == 0 || value >> 32 != 0 {
