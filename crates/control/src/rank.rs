@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use canele_sys::copies::CannotShare;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -37,11 +38,8 @@ pub enum ControlError {
     )]
     JoinedAlready,
     /// The process has joined its job by a library with which this one cannot share it.
-    #[error(
-        "this process has joined its job already, through {0}, with which this library cannot share it, because it was compiled apart: \
-         use libraries of one package, or of one build"
-    )]
-    JoinedApart(&'static str),
+    #[error("this process has joined its job already, {0}")]
+    CannotShare(#[from] CannotShare),
     /// The inherited descriptor is not the socket it should be.
     #[error(
         "descriptor {fd} (CANELE_CONTROL_FD) is not the socket to the launcher ({source}). A child of a rank that has joined the job itself is \

@@ -1,8 +1,9 @@
 //! The libraries of a process that use its one engine: MPI's, and one with the native interface.
 //!
-//! A process is one rank. The library that comes first starts the engine and offers it to the others ([`canele_sys::copies`]); the last one that
-//! finishes leaves the job. What a copy keeps in statics and must have in common with the others is set when it takes the engine over:
-//! barriers are registered, forks are watched, and memory is reserved on the account of the host.
+//! A process is one rank. The library that comes first starts the engine and offers it to the others ([`canele_sys::copies`]), with the
+//! version of what is shared, which both check. The last one that finishes leaves the job. What a copy keeps in statics and must have in
+//! common with the others is set when it takes the engine over: barriers are registered, forks are watched, and memory is reserved on the
+//! account of the host.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,10 +63,10 @@ impl Engine {
     /// Returns the engine of this process: that of another library which has joined the job, or a new one that joins it with these settings.
     ///
     /// # Errors
-    /// As [`Engine::start`]; the other library was compiled apart from this one.
+    /// As [`Engine::start`]; the other library has another version of sharing, or is of another build.
     pub fn of_process(tunables: &Tunables) -> Result<Arc<Self>, Error> {
         device::ask_program();
-        match copies::find::<Self>(BUILD).map_err(|apart| ControlError::JoinedApart(apart.library))? {
+        match copies::find::<Self>(BUILD).map_err(ControlError::from)? {
             Some(engine) if engine.users.process != std::process::id() => Err(Error::Forked),
             Some(engine) if engine.users.enter() => {
                 engine.share().inspect_err(|_| engine.leave())?;

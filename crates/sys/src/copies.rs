@@ -5,12 +5,17 @@
 //! [`canele_offer`]; a copy that looks for an offer asks the same function of every other library of the system that is loaded.
 //!
 //! ```text
-//!   libmpi_abi.so.1: offer(engine)          _native.abi3.so: find() ──dlsym──▶ libmpi_abi.so.1: canele_offer ──▶ engine
+//!   libmpi_abi.so.1: offer(engine)          _native.abi3.so: find() ──dlsym──▶ libmpi_abi.so.1: canele_offer_version ──▶ 1
+//!                                                                                               canele_offer ──▶ engine
 //! ```
-//! Two copies may use one value only if they were compiled from the same sources by the same compiler with the same options, as the
-//! libraries of one package are: they agree on a number ([`identity`]) or do not share. Statics and thread-local variables are not shared:
+//! Two copies may use one value only if they agree on two numbers. The first is the [`VERSION`] of what they share, which people can
+//! compare. The second is the [`identity`] of the build: two copies of one version may come from different sources, compilers or options,
+//! unlike those of one package. A copy that finds other numbers does not use the value, and says why ([`CannotShare`]). Statics and
+//! thread-local variables are not shared:
 //! each copy has its own, and the users of this module say which of them must agree. A library that has been found is never
 //! unloaded.
+
+mod refusal;
 
 use std::any::{Any, TypeId};
 use std::ffi::c_void;
@@ -20,18 +25,15 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use libloading::os::unix::{Library, RTLD_LAZY};
-use thiserror::Error;
+pub use refusal::{CannotShare, CopyLibrary};
+
+/// The version of what copies share: the types of the exported functions, the state of a shared value, and the rules of its use.
+///
+/// A release that changes one of these raises it.
+pub const VERSION: u32 = 1;
 
 /// The names by which the loader knows libraries that contain this one.
 pub const LIBRARIES: [&str; 4] = ["libmpi_abi.so.1", "libmpi.so.12", "libcanele.so.0", "libcanele-python.so"];
-
-/// A library of the process offers a value, but was compiled apart from this one.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("{library} was compiled apart")]
-pub struct CompiledApart {
-    /// The name of the library.
-    pub library: &'static str,
-}
 
 /// What a copy offers.
 struct Offer {
@@ -53,11 +55,36 @@ pub struct OfferAnswer {
     value: *const c_void,
 }
 
+impl OfferAnswer {
+    /// Decides what becomes of the answer of a library with this version, which is none where the library has no [`canele_offer_version`].
+    fn verdict(&self, version: Option<u32>) -> OfferVerdict {
+        if !self.has_value {
+            OfferVerdict::NothingOffered
+        } else if version != Some(VERSION) {
+            OfferVerdict::OtherVersion
+        } else if self.value.is_null() {
+            OfferVerdict::OtherBuild
+        } else {
+            OfferVerdict::Shared
+        }
+    }
+}
+
+/// What becomes of an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum OfferVerdict {
+    NothingOffered,
+    /// The value is not touched, whatever the copy gave.
+    OtherVersion,
+    OtherBuild,
+    Shared,
+}
+
 /// A number for a type of one build: equal in copies that may share values of it.
 pub fn identity<T: Any>(build: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     // The compiler and the features of all that a type consists of are in its number.
-    (build, TypeId::of::<T>(), size_of::<T>(), align_of::<T>()).hash(&mut hasher);
+    (VERSION, build, TypeId::of::<T>(), size_of::<T>(), align_of::<T>()).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -74,7 +101,13 @@ pub fn offer<T: Any + Send + Sync>(build: &str, value: &Arc<T>) {
     });
 }
 
-/// Returns what this copy offers to one with this identity. For other copies, which find it by its name.
+/// Returns the version of what this copy shares. Other copies find the function by its name and call it before [`canele_offer`].
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_offer_version() -> u32 {
+    VERSION
+}
+
+/// Returns what this copy offers to one with this identity. For other copies, which find it by its name; its type is the same in all versions.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_offer(identity: u64) -> OfferAnswer {
     let copy = &raw const OFFER as usize;
@@ -90,35 +123,51 @@ pub extern "C" fn canele_offer(identity: u64) -> OfferAnswer {
 /// Finds what another copy offers.
 ///
 /// # Errors
-/// A copy offers something, and was compiled apart from this one.
-pub fn find<T: Any + Send + Sync>(build: &str) -> Result<Option<Arc<T>>, CompiledApart> {
+/// A copy offers something, and has another version or is of another build.
+pub fn find<T: Any + Send + Sync>(build: &str) -> Result<Option<Arc<T>>, CannotShare> {
     let identity = identity::<T>(build);
     let mut found = Ok(None);
     // All of them, this one too: none is unloaded whose code a shared value may call.
     for name in LIBRARIES {
-        let Some(answer) = ask(name, identity) else { continue };
-        // SAFETY: the copy made it by `Arc::into_raw` of an `Arc<T>` for us, and its `T` is ours: the identities are equal.
-        let value = (!answer.value.is_null()).then(|| unsafe { Arc::from_raw(answer.value.cast()) });
-        if answer.copy == &raw const OFFER as usize || !answer.has_value {
+        let Some(LoadedCopy { version, answer, address }) = ask(name, identity) else { continue };
+        let verdict = answer.verdict(version);
+        // SAFETY: the copy made it by `Arc::into_raw` of an `Arc<T>` for us, and its `T` is ours: versions and identities are equal.
+        let value = (verdict == OfferVerdict::Shared).then(|| unsafe { Arc::from_raw(answer.value.cast()) });
+        if answer.copy == &raw const OFFER as usize {
             continue;
         }
-        match value {
-            None => found = Err(CompiledApart { library: name }),
-            value => found = Ok(value),
-        }
+        let ours = || CopyLibrary::of((&raw const OFFER).cast(), "this library", Some(VERSION));
+        let theirs = || CopyLibrary::of(address, name, version);
+        found = match verdict {
+            OfferVerdict::NothingOffered => continue,
+            OfferVerdict::OtherVersion => Err(CannotShare::OtherVersion { ours: ours(), theirs: theirs() }),
+            OfferVerdict::OtherBuild => Err(CannotShare::OtherBuild { ours: ours(), theirs: theirs() }),
+            OfferVerdict::Shared => Ok(value),
+        };
     }
     found
 }
 
+/// A library that is loaded, and what it answered.
+struct LoadedCopy {
+    version: Option<u32>,
+    answer: OfferAnswer,
+    /// Of its code.
+    address: *const c_void,
+}
+
 /// Asks a library, if it is loaded.
-fn ask(name: &str, identity: u64) -> Option<OfferAnswer> {
+fn ask(name: &str, identity: u64) -> Option<LoadedCopy> {
     // SAFETY: a library that is loaded already runs no code when it is opened again. It stays open, as its code may be what a value
     // refers to.
     let library = unsafe { Library::open(Some(name), RTLD_LAZY | libc::RTLD_NOLOAD) }.ok()?;
     let library = ManuallyDrop::new(library);
+    // SAFETY: the name is of this system alone, and its type has been this one in all versions that have it.
+    let version = unsafe { library.get::<extern "C" fn() -> u32>(b"canele_offer_version\0") }.ok();
+    let version = version.map(|version| version());
     // SAFETY: the name is of this system alone, and its type has been this one in all versions.
     let offer = unsafe { library.get::<extern "C" fn(u64) -> OfferAnswer>(b"canele_offer\0") }.ok()?;
-    Some(offer(identity))
+    Some(LoadedCopy { version, answer: offer(identity), address: *offer as *const c_void })
 }
 
 #[cfg(test)]
@@ -140,5 +189,23 @@ mod tests {
         drop((found, value));
         assert!(!canele_offer(identity::<Value>("one")).has_value);
         assert!(find::<Value>("one").unwrap().is_none(), "a copy does not find its own offer");
+    }
+    #[test]
+    fn a_value_is_shared_by_copies_of_one_version_and_one_build() {
+        use OfferVerdict::{NothingOffered, OtherBuild, OtherVersion, Shared};
+        let value = (&raw const OFFER).cast();
+        let given = OfferAnswer { copy: 1, has_value: true, value };
+        let withheld = OfferAnswer { copy: 1, has_value: true, value: ptr::null() };
+        let nothing = OfferAnswer { copy: 1, has_value: false, value: ptr::null() };
+        assert_eq!(canele_offer_version(), VERSION);
+        for (version, expected) in [
+            (Some(VERSION), [Shared, OtherBuild, NothingOffered]),
+            (Some(VERSION + 1), [OtherVersion, OtherVersion, NothingOffered]),
+            (Some(VERSION - 1), [OtherVersion, OtherVersion, NothingOffered]),
+            (None, [OtherVersion, OtherVersion, NothingOffered]),
+        ] {
+            let verdicts = [&given, &withheld, &nothing].map(|answer| answer.verdict(version));
+            assert_eq!(verdicts, expected, "{version:?}");
+        }
     }
 }

@@ -1,10 +1,11 @@
 /* Messages of 8 bytes between two ranks, whose instructions at one end callgrind counts inside `measured`.
  *
- *   messages window|single FILE MESSAGES
+ *   messages window|single|put|flush|fetch FILE MESSAGES
  *
- * `window`: 64 non-blocking operations and MPI_Waitall; `single`: blocking ones. Nothing is counted of waiting: the ranks take turns by
- * a word in FILE, so a message has come before its receiver asks for it, and there is room before one is sent. The
- * answer of each turn is outside of what is counted. */
+ * `window`: 64 non-blocking operations and MPI_Waitall; `single`: blocking ones. The others access a window of shared memory of
+ * rank 1: `put` by MPI_Put, `flush` by MPI_Put and MPI_Win_flush, `fetch` by MPI_Fetch_and_op. Nothing is counted of waiting: the
+ * ranks take turns by a word in FILE, so a message has come before its receiver asks for it, and there is room before one is sent.
+ * The answer of each turn is outside of what is counted. */
 #include <mpi.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -20,6 +21,8 @@ enum { WINDOW = 64, TAG = 7 };
 static long messages[WINDOW];
 static MPI_Request requests[WINDOW];
 static int rank;
+static MPI_Win win;
+static long *memory;
 
 static void send_window(void)
 {
@@ -47,6 +50,53 @@ static void receive_each(void)
         MPI_Recv(&messages[n], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static void put_each(void)
+{
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Put(&messages[n], 1, MPI_LONG, 1, n, 1, MPI_LONG, win);
+}
+
+static void put_and_flush_each(void)
+{
+    for (int n = 0; n < WINDOW; n++) {
+        MPI_Put(&messages[n], 1, MPI_LONG, 1, n, 1, MPI_LONG, win);
+        MPI_Win_flush(1, win);
+    }
+}
+
+static void fetch_and_replace_each(void)
+{
+    long old;
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Fetch_and_op(&messages[n], &old, MPI_LONG, 1, n, MPI_REPLACE, win);
+}
+
+static void read_window(void)
+{
+    MPI_Win_sync(win);
+    memcpy(messages, memory, sizeof messages);
+}
+
+/* What the ranks do in their turns. */
+static const struct workload {
+    const char *name;
+    void (*turns[2])(void);
+} workloads[] = {
+    {"window", {send_window, receive_window}},
+    {"single", {send_each, receive_each}},
+    {"put", {put_each, read_window}},
+    {"flush", {put_and_flush_each, read_window}},
+    {"fetch", {fetch_and_replace_each, read_window}},
+};
+
+static const struct workload *workload_of(const char *name)
+{
+    for (size_t n = 0; n < sizeof workloads / sizeof *workloads; n++)
+        if (strcmp(name, workloads[n].name) == 0)
+            return &workloads[n];
+    return NULL;
+}
+
 static void (*turn_of_messages)(void);
 
 static __attribute__((noinline)) void measured(void)
@@ -68,19 +118,21 @@ static _Atomic int *shared_word(const char *file)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "messages window|single FILE MESSAGES\n");
+    const struct workload *workload = argc == 4 ? workload_of(argv[1]) : NULL;
+    if (workload == NULL) {
+        fprintf(stderr, "messages window|single|put|flush|fetch FILE MESSAGES\n");
         return 2;
     }
-    int single = strcmp(argv[1], "single") == 0;
     _Atomic int *turn = shared_word(argv[2]);
     int turns = atoi(argv[3]) / WINDOW;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0)
-        turn_of_messages = single ? send_each : send_window;
-    else
-        turn_of_messages = single ? receive_each : receive_window;
+    turn_of_messages = workload->turns[rank];
+    int has_window = workload->turns[1] == read_window;
+    if (has_window) {
+        MPI_Win_allocate_shared(sizeof messages, sizeof *messages, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+        MPI_Win_lock_all(0, win);
+    }
     /* The first turns make the link and everything that is made once. */
     for (int n = -3; n < turns; n++) {
         while (atomic_load(turn) != 2 * (n + 3) + rank)
@@ -99,6 +151,10 @@ int main(int argc, char **argv)
             MPI_Recv(&messages[0], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         else
             MPI_Send(&messages[0], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD);
+    }
+    if (has_window) {
+        MPI_Win_unlock_all(win);
+        MPI_Win_free(&win);
     }
     MPI_Finalize();
     return 0;
