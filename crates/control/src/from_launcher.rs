@@ -98,7 +98,7 @@ pub enum FromLauncher {
     Connected {
         /// As asked.
         ticket: u64,
-        /// With whom; or why with nobody.
+        /// With whom; or why with no job.
         result: Result<Meeting, String>,
     },
     /// Answer to [`ToLauncher::Announce`].
@@ -120,7 +120,7 @@ pub enum FromLauncher {
         /// The sender.
         from: u32,
     },
-    /// Somebody wants to see this rank's links; answered with [`ToLauncher::Links`] when it comes by.
+    /// A command wants to see this rank's links; answered with [`ToLauncher::Links`] when it comes by.
     ShowLinks {
         /// How many over sockets, at most.
         most: u32,

@@ -22,7 +22,7 @@
 //!    Ring{to}(+fd)      ───────────────▶   Ring to that rank, where one of the two was spawned
 //!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
 //!    Unreachable{peer}  ───────────────▶   the same without a fault; where a job goes on after failures one of the two hosts is given up
-//!    ◀───────────────────────────────────  ShowLinks, when somebody looks at the job
+//!    ◀───────────────────────────────────  ShowLinks, when a command looks at the job
 //!    Links              ───────────────▶
 //!    Abort{ranks}       ───────────────▶   those are killed; if they are all, the job ends
 //!    GivenUp            ───────────────▶   operations are under way at the rank's end

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// What the ranks of a job of several hosts know, and nobody else.
+/// What the ranks of a job of several hosts know, and no other process does.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobNetwork {
     /// Tells jobs apart that use the same ports one after the other.

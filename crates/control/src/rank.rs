@@ -127,8 +127,8 @@ impl Control {
         })
     }
 
-    /// Sends a message unless the launcher's queue is full; says whether it was not. That the launcher is gone, whoever next
-    /// listens to it finds out.
+    /// Sends a message unless the launcher's queue is full; says whether it was not. If the launcher is gone, the call that
+    /// listens to it next finds out.
     pub fn try_tell(&self, message: &ToLauncher) -> bool {
         !matches!(self.socket.try_send(message, &[]), Err(SendError::Full))
     }

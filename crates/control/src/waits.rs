@@ -227,8 +227,8 @@ mod tests {
         assert_eq!(Waits::decode(&waits().encode(vec![], 3000), 1), None, "a thread without a time");
         let many = Waits { unexpected: vec![waits().unexpected[0]; 9], ..waits() };
         assert_eq!(Waits::decode(&many.encode(vec![1], 3000), 1), None);
-        let nobody = Waits { calls_of: Some(1), ..waits() };
-        assert_eq!(Waits::decode(&nobody.encode(vec![1], 3000), 1), None);
+        let no_waiters = Waits { calls_of: Some(1), ..waits() };
+        assert_eq!(Waits::decode(&no_waiters.encode(vec![1], 3000), 1), None);
         for at in 0..whole.len() {
             for bit in 0..8 {
                 let mut wild = whole.clone();

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_of_several_users_ends_the_engine_and_nobody_comes_after_it() {
+    fn the_last_of_several_users_ends_the_engine_and_no_user_comes_after_it() {
         let users = Users::new();
         assert!(!users.is_shared());
         assert!(users.enter() && users.is_shared());

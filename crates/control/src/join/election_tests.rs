@@ -194,7 +194,7 @@ fn of_many_ranks_that_race_for_a_free_name_one_leads() {
 }
 
 #[test]
-fn of_many_ranks_that_race_for_a_name_at_which_nobody_answers_one_leads() {
+fn of_many_ranks_that_race_for_a_name_at_which_no_process_answers_one_leads() {
     for _ in 0..4 {
         let job = new_job();
         let _silent = bind_to(&job).unwrap().unwrap();
@@ -249,7 +249,7 @@ fn a_flood_of_connections_of_another_user_does_not_keep_a_rank_out() {
 }
 
 #[test]
-fn a_name_that_another_user_has_taken_keeps_nobody_from_the_agent() {
+fn a_name_that_another_user_has_taken_keeps_no_rank_from_the_agent() {
     for backlog in ["8", "0", "never"] {
         let job = new_job();
         let Some(_stranger) = Stranger::take(&job, backlog, 0) else { return };
@@ -269,7 +269,7 @@ fn a_name_that_another_user_has_taken_keeps_nobody_from_the_agent() {
 }
 
 #[test]
-fn names_at_which_nobody_listens_are_no_candidates() {
+fn names_at_which_no_process_listens_are_no_candidates() {
     let job = new_job();
     let silent = bind_to(&job.draw_candidate(false).unwrap()).unwrap().unwrap();
     assert!(job.with_nonces(NonceOf::Candidate).is_empty());

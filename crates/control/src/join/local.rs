@@ -1,7 +1,7 @@
 //! What is said at the socket at which the ranks of a host find their agent, and who may be at its ends.
 //!
 //! Owns the packets. Abstract names are those of a network namespace, within which descriptors can be handed on: who shares the name shares
-//! memory. Anybody can take such a name, so both ends look whose the other is.
+//! memory. Any process can take such a name, so both ends look whose the other is.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::names::SocketName;
 use super::search::{Attempt, Search, try_or_queue};
 use crate::socket::{ReceiveError, Socket, send_until_taken};
 
-/// How soon a socket that nobody listens at yet, or that has no room, is tried again: at first, and at last.
+/// How soon a socket at which no process listens yet, or that has no room, is tried again: at first, and at last.
 const AGAIN: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 /// Connections of other users that are closed in a row.
 const MOST_STRANGERS: usize = 256;
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn one_process_of_a_host_listens_and_the_others_find_it() {
         let job = SocketName::of_job(draw_job_id().unwrap());
-        let listener = listen(&job, soon()).unwrap().expect("nobody has this number");
+        let listener = listen(&job, soon()).unwrap().expect("no process has this number");
         assert!(listen(&job, soon()).unwrap().is_none());
         // The look at who listens.
         accept_from_this_user(&listener).unwrap();

@@ -1,4 +1,4 @@
-//! Finds the agent of this host, or the candidates for starting it, among names that anybody can take.
+//! Finds the agent of this host, or the candidates for starting it, among names that any process can take.
 //!
 //! Owns what is known of those names. A connection tells whose a name is: one that another user holds, or at which no process answers, is passed
 //! over. A name with a nonce keeps its owner, so each of another user costs one connection, however often the search goes on.

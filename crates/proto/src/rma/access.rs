@@ -26,7 +26,7 @@ pub struct ElementsOrigin<'a> {
     pub window: ExposureKey,
     /// Who asked.
     pub from: Rank,
-    /// True if a rank is gone, so that what it holds is nobody's.
+    /// True if a rank is gone, so that what it holds is free.
     pub is_gone: &'a dyn Fn(Rank) -> bool,
 }
 

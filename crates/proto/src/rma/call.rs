@@ -48,11 +48,11 @@ pub enum Ending {
     Taken,
     /// A flush tells of it.
     Counted,
-    /// Nobody waits for it any more.
+    /// No caller waits for it any more.
     Left(LateAnswer),
 }
 
-/// What is to be made of an answer that nobody waits for any more.
+/// What is to be made of an answer for which no caller waits any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LateAnswer {
     /// Nothing.

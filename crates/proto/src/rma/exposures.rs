@@ -148,7 +148,7 @@ impl Exposures {
         self.get(key).is_some_and(|exposure| exposure.locks.is_awaited_by(from))
     }
 
-    /// True if nobody holds or waits for a lock.
+    /// True if no rank holds or waits for a lock.
     pub fn is_unlocked(&self) -> bool {
         self.entries.iter().filter_map(|(_, entry)| entry.as_ref()).all(|exposure| exposure.locks.is_free())
     }

@@ -51,7 +51,7 @@ impl LockQueue {
         self.grant();
     }
 
-    /// True if nobody holds it or waits for it.
+    /// True if no rank holds it or waits for it.
     pub fn is_free(&self) -> bool {
         self.holders.is_empty() && self.waiting.is_empty()
     }

@@ -137,7 +137,7 @@ impl RmaOrigin {
         self.calls.remove(key).map(Call::into_outcome)
     }
 
-    /// Nobody waits any more for a call without memory.
+    /// The caller waits no longer for a call without memory.
     pub fn leave<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, key: Key, late: LateAnswer) {
         let Some(call) = self.calls.get_mut(key) else { return };
         call.ending = Ending::Left(late);
@@ -146,7 +146,7 @@ impl RmaOrigin {
         }
     }
 
-    /// What `owner` refused first, as the answer to a fence said that nobody waited for any more. It is told once.
+    /// What `owner` refused first, as the late answer to a fence said, for which no call waited. It is told once.
     pub fn take_refusal(&mut self, owner: Rank) -> Option<(Option<MemoryKey>, Refusal)> {
         self.refused.remove(&owner)
     }
@@ -173,7 +173,7 @@ impl RmaOrigin {
         self.windows.forget((owner, Some(window.into())));
     }
 
-    /// Calls under way, for tests and whoever wonders where memory went.
+    /// Calls under way, for tests and for people who look for memory.
     pub fn under_way(&self) -> usize {
         self.pending.len() + self.calls.iter().filter(|(_, call)| !call.has_ended).count()
     }

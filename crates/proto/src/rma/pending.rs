@@ -60,7 +60,7 @@ impl PendingSends {
         queue.messages.push_back(Message { request, bytes, len });
     }
 
-    /// Sends a message that is kept here as long as need be. One to a peer that is gone is nobody's.
+    /// Sends a message that is kept here as long as need be. One to a peer that is gone is dropped.
     pub fn send<R: FullRail>(
         &mut self,
         proto: &mut Proto,
@@ -93,7 +93,7 @@ impl PendingSends {
         proto.send_if_coalesced(rail, to);
     }
 
-    /// Sends a message, as [`PendingSends::send_filled`], that nobody waits for: it leaves with the next one to its receiver, or in the next
+    /// Sends a message, as [`PendingSends::send_filled`], that no call waits for: it leaves with the next one to its receiver, or in the next
     /// pass.
     pub fn send_later<R: FullRail>(
         &mut self,

@@ -24,7 +24,7 @@ use crate::matching::Want;
 use crate::peer::Gone;
 
 /// So many RMA requests of one origin and answers to it may be under way; what comes beyond waits where it is, against its sender's
-/// credit, and nobody else waits for it.
+/// credit, and no other rank waits for it.
 const MOST: usize = 4096;
 /// So many bytes of answers to one origin may wait to leave before more of its RMA requests are begun.
 pub(super) const MOST_ANSWER_BYTES: usize = 1 << 20;
@@ -45,7 +45,7 @@ pub trait RmaMemory {
     fn part(&mut self, place: RegionAddress, len: usize) -> Option<OutBuffer>;
     /// An aligned word of a region.
     fn word(&mut self, place: RegionAddress) -> Option<&AtomicU64>;
-    /// Answers a question; whoever is to be told of what it changed joins `tell`.
+    /// Answers a question; the ranks that learn of what it changed join `tell`.
     fn ask(&mut self, from: Rank, question: [u64; 3], tell: &mut Vec<Tell>) -> u64;
     /// Takes data; nothing if it did not come as announced.
     fn deposit(&mut self, from: Rank, of: [u64; 2], data: Option<Vec<u8>>);
@@ -53,7 +53,7 @@ pub trait RmaMemory {
     fn operations(&self) -> Option<&dyn RmaOperations>;
 }
 
-/// Somebody who is to get an empty message: on which flow, with which tag.
+/// A rank that is to get an empty message: on which flow, with which tag.
 pub type Tell = (Rank, FlowId, Tag);
 
 /// The RMA requests that a rank serves, and what it has exposed to them.
@@ -123,7 +123,7 @@ impl RmaTarget {
         any
     }
 
-    /// RMA requests and answers under way, for tests and whoever wonders where memory went.
+    /// RMA requests and answers under way, for tests and for people who look for memory.
     pub fn under_way(&self) -> usize {
         self.pending.len() + self.queues.values().map(Queue::len).sum::<usize>()
     }

@@ -363,7 +363,7 @@ impl Attack {
     fn everything_ends(&mut self) {
         self.rma.everything_ends();
         for (id, home) in std::mem::take(&mut self.pending) {
-            // Only a receive from anybody may still hope, once it was told.
+            // Only a receive from any source may still hope, once it was told.
             if !self.proto.is_done(id) {
                 assert_eq!(self.proto.explain(id), Some(("a receive waits for its message", None)));
                 assert_eq!(self.proto.cancel(id), Cancel::Done);

@@ -72,7 +72,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn impossible_packets_harm_nobody_but_their_sender() {
+fn impossible_packets_harm_no_rank_but_their_sender() {
     let corpus = corpus();
     assert!(!corpus.is_empty());
     let only = number("PROTO_SEED");

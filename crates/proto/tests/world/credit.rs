@@ -48,7 +48,7 @@ impl Few {
                     continue;
                 }
                 any = true;
-                assert!(proto.take_fault().is_none(), "nobody sends more than it may");
+                assert!(proto.take_fault().is_none(), "no rank sends more than it may");
                 assert!(proto.credit_given() <= bound, "{} of {bound} bytes are given", proto.credit_given());
                 assert!(proto.holding().unexpected_bytes <= bound, "{:?}", proto.holding());
             }

@@ -1,5 +1,5 @@
-//! Floods: more messages than anybody wants, on links that hold only a few. Memory stays below the cap (which
-//! [`Net::pass`] checks every time), and whoever waits goes on as soon as somebody receives.
+//! Floods: more messages than any rank wants, on links that hold only a few. Memory stays below the cap (which
+//! [`Net::pass`] checks every time), and a rank that waits goes on as soon as its peer receives.
 
 use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
@@ -92,7 +92,7 @@ impl Receiver {
     }
 }
 
-/// Everybody looks once, and time goes on; says whether anything happened.
+/// Every rank looks once, and time goes on; says whether anything happened.
 fn round(net: &mut Net) -> bool {
     let mut any = net.open_links(true);
     for rank in 0..net.ranks() as u32 {
@@ -112,11 +112,11 @@ fn net(unexpected_bytes: u64, cells: usize) -> Net {
 }
 
 #[test]
-fn a_million_messages_that_nobody_wants_stay_below_the_cap() {
+fn a_million_messages_that_no_rank_wants_stay_below_the_cap() {
     const COUNT: u64 = 1_000_000;
     let mut net = net(128 << 10, 64);
     let (mut sender, mut receiver) = (Sender::new(0, 1), Receiver::new(1, 0));
-    // Nobody receives: the sender comes to wait, and nothing moves any more.
+    // No rank receives: the sender comes to wait, and nothing moves any more.
     for _ in 0..100 {
         assert!(!sender.go_on(&mut net, COUNT));
         settle(&mut net);
@@ -191,7 +191,7 @@ fn sends_that_do_not_block_flood_both_ways_beyond_the_credit() {
     }
 }
 
-/// Packets that two ranks send each other for a flood of `count` messages, most of which come before anybody receives and beyond the
+/// Packets that two ranks send each other for a flood of `count` messages, most of which come before the peer receives and beyond the
 /// credit; each is received by a receive of its own.
 fn packets_of_a_flood(count: u64, model: Model) -> u64 {
     let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 128 << 10 };
@@ -237,7 +237,7 @@ fn a_flood_beyond_the_credit_takes_a_few_packets_for_many_messages() {
 }
 
 #[test]
-fn whoever_waits_until_all_has_left_looks_again_when_the_rest_is_gone_with_its_peer() {
+fn a_rank_that_waits_until_all_has_left_looks_again_when_the_rest_is_gone_with_its_peer() {
     let mut net = net(128 << 10, 2);
     let mut sent = Vec::new();
     for number in 0..100u64 {

@@ -56,7 +56,7 @@ pub struct Credentials {
     pub ranks: u32,
     /// The job.
     pub job: u64,
-    /// Known to the ranks of the job and to nobody else.
+    /// Known to the ranks of the job and to no other process.
     pub key: [u8; 32],
     /// Packets a link holds.
     pub cells: u32,
@@ -305,7 +305,7 @@ impl Handshake {
             return Err(HandshakeError::Oneself);
         }
         let (mut channel, hello) = initiator.handle_answer(&flight[PREFIX..])?;
-        let expected = self.peer.expect("an initiator looks for somebody");
+        let expected = self.peer.expect("an initiator looks for a peer");
         let from = self.check_hello(&Hello::decode(&hello)?)?;
         if from != expected {
             return Err(HandshakeError::Rank { expected, theirs: from });

@@ -12,7 +12,7 @@
 //! *Busy.* A packet leaves in its commit. Its link is busy for the rest of the pass, and as long as the system has not taken all
 //! of it; what is to be sent meanwhile waits in the layer above, which puts it together.
 //!
-//! *Two connections at once.* Whoever answers decides. A rank that connects to a higher one leaves the connection of that
+//! *Two connections at once.* The rank that answers decides. A rank that connects to a higher one leaves the connection of that
 //! rank unanswered until its own has come about or failed; a higher rank accepts that of a lower one and drops its own. So the
 //! lower rank's is used, and no packet was on the other. Of ranks of two jobs, those of the job with the lower number are the lower ones.
 //!

@@ -1,5 +1,5 @@
 //! Three ranks and some strangers that do whatever comes to mind: connect, give up, speak, fall silent, in any order, by a clock
-//! that somebody sets. Whatever happens, packets belong to their connection, and in the end everybody is reached.
+//! that the seed sets. Whatever happens, packets belong to their connection, and in the end every rank is reached.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -88,7 +88,7 @@ impl End {
     }
 }
 
-/// Somebody who knows the key or does not, and says something, or part of it, to a rank.
+/// A stranger that knows the key or does not, and says something, or part of it, to a rank.
 fn stranger(to: &Tcp, random: &mut Random) -> TcpStream {
     let me = member(random.below(5) as u32, RANKS);
     let key = if random.chance(50) { me.key } else { [9; 32] };
@@ -136,7 +136,7 @@ fn step(ends: &mut [End], strangers: &mut Vec<TcpStream>, random: &mut Random) {
 }
 
 #[test]
-fn whatever_ranks_and_strangers_do_everybody_is_reached_in_the_end() {
+fn whatever_ranks_and_strangers_do_every_rank_is_reached_in_the_end() {
     let mut made = 0;
     for seed in 0..SEEDS {
         let mut random = Random(seed);

@@ -82,7 +82,7 @@ fn a_frame_in_pieces_is_one_packet() {
 }
 
 #[test]
-fn garbage_is_dropped_and_silence_ends_with_patience() {
+fn garbage_is_dropped_and_silence_ends_with_the_timeout() {
     let limits = TcpLimits { connect_timeout_ns: 1000, ..small() };
     let mut b = Tcp::listen(RAIL, member(1, 2), &[LOCALHOST], limits).unwrap();
     let address = b.addresses()[0];
@@ -250,7 +250,7 @@ fn abyss() -> (Vec<TcpStream>, std::net::SocketAddr, std::os::fd::OwnedFd) {
 }
 
 #[test]
-fn an_address_that_swallows_everything_holds_up_nobody() {
+fn an_address_that_swallows_everything_holds_up_no_other() {
     let (_full, abyss, _listener) = abyss();
     let [mut a, mut b] = [open(0, 2), open(1, 2)];
     a.introduce(Rank(1), &encode_address(&[abyss, abyss, b.addresses()[0]]));
@@ -271,7 +271,7 @@ fn an_address_that_swallows_everything_holds_up_nobody() {
 }
 
 #[test]
-fn when_patience_ends_each_address_is_told() {
+fn after_the_timeout_each_address_is_told() {
     let (_full, abyss, _listener) = abyss();
     let deserted = super::meeting::deserted();
     let limits = TcpLimits { connect_timeout_ns: 15 * SECOND_NS, ..small() };

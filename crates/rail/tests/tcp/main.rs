@@ -1,4 +1,4 @@
-//! The TCP driver passes the suite, meets whom it should and nobody else, and tells of whom it lost.
+//! The TCP driver passes the suite, meets whom it should and no other, and tells of whom it lost.
 
 mod chance;
 mod cut;

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
 use super::{LOCALHOST, RAIL, are_linked, introduce, member, open, rank, small, until};
 
-/// An address where nobody listens: its port belongs to a socket that stays as long as this process.
+/// An address at which no process listens: its port belongs to a socket that stays as long as this process.
 pub fn deserted() -> SocketAddr {
     let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&taken, &SocketAddr::new(LOCALHOST, 0)).unwrap();

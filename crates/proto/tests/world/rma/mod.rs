@@ -23,7 +23,7 @@ use canele_sys::ids::{Rank, RegionId, RequestId, Tag};
 
 use here::{Deposit, Here, setup};
 
-/// What each rank writes of another's region, and nobody else; behind a word that all count in.
+/// What each rank writes of another's region, and no other rank; behind a word that all count in.
 const AREA: usize = 60_000;
 const OPERATIONS: usize = 40;
 
@@ -165,7 +165,7 @@ impl Play {
                 self.start(me, to, RmaRequest::Add { place, n: 1 }, &[], Expected::Count);
             }
             14 => {
-                // Nothing is replaced, for nobody counts so far.
+                // Nothing is replaced, for no rank counts so far.
                 let place = MemoryAddress { key: region.into(), offset: 0 };
                 let rma_request = RmaRequest::Swap { place, expected: u64::MAX, new: 0 };
                 self.start(me, to, rma_request, &[], Expected::Nothing);

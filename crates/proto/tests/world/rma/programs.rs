@@ -85,7 +85,7 @@ fn requests_that_come_whole_pass_no_matching() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_is_undone() {
+fn an_answer_that_no_call_waits_for_is_undone() {
     let mut play = pair();
     for (question, late) in [
         ([1, 1, 0], LateAnswer::Undo([9, 0, 0])),

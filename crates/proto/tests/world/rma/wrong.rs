@@ -76,7 +76,7 @@ fn a_rank_that_sends_garbage_twice_is_accused_once_and_nothing_behind_is_done() 
 }
 
 #[test]
-fn a_rank_whose_rma_requests_stand_still_keeps_nobody_elses_waiting() {
+fn a_rank_whose_rma_requests_stand_still_keeps_no_other_waiting() {
     let mut play = idle(3);
     let place = MemoryAddress { key: play.net.regions[1].id().into(), offset: 0 };
     let put = RmaRequest::Put { place, len: 2000, report: PutReport::Notice(1) };
