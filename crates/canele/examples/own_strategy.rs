@@ -3,7 +3,7 @@
 //! Rank 0 sends large messages on one flow and small urgent ones on another; rank 1 checks both. On a rail that has room all the time
 //! nothing waits, and nothing is to be chosen.
 
-use canele::strategy::{Backlog, By, Draft, RailView, Strategy, tactics};
+use canele::strategy::{Backlog, By, PacketDraft, RailView, Strategy, tactics};
 use canele::{Error, Job, Rank, Tag};
 
 /// Answers and announcements, then as many messages as fit, the most urgent first; large data in pieces only when no message waits.
@@ -14,7 +14,7 @@ impl Strategy for UrgentFirst {
         "urgent-first"
     }
 
-    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
         tactics::control_first(rail, packet);
         tactics::aggregate(backlog, rail, packet, By::Priority);
         if packet.is_empty() {

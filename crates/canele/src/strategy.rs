@@ -2,7 +2,7 @@
 //! is a program of two ranks with one.
 //!
 //! ```
-//! use canele::strategy::{Backlog, By, Draft, RailView, Strategy, tactics};
+//! use canele::strategy::{Backlog, By, PacketDraft, RailView, Strategy, tactics};
 //!
 //! /// The most urgent messages, as many to a packet as fit; large data only when no message waits.
 //! struct SmallFirst;
@@ -11,7 +11,7 @@
 //!     fn name(&self) -> &'static str {
 //!         "small-first"
 //!     }
-//!     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+//!     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
 //!         tactics::control_first(rail, packet);
 //!         tactics::aggregate(backlog, rail, packet, By::Priority);
 //!         if packet.is_empty() {
@@ -32,4 +32,4 @@
 //! ```
 
 pub use canele_engine::backlog::{Backlog, By, LEVELS, ORDINARY};
-pub use canele_engine::strategy::{Draft, Pick, RailView, Strategy, named, tactics};
+pub use canele_engine::strategy::{PacketDraft, Pick, RailView, Strategy, named, tactics};

@@ -45,7 +45,7 @@ pub use survivors::{FailureHook, FailureKind};
 pub use canele_control::{JobRank, PortName, SpawnProgram};
 pub use canele_mem::window::Window;
 pub use canele_proto::backlog;
-pub use canele_proto::peer::Gone;
+pub use canele_proto::peer::PeerEnd;
 pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, PointToPoint, Status};
 pub use canele_proto::strategy;

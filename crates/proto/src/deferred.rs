@@ -8,7 +8,7 @@ use canele_rail::FullRail;
 use canele_sys::ids::Rank;
 
 use crate::Proto;
-use crate::peer::Gone;
+use crate::peer::PeerEnd;
 use crate::wire::{LinkClosed, Put};
 
 /// Puts and closed links that wait for a packet to be released.
@@ -48,7 +48,7 @@ impl Proto {
     pub(crate) fn handle_deferred<R: FullRail>(&mut self, rail: &mut R) {
         while let Some((from, put)) = self.deferred.take_put() {
             // Nothing more is taken of a peer that was cut off.
-            if self.peers[from.0 as usize].gone() != Some(Gone::Failed)
+            if self.peers[from.0 as usize].gone() != Some(PeerEnd::Failed)
                 && let Some(notice) = self.apply_put(rail, from, &put)
                 && let Err(corrupt) = self.keep_notice(notice)
             {

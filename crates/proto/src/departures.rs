@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use canele_sys::ids::Rank;
 
-use crate::peer::Gone;
+use crate::peer::PeerEnd;
 use crate::request::Failure;
 
 /// The ranks that are gone, and why.
@@ -85,14 +85,14 @@ impl Departures {
     }
 
     /// Why nothing can be sent from `me` to a peer that is gone.
-    pub fn why_gone(&self, me: Rank, peer: Rank, how: Option<Gone>) -> Option<Failure> {
+    pub fn why_gone(&self, me: Rank, peer: Rank, how: Option<PeerEnd>) -> Option<Failure> {
         let why = || self.reasons.get(&peer).cloned().unwrap_or_default();
         self.why_closed().or_else(|| {
             Some(match how? {
-                Gone::Finished => Failure::PeerFinished(peer),
-                Gone::Failed => Failure::PeerFailed(peer),
-                Gone::Unreachable => Failure::Unreachable(peer, why()),
-                Gone::CutOff => Failure::CutOff { by: peer, of: me, why: why() },
+                PeerEnd::Finished => Failure::PeerFinished(peer),
+                PeerEnd::Failed => Failure::PeerFailed(peer),
+                PeerEnd::Unreachable => Failure::Unreachable(peer, why()),
+                PeerEnd::CutOff => Failure::CutOff { by: peer, of: me, why: why() },
             })
         })
     }
@@ -141,7 +141,7 @@ mod tests {
         let why = |departures: &Departures, how| departures.why_gone(ME, Rank(1), how);
         assert!(why(&departures, None).is_none());
         departures.note_reason(Rank(1), "no route".into());
-        let unreachable = why(&departures, Some(Gone::Unreachable));
+        let unreachable = why(&departures, Some(PeerEnd::Unreachable));
         assert!(matches!(unreachable, Some(Failure::Unreachable(Rank(1), why)) if &*why == "no route"));
         departures.close();
         assert!(matches!(why(&departures, None), Some(Failure::Finished)));

@@ -14,7 +14,7 @@ use crate::peer::Reply;
 use crate::request::{Receive, Send, Share, State, sent};
 use crate::rma::{MemoryRoute, route};
 use crate::verbs::VerbUse;
-use crate::wire::{Cts, Ending, How, SourcePlace};
+use crate::wire::{Cts, CtsKind, FinStatus, SourcePlace};
 
 /// Bytes copied by one end alone before others have their turn.
 const ALONE: usize = 256 << 10;
@@ -103,7 +103,7 @@ impl Proto {
             Box::new(Share { far, chunk_counter, generation, piece: piece(receive.len), lost: false });
         self.answer(
             from,
-            Reply::Cts(Cts { request, receiver: id, how: How::Share(near, chunk_counter, generation) }),
+            Reply::Cts(Cts { request, receiver: id, how: CtsKind::Share(near, chunk_counter, generation) }),
         );
         self.enter(id, State::SharingIn(receive, share, request));
         Step::Copied
@@ -135,16 +135,16 @@ impl Proto {
         match self.leave(id) {
             Some(State::Writing(send, _, receiver, _)) => {
                 self.traffic.sent(Protocol::Direct, send.buffer.len());
-                self.answer(send.to, Reply::Fin(receiver, Ending::Done));
+                self.answer(send.to, Reply::Fin(receiver, FinStatus::Done));
                 self.end(id, sent(send, Ok(())));
             }
             Some(State::SharingOut(send, _, receiver)) => {
                 // The receiver may have gone to sleep over the piece that was copied here last.
-                self.answer(send.to, Reply::Fin(receiver, Ending::Done));
+                self.answer(send.to, Reply::Fin(receiver, FinStatus::Done));
                 self.enter(id, State::ExpectFin(send));
             }
             Some(State::Reading(receive, far, request, got)) => {
-                self.answer(receive.from, Reply::Fin(request, Ending::Done));
+                self.answer(receive.from, Reply::Fin(request, FinStatus::Done));
                 self.enter(id, State::Reading(receive, far, request, got));
                 self.finish_receive(id, Protocol::Direct);
             }
@@ -153,9 +153,9 @@ impl Proto {
                 self.free_chunk_counter(from, share.chunk_counter);
                 if share.lost {
                     let receive = Receive { was_shared: true, ..receive };
-                    return self.invite(id, from, request, How::Stream, receive);
+                    return self.invite(id, from, request, CtsKind::Stream, receive);
                 }
-                self.answer(from, Reply::Fin(request, Ending::Done));
+                self.answer(from, Reply::Fin(request, FinStatus::Done));
                 self.enter(id, State::SharingIn(receive, share, request));
                 self.finish_receive(id, Protocol::Direct);
             }
@@ -169,7 +169,7 @@ impl Proto {
     pub(crate) fn send_in_pieces(&mut self, id: RequestId) {
         match self.leave(id) {
             Some(State::Reading(receive, _, request, _)) => {
-                self.invite(id, receive.from, request, How::Stream, receive);
+                self.invite(id, receive.from, request, CtsKind::Stream, receive);
             }
             Some(State::Writing(send, _, receiver, _)) => self.stream(id, send, receiver),
             // The receiver can copy it alone, or asks for pieces.

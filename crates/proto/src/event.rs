@@ -7,7 +7,7 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::Proto;
 use crate::choice::Variant;
-use crate::peer::Gone;
+use crate::peer::PeerEnd;
 
 /// Something that has happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ pub enum ProtoEvent {
         /// The peer.
         peer: Rank,
         /// What has become of it.
-        how: Gone,
+        how: PeerEnd,
     },
     /// It was decided here how a message travels that does not fit into one packet, or must wait for its receive.
     ProtocolChosen {

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
-use crate::peer::Gone;
+use crate::peer::PeerEnd;
 use crate::request::{Buffer, Failure, Outcome, State, received, sent};
 use crate::{Proto, ProtoEvent};
 
 impl Proto {
     /// A peer has finished or failed. Call it after the last packet of the peer has been received: what it sent before
     /// is still delivered (invariant I15).
-    pub fn handle_gone(&mut self, peer: Rank, how: Gone) {
+    pub fn handle_gone(&mut self, peer: Rank, how: PeerEnd) {
         let state = &mut self.peers[peer.0 as usize];
         // What cannot be reached may still reach this rank.
-        if how != Gone::Unreachable && peer != self.me && !std::mem::replace(&mut state.silent, true) {
+        if how != PeerEnd::Unreachable && peer != self.me && !std::mem::replace(&mut state.silent, true) {
             self.departures.fell_silent();
         }
-        if !matches!(state.gone(), None | Some(Gone::Finished)) || state.gone() == Some(how) {
+        if !matches!(state.gone(), None | Some(PeerEnd::Finished)) || state.gone() == Some(how) {
             return;
         }
         let multipath = state.went(how);
@@ -25,7 +25,7 @@ impl Proto {
         self.drop_pulls(peer);
         self.reclaim_credit(peer);
         self.eager_multis.remove_of(peer);
-        if how != Gone::Finished {
+        if how != PeerEnd::Finished {
             self.departures.died(peer);
             self.tell(|| ProtoEvent::RankDied { peer, how });
         }
@@ -39,14 +39,14 @@ impl Proto {
     /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
     pub fn handle_unreachable(&mut self, peer: Rank, why: String) {
         self.departures.note_reason(peer, why);
-        self.handle_gone(peer, Gone::Unreachable);
+        self.handle_gone(peer, PeerEnd::Unreachable);
     }
 
     /// A peer accepts nothing more from this rank, because of `why`, and sends nothing more. As for a death, this comes
     /// after the last packet of the peer.
     pub fn handle_cut_off(&mut self, by: Rank, why: String) {
         self.departures.note_reason(by, why);
-        self.handle_gone(by, Gone::CutOff);
+        self.handle_gone(by, PeerEnd::CutOff);
     }
 
     /// Whether nothing can come from another rank any more, and everything that came has been taken from the rail.
@@ -81,7 +81,7 @@ impl Proto {
     }
 
     /// Whether and how a peer is gone.
-    pub fn gone(&self, peer: Rank) -> Option<Gone> {
+    pub fn gone(&self, peer: Rank) -> Option<PeerEnd> {
         self.peers[peer.0 as usize].gone()
     }
 
@@ -128,7 +128,7 @@ impl Proto {
 
     /// The requests that cannot end without the peer. A receive from any source is among them when the peer died, because
     /// it may have been the one.
-    fn concerned(&self, peer: Rank, how: Gone) -> Vec<RequestId> {
+    fn concerned(&self, peer: Rank, how: PeerEnd) -> Vec<RequestId> {
         let may_be_the_one = |state: &State| match state {
             State::ExpectMessage { want, flow, .. } => {
                 want.source.is_none() && !self.acknowledges(*flow) && self.sends_on(*flow, peer)
@@ -136,7 +136,7 @@ impl Proto {
             _ => false,
         };
         let hit =
-            |state: &State| state.peer() == Some(peer) || how != Gone::Finished && may_be_the_one(state);
+            |state: &State| state.peer() == Some(peer) || how != PeerEnd::Finished && may_be_the_one(state);
         self.requests.find(hit)
     }
 

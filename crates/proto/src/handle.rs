@@ -8,7 +8,7 @@ use crate::Proto;
 use crate::batch;
 use crate::choice::{Protocol, RegionAccess};
 use crate::observed::MessageEvent;
-use crate::peer::{Gone, Reply};
+use crate::peer::{PeerEnd, Reply};
 use crate::request::{Receive, State, received};
 use crate::rma::REQUESTS;
 use crate::sequencer::{OutOfOrder, PUTS, SequenceCheck};
@@ -263,7 +263,7 @@ impl Proto {
             .chain(self.links_to(from).collect::<Vec<_>>())
             .for_each(|link| rail.disconnect(link));
         self.reports.accuse(from, self.gone(from), corrupt);
-        self.handle_gone(from, Gone::Failed);
+        self.handle_gone(from, PeerEnd::Failed);
     }
 
     /// Keeps an answer until there is room for it (invariant I5).

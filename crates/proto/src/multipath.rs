@@ -16,7 +16,7 @@ use canele_rail::{Bulk, Busy, Class, Corrupt, FullRail, Rail, Unacked, UnackedPa
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use crate::coalesced::Coalesced;
-use crate::peer::{Gone, Peer, ReceivePath, Reply, SendPath};
+use crate::peer::{Peer, PeerEnd, ReceivePath, Reply, SendPath};
 use crate::sequencer::{OutOfOrder, Sequencer};
 use crate::unexpected::Body;
 use crate::wire::LinkClosed;
@@ -182,7 +182,7 @@ impl Proto {
     fn handle_finished<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         // Nothing but what the peer knows to be here: it waited for the acknowledgement of all packets.
         while self.receive_from(rail, link) {}
-        self.handle_gone(link.peer(), Gone::Finished);
+        self.handle_gone(link.peer(), PeerEnd::Finished);
     }
 
     /// Closes a link that carries nothing more, or is not trusted to.

@@ -12,7 +12,7 @@ use crate::Settings;
 use crate::backlog::{Backlog, ORDINARY, Takes};
 use crate::choice::{Path, timely_bytes};
 use crate::peer::Peer;
-use crate::strategy::{self, Draft, RailView, Strategy};
+use crate::strategy::{self, PacketDraft, RailView, Strategy};
 
 /// Peers that can have something to be sent at the same time before their list grows.
 const LISTED: usize = 64;
@@ -32,7 +32,7 @@ pub(crate) struct Outgoing {
     /// True if the strategy lets messages be put together before it is asked.
     coalesces: bool,
     /// The memory of the packet that was planned last.
-    draft: Draft,
+    draft: PacketDraft,
     /// How fast the links to its peer are.
     speeds: Vec<Speed>,
     /// Backlogs that no peer needs: few peers of many have something waiting at a time.
@@ -48,7 +48,7 @@ impl Outgoing {
             active: VecDeque::with_capacity(ranks.min(LISTED)),
             coalesces: strategy.coalesces(),
             strategy,
-            draft: Draft::default(),
+            draft: PacketDraft::default(),
             speeds: Vec::new(),
             spare_backlogs: Vec::new(),
         }
@@ -127,7 +127,7 @@ impl Outgoing {
         guests: bool,
         peer: &mut Peer,
         settings: &Settings,
-    ) -> Draft {
+    ) -> PacketDraft {
         let (caps, speed) = (rail.caps(link), rail.speed(link));
         self.speeds.clear();
         self.speeds.extend(peer.links().iter().map(|link| rail.speed(*link)));
@@ -151,7 +151,7 @@ impl Outgoing {
     }
 
     /// Takes back the memory of a plan.
-    pub fn recycle(&mut self, draft: Draft) {
+    pub fn recycle(&mut self, draft: PacketDraft) {
         self.draft = draft;
     }
 }

@@ -14,7 +14,7 @@ use crate::observed::{Leaving, MessageEvent};
 use crate::outgoing::longest_piece;
 use crate::peer::{Peer, Reply};
 use crate::request::{Send, State, sent};
-use crate::strategy::{Draft, Pick};
+use crate::strategy::{PacketDraft, Pick};
 use crate::wire::{Kind, Rts, SourcePlace, piece_words};
 
 /// Pieces of one message that may follow one another before anything else is looked at.
@@ -69,7 +69,7 @@ impl Proto {
         rail: &mut R,
         to: Rank,
         link: LinkId,
-        draft: &Draft,
+        draft: &PacketDraft,
     ) -> Result<(), Busy> {
         let replies = self.peers[to.0 as usize].replies.iter().take(draft.control);
         let control: usize = replies.map(|reply| batch::room(reply.bytes())).sum();

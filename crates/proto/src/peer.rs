@@ -18,8 +18,8 @@ use crate::credit::Credit;
 use crate::multipath::Multipath;
 use crate::pull::Pulls;
 use crate::sequencer::PUTS;
-use crate::wire::{Cts, Ending, Kind, LinkClosed, Pull, Put, fin_words, withdraw_word};
-pub use path::{Gone, ReceivePath, SendPath};
+use crate::wire::{Cts, FinStatus, Kind, LinkClosed, Pull, Put, fin_words, withdraw_word};
+pub use path::{PeerEnd, ReceivePath, SendPath};
 
 /// Something to be sent in one cell, from the cells reserved for control.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -27,7 +27,7 @@ pub enum Reply {
     /// An announced message may come.
     Cts(Cts),
     /// It has come.
-    Fin(RequestId, Ending),
+    Fin(RequestId, FinStatus),
     /// So many bytes may be sent unannounced again.
     Credit(u64),
     /// Asks for an answer behind everything sent before.

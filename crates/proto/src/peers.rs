@@ -207,7 +207,7 @@ impl IndexMut<usize> for Peers {
 mod tests {
     use super::*;
     use crate::credit::credit_cost;
-    use crate::peer::Gone;
+    use crate::peer::PeerEnd;
 
     #[test]
     fn looking_makes_nothing_and_touching_makes_one_peer() {
@@ -257,12 +257,12 @@ mod tests {
     #[test]
     fn closing_reaches_those_that_are_touched_later() {
         let mut peers = Peers::new(20, 500);
-        peers[0].went(Gone::Failed);
+        peers[0].went(PeerEnd::Failed);
         peers.close();
         let gone = [peers[0].gone(), peers[1].gone(), peers[17].gone()];
-        assert_eq!(gone, [Some(Gone::Failed), Some(Gone::Finished), Some(Gone::Finished)]);
+        assert_eq!(gone, [Some(PeerEnd::Failed), Some(PeerEnd::Finished), Some(PeerEnd::Finished)]);
         peers[17].chunk_counters = 1;
-        assert_eq!(peers[17].gone(), Some(Gone::Finished));
+        assert_eq!(peers[17].gone(), Some(PeerEnd::Finished));
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(peers[3 * PAGE - 1].credit.sendable(), LEAST_WINDOW);
         assert_eq!((peers[3].chunk_counters, peers[3].credit.sendable()), (1, 5000));
         peers.close();
-        assert_eq!(peers[2 * PAGE].gone(), Some(Gone::Finished));
+        assert_eq!(peers[2 * PAGE].gone(), Some(PeerEnd::Finished));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::post::kind_of;
 use crate::request::{Receive, State, received, sent};
 use crate::slab::Key;
 use crate::unexpected::Body;
-use crate::wire::{Ending, Kind, PULLED_INLINE, Pull, PulledPart, Rts};
+use crate::wire::{FinStatus, Kind, PULLED_INLINE, Pull, PulledPart, Rts};
 use crate::{batch, bounds};
 
 /// So many announced messages may have been received meanwhile before their list is searched for them.
@@ -278,7 +278,7 @@ impl Proto {
                     Some(id) if is_there => self.deliver_pulled(id, from, packet),
                     Some(id) => self.receive_unpulled(id, from, rts),
                     None if is_there => {}
-                    None => self.answer(from, Reply::Fin(rts.request, Ending::Done)),
+                    None => self.answer(from, Reply::Fin(rts.request, FinStatus::Done)),
                 }
             }
         }

@@ -47,7 +47,7 @@ impl Proto {
     #[inline(always)]
     pub fn try_notice<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> Received<Notice> {
         let from = link.peer();
-        let mut came = Came { peers: &self.peers, from, put: None };
+        let mut came = WantedPut { peers: &self.peers, from, put: None };
         match (rail.try_take(link, &mut came), came.put) {
             (TryTake::Taken, Some(put)) => match self.apply_put(rail, from, &put) {
                 Some(notice) => Received::Done(notice),
@@ -69,13 +69,13 @@ impl Proto {
 }
 
 /// Accepts small puts of a peer, unless they may have to wait for their turn.
-struct Came<'a> {
+struct WantedPut<'a> {
     peers: &'a Peers,
     from: Rank,
     put: Option<Put>,
 }
 
-impl TakeIf for Came<'_> {
+impl TakeIf for WantedPut<'_> {
     #[inline(always)]
     fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
         if bulk.is_empty() && !self.peers[self.from.0 as usize].is_numbered() {

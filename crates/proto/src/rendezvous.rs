@@ -15,7 +15,7 @@ use crate::choice::{self, Ends, Protocol, Rendezvous};
 use crate::peer::Reply;
 use crate::request::{Failure, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
-use crate::wire::{Cts, Ending, How, Rts, SourcePlace};
+use crate::wire::{Cts, CtsKind, FinStatus, Rts, SourcePlace};
 use crate::{MessageEvent, Proto, ProtoEvent};
 
 impl Proto {
@@ -48,13 +48,13 @@ impl Proto {
             return self.end(id, received(receive, Err(failure))); // It announced the message and died.
         }
         if len > receive.buffer.len() {
-            self.answer(from, Reply::Fin(rts.request, Ending::Done));
+            self.answer(from, Reply::Fin(rts.request, FinStatus::Done));
             let failure = receive.truncated();
             return self.end(id, received(receive, Err(failure)));
         }
         if len == 0 {
             self.traffic.received(Protocol::Streamed, 0);
-            self.answer(from, Reply::Fin(rts.request, Ending::Done));
+            self.answer(from, Reply::Fin(rts.request, FinStatus::Done));
             return self.end(id, received(receive, Ok(())));
         }
         let place = receive.buffer.place();
@@ -62,7 +62,7 @@ impl Proto {
             let is_fine = receive.buffer.is_fine();
             self.tell_rendezvous(from, len, if is_fine { Rendezvous::Stream } else { Rendezvous::Read });
             return match is_fine {
-                true => self.invite(id, from, rts.request, How::Stream, receive),
+                true => self.invite(id, from, rts.request, CtsKind::Stream, receive),
                 false => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
             };
         }
@@ -77,9 +77,9 @@ impl Proto {
                 self.copy_later(id, State::ToShare(receive, far, rts.request))
             }
             (Rendezvous::Write, _, Some(place)) => {
-                self.invite(id, from, rts.request, How::Write(place), receive);
+                self.invite(id, from, rts.request, CtsKind::Write(place), receive);
             }
-            _ => self.invite(id, from, rts.request, How::Stream, receive),
+            _ => self.invite(id, from, rts.request, CtsKind::Stream, receive),
         }
     }
 
@@ -96,7 +96,7 @@ impl Proto {
         id: RequestId,
         from: Rank,
         request: RequestId,
-        how: How,
+        how: CtsKind,
         receive: Receive,
     ) {
         self.answer(from, Reply::Cts(Cts { request, receiver: id, how }));
@@ -110,7 +110,7 @@ impl Proto {
         let ours = match self.requests.get(cts.request) {
             Some(State::ExpectCts(send)) => send.to == from,
             Some(State::SharingOut(send, ..) | State::ExpectFin(send)) => {
-                send.to == from && cts.how == How::Stream
+                send.to == from && cts.how == CtsKind::Stream
             }
             _ => false,
         };
@@ -125,9 +125,11 @@ impl Proto {
             return self.end(cts.request, sent(send, Ok(()))); // There is nothing to be invited.
         }
         match cts.how {
-            How::Stream => self.stream(cts.request, send, cts.receiver),
-            How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
-            How::Share(place, chunk_counter, generation) => {
+            CtsKind::Stream => self.stream(cts.request, send, cts.receiver),
+            CtsKind::Write(place) => {
+                self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0))
+            }
+            CtsKind::Share(place, chunk_counter, generation) => {
                 self.share_as_sender(cts.request, send, cts.receiver, (place, chunk_counter, generation));
             }
         }
@@ -186,22 +188,22 @@ impl Proto {
     }
 
     /// An announced message has ended at the other side.
-    pub(crate) fn on_fin(&mut self, from: Rank, id: RequestId, ending: Ending) {
+    pub(crate) fn on_fin(&mut self, from: Rank, id: RequestId, ending: FinStatus) {
         if self.requests.get(id).and_then(State::peer) != Some(from) {
             return;
         }
         let Some(state) = self.leave(id) else { return };
         let result = match ending {
-            Ending::Done => Ok(()),
-            Ending::Withdrawn => Err(Failure::Cancelled),
+            FinStatus::Done => Ok(()),
+            FinStatus::Withdrawn => Err(Failure::Cancelled),
         };
         match state {
             State::ExpectCts(send) | State::ExpectFin(send) | State::SharingOut(send, ..) => {
-                if ending == Ending::Withdrawn {
+                if ending == FinStatus::Withdrawn {
                     self.observe_withdrawal(&send);
                 }
                 let result = match (ending, self.why_revoked(send.flow)) {
-                    (Ending::Withdrawn, Some(failure)) => Err(failure),
+                    (FinStatus::Withdrawn, Some(failure)) => Err(failure),
                     _ => result,
                 };
                 if result.is_ok() {
@@ -228,7 +230,7 @@ impl Proto {
                 self.incoming.drop_at(message);
                 self.discharge_announced(from);
             }
-            self.answer(from, Reply::Fin(request, Ending::Withdrawn));
+            self.answer(from, Reply::Fin(request, FinStatus::Withdrawn));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use canele_rail::Corrupt;
 use canele_sys::ids::{LinkId, Rank};
 
-use crate::peer::{Gone, Peer};
+use crate::peer::{Peer, PeerEnd};
 
 /// What the engine is told when it asks.
 #[derive(Default)]
@@ -57,8 +57,8 @@ impl Reports {
 
     /// A peer that is gone in this way, or not gone, broke the protocol. One that died is not accused again, nor one that accused
     /// this rank.
-    pub fn accuse(&mut self, peer: Rank, gone: Option<Gone>, corrupt: Corrupt) {
-        if matches!(gone, None | Some(Gone::Finished)) {
+    pub fn accuse(&mut self, peer: Rank, gone: Option<PeerEnd>, corrupt: Corrupt) {
+        if matches!(gone, None | Some(PeerEnd::Finished)) {
             self.faults.push((peer, corrupt));
         }
     }
@@ -100,7 +100,11 @@ mod tests {
             reports.accuse(PEER, gone, Corrupt("nonsense".into()));
             reports.take_fault().is_some()
         };
-        assert!(accused(None) && accused(Some(Gone::Finished)));
-        assert!(![Gone::Failed, Gone::Unreachable, Gone::CutOff].into_iter().any(|how| accused(Some(how))));
+        assert!(accused(None) && accused(Some(PeerEnd::Finished)));
+        assert!(
+            ![PeerEnd::Failed, PeerEnd::Unreachable, PeerEnd::CutOff]
+                .into_iter()
+                .any(|how| accused(Some(how)))
+        );
     }
 }

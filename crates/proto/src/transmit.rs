@@ -7,7 +7,7 @@ use canele_sys::ids::{LinkId, Rank};
 use crate::Proto;
 use crate::outgoing::{SLACK_NS, delivery_ns};
 use crate::peer::Peer;
-use crate::strategy::Draft;
+use crate::strategy::PacketDraft;
 
 /// Packets sent over one link before others have their turn.
 const PACKETS: usize = 64;
@@ -131,7 +131,7 @@ impl Proto {
         rail: &mut R,
         to: Rank,
         link: LinkId,
-        draft: &Draft,
+        draft: &PacketDraft,
     ) -> Result<(), LinkLeft> {
         if draft.is_empty() {
             return Err(LinkLeft::Idle);

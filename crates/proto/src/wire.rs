@@ -109,7 +109,7 @@ pub struct Rts {
 
 /// How an announced message travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum How {
+pub enum CtsKind {
     /// In pieces through the payload ring.
     Stream,
     /// The sender writes it into the receiver's region.
@@ -126,12 +126,12 @@ pub struct Cts {
     /// The receiver's, which pieces name.
     pub receiver: RequestId,
     /// What the sender is to do.
-    pub how: How,
+    pub how: CtsKind,
 }
 
 /// How an announced message ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum FinStatus {
     /// It was delivered, or the receiver wants no more of it.
     Done = 0,
     /// Its sender has it back: no receive had it.
@@ -207,9 +207,9 @@ impl Cts {
     /// Its words.
     pub fn to_words(self) -> [u64; 5] {
         let (how, at) = match self.how {
-            How::Stream => (0, None),
-            How::Write(place) => (1, Some(place)),
-            How::Share(place, chunk_counter, generation) => {
+            CtsKind::Stream => (0, None),
+            CtsKind::Write(place) => (1, Some(place)),
+            CtsKind::Share(place, chunk_counter, generation) => {
                 (2 | u64::from(chunk_counter) << 8 | u64::from(generation.0) << 32, Some(place))
             }
         };
@@ -222,9 +222,9 @@ impl Cts {
         let [sender, receiver, how, region, offset] = words(packet)?;
         let at = place([region, offset]);
         let how = match (how as u8, at) {
-            (0, _) => How::Stream,
-            (1, Some(place)) => How::Write(place),
-            (2, Some(place)) => How::Share(place, (how >> 8) as u8, Generation((how >> 32) as u32)),
+            (0, _) => CtsKind::Stream,
+            (1, Some(place)) => CtsKind::Write(place),
+            (2, Some(place)) => CtsKind::Share(place, (how >> 8) as u8, Generation((how >> 32) as u32)),
             _ => return None,
         };
         Some(Self { request: request(sender), receiver: request(receiver), how })
@@ -232,16 +232,16 @@ impl Cts {
 }
 
 /// The words of a fin.
-pub fn fin_words(id: RequestId, ending: Ending) -> [u64; 2] {
+pub fn fin_words(id: RequestId, ending: FinStatus) -> [u64; 2] {
     [request_word(id), ending as u64]
 }
 
 /// Read from a fin.
-pub fn read_fin(packet: &Packet<'_>) -> Option<(RequestId, Ending)> {
+pub fn read_fin(packet: &Packet<'_>) -> Option<(RequestId, FinStatus)> {
     let [id, ending] = words(packet)?;
     let ending = match ending {
-        0 => Ending::Done,
-        1 => Ending::Withdrawn,
+        0 => FinStatus::Done,
+        1 => FinStatus::Withdrawn,
         _ => return None,
     };
     Some((request(id), ending))

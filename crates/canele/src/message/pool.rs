@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use canele_engine::{Engine, Gone, Region, RegionMemory};
+use canele_engine::{Engine, PeerEnd, Region, RegionMemory};
 use canele_sys::atomic::Ordering;
 
 use crate::{Error, Rank};
@@ -99,7 +99,7 @@ impl Pool {
         let idle = &mut *locked(&self.idle);
         locked(&self.away).retain(|(region, to)| {
             // A rank that has finished may still unpack.
-            let died = || self.engine.ask(|view| view.gone(*to) == Some(Gone::Failed)).unwrap_or(false);
+            let died = || self.engine.ask(|view| view.gone(*to) == Some(PeerEnd::Failed)).unwrap_or(false);
             let back = !is_used(region) || died();
             if back {
                 idle.push(region.clone());

@@ -11,7 +11,7 @@ use crate::engine::{Engine, Locked};
 use crate::lane::awaited::Awaited;
 
 /// After so long there is another one all the same: some who failed will never read theirs.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MOST_WAIT: Duration = Duration::from_secs(1);
 /// How often a call looks for a free shared buffer: no thread is woken when one has been read.
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -28,7 +28,7 @@ impl Engine {
             if let Some(held) = core.collectives.shared_buffers.take(bytes) {
                 return (core, Ok(held));
             }
-            if !core.collectives.shared_buffers.are_many() || since.elapsed() > PATIENCE {
+            if !core.collectives.shared_buffers.are_many() || since.elapsed() > MOST_WAIT {
                 let (core, made) = self.make_region(core, HEADER + bytes);
                 return (core, made.map(SharedBuffer::new));
             }

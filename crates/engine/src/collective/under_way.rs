@@ -254,7 +254,7 @@ impl Collectives {
 #[cfg(test)]
 mod tests {
     use canele_collective::{Operation, Shape};
-    use canele_proto::peer::Gone;
+    use canele_proto::peer::PeerEnd;
     use canele_sys::ids::Rank;
 
     use super::*;
@@ -313,7 +313,7 @@ mod tests {
     fn a_death_ends_a_collective_under_way() {
         let [mut a, _b] = Member::two();
         let key = a.start_barrier(0);
-        a.lane.proto.handle_gone(Rank(1), Gone::Failed);
+        a.lane.proto.handle_gone(Rank(1), PeerEnd::Failed);
         while a.collectives.has_any_under_way() {
             a.pass();
         }

@@ -96,9 +96,9 @@ impl Core {
         }
         self.receive_last(peer);
         let how = match how {
-            RankEnd::Finished => peer::Gone::Finished,
+            RankEnd::Finished => peer::PeerEnd::Finished,
             RankEnd::Exited(_) | RankEnd::Killed(_) | RankEnd::HostLost | RankEnd::JobLost => {
-                peer::Gone::Failed
+                peer::PeerEnd::Failed
             }
         };
         self.lane.proto.handle_gone(peer, how);
@@ -150,7 +150,7 @@ impl Core {
             if rank != lane.proto.me() {
                 // What a rail still holds of a buffer would keep its operation from ending.
                 connections.forget_links(lane, rank);
-                lane.proto.handle_gone(rank, peer::Gone::Failed);
+                lane.proto.handle_gone(rank, peer::PeerEnd::Failed);
             }
         }
     }

@@ -145,9 +145,9 @@ fn the_short_path_leaves_what_is_long_not_wanted_or_of_a_peer_that_is_gone() {
     assert_eq!(take_short(&mut b, &mut into), None, "nothing has come");
     post(&mut a, &[2; 100]);
     assert_eq!(take_short(&mut b, &mut [0; 100]), None, "it is not short");
-    a.proto.handle_gone(Rank(1), canele_proto::peer::Gone::Failed);
+    a.proto.handle_gone(Rank(1), canele_proto::peer::PeerEnd::Failed);
     assert_eq!(post_short(&mut a, &[1]), ShortSent::Left);
-    b.proto.handle_gone(Rank(0), canele_proto::peer::Gone::Failed);
+    b.proto.handle_gone(Rank(0), canele_proto::peer::PeerEnd::Failed);
     assert_eq!(take_short(&mut b, &mut into), None);
 }
 
@@ -198,7 +198,7 @@ fn a_receive_from_any_source_is_told_of_a_death_before_it_takes_a_message() {
     let [mut a, mut b] = two_on_one_host();
     post(&mut a, &[1]);
     b.proto.pass(&mut b.rails);
-    b.proto.handle_gone(Rank(0), canele_proto::peer::Gone::Failed);
+    b.proto.handle_gone(Rank(0), canele_proto::peer::PeerEnd::Failed);
     assert_eq!(b.try_recv_or_post(FLOW, want(None), &mut [0; 1][..]), Received::NotHere);
 }
 

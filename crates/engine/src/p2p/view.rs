@@ -4,7 +4,7 @@ use canele_proto::matching::Want;
 use canele_proto::{Matched, Proto};
 use canele_sys::ids::{FlowId, Rank};
 
-use crate::{Failure, Gone};
+use crate::{Failure, PeerEnd};
 
 /// Messages and peers, for a question ([`Engine::ask`](crate::Engine::ask)) or a wait
 /// ([`Engine::wait_until`](crate::Engine::wait_until)). While one exists, no other thread is in the engine.
@@ -31,7 +31,7 @@ impl EngineView<'_> {
     }
 
     /// Whether and how a peer is gone.
-    pub fn gone(&self, peer: Rank) -> Option<Gone> {
+    pub fn gone(&self, peer: Rank) -> Option<PeerEnd> {
         self.proto.gone(peer)
     }
 

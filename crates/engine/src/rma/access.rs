@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_mem::layout::Layout;
 use canele_proto::rma::{
-    ElementAccess, ElementAction, Ending, ExposureKey, LEAST_PIECE, MemoryAddress, NewCall, PutReport,
+    CallEnding, ElementAccess, ElementAction, ExposureKey, LEAST_PIECE, MemoryAddress, NewCall, PutReport,
     RmaRequest,
 };
 use canele_sys::ids::Rank;
@@ -104,7 +104,7 @@ impl Engine {
             Ok(core) => core,
             Err(error) => return Err(Box::new((error, access))),
         };
-        let ending = if tracked == Tracked::Request { Ending::Taken } else { Ending::Counted };
+        let ending = if tracked == Tracked::Request { CallEnding::Taken } else { CallEnding::Counted };
         let key = core.submit_rma(NewCall { ending, ..new_call(place, access) });
         Ok((tracked == Tracked::Request).then_some(Pending::rma(key)))
     }

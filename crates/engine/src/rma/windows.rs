@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use canele_proto::rma::{Ending, ExposureKey, LateAnswer, NewCall, RmaLockKind, RmaRequest, WindowAction};
+use canele_proto::rma::{
+    CallEnding, ExposureKey, LateAnswer, NewCall, RmaLockKind, RmaRequest, WindowAction,
+};
 use canele_sys::ids::{FlowId, Rank};
 
 use crate::core::Core;
@@ -198,6 +200,6 @@ fn only(windows: &[(Rank, ExposureKey)]) -> Option<Rank> {
 impl Core {
     /// Submits a request that the owner does not answer.
     fn submit_unanswered(&mut self, owner: Rank, rma_request: RmaRequest) {
-        self.submit_rma(NewCall { ending: Ending::Counted, ..NewCall::new(owner, rma_request) });
+        self.submit_rma(NewCall { ending: CallEnding::Counted, ..NewCall::new(owner, rma_request) });
     }
 }

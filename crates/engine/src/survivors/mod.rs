@@ -15,7 +15,7 @@ use canele_collective::Pairs;
 use canele_collective::survivors::{Consensus, Contribution, Message, Name, Revocations};
 use canele_control::{RankEnd, ToLauncher};
 use canele_mem::buffer::Divided;
-use canele_proto::peer::Gone;
+use canele_proto::peer::PeerEnd;
 use canele_proto::request::{Buffer, Failure};
 use canele_proto::slab::Key;
 use canele_rail::Corrupt;
@@ -231,7 +231,7 @@ impl Core {
         let proto = &lane.proto;
         let all = (0..proto.ranks() as u32).map(Rank);
         let gone = all.filter_map(|rank| Some((rank, proto.gone(rank)?)));
-        let (unreachable, gone): (Vec<_>, Vec<_>) = gone.partition(|(_, how)| *how == Gone::Unreachable);
+        let (unreachable, gone): (Vec<_>, Vec<_>) = gone.partition(|(_, how)| *how == PeerEnd::Unreachable);
         let cut_off = membership.splits.iter().filter_map(|split| match split {
             Failure::CutOff { of, .. } => Some(*of),
             _ => None,
@@ -282,7 +282,7 @@ impl Core {
             Err(Failure::Unreachable(me, why).into())
         } else {
             for rank in &decision.failed {
-                if !matches!(self.lane.proto.gone(*rank), Some(how) if how != Gone::Finished) {
+                if !matches!(self.lane.proto.gone(*rank), Some(how) if how != PeerEnd::Finished) {
                     self.handle_gone(*rank, RankEnd::HostLost);
                 }
             }

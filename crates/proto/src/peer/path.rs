@@ -17,7 +17,7 @@ use crate::multipath::Multipath;
 
 /// How a peer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gone {
+pub enum PeerEnd {
     /// It finished its part of the job.
     Finished,
     /// It died, or broke the protocol.
@@ -45,7 +45,7 @@ pub enum SendPath {
     #[default]
     Unlinked,
     /// Nowhere: the peer is gone, or this rank has finished.
-    Gone(Gone),
+    Gone(PeerEnd),
 }
 
 /// Where a receive may take a message of a peer without the general path.
@@ -106,7 +106,7 @@ impl Peer {
 
     /// Why nothing more can be sent or received.
     #[inline(always)]
-    pub fn gone(&self) -> Option<Gone> {
+    pub fn gone(&self) -> Option<PeerEnd> {
         if let SendPath::Gone(how) = self.send_path { Some(how) } else { None }
     }
 
@@ -198,7 +198,7 @@ impl Peer {
     }
 
     /// The peer went: nothing waits for it any more. Returns the state of its numbered messages.
-    pub fn went(&mut self, how: Gone) -> Option<Box<Multipath>> {
+    pub fn went(&mut self, how: PeerEnd) -> Option<Box<Multipath>> {
         (self.send_path, self.receive_path) = (SendPath::Gone(how), ReceivePath::General);
         self.links = Vec::new();
         self.replies.clear();
@@ -211,7 +211,7 @@ impl Peer {
     /// This rank has finished the job. What is on the peer's links may still be received.
     pub fn job_closed(&mut self) {
         if self.gone().is_none() {
-            self.send_path = SendPath::Gone(Gone::Finished);
+            self.send_path = SendPath::Gone(PeerEnd::Finished);
         }
     }
 
@@ -326,12 +326,15 @@ mod tests {
     fn a_peer_that_went_stays_gone_and_a_finished_rank_still_receives() {
         let mut peer = linked(ReceivePath::Short(link(0)));
         peer.job_closed();
-        assert_eq!((peer.gone(), peer.receive_path()), (Some(Gone::Finished), ReceivePath::Short(link(0))));
-        assert!(peer.went(Gone::Failed).is_none() && numbered().went(Gone::Failed).is_some());
+        assert_eq!(
+            (peer.gone(), peer.receive_path()),
+            (Some(PeerEnd::Finished), ReceivePath::Short(link(0)))
+        );
+        assert!(peer.went(PeerEnd::Failed).is_none() && numbered().went(PeerEnd::Failed).is_some());
         peer.job_closed();
-        assert_eq!((peer.gone(), peer.receive_path()), (Some(Gone::Failed), ReceivePath::General));
+        assert_eq!((peer.gone(), peer.receive_path()), (Some(PeerEnd::Failed), ReceivePath::General));
         stream(&mut peer);
         peer.backlog_drained();
-        assert!(!peer.link_wanted() && peer.links().is_empty() && peer.gone() == Some(Gone::Failed));
+        assert!(!peer.link_wanted() && peer.links().is_empty() && peer.gone() == Some(PeerEnd::Failed));
     }
 }

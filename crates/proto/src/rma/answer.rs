@@ -26,12 +26,12 @@ pub enum Refusal {
 
 /// The answer to an RMA request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub struct RmaAnswer {
     /// The value, or which memory refused what.
     pub result: Result<u64, (MemoryKey, Refusal)>,
 }
 
-impl Answer {
+impl RmaAnswer {
     /// Its bytes.
     pub fn to_bytes(self) -> [u8; ANSWER] {
         let words = match self.result {
@@ -84,8 +84,8 @@ mod tests {
             Err((region, Refusal::NotAccumulated)),
             Err((region, Refusal::NotLocked)),
         ] {
-            let answer = Answer { result };
-            assert_eq!(Answer::read(&answer.to_bytes()), answer);
+            let answer = RmaAnswer { result };
+            assert_eq!(RmaAnswer::read(&answer.to_bytes()), answer);
         }
     }
 }

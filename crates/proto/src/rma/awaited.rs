@@ -4,7 +4,7 @@ use canele_mem::buffer::Owned;
 use canele_sys::ids::{Rank, RequestId, Tag};
 
 use super::windows::WindowAt;
-use super::{ANSWER, ANSWERS, Answer, RmaFailure};
+use super::{ANSWER, ANSWERS, RmaAnswer, RmaFailure};
 use crate::Proto;
 use crate::matching::Want;
 use crate::request::{Buffer, Failure};
@@ -27,7 +27,7 @@ pub(super) struct Awaited {
 }
 
 /// One that has come: its value and the data with it.
-pub(super) type Came = Result<(u64, Vec<u8>), RmaFailure>;
+pub(super) type AnswerResult = Result<(u64, Vec<u8>), RmaFailure>;
 
 impl Awaited {
     /// Begins to receive it, with `len` bytes of data that belong at `at`.
@@ -42,7 +42,7 @@ impl Awaited {
     }
 
     /// Takes it. What no honest owner says counts as broken.
-    pub fn take(mut self, proto: &mut Proto, (owner, key): WindowAt) -> Came {
+    pub fn take(mut self, proto: &mut Proto, (owner, key): WindowAt) -> AnswerResult {
         let broken = RmaFailure::Refused(key, super::Refusal::Broken);
         let outcome = proto.take(self.request).ok_or_else(|| broken.clone())?;
         if let Buffer::In(buffer) = outcome.buffer {
@@ -59,7 +59,7 @@ impl Awaited {
         let mut bytes = self.bytes.into_items();
         let head =
             bytes.first_chunk::<ANSWER>().filter(|_| status.bytes >= ANSWER).ok_or_else(|| broken.clone())?;
-        let value = Answer::read(head).result.map_err(|(key, why)| RmaFailure::Refused(Some(key), why))?;
+        let value = RmaAnswer::read(head).result.map_err(|(key, why)| RmaFailure::Refused(Some(key), why))?;
         // Only what is done comes with data, and with all of it.
         if status.bytes != ANSWER + self.len {
             return Err(broken);

@@ -30,20 +30,20 @@ pub struct NewCall {
     /// Where what is read belongs.
     pub into: Option<InBuffer>,
     /// Who learns of its end.
-    pub ending: Ending,
+    pub ending: CallEnding,
 }
 
 impl NewCall {
     /// Without memory, and with an outcome.
     pub fn new(owner: Rank, rma_request: RmaRequest) -> Self {
         let (elements, data, into) = (None, None, None);
-        Self { owner, rma_request, elements, element_bytes: 1, data, into, ending: Ending::Taken }
+        Self { owner, rma_request, elements, element_bytes: 1, data, into, ending: CallEnding::Taken }
     }
 }
 
 /// Who learns of the end of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum CallEnding {
     /// Its outcome is taken.
     Taken,
     /// A flush tells of it.
@@ -92,7 +92,7 @@ pub(super) struct Call {
     pub cutting: Option<Cutting>,
     pub data: Option<OutBuffer>,
     pub into: Option<InBuffer>,
-    pub ending: Ending,
+    pub ending: CallEnding,
     /// Its number among all calls.
     pub serial: u64,
     /// All its requests were submitted.

@@ -3,8 +3,8 @@
 use canele_rail::FullRail;
 use canele_sys::ids::Rank;
 
-use super::awaited::Came;
-use super::call::{Call, Ending, LateAnswer, NewCall, RmaFailure};
+use super::awaited::AnswerResult;
+use super::call::{Call, CallEnding, LateAnswer, NewCall, RmaFailure};
 use super::origin::{RmaOrigin, is_flush};
 use super::{Refusal, RmaRequest};
 use crate::Proto;
@@ -37,7 +37,7 @@ impl RmaOrigin {
         any
     }
 
-    pub(super) fn handle_answer(&mut self, proto: &mut Proto, key: Key, at: usize, answer: Came) {
+    pub(super) fn handle_answer(&mut self, proto: &mut Proto, key: Key, at: usize, answer: AnswerResult) {
         let Some(call) = self.calls.get_mut(key) else { return };
         match answer {
             Ok((value, data)) => {
@@ -124,7 +124,7 @@ impl RmaOrigin {
             failure.into_iter().for_each(|failure| call.fail(failure));
         } else {
             state.end(serial);
-            if let (Ending::Counted, Some(failure)) = (call.ending, &call.failure) {
+            if let (CallEnding::Counted, Some(failure)) = (call.ending, &call.failure) {
                 state.fail(failure.clone());
             }
         }
@@ -139,16 +139,16 @@ impl RmaOrigin {
     /// Forgets a call that has ended unless its outcome is to be taken.
     pub(super) fn finish<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
         let Some(late) = self.calls.get(key).and_then(|call| match call.ending {
-            Ending::Taken => None,
-            Ending::Counted => Some(LateAnswer::Ignore),
-            Ending::Left(late) => Some(late),
+            CallEnding::Taken => None,
+            CallEnding::Counted => Some(LateAnswer::Ignore),
+            CallEnding::Left(late) => Some(late),
         }) else {
             return;
         };
         let Some(outcome) = self.calls.remove(key).map(Call::into_outcome) else { return };
         match (outcome.result, late) {
             (Ok(value), LateAnswer::Undo(question)) if value != 0 => {
-                let ending = Ending::Left(LateAnswer::Ignore);
+                let ending = CallEnding::Left(LateAnswer::Ignore);
                 let call = NewCall { ending, ..NewCall::new(outcome.owner, RmaRequest::Ask(question)) };
                 self.submit(proto, rail, call);
             }

@@ -42,10 +42,10 @@ use canele_rail::Corrupt;
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 pub use access::{Applied, ElementsOrigin, RmaOperations};
-pub use answer::{Answer, Refusal};
+pub use answer::{Refusal, RmaAnswer};
 pub(crate) use arrivals::ArrivedRequest;
 pub use attached::AttachError;
-pub use call::{Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
+pub use call::{CallEnding, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 pub use exposures::{ExposureKey, Exposures};
 pub use key::{MemoryAddress, MemoryKey};
 pub use origin::RmaOrigin;

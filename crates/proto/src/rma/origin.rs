@@ -15,7 +15,7 @@ use canele_rail::FullRail;
 use canele_sys::ids::Rank;
 
 use super::awaited::Awaited;
-use super::call::{Call, Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
+use super::call::{Call, CallEnding, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 use super::cutting::Cutting;
 use super::pending::PendingSends;
 use super::range_set::RangeSet;
@@ -140,7 +140,7 @@ impl RmaOrigin {
     /// The caller waits no longer for a call without memory.
     pub fn leave<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, key: Key, late: LateAnswer) {
         let Some(call) = self.calls.get_mut(key) else { return };
-        call.ending = Ending::Left(late);
+        call.ending = CallEnding::Left(late);
         if call.has_ended {
             self.finish(proto, rail, key);
         }

@@ -9,8 +9,8 @@ use super::queue::{Begun, Data, Then};
 use super::target::RmaMemory;
 use super::work::{Began, Work};
 use super::{
-    ANSWER, ANSWERS, Answer, DATA, ElementAccess, ExposureKey, Form, LEAST_PIECE, MemoryAddress, MemoryKey,
-    Refusal, RmaLockKind,
+    ANSWER, ANSWERS, DATA, ElementAccess, ExposureKey, Form, LEAST_PIECE, MemoryAddress, MemoryKey, Refusal,
+    RmaAnswer, RmaLockKind,
 };
 use crate::matching::Want;
 
@@ -92,11 +92,11 @@ impl<E: RmaMemory> Work<'_, E> {
         match carried {
             Ok(false) => return Began::Busy,
             Ok(true) if reads => {
-                answer[..ANSWER].copy_from_slice(&Answer { result: Ok(access.len) }.to_bytes());
+                answer[..ANSWER].copy_from_slice(&RmaAnswer { result: Ok(access.len) }.to_bytes());
                 self.pending.send(self.proto, self.memory.rails(), (from, ANSWERS, Tag(sequence)), &answer);
             }
             Err(refusal) if reads => {
-                self.answer(from, sequence, Answer { result: Err((key, refusal)) });
+                self.answer(from, sequence, RmaAnswer { result: Err((key, refusal)) });
             }
             result => {
                 let begun =
@@ -122,10 +122,10 @@ impl<E: RmaMemory> Work<'_, E> {
     /// Answers with part of a region.
     pub(super) fn get(&mut self, to: Rank, place: MemoryAddress, len: u64, form: Form, sequence: u32) {
         if let Err(refusal) = self.check(place, len) {
-            return self.answer(to, sequence, Answer { result: Err((place.key, refusal)) });
+            return self.answer(to, sequence, RmaAnswer { result: Err((place.key, refusal)) });
         }
         let Some(part) = self.part(place, len as usize) else { return };
-        let head = Answer { result: Ok(len) }.to_bytes();
+        let head = RmaAnswer { result: Ok(len) }.to_bytes();
         let way = (to, ANSWERS, Tag(sequence));
         if form == Form::Apart || len as usize > self.proto.settings.eager_bytes {
             self.pending.send(self.proto, self.memory.rails(), way, &head);
@@ -138,7 +138,7 @@ impl<E: RmaMemory> Work<'_, E> {
         self.pending.send(self.proto, self.memory.rails(), way, &bytes);
     }
 
-    pub(super) fn answer(&mut self, to: Rank, sequence: u32, answer: Answer) {
+    pub(super) fn answer(&mut self, to: Rank, sequence: u32, answer: RmaAnswer) {
         self.pending.send(self.proto, self.memory.rails(), (to, ANSWERS, Tag(sequence)), &answer.to_bytes());
     }
 

@@ -21,7 +21,7 @@ use super::work::Work;
 use super::{ArrivedRequest, DATA, REQUESTS};
 use crate::Proto;
 use crate::matching::Want;
-use crate::peer::Gone;
+use crate::peer::PeerEnd;
 
 /// So many RMA requests of one origin and answers to it may be under way; what comes beyond waits where it is, against its sender's
 /// credit, and no other rank waits for it.
@@ -83,7 +83,7 @@ impl RmaTarget {
         self.queues.retain(|from, queue| {
             let is_over = queue.len() == 0;
             // What came of a dead origin after its locks were given on may have asked for one.
-            if is_over && matches!(proto.gone(*from), Some(how) if how != Gone::Finished) {
+            if is_over && matches!(proto.gone(*from), Some(how) if how != PeerEnd::Finished) {
                 self.exposures.release_of(*from);
             }
             !is_over

@@ -13,7 +13,8 @@ use super::queue::{Begun, Coming, Data, Queue, Then, WaitingRequest};
 use super::refusals::Refusals;
 use super::target::{MOST_ANSWER_BYTES, RmaMemory, TURN};
 use super::{
-    Answer, DATA, ExposureKey, Form, MemoryKey, PutReport, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction,
+    DATA, ExposureKey, Form, MemoryKey, PutReport, Refusal, RmaAnswer, RmaRequest, SEQUENCE_MASK,
+    WindowAction,
 };
 use crate::Proto;
 use crate::matching::Want;
@@ -241,20 +242,20 @@ impl<E: RmaMemory> Work<'_, E> {
             RmaRequest::Add { place, n } => {
                 // SeqCst: one order of all atomic operations of all ranks, as where memory is shared.
                 let result = self.word(place).map(|word| word.fetch_add(n, SeqCst));
-                self.answer(from, sequence, Answer { result });
+                self.answer(from, sequence, RmaAnswer { result });
                 Began::Done
             }
             RmaRequest::Swap { place, expected, new } => {
                 let swap = |word: &AtomicU64| word.compare_exchange(expected, new, SeqCst, SeqCst);
                 let result = self.word(place).map(swap).map(|seen| seen.unwrap_or_else(|other| other));
-                self.answer(from, sequence, Answer { result });
+                self.answer(from, sequence, RmaAnswer { result });
                 Began::Done
             }
             RmaRequest::Ask(question) => {
                 let mut tell = Vec::new();
                 let value = self.memory.ask(from, question, &mut tell);
                 tell.into_iter().for_each(|way| self.pending.send(self.proto, self.memory.rails(), way, &[]));
-                self.answer(from, sequence, Answer { result: Ok(value) });
+                self.answer(from, sequence, RmaAnswer { result: Ok(value) });
                 Began::Done
             }
         }
@@ -298,7 +299,7 @@ impl<E: RmaMemory> Work<'_, E> {
         let refused = result.err().and_then(|refusal| Some((key?, refusal)));
         match then {
             Then::Answer(sequence) => {
-                self.answer(from, sequence, Answer { result: refused.map_or(Ok(0), Err) });
+                self.answer(from, sequence, RmaAnswer { result: refused.map_or(Ok(0), Err) });
             }
             Then::Notice(_) | Then::Silence if refused.is_some() => {
                 refused.into_iter().for_each(|(key, refusal)| self.refusals.add(from, key, refusal));
@@ -311,16 +312,16 @@ impl<E: RmaMemory> Work<'_, E> {
             Then::Silence => {}
             Then::Report(sequence) => {
                 let result = self.refusals.take(from, None).map_or(Ok(0), Err);
-                self.answer(from, sequence, Answer { result });
+                self.answer(from, sequence, RmaAnswer { result });
             }
             Then::ReportOf(sequence, window) => {
                 let result = self.refusals.take(from, Some(window)).map_or(Ok(0), Err);
-                self.answer(from, sequence, Answer { result });
+                self.answer(from, sequence, RmaAnswer { result });
             }
             Then::Unlock(sequence, window) => {
                 let unlocked = self.unlock(from, window).map_err(|refusal| (window.into(), refusal));
                 let result = unlocked.and(self.refusals.take(from, Some(window)).map_or(Ok(0), Err));
-                self.answer(from, sequence, Answer { result });
+                self.answer(from, sequence, RmaAnswer { result });
             }
             Then::Signal(which, window) => match self.exposures.get_mut(window) {
                 Some(exposure) => {

@@ -1,6 +1,6 @@
 //! The strategies that come with the library.
 
-use super::{Draft, RailView, Strategy, tactics};
+use super::{PacketDraft, RailView, Strategy, tactics};
 use crate::backlog::{Backlog, By};
 
 /// No optimisation: one message a packet, in the order of submission. What the others are compared with.
@@ -15,10 +15,11 @@ impl Strategy for Fifo {
         false
     }
 
-    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
         if !packet.add_control() {
-            let messages =
-                |backlog: &mut Backlog, packet: &mut Draft| tactics::one(backlog, rail, packet, By::Arrival);
+            let messages = |backlog: &mut Backlog, packet: &mut PacketDraft| {
+                tactics::one(backlog, rail, packet, By::Arrival)
+            };
             in_turn(backlog, packet, By::Arrival, messages, |backlog, packet| {
                 tactics::piece(backlog, packet, usize::MAX)
             });
@@ -42,7 +43,7 @@ impl Strategy for Aggregate {
         true
     }
 
-    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
         together(backlog, rail, packet, By::Arrival, tactics::timely_piece);
     }
 }
@@ -55,7 +56,7 @@ impl Strategy for Priority {
         "priority"
     }
 
-    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
         together(backlog, rail, packet, By::Priority, tactics::timely_piece);
     }
 }
@@ -68,7 +69,7 @@ impl Strategy for Split {
         "split"
     }
 
-    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
         together(backlog, rail, packet, By::Priority, tactics::fair_piece);
     }
 }
@@ -77,22 +78,23 @@ impl Strategy for Split {
 fn together(
     backlog: &mut Backlog,
     rail: &RailView<'_>,
-    packet: &mut Draft,
+    packet: &mut PacketDraft,
     by: By,
-    pieces: impl Fn(&mut Backlog, &RailView<'_>, &mut Draft),
+    pieces: impl Fn(&mut Backlog, &RailView<'_>, &mut PacketDraft),
 ) {
     tactics::control_first(rail, packet);
-    let messages = |backlog: &mut Backlog, packet: &mut Draft| tactics::aggregate(backlog, rail, packet, by);
+    let messages =
+        |backlog: &mut Backlog, packet: &mut PacketDraft| tactics::aggregate(backlog, rail, packet, by);
     in_turn(backlog, packet, by, messages, |backlog, packet| pieces(backlog, rail, packet));
 }
 
 /// Messages and pieces of large ones alternate while there are both; messages that are more urgent go first.
 fn in_turn(
     backlog: &mut Backlog,
-    packet: &mut Draft,
+    packet: &mut PacketDraft,
     by: By,
-    messages: impl Fn(&mut Backlog, &mut Draft),
-    pieces: impl Fn(&mut Backlog, &mut Draft),
+    messages: impl Fn(&mut Backlog, &mut PacketDraft),
+    pieces: impl Fn(&mut Backlog, &mut PacketDraft),
 ) {
     let pressing = by == By::Priority && backlog.is_pressing();
     if packet.is_empty() && backlog.has_streams() && !backlog.piece_was_last() && !pressing {

@@ -27,7 +27,7 @@ pub struct Pick {
 
 /// A packet being put together: answers and messages, or a piece of a large message.
 #[derive(Default)]
-pub struct Draft {
+pub struct PacketDraft {
     /// So many of the answers that wait.
     pub(crate) control: usize,
     pub(crate) messages: Vec<Pick>,
@@ -41,7 +41,7 @@ pub struct Draft {
     path: Path,
 }
 
-impl Draft {
+impl PacketDraft {
     pub(crate) fn begin(&mut self, waiting: usize, credit: SendCredit, path: Path) {
         self.messages.clear();
         (self.control, self.piece, self.bytes) = (0, None, 0);

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use canele_proto::backlog::{Backlog, By};
-//! use canele_proto::strategy::{Draft, RailView, Strategy, tactics};
+//! use canele_proto::strategy::{PacketDraft, RailView, Strategy, tactics};
 //!
 //! /// Messages by priority, as many to a packet as fit; large data only when no message waits.
 //! struct SmallFirst;
@@ -15,7 +15,7 @@
 //!     fn name(&self) -> &'static str {
 //!         "small-first"
 //!     }
-//!     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+//!     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
 //!         tactics::control_first(rail, packet);
 //!         tactics::aggregate(backlog, rail, packet, By::Priority);
 //!         if packet.is_empty() {
@@ -32,7 +32,7 @@ pub mod tactics;
 use canele_rail::{Caps, Speed};
 
 use crate::backlog::{Backlog, Takes};
-pub use draft::{Draft, Pick};
+pub use draft::{PacketDraft, Pick};
 
 /// A policy. It sees one backlog and one rail at a time, and is shared by all peers of a rank.
 pub trait Strategy: Send {
@@ -52,7 +52,7 @@ pub trait Strategy: Send {
 
     /// Chooses what goes into the next packet for `rail`. What is not chosen stays; a packet left empty means that the rail
     /// is to carry nothing now.
-    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft);
+    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft);
 }
 
 /// The rail a packet is for.

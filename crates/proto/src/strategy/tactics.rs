@@ -2,7 +2,7 @@
 
 use canele_rail::Speed;
 
-use super::{Draft, RailView};
+use super::{PacketDraft, RailView};
 use crate::backlog::{Backlog, By};
 
 /// Smaller pieces than this are not worth a packet of their own.
@@ -14,12 +14,12 @@ const PAGE: usize = 4 << 10;
 const SHARED_NS: u32 = 200;
 
 /// All answers that wait, as far as they fit: whole transfers wait for them. Where packets cost little, one.
-pub fn control_first(rail: &RailView<'_>, packet: &mut Draft) {
+pub fn control_first(rail: &RailView<'_>, packet: &mut PacketDraft) {
     while packet.add_control() && rail.caps.overhead_ns >= SHARED_NS {}
 }
 
 /// As many messages as fit into the rail's best packet, of any flow and tag. Where packets cost little, one.
-pub fn aggregate(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft, by: By) {
+pub fn aggregate(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft, by: By) {
     if rail.caps.overhead_ns < SHARED_NS {
         return one(backlog, rail, packet, by);
     }
@@ -27,19 +27,19 @@ pub fn aggregate(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft,
 }
 
 /// One message.
-pub fn one(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft, by: By) {
+pub fn one(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft, by: By) {
     if packet.is_empty() {
         packet.add_message(backlog, rail, by, 0);
     }
 }
 
 /// A piece of at most `most` bytes of a large message.
-pub fn piece(backlog: &mut Backlog, packet: &mut Draft, most: usize) {
+pub fn piece(backlog: &mut Backlog, packet: &mut PacketDraft, most: usize) {
     packet.add_piece(backlog, most);
 }
 
 /// A piece as long as the rail takes, unless the other rails together would have all that is left delivered before it.
-pub fn timely_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+pub fn timely_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
     let left = backlog.streaming_bytes();
     let whole = rail.piece.min(left);
     if share_of(rail, left) >= whole || delivers_first(rail, whole) {
@@ -48,7 +48,7 @@ pub fn timely_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Dra
 }
 
 /// A piece cut so that this rail ends together with the others.
-pub fn fair_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+pub fn fair_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
     let left = backlog.streaming_bytes();
     let least = LEAST_PIECE.min(left);
     match share_of(rail, left) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
-use canele_proto::peer::Gone;
+use canele_proto::peer::PeerEnd;
 use canele_proto::request::{Buffer, Cancel, Failure, Mode, Outcome};
 use canele_proto::rma::RmaOrigin;
 use canele_proto::{Envelope, Proto, Settings};
@@ -309,7 +309,7 @@ impl Attack {
         if let Some(link) = self.rail.incoming().iter().copied().find(|l| l.peer() == BAD) {
             self.rail.disconnect(link);
         }
-        self.proto.handle_gone(BAD, Gone::Failed);
+        self.proto.handle_gone(BAD, PeerEnd::Failed);
         (0..100).for_each(|_| self.round());
         self.honest_access();
         self.everything_ends();

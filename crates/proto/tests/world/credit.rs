@@ -3,7 +3,7 @@
 use canele_mem::buffer::Owned;
 use canele_proto::credit::{base_window, credit_cost};
 use canele_proto::matching::Want;
-use canele_proto::peer::Gone;
+use canele_proto::peer::PeerEnd;
 use canele_proto::request::Buffer;
 use canele_proto::{Envelope, Holding, Proto, Settings};
 use canele_sim::world::{Model, SimRail, World};
@@ -169,7 +169,7 @@ fn a_peer_that_is_gone_gives_back_all_but_what_is_kept_of_it() {
     let sent: Vec<_> = (0..10).map(|_| few.send(1, 0, EAGER)).collect();
     few.settle();
     assert!(few.at(0).credit_given() > given + 10 * EAGER as u64);
-    few.ranks[0].0.handle_gone(Rank(1), Gone::Finished);
+    few.ranks[0].0.handle_gone(Rank(1), PeerEnd::Finished);
     assert_eq!(few.window(1, 0), 10 * credit_cost(EAGER));
     for message in sent {
         few.end(1, message);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress};
 use canele_proto::matching::Want;
-use canele_proto::peer::Gone;
+use canele_proto::peer::PeerEnd;
 use canele_proto::request::Buffer;
 use canele_proto::wire::{
-    Cts, Ending, How, Kind, Rts, SourcePlace, fin_words, piece_words, read_fin, read_piece,
+    Cts, CtsKind, FinStatus, Kind, Rts, SourcePlace, fin_words, piece_words, read_fin, read_piece,
 };
 use canele_proto::{Envelope, Holding, Proto, Settings};
 use canele_rail::Region;
@@ -130,19 +130,19 @@ fn the_sender_of_a_shared_message_says_when_it_has_copied_its_part() {
     assert_eq!(rts.request, id);
     let generation = Generation(9);
     ends.by_hand.chunk_counter(ends.link, true, 2).expect("a chunk counter").start(generation);
-    let how = How::Share(ends.far_place(), 2, generation);
+    let how = CtsKind::Share(ends.far_place(), 2, generation);
     let cts = Cts { request: id, receiver: THEIRS, how };
     ends.send(Kind::Cts.header(5), &cts.to_words());
     ends.pass();
     // The receiver may sleep by now, for it found no piece left to copy.
-    assert_eq!(ends.next(Kind::Fin, read_fin), Some((THEIRS, Ending::Done)));
+    assert_eq!(ends.next(Kind::Fin, read_fin), Some((THEIRS, FinStatus::Done)));
     assert!(!ends.proto.is_done(id), "only the receiver ends it");
 }
 
 /// Plays the sender that is asked for pieces: the receive ends with what they hold.
 fn send_in_pieces(ends: &mut Ends, id: RequestId, sent: &[u8]) -> Buffer {
     let cts = ends.next(Kind::Cts, Cts::read).expect("it asks for the message");
-    assert_eq!(cts, Cts { request: THEIRS, receiver: id, how: How::Stream });
+    assert_eq!(cts, Cts { request: THEIRS, receiver: id, how: CtsKind::Stream });
     for (number, piece) in sent.chunks(4096).enumerate() {
         ends.send_piece(id, 4096 * number as u64, piece);
         ends.pass();
@@ -165,12 +165,12 @@ fn a_shared_message_whose_memory_cannot_be_reached_is_sent_when_the_sender_has_s
     );
     ends.by_hand.drop_region(ends.far.id());
     ends.pass();
-    assert!(ends.next(Kind::Cts, Cts::read).is_some_and(|cts| matches!(cts.how, How::Share(..))));
+    assert!(ends.next(Kind::Cts, Cts::read).is_some_and(|cts| matches!(cts.how, CtsKind::Share(..))));
     assert_eq!(ends.next(Kind::Cts, Cts::read), None, "the sender still copies");
     ends.by_hand.chunk_counter(ends.link, false, 0).expect("a chunk counter").finish_piece();
     ends.pass();
     // The sender's word that it has copied its part comes late.
-    ends.send(Kind::Fin.header(2), &fin_words(id, Ending::Done));
+    ends.send(Kind::Fin.header(2), &fin_words(id, FinStatus::Done));
     ends.pass();
     assert!(!ends.proto.is_done(id), "nothing but pieces ends it");
     let sent = vec![7; LEN];
@@ -204,7 +204,7 @@ fn announced(ends: &mut Ends, buffer: OutBuffer) -> RequestId {
 }
 
 /// Rank 0 is told how its message is to travel.
-fn tell(ends: &mut Ends, request: RequestId, how: How) {
+fn tell(ends: &mut Ends, request: RequestId, how: CtsKind) {
     ends.send(Kind::Cts.header(5), &Cts { request, receiver: THEIRS, how }.to_words());
     ends.pass();
 }
@@ -232,7 +232,7 @@ fn a_sender_that_cannot_reach_the_receivers_memory_sends_pieces() {
     ends.by_hand.drop_region(ends.far.id());
     let place = ends.far_place();
     let id = announced(&mut ends, owned.lend_out());
-    tell(&mut ends, id, How::Write(place));
+    tell(&mut ends, id, CtsKind::Write(place));
     let Buffer::Out(buffer) = receive_pieces(&mut ends, id) else { panic!("the buffer comes back") };
     owned.take_back_out(buffer);
     assert_eq!(ends.proto.holding(), Holding::default());
@@ -248,10 +248,10 @@ fn a_sender_sends_pieces_when_its_receiver_asks_for_them_late() {
         }
         let id = announced(&mut ends, buffer);
         ends.by_hand.chunk_counter(ends.link, true, 2).expect("a chunk counter").start(Generation(9));
-        let how = How::Share(ends.far_place(), 2, Generation(9));
+        let how = CtsKind::Share(ends.far_place(), 2, Generation(9));
         tell(&mut ends, id, how);
         assert!(!ends.proto.is_done(id), "the receiver could copy it alone");
-        tell(&mut ends, id, How::Stream);
+        tell(&mut ends, id, CtsKind::Stream);
         receive_pieces(&mut ends, id);
         assert_eq!(ends.proto.holding(), Holding::default());
     }
@@ -260,7 +260,7 @@ fn a_sender_sends_pieces_when_its_receiver_asks_for_them_late() {
 #[test]
 fn a_link_that_opens_after_its_peer_died_is_not_used() {
     let mut ends = Ends::new();
-    ends.proto.handle_gone(Rank(1), Gone::Failed);
+    ends.proto.handle_gone(Rank(1), PeerEnd::Failed);
     let link = ends.rail.open_link(0, Rank(1));
     ends.proto.link_opened(&ends.rail, Rank(1), link);
     assert_eq!(ends.proto.link_from(Rank(1)), None);

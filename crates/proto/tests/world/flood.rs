@@ -3,7 +3,7 @@
 
 use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
-use canele_proto::peer::Gone;
+use canele_proto::peer::PeerEnd;
 use canele_proto::request::{Buffer, Outcome};
 use canele_proto::{Envelope, Filled, Holding, Sent, Settings};
 use canele_sim::world::Model;
@@ -252,7 +252,7 @@ fn a_rank_that_waits_until_all_has_left_looks_again_when_the_rest_is_gone_with_i
     let (proto, rail) = net.both(Rank(0));
     assert!((0..100).any(|_| !proto.pass(rail)), "a full link takes nothing more");
     assert!(!proto.is_flushed());
-    proto.handle_gone(Rank(1), Gone::Failed);
+    proto.handle_gone(Rank(1), PeerEnd::Failed);
     assert!(proto.is_flushed() || proto.pass(rail), "who sleeps now is never woken");
     assert!(proto.is_flushed());
     for (id, mut owned) in sent {

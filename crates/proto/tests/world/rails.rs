@@ -6,9 +6,9 @@ use canele_mem::buffer::Owned;
 use canele_mem::window::Window;
 use canele_proto::backlog::{ORDINARY, RailPolicy};
 use canele_proto::matching::Want;
-use canele_proto::peer::Gone;
+use canele_proto::peer::PeerEnd;
 use canele_proto::request::{Mode, Status};
-use canele_proto::wire::{Cts, How, Kind, Rts};
+use canele_proto::wire::{Cts, CtsKind, Kind, Rts};
 use canele_proto::{Envelope, EventListener, Filled, Proto, ProtoEvent, Received, Sent, Settings, batch};
 use canele_rail::{Class, Distance, Header, Rail};
 use canele_sim::world::{Model, SimRail, World};
@@ -120,9 +120,9 @@ fn a_listener_is_told_of_a_lost_rail_and_of_a_death_once() {
     rails.proto.set_listener(Some(Box::new(heard.clone())));
     assert_eq!(rails.send(FlowId(1)), [MESSAGES, 0]);
     rails.proto.close_link(&mut rails.rail, LinkId::new(SLOW, OTHER));
-    (0..2).for_each(|_| rails.proto.handle_gone(OTHER, Gone::Failed));
+    (0..2).for_each(|_| rails.proto.handle_gone(OTHER, PeerEnd::Failed));
     let lost = ProtoEvent::RailLost { peer: OTHER, rail: SLOW };
-    let died = ProtoEvent::RankDied { peer: OTHER, how: Gone::Failed };
+    let died = ProtoEvent::RankDied { peer: OTHER, how: PeerEnd::Failed };
     assert_eq!(*heard.0.lock().unwrap(), [lost, died]);
 }
 
@@ -210,7 +210,7 @@ fn who_is_invited_to_send_nothing_has_sent_it() {
         let rts = by_hand.poll(link).unwrap().and_then(|packet| Rts::read(&packet));
         if let Some(Rts { request, .. }) = rts {
             by_hand.release(link);
-            let cts = Cts { request, receiver: request, how: How::Stream };
+            let cts = Cts { request, receiver: request, how: CtsKind::Stream };
             let slot = by_hand.claim(link, 0, Class::Control).unwrap();
             slot.inline.write_words(0, &cts.to_words());
             by_hand.commit(link, Header { inline_len: 40, ..Kind::Cts.header(0) });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_mem::buffer::Owned;
 use canele_proto::choice::Protocol;
 use canele_proto::matching::Want;
-use canele_proto::peer::Gone;
+use canele_proto::peer::PeerEnd;
 use canele_proto::request::{Buffer, Failure, Outcome};
 use canele_proto::{Envelope, Holding, Proto, Settings};
 use canele_rail::{Region, Rma};
@@ -168,7 +168,7 @@ fn a_peer_that_dies_while_a_verb_is_under_way_fails_the_request_and_the_buffer_c
                 is_dead = true;
                 let dead = Rank(1 - survivor as u32);
                 pair.world.kill(dead);
-                pair.protos[survivor].handle_gone(dead, Gone::Failed);
+                pair.protos[survivor].handle_gone(dead, PeerEnd::Failed);
             }
         });
         assert!(is_dead, "a verb was posted");

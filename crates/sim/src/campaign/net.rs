@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::world::{Cut, Model, World};
-use canele_proto::peer::Gone;
+use canele_proto::peer::PeerEnd;
 use canele_proto::{Proto, Settings, strategy};
 use canele_rail::Rail;
 use canele_rail::Region;
@@ -205,7 +205,7 @@ impl Net {
             while proto.receive_from(rail, link) {}
             rail.disconnect(link);
         }
-        proto.handle_gone(dead, Gone::Failed);
+        proto.handle_gone(dead, PeerEnd::Failed);
     }
 }
 

@@ -10,7 +10,7 @@ mod registrations;
 mod ring;
 
 use canele_engine::choice::{self, Variant};
-use canele_engine::{Gone, ProtoEvent};
+use canele_engine::{PeerEnd, ProtoEvent};
 
 use super::Verbosity;
 
@@ -162,11 +162,11 @@ impl Raised {
     }
 }
 
-fn how_it_ended(how: Gone) -> u64 {
+fn how_it_ended(how: PeerEnd) -> u64 {
     match how {
-        Gone::Finished | Gone::Failed => 0,
-        Gone::Unreachable => 1,
-        Gone::CutOff => 2,
+        PeerEnd::Finished | PeerEnd::Failed => 0,
+        PeerEnd::Unreachable => 1,
+        PeerEnd::CutOff => 2,
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
             ProtoEvent::UnexpectedArrived { from: Rank(3), flow: FlowId(8), tag: Tag(7), bytes: 1 << 40 };
         assert_eq!(Raised::of(event), (UNEXPECTED_ARRIVED, [3, 7, 8, 1 << 40]));
         assert_eq!(TABLE[UNEXPECTED_ARRIVED].name, "unexpected_arrived");
-        let event = ProtoEvent::RankDied { peer: Rank(1), how: Gone::CutOff };
+        let event = ProtoEvent::RankDied { peer: Rank(1), how: PeerEnd::CutOff };
         assert_eq!(Raised::of(event), (RANK_DIED, [1, 2, 0, 0]));
         assert_eq!(TABLE[RANK_DIED].name, "rank_died");
         let event = ProtoEvent::ProtocolChosen {

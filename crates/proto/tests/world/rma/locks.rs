@@ -18,7 +18,7 @@ fn expose(play: &mut Play) -> (Exposed, ExposureKey) {
 
 fn submit(play: &mut Play, me: usize, rma_request: RmaRequest, data: Option<&Exposed>) -> Key {
     let data = data.and_then(|data| data.out_buffer(0, 8));
-    let ending = if rma_request.is_answered() { Ending::Taken } else { Ending::Counted };
+    let ending = if rma_request.is_answered() { CallEnding::Taken } else { CallEnding::Counted };
     let (proto, rail) = play.net.both(Rank(me as u32));
     let call = NewCall { data, ending, ..NewCall::new(Rank(OWNER as u32), rma_request) };
     play.origins[me].submit(proto, rail, call)

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use canele_mem::buffer::Owned;
 use canele_proto::request::{Buffer, Failure};
 use canele_proto::rma::{
-    DATA, Ending, Form, LateAnswer, MemoryAddress, NewCall, PutReport, REQUESTS, Refusal, RmaFailure,
+    CallEnding, DATA, Form, LateAnswer, MemoryAddress, NewCall, PutReport, REQUESTS, Refusal, RmaFailure,
     RmaOrigin, RmaOutcome, RmaRequest, RmaTarget,
 };
 use canele_proto::slab::Key;

@@ -71,7 +71,7 @@ fn requests_that_come_whole_pass_no_matching() {
             let memory = Exposed::of(vec![round; len]);
             let call = NewCall {
                 data: memory.out_buffer(0, len),
-                ending: Ending::Counted,
+                ending: CallEnding::Counted,
                 ..NewCall::new(Rank(1), RmaRequest::Put { place, len: len as u64, report: PutReport::Flush })
             };
             let (proto, rail) = play.net.both(Rank(0));
@@ -93,7 +93,8 @@ fn an_answer_that_no_call_waits_for_is_undone() {
         ([2, 0, 0], LateAnswer::Ignore),
     ] {
         let (proto, rail) = play.net.both(Rank(0));
-        let call = NewCall { ending: Ending::Left(late), ..NewCall::new(Rank(1), RmaRequest::Ask(question)) };
+        let call =
+            NewCall { ending: CallEnding::Left(late), ..NewCall::new(Rank(1), RmaRequest::Ask(question)) };
         play.origins[0].submit(proto, rail, call);
         play.settle();
     }
@@ -121,7 +122,7 @@ fn a_flush_ends_after_all_pieces_of_a_long_read_though_they_come_together() {
         elements: Some((Arc::new(Layout::block(8).repeated(BYTES / 8, 16).unwrap()), 1)),
         element_bytes: 8,
         into: memory.in_buffer(0, BYTES),
-        ending: Ending::Counted,
+        ending: CallEnding::Counted,
         ..NewCall::new(Rank(1), RmaRequest::Access(access))
     };
     let (proto, rail) = play.net.both(Rank(0));

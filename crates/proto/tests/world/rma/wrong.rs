@@ -111,7 +111,7 @@ fn a_refusal_that_no_fence_waited_for_is_kept_and_told_once() {
     for put in puts {
         play.start(0, Rank(1), put, &[7; 8], Expected::Nothing);
         let (proto, rail) = play.net.both(Rank(0));
-        let ending = Ending::Left(LateAnswer::Keep);
+        let ending = CallEnding::Left(LateAnswer::Keep);
         play.origins[0].submit(proto, rail, NewCall { ending, ..NewCall::new(Rank(1), RmaRequest::Fence) });
     }
     play.settle();

@@ -1,7 +1,7 @@
 //! The death of a rank, and who must be told of it.
 
 use canele_proto::matching::Want;
-use canele_proto::peer::Gone;
+use canele_proto::peer::PeerEnd;
 use canele_proto::request::Buffer;
 use canele_sys::ids::{FlowId, Rank};
 
@@ -82,7 +82,7 @@ impl Play<'_, '_, '_> {
         let Some(dead) = self.dead else { return Ok(()) };
         let d = dead.0 as usize;
         for peer in (0..self.net.ranks() as u32).map(Rank).filter(|peer| *peer != dead) {
-            self.net.protos[d].handle_gone(peer, Gone::Failed);
+            self.net.protos[d].handle_gone(peer, PeerEnd::Failed);
         }
         self.net.close_links_of(dead);
         while let Some((matched, message)) = self.matched[d].pop() {
