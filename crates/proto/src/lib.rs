@@ -129,7 +129,7 @@ impl Settings {
 /// 6. [`Proto::handle_gone`], [`Proto::handle_unreachable`] and [`Proto::handle_cut_off`] end what needs a peer that is gone.
 /// 7. [`Proto::close`] ends all operations, once [`Proto::is_flushed`].
 ///
-/// Each field owns its state and the rules for it, in a file of its name. The files of calls and packets (`submit.rs`, `handle.rs` …) use several.
+/// Each field owns its state and the rules for it, in the file of its type. The files of calls and packets (`submit.rs`, `handle.rs` …) use several.
 pub struct Proto {
     // Who takes part, and what the job agreed on.
     me: Rank,
