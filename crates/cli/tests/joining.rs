@@ -138,7 +138,8 @@ fn kills_of_agent_or_launcher_at_any_moment_leave_nothing() {
 #[test]
 fn the_agents_say_that_the_launcher_was_killed() {
     let job = start_pmi(2, &[&program(), "exchange-alone", "1000"], &[]);
-    wait_until("the ranks to run", || !job.named("rank-supervisor").is_empty());
+    // That of the launcher, and that of the agent, which has its task then.
+    wait_until("the ranks to run", || job.named("rank-supervisor").len() == 2);
     kill("KILL", job.named("canele-launcher")[0]);
     let ended = job.end();
     assert!(

@@ -15,11 +15,11 @@ use support::ranks::{program, setting};
 use support::wait_until;
 
 /// What a stranger says: nothing, the beginning of a hello, or all of one that was made without the key.
-const WORDS: [&[u8]; 3] = [b"", b"CANELE\x03\x00half", &wrong_hello()];
+const WORDS: [&[u8]; 3] = [b"", b"CANELE\x04\x00half", &wrong_hello()];
 
-const fn wrong_hello() -> [u8; 104] {
-    let mut bytes = [0; 104];
-    let prefix = *b"CANELE\x03\x00";
+const fn wrong_hello() -> [u8; 88] {
+    let mut bytes = [0; 88];
+    let prefix = *b"CANELE\x04\x00";
     let mut at = 0;
     while at < prefix.len() {
         bytes[at] = prefix[at];
