@@ -96,7 +96,7 @@ impl Proto {
         {
             return Sent::Busy;
         }
-        let most = ROOM.min(self.peers.max_bulk());
+        let most = ROOM.min(self.max_bulk);
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
         let alone = peer.gone().is_none() && !peer.has_backlog() && peer.credit.can_pay(len);
         let has_room = |coalesced: &Coalesced| coalesced.parts.len() + batch::room(len) <= most;

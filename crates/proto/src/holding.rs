@@ -30,7 +30,7 @@ impl Proto {
     pub fn holding(&self) -> Holding {
         let mut holding = Holding {
             requests: self.requests.len(),
-            unexpected: self.incoming.len() + self.incoming.rma_requests().len(),
+            unexpected: self.incoming.len() + self.arrived_requests.len(),
             chunk_counters: self.peers.iter().map(|peer| peer.chunk_counters.count_ones()).sum(),
             replies: self.peers.iter().map(|peer| peer.replies.len()).sum(),
             verbs: self.verbs.len(),
@@ -48,7 +48,7 @@ impl Proto {
                 Body::Announced(_) | Body::Own(..) => {}
             }
         }
-        for request in self.incoming.rma_requests() {
+        for request in &self.arrived_requests {
             holding.unexpected_bytes += credit_cost(request.payload.len());
         }
         holding

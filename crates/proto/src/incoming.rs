@@ -1,29 +1,22 @@
-//! What has come to this rank and was not taken: messages before their receive, RMA requests before their target looks.
+//! What this rank holds of messages that came before their receive.
 //!
-//! Owns both, the memory of their payload, and the link at which the next receive from any source looks first. Never matches a message
+//! Owns these messages, the memory of their payload, and the link at which the next receive from any source looks first. Never matches a message
 //! (`matching`), and never charges its sender for it (`credit.rs`).
-
-use std::collections::VecDeque;
 
 use canele_mem::window::Window;
 use canele_rail::MAX_INLINE;
 use canele_sys::ids::Rank;
 
-use crate::rma::ArrivedRequest;
 use crate::slab::{Key, Slab};
 use crate::spare::Spare;
 use crate::traffic::Traffic;
 use crate::unexpected::{Body, KeptPayload, Unexpected};
 
-/// Messages without a receive, RMA requests, their memory, and the turn of the links.
+/// Messages without a receive, their memory, and the turn of the links.
 #[derive(Default)]
 pub(crate) struct Incoming {
     /// Unexpected messages, and those that came before their turn.
     unexpected: Slab<Unexpected>,
-    /// RMA requests that the target has not taken, in the order of arrival.
-    rma_requests: VecDeque<ArrivedRequest>,
-    /// An RMA request has come, or was submitted here: passes look after them.
-    expects_rma: bool,
     /// Payload memory to be used again.
     spare: Spare,
     /// The incoming link at which a receive from any source looks first.
@@ -113,42 +106,6 @@ impl Incoming {
         claimed.into_iter().map(|(_, len)| len).collect()
     }
 
-    /// Adds an RMA request for the target.
-    pub fn add_rma_request(&mut self, request: ArrivedRequest) {
-        self.rma_requests.push_back(request);
-        self.expects_rma = true;
-    }
-
-    /// Takes the RMA request that came first.
-    pub fn next_rma_request(&mut self) -> Option<ArrivedRequest> {
-        self.rma_requests.pop_front()
-    }
-
-    /// Takes the RMA requests of one origin.
-    pub fn take_rma_requests_of(&mut self, origin: Rank) -> VecDeque<ArrivedRequest> {
-        let all = std::mem::take(&mut self.rma_requests).into_iter();
-        let (taken, left) = all.partition(|request| request.from == origin);
-        self.rma_requests = left;
-        taken
-    }
-
-    /// The RMA requests that the target has not taken.
-    pub fn rma_requests(&self) -> impl ExactSizeIterator<Item = &ArrivedRequest> {
-        self.rma_requests.iter()
-    }
-
-    /// Has passes look after RMA requests from now on.
-    #[inline(always)]
-    pub fn expect_rma(&mut self) {
-        self.expects_rma = true;
-    }
-
-    /// True if passes look after RMA requests.
-    #[inline(always)]
-    pub fn expects_rma(&self) -> bool {
-        self.expects_rma
-    }
-
     /// Copies payload, into memory used before where possible (invariant I5).
     pub fn copy_payload(&mut self, payload: Window<'_>, traffic: &mut Traffic) -> KeptPayload {
         if payload.len() <= MAX_INLINE {
@@ -217,23 +174,6 @@ mod tests {
         assert!(!append(&mut incoming, 0, &mut [5]), "all of it has come");
         assert!(incoming.take(key).is_some() && !append(&mut incoming, 0, &mut [6]));
         assert_eq!((incoming.len(), traffic.unexpected_most.most()), (0, 1));
-    }
-
-    #[test]
-    fn rma_requests_of_one_origin_are_taken_and_the_others_keep_their_order() {
-        let mut incoming = Incoming::default();
-        assert!(!incoming.expects_rma());
-        for (from, tag) in [(1, 1), (2, 2), (1, 3), (3, 4)] {
-            let payload = KeptPayload::Long(Vec::new());
-            incoming.add_rma_request(ArrivedRequest { from: Rank(from), tag: Tag(tag), payload });
-        }
-        let tags = |requests: VecDeque<ArrivedRequest>| -> Vec<u32> {
-            requests.into_iter().map(|request| request.tag.0).collect()
-        };
-        assert_eq!(tags(incoming.take_rma_requests_of(Rank(1))), [1, 3]);
-        let left = std::iter::from_fn(|| incoming.next_rma_request()).collect();
-        assert_eq!(tags(left), [2, 4]);
-        assert!(incoming.expects_rma(), "passes look after them from the first one on");
     }
 
     #[test]

@@ -61,6 +61,8 @@ mod unexpected;
 mod verbs;
 pub mod wire;
 
+use std::collections::VecDeque;
+
 use canele_rail::{Corrupt, FullRail};
 use canele_sys::ids::Rank;
 
@@ -134,6 +136,8 @@ pub struct Proto {
     // Who takes part, and what the job agreed on.
     me: Rank,
     settings: Settings,
+    /// The longest bulk that every link so far can carry.
+    max_bulk: usize,
     peers: Peers,
     departures: Departures,
     credit_pool: CreditPool,
@@ -147,6 +151,10 @@ pub struct Proto {
     eager_multis: EagerMultis,
     deferred: Deferred,
     notices: Notices,
+    /// RMA requests that the target has not taken.
+    arrived_requests: VecDeque<rma::ArrivedRequest>,
+    /// An RMA request has come, or was submitted here: passes look after them.
+    rma_requested: bool,
 
     // What goes to peers.
     outgoing: Outgoing,
@@ -185,6 +193,7 @@ impl Proto {
         Self {
             me,
             settings,
+            max_bulk: usize::MAX,
             peers: Peers::new(ranks, base_window(settings.unexpected_bytes, ranks)),
             departures: Departures::new(ranks - 1),
             credit_pool: CreditPool::new(settings.unexpected_bytes, ranks),
@@ -194,6 +203,8 @@ impl Proto {
             eager_multis: EagerMultis::default(),
             deferred: Deferred::default(),
             notices: Notices::default(),
+            arrived_requests: VecDeque::new(),
+            rma_requested: false,
             outgoing: Outgoing::new(ranks),
             verbs: PostedVerbs::default(),
             reports: Reports::default(),
@@ -215,12 +226,12 @@ impl Proto {
 
     /// The largest message that goes without a handshake, in bytes.
     pub fn eager_bytes(&self) -> usize {
-        self.settings.eager_bytes.min(self.peers.max_bulk())
+        self.settings.eager_bytes.min(self.max_bulk)
     }
 
     /// What decides how messages to a peer travel.
     pub(crate) fn path(&self, to: Rank) -> Path {
-        let (eager_bytes, max_bulk) = (self.settings.eager_bytes, self.peers.max_bulk());
+        let (eager_bytes, max_bulk) = (self.settings.eager_bytes, self.max_bulk);
         // Nothing is known of a peer that was never touched, or does not exist.
         let unknown = Path { eager_bytes, max_bulk, ..Path::default() };
         self.peers.known(to).map_or(unknown, |peer| peer.path(eager_bytes, max_bulk))
@@ -291,7 +302,7 @@ impl Proto {
     /// Whether this rank has ever had to do with an RMA request.
     #[inline(always)]
     pub fn has_rma_requests(&self) -> bool {
-        self.incoming.expects_rma()
+        self.rma_requested
     }
 
     /// Changes whenever an operation completes, or something comes that a call may wait for.

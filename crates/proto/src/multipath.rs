@@ -147,7 +147,7 @@ impl Proto {
     /// A link to `peer` can be used.
     pub fn link_opened<R: FullRail>(&mut self, rail: &R, peer: Rank, link: LinkId) {
         let caps = rail.caps(link);
-        self.peers.limit_bulk(caps.max_bulk);
+        self.max_bulk = self.max_bulk.min(caps.max_bulk);
         let state = &mut self.peers[peer.0 as usize];
         if state.gone().is_some() {
             return; // It died while the link was made.

@@ -53,8 +53,6 @@ pub(crate) struct Peers {
     /// What is known of those that were never touched: of those at the start, and of those that were added.
     untouched: Peer,
     untouched_added: Peer,
-    /// The longest bulk that every link so far can carry, in bytes.
-    max_bulk: usize,
 }
 
 impl Peers {
@@ -69,7 +67,6 @@ impl Peers {
             added: ranks,
             untouched: Peer::untouched(credit),
             untouched_added: Peer::untouched(LEAST_WINDOW),
-            max_bulk: usize::MAX,
         }
     }
 
@@ -88,17 +85,6 @@ impl Peers {
 
     pub fn len(&self) -> usize {
         self.ranks
-    }
-
-    /// The longest bulk that every link so far can carry, in bytes.
-    #[inline(always)]
-    pub fn max_bulk(&self) -> usize {
-        self.max_bulk
-    }
-
-    /// Notes that a link opens which carries bulks of at most so many bytes.
-    pub fn limit_bulk(&mut self, bytes: usize) {
-        self.max_bulk = self.max_bulk.min(bytes);
     }
 
     /// A peer that was touched before.

@@ -68,7 +68,7 @@ impl Proto {
 
     /// The longest message that fits into a packet of those that were pulled.
     fn longest_pulled(&self) -> usize {
-        self.peers.max_bulk().min(batch::MOST).saturating_sub(batch::room(PULLED_INLINE))
+        self.max_bulk.min(batch::MOST).saturating_sub(batch::room(PULLED_INLINE))
     }
 
     /// Widens the window of a peer where it may be, pulls messages with the credit that is to go to it, and returns the rest.

@@ -104,9 +104,7 @@ impl Proto {
             flow.matcher.store(from, tag, key.index);
         }
         self.traffic.unexpected += 1;
-        if flow == REQUESTS {
-            self.incoming.expect_rma();
-        }
+        self.rma_requested |= flow == REQUESTS;
         self.requests.count_completion(); // A probe may wait for it.
         Ok(key)
     }

@@ -31,7 +31,8 @@ impl Proto {
         }
         self.charge(from, payload.len())?;
         let payload = self.incoming.copy_payload(payload, &mut self.traffic);
-        self.incoming.add_rma_request(ArrivedRequest { from, tag, payload });
+        self.arrived_requests.push_back(ArrivedRequest { from, tag, payload });
+        self.rma_requested = true;
         self.requests.count_completion();
         Ok(true)
     }
@@ -43,7 +44,11 @@ impl Proto {
 
     /// Drops every request of an origin that the target has not taken.
     pub(super) fn forget_requests(&mut self, from: Rank) {
-        for request in self.incoming.take_rma_requests_of(from) {
+        for request in std::mem::take(&mut self.arrived_requests) {
+            if request.from != from {
+                self.arrived_requests.push_back(request);
+                continue;
+            }
             self.release_request(from, &request.payload);
             self.recycle(request.payload);
         }

@@ -65,7 +65,7 @@ impl RmaOrigin {
     /// Submits a call; as much of it leaves as can.
     pub fn submit<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, new: NewCall) -> Key {
         let NewCall { owner, rma_request, elements, element_bytes, data, into, ending } = new;
-        proto.incoming.expect_rma();
+        proto.rma_requested = true;
         self.last_serial += 1;
         let serial = self.last_serial;
         let cutting = match rma_request {

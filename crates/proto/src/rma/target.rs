@@ -108,7 +108,7 @@ impl RmaTarget {
 
     /// Begins to receive the RMA requests that have come.
     fn take_new(&mut self, proto: &mut Proto) -> bool {
-        while let Some(ArrivedRequest { from, tag, payload }) = proto.incoming.next_rma_request() {
+        while let Some(ArrivedRequest { from, tag, payload }) = proto.arrived_requests.pop_front() {
             self.queues.entry(from).or_default().waiting.push_back(WaitingRequest::Here(tag, payload));
         }
         // These came after those.
