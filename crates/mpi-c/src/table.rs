@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::call_cache;
+use crate::cache;
 use crate::layout::{CONSTANT_ROWS, constant_mark, constant_row};
 
 const INDEX_BITS: u32 = 22;
@@ -214,7 +214,7 @@ impl Table {
         if object.is_null() {
             return None;
         }
-        call_cache::forget();
+        cache::forget();
         let is_constant = constant_row(value).is_some();
         let next = if is_constant { 0 } else { ((value >> INDEX_BITS) as u32 + 1) % GENERATIONS };
         row.tag.store(next << 8, Ordering::Relaxed);
