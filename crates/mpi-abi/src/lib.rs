@@ -8,7 +8,7 @@
 mod exports {
     use core::ffi::{c_char, c_double, c_int, c_void};
 
-    use canele_mpi_c::call_cache::{CallCache, Word};
+    use canele_mpi_c::cache::{CallCache, Word};
     use canele_mpi_c::constants::MPI_SUCCESS;
     use canele_mpi_c::deferred_recv::CallGuard;
     use canele_mpi_c::error::{self, On};

@@ -20,7 +20,7 @@ use canele_mpi::Tag;
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use canele_sys::membarrier::{self, Fencing};
 
-use crate::call_cache;
+use crate::cache;
 use crate::handle::MPI_Request;
 use crate::library;
 use crate::requests::{INDEX_BITS, requests};
@@ -113,10 +113,10 @@ fn submit_all() {
 pub fn allow(always_main: bool) {
     if !FORBIDDEN.load(Relaxed) {
         set_inside(if always_main { 0 } else { NO_OWNER });
-        call_cache::set_shared(false);
+        cache::set_shared(false);
         // Either this is seen here, or `forbid` sets it after this.
         if FORBIDDEN.load(SeqCst) {
-            call_cache::set_shared(true);
+            cache::set_shared(true);
         }
     }
 }
@@ -131,7 +131,7 @@ pub fn forbid() {
         MIXED.store(true, Relaxed);
     }
     FORBIDDEN.store(true, SeqCst);
-    call_cache::set_shared(true);
+    cache::set_shared(true);
     // The other thread stores to `INSIDE`, then looks whether it is forbidden: either it sees that, or its store comes first.
     membarrier::heavy_private();
     INSIDE.store(NEVER, Relaxed);

@@ -17,7 +17,7 @@ pub mod abi;
 pub mod address;
 pub mod attributes;
 pub mod buffer;
-pub mod call_cache;
+pub mod cache;
 pub mod codes;
 pub mod collective;
 pub mod comm;

@@ -18,7 +18,7 @@ use crate::table::HANDLES;
 use crate::{tools, traced};
 
 /// The life of this process in MPI.
-pub static PROCESS: Process = Process::new(crate::call_cache::forget, crate::deferred_recv::forbid);
+pub static PROCESS: Process = Process::new(crate::cache::forget, crate::deferred_recv::forbid);
 
 /// The levels of threads by the numbers of the ABI.
 const LEVELS: [(c_int, ThreadLevel); 4] = [

@@ -15,7 +15,7 @@ use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering};
 use layout::handle::CONSTANT_ROWS;
 use layout::{constant_mark, constant_row};
 
-use crate::call_cache;
+use crate::cache;
 
 const INDEX_BITS: u32 = 22;
 const GENERATIONS: u32 = 1 << 8;
@@ -215,7 +215,7 @@ impl Table {
         if object.is_null() {
             return None;
         }
-        call_cache::forget();
+        cache::forget();
         let is_constant = constant_row(value).is_some();
         let next = if is_constant { 0 } else { ((value >> INDEX_BITS) as u32 + 1) % GENERATIONS };
         row.tag.store(next << 8, Ordering::Relaxed);

@@ -7,7 +7,7 @@
 mod exports {
     use core::ffi::{c_char, c_double, c_int, c_void};
 
-    use canele_mpich_c::call_cache::{CallCache, Word};
+    use canele_mpich_c::cache::{CallCache, Word};
     use canele_mpich_c::constants::MPI_SUCCESS;
     use canele_mpich_c::deferred_recv::CallGuard;
     use canele_mpich_c::error::{self, On};

@@ -15,7 +15,7 @@ use crate::delegate::delegate;
 use crate::world::Random;
 use canele_rail::{
     Armed, Busy, Caps, Class, FastPath, Header, LinkTraits, Lost, MAX_INLINE, MAX_INLINE_WITH_BULK, OneSided,
-    PeerCopy, Rail, Recoverable, Rma, Slot, Unacked,
+    PeerCopy, Rail, Recoverable, Rma, Slot, Unacked, Verbs,
 };
 
 /// How often what goes wrong, in percent of the packets.
@@ -85,6 +85,7 @@ impl<R: Rail> Fault<R> {
                 link_traits: caps.link_traits | LinkTraits::OVERTAKING,
                 reliable: false,
                 maps_regions: false,
+                verbs: Verbs::empty(),
                 ..caps
             },
         );

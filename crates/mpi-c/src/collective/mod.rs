@@ -9,7 +9,7 @@ pub mod uneven;
 use canele_mpi::Result;
 use canele_mpi::collective::Call;
 
-use crate::call_cache::CallCache;
+use crate::cache::CallCache;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Info, MPI_Request, ObjectHandle};
 use crate::point::start::give;

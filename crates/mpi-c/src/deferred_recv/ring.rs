@@ -51,9 +51,6 @@ pub struct RecvSource {
 }
 
 impl RecvSource {
-    /// From nowhere.
-    pub const NONE: Self = Self { from: 0, comm: 0 };
-
     /// From a rank on the flow of a communicator.
     pub fn new(comm: MPI_Comm, source: Rank, flow: FlowId) -> Self {
         Self { from: u64::from(source.0) << 32 | u64::from(flow.0), comm: comm.value() as u32 }

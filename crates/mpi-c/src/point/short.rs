@@ -6,14 +6,13 @@
 //! What ends with `_at_once` calls no function: inlined into an exported function, it needs no frame and saves few registers, and the
 //! general path is a jump from there.
 
-use core::cell::UnsafeCell;
 use core::ffi::c_int;
 
-use canele_engine::{Engine, FlowId, MAX_INLINE, PeerIndex, Receives, ShortAddress, ShortSent, Window};
+use canele_engine::{Engine, MAX_INLINE, Receives, ShortAddress, ShortSent, Window};
 use canele_mpi::{Class, Tag};
 
 use super::LARGEST_TAG;
-use crate::call_cache;
+use crate::cache::{Resolved, ResolvedCache};
 use crate::codes::keep;
 use crate::constants::{MPI_REQUEST_NULL, MPI_SUCCESS};
 use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, RecvSource, source_of};
@@ -49,14 +48,11 @@ impl Attempt {
 }
 
 /// What a communicator, a rank on it and a datatype came to: programs name the same few again and again.
-#[repr(align(64))]
 pub struct Route {
-    /// What [`call_cache::freed`] said: no handle has been freed since, whose value something else could have by now.
-    freed: usize,
     comm: MPI_Comm,
     datatype: MPI_Datatype,
     /// The engine of the process.
-    engine: Option<&'static Engine>,
+    engine: &'static Engine,
     rank: c_int,
     /// Bytes of an element; elements lie one after the other.
     size: u32,
@@ -64,24 +60,29 @@ pub struct Route {
     source: RecvSource,
 }
 
-impl Route {
-    const NONE: Self = Self {
-        freed: 0,
-        comm: MPI_Comm::of(usize::MAX),
-        datatype: MPI_Datatype::of(0),
-        engine: None,
-        rank: 0,
-        size: 0,
-        address: ShortAddress { peer: PeerIndex::NONE, flow: FlowId(0) },
-        source: RecvSource::NONE,
-    };
+// With the count of its entry it is a cache line.
+const _: () = assert!(size_of::<Route>() <= 56);
+
+/// The communicator, the datatype and the rank on the communicator.
+type RouteArguments = (MPI_Comm, MPI_Datatype, c_int);
+
+impl Resolved for Route {
+    type Arguments = RouteArguments;
+
+    #[inline(always)]
+    fn place((_, _, rank): RouteArguments) -> usize {
+        rank as usize
+    }
+
+    #[inline(always)]
+    fn is_of(&self, (comm, datatype, rank): RouteArguments) -> bool {
+        self.comm == comm && self.rank == rank && self.datatype == datatype
+    }
 
     /// Finds it, if there is such a communicator with such a rank, and if the datatype is committed and has no gaps.
-    fn find(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<Self> {
-        let freed = call_cache::freed();
+    fn resolve((comm, datatype, rank): RouteArguments) -> Option<Self> {
         let (on, of) = (comm.find()?, datatype.find()?);
         let to = *on.peers().members().get(rank as usize)?;
-        // That a handle is freed or a communicator revoked makes all routes unknown.
         on.check_revoked().ok()?;
         let fits = of.is_contiguous() && of.is_committed() && (1..=MOST_BYTES).contains(&of.size());
         if !fits {
@@ -90,15 +91,17 @@ impl Route {
         let (engine, flow, size) = (&**on.engine(), on.flow(), of.size() as u32);
         let peer = engine.peer_index(to).ok()?;
         let (address, source) = (ShortAddress { peer, flow }, RecvSource::new(comm, to, flow));
-        Some(Self { freed, comm, datatype, engine: Some(engine), rank, size, address, source })
+        Some(Self { comm, datatype, engine, rank, size, address, source })
     }
+}
 
+impl Route {
     /// Wakes the peer, which sleeps though something was sent to it; returns what the function returns. `extern "C"`: it does not unwind, so
     /// that a jump suffices.
     #[cold]
     #[inline(never)]
     pub extern "C" fn wake_peer(route: &'static Self) -> c_int {
-        match route.engine().wake_peer(route.address.peer) {
+        match route.engine.wake_peer(route.address.peer) {
             Ok(()) => MPI_SUCCESS,
             // In a forked child, where nothing was sent.
             Err(error) => keep(Class::Other, error.to_string()),
@@ -132,51 +135,22 @@ impl Route {
     pub fn rank(&self) -> c_int {
         self.rank
     }
-
-    #[inline(always)]
-    fn engine(&self) -> &'static Engine {
-        // SAFETY: a route that was remembered has one, and no other is given out (`known`).
-        unsafe { self.engine.unwrap_unchecked() }
-    }
 }
 
-/// Routes that are remembered, by the last bits of their ranks.
-const ROUTES: usize = 8;
-
-struct Routes(UnsafeCell<[Route; ROUTES]>);
-
-// SAFETY: two threads never reach a route at a time, see `known` and `learn`.
-unsafe impl Sync for Routes {}
-
-static KNOWN: Routes = Routes(UnsafeCell::new([Route::NONE; ROUTES]));
+/// The routes that were found last, by the last bits of their ranks.
+static ROUTES: ResolvedCache<Route, 8> = ResolvedCache::new();
 
 #[inline(always)]
-fn place(rank: c_int) -> *mut Route {
-    // SAFETY: the index is below the length of the array.
-    unsafe { KNOWN.0.get().cast::<Route>().add(rank as usize % ROUTES) }
+fn known(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<&'static Route> {
+    ROUTES.known((comm, datatype, rank))
 }
 
-/// The route of a call, if it is remembered and the program uses one thread at a time.
-#[inline(always)]
-pub fn known(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<&'static Route> {
-    let freed = call_cache::freed_alone()?;
-    // SAFETY: one thread calls the library, and the reference ends before `learn` is called.
-    let route = unsafe { &*place(rank) };
-    let is_known =
-        route.freed == freed && route.comm == comm && route.rank == rank && route.datatype == datatype;
-    is_known.then_some(route)
-}
-
-/// Remembers the route of a call; returns true if it was not remembered before.
+/// Keeps the route of a call; returns true if it was not known before.
 #[inline(never)]
 pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> bool {
-    if call_cache::freed_alone().is_none() || known(comm, datatype, rank).is_some() {
-        return false;
-    }
-    let Some(route) = Route::find(comm, datatype, rank) else { return false };
-    // SAFETY: one thread calls the library, and holds no reference to a route here.
-    unsafe { *place(rank) = route };
-    true
+    // SAFETY: only general paths call it. What an exported function needs of a route it reads before it calls one of them, and no call keeps a
+    // route for the next one.
+    unsafe { ROUTES.learn((comm, datatype, rank)) }
 }
 
 #[inline(always)]
@@ -202,7 +176,7 @@ pub fn send_at_once(
     }
     // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
     let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), bytes) };
-    match route.engine().try_send_short(&route.address, Tag(tag as u32), bytes) {
+    match route.engine.try_send_short(&route.address, Tag(tag as u32), bytes) {
         ShortSent::Left => Attempt::LeftOn(route, bytes.len()),
         ShortSent::Done => Attempt::Done,
         ShortSent::ToSleeper => Attempt::ToSleeper(route),
@@ -229,7 +203,7 @@ pub fn receive_at_once(
     }
     // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
     let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), bytes) };
-    match route.engine().try_receive_short(&route.address, Tag(tag as u32), into) {
+    match route.engine.try_receive_short(&route.address, Tag(tag as u32), into) {
         Some(bytes) => {
             status.set_received(route.rank, tag, bytes);
             Attempt::Done
@@ -254,7 +228,7 @@ pub fn receive_next(
     // SAFETY: as above.
     let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), bytes) };
     let (source, flow) = source_of(route.source.from);
-    route.engine().receive_next(source, flow, Tag(tag as u32), into)
+    route.engine.receive_next(source, flow, Tag(tag as u32), into)
 }
 
 /// Defers a receive, if that may be; puts its handle.

@@ -8,7 +8,6 @@ use canele_mpi::window::{TargetData, Win};
 
 use super::{mapped, member};
 use crate::buffer::{UserBuffer, data};
-use crate::constants::MPI_OP_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_Request, MPI_Win, ObjectHandle};
 use crate::point::start::give;
@@ -74,7 +73,7 @@ fn transfer<B: Transferred>(origin: Origin<B>, at: At, win: MPI_Win) -> CallResu
     if let Some(to) = to {
         B::transfer(origin, to, found, false)?;
     }
-    mapped::learn(win, at.3, MPI_OP_NULL, at.0);
+    mapped::learn_transfer(win, at.0, at.3);
     Ok(())
 }
 

@@ -11,7 +11,6 @@ use canele_mpi::{Result, fail};
 use super::access::{At, Origin, check_passive, target};
 use super::mapped;
 use crate::buffer::data;
-use crate::constants::MPI_OP_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_Op, MPI_Request, MPI_Win, ObjectHandle};
 use crate::operations::{OpObject, element_of};
@@ -167,7 +166,7 @@ pub fn fetch_and_op(
         _ => Some(data(origin_addr, ONE, datatype)?),
     };
     found.fetch_and_op(to, how, origin, data(result_addr, ONE, datatype)?)?;
-    mapped::learn(win, datatype, op, target_rank);
+    mapped::learn_change(win, target_rank, datatype, op);
     Ok(())
 }
 
@@ -217,6 +216,6 @@ pub fn compare_and_swap(
     }
     let operands = [data(compare_addr, ONE, datatype)?, data(origin_addr, ONE, datatype)?];
     found.compare_and_swap(to, operands, data(result_addr, ONE, datatype)?)?;
-    mapped::learn(win, datatype, MPI_OP_NULL, target_rank);
+    mapped::learn_transfer(win, target_rank, datatype);
     Ok(())
 }

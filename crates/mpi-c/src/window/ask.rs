@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use crate::call_cache;
+use crate::cache;
 use crate::comm::create::given;
 use crate::constants::{MPI_GROUP_EMPTY, MPI_MAX_OBJECT_NAME, MPI_WIN_NULL};
 use crate::error::CallResult;
@@ -55,7 +55,7 @@ pub fn win_shared_query(
 ) -> CallResult {
     let part = win.get()?.shared_part(member(rank))?;
     // From now on each flush fences.
-    call_cache::forget();
+    cache::forget();
     size.set(part.bytes as i64, "size")?;
     disp_unit.set(Some(part.unit as i64), "disp_unit")?;
     Ok(baseptr.set(core::ptr::with_exposed_provenance_mut(part.address), "baseptr")?)

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use canele_sys::ids::LinkId;
 
-use canele_rail::{Caps, Class, LinkTraits, Lost, Recoverable};
+use canele_rail::{Caps, Class, LinkTraits, Lost, Recoverable, Verbs};
 use frame::{Frame, ROOM};
 use incoming::Incoming;
 use outgoing::Outgoing;
@@ -83,6 +83,7 @@ impl<R: Recoverable> Reliable<R> {
                 link_traits: caps.link_traits - LinkTraits::OVERTAKING,
                 reliable: true,
                 maps_regions: false,
+                verbs: Verbs::empty(),
                 ..caps
             },
         );

@@ -1,8 +1,4 @@
-//! A cache of calls of collectives: programs make the same ones again and again.
-//!
-//! Owns a few calls of each exported function, with the arguments they were made of. A call is the same as long as the arguments
-//! are and no handle has been freed since, whose value something else could have by now. Never keeps what depends on the contents
-//! of an array.
+//! A cache of collectives: a few calls of each exported function, with the arguments that they were made of.
 
 use core::ffi::c_int;
 
@@ -10,6 +6,7 @@ use canele_mpi::Result;
 use canele_mpi::collective::Call;
 use canele_sys::atomic::{AtomicUsize, Ordering};
 
+use super::freed;
 use crate::deferred_recv;
 use crate::error::Failed;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
@@ -17,38 +14,7 @@ use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
 /// Calls that are kept of each function, a power of 2: roots that take turns make as many as there are ranks.
 const CALLS: usize = 32;
 
-/// Counts the handles that were freed; [`SHARED`] while several threads may call the library.
-static FREED: AtomicUsize = AtomicUsize::new(SHARED);
-/// The highest bit: so many handles are never freed.
-const SHARED: usize = 1 << (usize::BITS - 1);
-
-/// A handle was freed, a communicator revoked, or a rank has died: no call that is kept is good any more.
-pub fn forget() {
-    // Relaxed: a program that uses a handle while another thread frees it is wrong.
-    FREED.fetch_add(1, Ordering::Relaxed);
-}
-
-/// Moves whenever a handle is freed, a communicator revoked or a rank dies, and when several threads may or may no longer call the library.
-#[inline(always)]
-pub fn freed() -> usize {
-    FREED.load(Ordering::Relaxed)
-}
-
-/// [`freed`], if one thread at a time calls the library.
-#[inline(always)]
-pub fn freed_alone() -> Option<usize> {
-    Some(freed()).filter(|freed| freed & SHARED == 0)
-}
-
-/// Several threads may call the library from now on, or they may not.
-pub fn set_shared(shared: bool) {
-    match shared {
-        true => FREED.fetch_or(SHARED, Ordering::SeqCst),
-        false => FREED.fetch_and(!SHARED, Ordering::SeqCst),
-    };
-}
-
-/// A cache of the calls of one function with `N` arguments.
+/// A cache of the calls of one function with `N` arguments. The [module](super) says when a call is valid.
 pub struct CallCache<const N: usize> {
     /// A `Box<Made<N>>` as a raw pointer, or 0.
     places: [AtomicUsize; CALLS],
@@ -57,6 +23,7 @@ pub struct CallCache<const N: usize> {
 
 /// A call, and what it was made of.
 struct Made<const N: usize> {
+    /// [`freed`] from before it was made.
     freed: usize,
     words: [usize; N],
     call: Call,

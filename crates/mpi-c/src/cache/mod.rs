@@ -1,0 +1,67 @@
+//! Caches of what the arguments of calls came to: programs make the same few calls again and again.
+//!
+//! Owns the count of freed handles, and the two kinds of caches that compare with it:
+//!
+//! | cache | what it finds | who may use it |
+//! |---|---|---|
+//! | `ResolvedCache` | routes of short messages, targets whose memory is mapped | the one thread that calls the library |
+//! | [`CallCache`] | collectives that were made before | any thread |
+//!
+//! **When an entry is valid.** An entry has the arguments that were looked up, and `freed` as it was before the look-up. It is valid for
+//! the same arguments while `freed` has not moved: no handle was freed whose value another object could have by now, no communicator was
+//! revoked, no rank has died. An entry never has what depends on the contents of an array.
+//!
+//! **Which thread reads and writes.** While several threads may call the library, `freed` has the bit `SHARED`. `ResolvedCache::learn`
+//! writes nothing then, so none of its entries has a count with this bit, and none is valid. A thread that calls meanwhile reads no entry
+//! (`ResolvedCache::known`), or of an entry the count alone (`known_by_count`, for calls of so few instructions that a test for the bit
+//! counts). The count is not atomic: compilers fold no atomic load into a comparison. [`CallCache`] takes an entry out while a thread uses it, by an atomic exchange unless one
+//! thread calls the library.
+//!
+//! **Why that is sound.**
+//! - A reader and a writer of an entry's value have both seen `freed` without `SHARED`, so they are calls of a program that uses one
+//!   thread at a time, and come one after the other. A thread that ends this sets the bit first ([`deferred_recv::forbid`]); the thread
+//!   of before may be inside of `learn` still, and no other thread reads what it writes.
+//! - An object that an entry refers to lives while the entry is valid: [`forget`] is called before the object of a handle is dropped. A
+//!   program that uses a handle while another of its threads frees it is wrong.
+//! - A reference to a value ends before the value is replaced: the callers of `learn` promise it.
+//!
+//! [`deferred_recv::forbid`]: crate::deferred_recv::forbid
+
+mod calls;
+mod resolved;
+
+use canele_sys::atomic::{AtomicUsize, Ordering};
+
+pub use calls::{CallCache, Word};
+pub(crate) use resolved::{Resolved, ResolvedCache};
+
+/// Counts the handles that were freed; [`SHARED`] while several threads may call the library.
+static FREED: AtomicUsize = AtomicUsize::new(SHARED);
+/// The highest bit: so many handles are never freed.
+const SHARED: usize = 1 << (usize::BITS - 1);
+
+/// A handle was freed, a communicator revoked, or a rank has died: no entry of a cache is valid any more.
+pub fn forget() {
+    // Relaxed: a program that uses a handle while another thread frees it is wrong.
+    FREED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Several threads may call the library from now on, or they may not.
+pub fn set_shared(shared: bool) {
+    match shared {
+        true => FREED.fetch_or(SHARED, Ordering::SeqCst),
+        false => FREED.fetch_and(!SHARED, Ordering::SeqCst),
+    };
+}
+
+/// Moves whenever a handle is freed, a communicator revoked or a rank dies, and when several threads may or may no longer call the library.
+#[inline(always)]
+fn freed() -> usize {
+    FREED.load(Ordering::Relaxed)
+}
+
+/// [`freed`], if one thread at a time calls the library.
+#[inline(always)]
+fn freed_alone() -> Option<usize> {
+    Some(freed()).filter(|freed| freed & SHARED == 0)
+}

@@ -1,0 +1,201 @@
+//! A cache of what handles and a rank came to, for the short paths of the one thread that calls the library.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+
+use super::{SHARED, freed, freed_alone};
+
+/// What some arguments of a call came to.
+pub trait Resolved: Sized {
+    /// Those arguments.
+    type Arguments: Copy;
+
+    /// Returns a number whose last bits tell the arguments apart that programs use by turns.
+    fn place(arguments: Self::Arguments) -> usize;
+
+    /// True if it is what these arguments came to.
+    fn is_of(&self, arguments: Self::Arguments) -> bool;
+
+    /// Looks the arguments up; none if the short path is not for them.
+    fn resolve(arguments: Self::Arguments) -> Option<Self>;
+}
+
+/// A cache with so many places, a power of 2. The [module](super) says when an entry is valid.
+pub struct ResolvedCache<T, const PLACES: usize> {
+    entries: [Entry<T>; PLACES],
+}
+
+/// The distance of two entries is a power of 2, so that a shift finds one.
+#[repr(align(256))]
+struct Entry<T> {
+    /// [`freed`] from before the look-up: has never the bit [`SHARED`], or is [`EMPTY`].
+    freed: UnsafeCell<usize>,
+    /// Has a value unless the entry is empty.
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+/// No count of freed handles.
+const EMPTY: usize = usize::MAX;
+
+// SAFETY: a value is read and written by one thread at a time, to which it may move; see the module.
+unsafe impl<T: Send, const PLACES: usize> Sync for ResolvedCache<T, PLACES> {}
+
+impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
+    /// Returns an empty cache.
+    pub const fn new() -> Self {
+        const { assert!(PLACES.is_power_of_two() && !core::mem::needs_drop::<T>()) };
+        Self {
+            entries: [const {
+                Entry { freed: UnsafeCell::new(EMPTY), value: UnsafeCell::new(MaybeUninit::uninit()) }
+            }; PLACES],
+        }
+    }
+
+    /// Returns what these arguments came to, if a valid entry has it.
+    #[inline(always)]
+    pub fn known(&self, arguments: T::Arguments) -> Option<&T> {
+        self.known_at(freed_alone()?, arguments)
+    }
+
+    /// [`Self::known`] with two instructions less: it does not look for the bit [`SHARED`], which no entry has in its count.
+    #[inline(always)]
+    pub fn known_by_count(&self, arguments: T::Arguments) -> Option<&T> {
+        self.known_at(freed(), arguments)
+    }
+
+    /// Looks these arguments up unless a valid entry has them, or several threads may call the library; returns true if a new entry has them now.
+    ///
+    /// # Safety
+    /// No reference that [`Self::known`] returned before is used after this call.
+    #[inline]
+    pub unsafe fn learn(&self, arguments: T::Arguments) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { self.learn_at(freed(), arguments) }
+    }
+
+    #[inline(always)]
+    fn entry(&self, arguments: T::Arguments) -> &Entry<T> {
+        &self.entries[T::place(arguments) % PLACES]
+    }
+
+    #[inline(always)]
+    fn known_at(&self, freed: usize, arguments: T::Arguments) -> Option<&T> {
+        let entry = self.entry(arguments);
+        // SAFETY: one thread calls the library; where several may, a count without the bit is compared with one that has it.
+        if unsafe { *entry.freed.get() } != freed {
+            return None;
+        }
+        // SAFETY: the entry has a value, as its count is not `EMPTY`; the one thread that calls the library replaces it in `learn`, when
+        // the reference is not used any more.
+        let value = unsafe { (*entry.value.get()).assume_init_ref() };
+        value.is_of(arguments).then_some(value)
+    }
+
+    /// # Safety
+    /// As [`Self::learn`]; one thread at a time calls it with counts that have no bit [`SHARED`].
+    #[inline(always)]
+    unsafe fn learn_at(&self, freed: usize, arguments: T::Arguments) -> bool {
+        if freed & SHARED != 0 || self.known_at(freed, arguments).is_some() {
+            return false;
+        }
+        let Some(value) = T::resolve(arguments) else { return false };
+        let entry = self.entry(arguments);
+        // SAFETY: one thread calls the library, and no reference to the value before is used any more.
+        unsafe { *entry.value.get() = MaybeUninit::new(value) };
+        // SAFETY: as above.
+        unsafe { *entry.freed.get() = freed };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    const PLACES: usize = 4;
+
+    /// The double of an even number.
+    struct Double {
+        of: usize,
+        double: usize,
+    }
+
+    impl Resolved for Double {
+        type Arguments = usize;
+
+        fn place(of: usize) -> usize {
+            of / 2
+        }
+
+        fn is_of(&self, of: usize) -> bool {
+            self.of == of
+        }
+
+        fn resolve(of: usize) -> Option<Self> {
+            of.is_multiple_of(2).then_some(Self { of, double: 2 * of })
+        }
+    }
+
+    /// Looks up what a cache knows.
+    fn known(cache: &ResolvedCache<Double, PLACES>, freed: usize, of: usize) -> Option<usize> {
+        cache.known_at(freed, of).map(|known| known.double)
+    }
+
+    #[test]
+    fn an_empty_cache_knows_nothing_at_any_count() {
+        let cache = ResolvedCache::<Double, PLACES>::new();
+        for freed in [0, 1, SHARED, SHARED | 1] {
+            assert_eq!(known(&cache, freed, 0), None);
+        }
+    }
+
+    #[test]
+    fn an_entry_is_valid_until_a_handle_is_freed_and_while_one_thread_calls() {
+        let cache = ResolvedCache::<Double, PLACES>::new();
+        // SAFETY: `known` keeps no reference, here and below.
+        let learn = |freed, of| unsafe { cache.learn_at(freed, of) };
+        assert!(learn(7, 2) && !learn(7, 2), "learned once");
+        assert_eq!(known(&cache, 7, 2), Some(4));
+        assert_eq!((known(&cache, 8, 2), known(&cache, 7 | SHARED, 2)), (None, None));
+        assert!(!learn(7 | SHARED, 4), "several threads");
+        assert_eq!((known(&cache, 7 | SHARED, 4), known(&cache, 7, 4)), (None, None));
+        assert!(!learn(7, 3) && known(&cache, 7, 3).is_none(), "not for the short path");
+        assert!(learn(8, 2));
+        assert_eq!(known(&cache, 8, 2), Some(4));
+    }
+
+    #[test]
+    fn a_cache_knows_what_a_model_of_it_knows() {
+        let cache = ResolvedCache::<Double, PLACES>::new();
+        // Place to arguments and count.
+        let mut model = HashMap::new();
+        let (mut freed, mut random) = (0, 1u64);
+        let (mut hits, mut misses) = (0, 0);
+        for _ in 0..20_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (of, choice) = ((random >> 40) as usize % 12, (random >> 56) % 64);
+            match choice {
+                0 => freed += 1,
+                1 => freed ^= SHARED,
+                2..=20 => {
+                    let is_new = of % 2 == 0
+                        && freed & SHARED == 0
+                        && model.get(&(of / 2 % PLACES)) != Some(&(of, freed));
+                    // SAFETY: as above.
+                    assert_eq!(unsafe { cache.learn_at(freed, of) }, is_new);
+                    if is_new {
+                        model.insert(of / 2 % PLACES, (of, freed));
+                    }
+                }
+                _ => {
+                    let expected = (model.get(&(of / 2 % PLACES)) == Some(&(of, freed))).then_some(2 * of);
+                    assert_eq!(known(&cache, freed, of), expected);
+                    *if expected.is_some() { &mut hits } else { &mut misses } += 1;
+                }
+            }
+        }
+        assert!(hits > 1000 && misses > 1000, "{hits} {misses}");
+    }
+}
