@@ -212,7 +212,9 @@ fn networks(r: &mut Random, setup: &Setup) -> Vec<Model> {
         model.fetched_percent = r.pick(&[0, 60]);
         model.recoverable |= several || setup.faults.losses;
         model.verbs = r.chance(40);
-        model.maps_regions &= !model.recoverable && !(model.verbs && r.chance(70));
+        if model.recoverable || model.verbs && r.chance(70) {
+            model.maps_regions = false;
+        }
         model.distance = r.pick(&[Distance::Host, Distance::Network]);
     }
     networks
