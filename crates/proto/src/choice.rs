@@ -1,9 +1,11 @@
-//! Protocol selection, with the eager limit: how a message travels. It has the sender's and the receiver's half of the decision, and a table that describes every variant.
+//! Protocol selection, with the eager limit: how a message travels.
+//!
+//! Owns the sender's and the receiver's half of the decision, and a table that describes every variant.
 //!
 //! ```text
-//!   sender:   begin(path, bytes, mode, region?)     ─▶ whole │ multi-fragment eager │ announced     if there is credit
-//!   receiver: choose_rendezvous(maps_regions, ends) ─▶ read │ write │ both │ stream                 of an announced message
-//!   both:     choose(path, message)                 ─▶ a variant, for `canele info` and tests
+//!   sender:   begin(path, bytes, mode, region?) ─▶ whole │ multi-fragment eager │ announced     if there is credit
+//!   receiver: choose_rendezvous(regions, ends)  ─▶ read │ write │ both │ stream                 of an announced message
+//!   both:     choose(caps, bytes, ends)         ─▶ a variant, for `canele info` and tests
 //! ```
 //! Pure functions: everything that decides is an argument. No other file compares a size with a limit.
 

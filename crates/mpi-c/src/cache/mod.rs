@@ -14,8 +14,8 @@
 //! **Which thread reads and writes.** While several threads may call the library, `freed` has the bit `SHARED`. `ResolvedCache::learn`
 //! writes nothing then, so none of its entries has a count with this bit, and none is valid. A thread that calls meanwhile reads no entry
 //! (`ResolvedCache::known`), or of an entry the count alone (`known_by_count`, for calls of so few instructions that a test for the bit
-//! counts). The count is not atomic: compilers fold no atomic load into a comparison. [`CallCache`] takes an entry out while a thread uses it, by an atomic exchange unless one
-//! thread calls the library.
+//! counts). The count is not atomic: compilers fold no atomic load into a comparison. [`CallCache`] takes an entry out while a thread uses
+//! it, by an atomic exchange unless one thread calls the library.
 //!
 //! **Why that is sound.**
 //! - A reader and a writer of an entry's value have both seen `freed` without `SHARED`, so they are calls of a program that uses one
