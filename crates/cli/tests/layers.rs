@@ -5,24 +5,26 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Every crate with the crates of the workspace that it may depend on, development aside.
-const ALLOWED: [(&str, &[&str]); 34] = [
+const ALLOWED: [(&str, &[&str]); 35] = [
     ("canele-sys", &[]),
+    ("canele-profile", &[]),
     ("canele-secure", &[]),
     ("canele-chart", &[]),
     ("canele-mpi-tables", &[]),
     ("canele-trace", &["canele-sys"]),
     ("canele-mem", &["canele-sys"]),
-    ("canele-control", &["canele-sys"]),
+    ("canele-control", &["canele-profile", "canele-sys"]),
     ("canele-rail", &["canele-mem", "canele-secure", "canele-sys"]),
-    ("canele-proto", &["canele-mem", "canele-rail", "canele-sys"]),
+    ("canele-proto", &["canele-mem", "canele-profile", "canele-rail", "canele-sys"]),
     ("canele-sim", &["canele-mem", "canele-proto", "canele-rail", "canele-sys"]),
-    ("canele-collective", &["canele-mem", "canele-proto", "canele-rail", "canele-sys"]),
+    ("canele-collective", &["canele-mem", "canele-profile", "canele-proto", "canele-rail", "canele-sys"]),
     (
         "canele-engine",
         &[
             "canele-collective",
             "canele-control",
             "canele-mem",
+            "canele-profile",
             "canele-proto",
             "canele-rail",
             "canele-sys",
@@ -49,7 +51,10 @@ const ALLOWED: [(&str, &[&str]); 34] = [
     ("canele-mpi-abi", &["canele-mpi-c", "canele-mpi-tables"]),
     ("canele-mpich-abi", &["canele-mpi-tables", "canele-mpich-c"]),
     // The command.
-    ("canele-launch", &["canele-control", "canele-rail", "canele-secure", "canele-sys", "canele-trace"]),
+    (
+        "canele-launch",
+        &["canele-control", "canele-profile", "canele-rail", "canele-secure", "canele-sys", "canele-trace"],
+    ),
     (
         "canele-papers",
         &["canele", "canele-chart", "canele-launch", "canele-proto", "canele-sim", "canele-sys"],
@@ -65,6 +70,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
             "canele-launch",
             "canele-mem",
             "canele-papers",
+            "canele-profile",
             "canele-proto",
             "canele-rail",
             "canele-sim",

@@ -1,0 +1,38 @@
+//! Profiles of machines that nobody has measured, by their topology.
+
+use crate::{CopyRates, HostProfile, LineTimes, RingRates, SingleCopy};
+
+impl HostProfile {
+    /// Of processors that share their caches.
+    pub const SHARED_CACHES: Self = Self {
+        line_ns: LineTimes { same_core: 25, shared_l2: 50, shared_l3: 50, socket: 250 },
+        copy: CopyRates { near: 40_000, far: 16_000 },
+        ring: RingRates { near: 60_000, far: 12_000, near_piece: 16 << 10, far_piece: 32 << 10 },
+        single_copy: Some(SingleCopy {
+            call_ns: 500,
+            one_end: [14_500, 14_000, 12_000, 8_000, 4_000],
+            both_ends: [31_000, 16_000, 12_000, 8_000, 4_000],
+        }),
+        wakeup_ns: 5000,
+        system_call_ns: 100,
+    };
+
+    /// Of processors with a second-level cache each and one last-level cache, as in servers.
+    pub const OWN_CACHES: Self = Self {
+        line_ns: LineTimes { same_core: 25, shared_l2: 50, shared_l3: 180, socket: 400 },
+        copy: CopyRates { near: 34_000, far: 16_000 },
+        ring: RingRates { near: 40_000, far: 12_800, near_piece: 16 << 10, far_piece: 32 << 10 },
+        single_copy: Some(SingleCopy {
+            call_ns: 600,
+            one_end: [15_800, 15_000, 14_000, 10_000, 6_000],
+            both_ends: [36_000, 30_000, 20_000, 12_000, 6_000],
+        }),
+        wakeup_ns: 5000,
+        system_call_ns: 100,
+    };
+
+    /// The built-in profile of a machine on which so many processors share each last-but-one cache, all of `processors`.
+    pub fn builtin(processors: usize, sharing: usize) -> Self {
+        if sharing >= processors { Self::SHARED_CACHES } else { Self::OWN_CACHES }
+    }
+}

@@ -1,0 +1,104 @@
+//! What the processors and the memory of one host cost.
+
+use serde::{Deserialize, Serialize};
+
+/// How far apart two processors of one host are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distance {
+    /// They are threads of one core.
+    SameCore,
+    /// They share the second-level cache.
+    SharedL2,
+    /// They share the last-level cache.
+    SharedL3,
+    /// They are on different sockets.
+    Socket,
+}
+
+/// What the processors and the memory of one host cost.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HostProfile {
+    /// The time of a cache line from one processor to another.
+    pub line_ns: LineTimes,
+    /// How fast one processor copies what another has written.
+    pub copy: CopyRates,
+    /// Two copies through a ring, both ends at once.
+    pub ring: RingRates,
+    /// One copy between private buffers by the kernel; none where the kernel refuses it.
+    pub single_copy: Option<SingleCopy>,
+    /// The time from a wake-up call until the sleeper runs.
+    pub wakeup_ns: u32,
+    /// The time of a system call that does nothing.
+    pub system_call_ns: u32,
+}
+
+/// The time of a cache line from one processor to another, in nanoseconds one way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LineTimes {
+    /// Between threads of one core.
+    pub same_core: u32,
+    /// Through a second-level cache.
+    pub shared_l2: u32,
+    /// Through the last-level cache.
+    pub shared_l3: u32,
+    /// Between sockets.
+    pub socket: u32,
+}
+
+impl LineTimes {
+    /// The time over this distance.
+    pub fn over(&self, distance: Distance) -> u32 {
+        match distance {
+            Distance::SameCore => self.same_core,
+            Distance::SharedL2 => self.shared_l2,
+            Distance::SharedL3 => self.shared_l3,
+            Distance::Socket => self.socket,
+        }
+    }
+}
+
+/// How fast one processor copies what another has written, in bytes per microsecond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CopyRates {
+    /// Out of a cache that both share.
+    pub near: u32,
+    /// Out of a cache that only the writer has.
+    pub far: u32,
+}
+
+/// Two copies through a ring by both ends at once: the rate of a long message, and the pieces in which it is best cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RingRates {
+    /// Between processors that share a cache, in bytes per microsecond.
+    pub near: u32,
+    /// Between others.
+    pub far: u32,
+    /// The best piece between processors that share a cache, in bytes.
+    pub near_piece: u32,
+    /// The best piece between others.
+    pub far_piece: u32,
+}
+
+/// How many pairs of processes copied at once for each rate of [`SingleCopy`].
+pub const PAIRS: [u32; 5] = [1, 2, 4, 8, 16];
+
+/// One copy between private buffers by the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SingleCopy {
+    /// The price of a call, beside its bytes.
+    pub call_ns: u32,
+    /// The rate of a pair in which one end copies, in bytes per microsecond, with so many pairs at once as [`PAIRS`] says.
+    pub one_end: [u32; PAIRS.len()],
+    /// The rate of a pair in which both ends copy.
+    pub both_ends: [u32; PAIRS.len()],
+}
+
+impl SingleCopy {
+    /// The rate of one of `pairs` pairs, whose ends both copy if `both_ends`: that of the next measured number of pairs.
+    pub fn rate(&self, pairs: usize, both_ends: bool) -> u32 {
+        let rates = if both_ends { &self.both_ends } else { &self.one_end };
+        let place = PAIRS.iter().position(|&measured| measured as usize >= pairs).unwrap_or(PAIRS.len() - 1);
+        rates[place]
+    }
+}
