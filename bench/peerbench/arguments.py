@@ -14,6 +14,7 @@ EXAMPLES = """examples:
   bench/peers --only mpich,intel,openmpi            without Canelé
   bench/peers --load 4 --unbound --rounds 10        a busy machine: medians and worst rounds
   bench/peers --tcp                                 between two network namespaces (root and iproute2)
+  bench/peers --tcp --programs collectives --per-host 1,4,8
   bench/peers --programs io --directory /scratch    one-sided, files and spawn are programs of their own: rma, io, spawn
   bench/peers --json all.json --plots pictures      keep the figures, and draw them
   bench/peers --from all.json --plots pictures      tell and draw what was kept
@@ -36,11 +37,19 @@ def words(known):
     return read
 
 
-def counts(text):
-    numbers = [int(word) for word in text.split(",")]
-    if min(numbers) < 2:
-        raise argparse.ArgumentTypeError("at least 2 ranks exchange messages")
-    return numbers
+def counts(least, why):
+    """A parser of comma-separated numbers, each one `least` or more."""
+
+    def read(text):
+        try:
+            numbers = [int(word) for word in text.split(",")]
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 2,8") from None
+        if min(numbers) < least:
+            raise argparse.ArgumentTypeError(why)
+        return numbers
+
+    return read
 
 
 def megabytes(text):
@@ -69,12 +78,14 @@ def read():
     add("--only", type=words(places.PARTICIPANTS), default=places.PARTICIPANTS, metavar="A,B", help="participants: "
         + ", ".join(places.PARTICIPANTS))
     add("--programs", type=words(list(programs.ALL)), metavar="A,B", help="programs: " + ", ".join(programs.ALL))
-    add("--ranks", type=counts, default=[2, 8], metavar="N,M", help="numbers of ranks of collectives [2,8]")
+    add("--ranks", type=counts(2, "at least 2 ranks exchange messages"), default=[2, 8], metavar="N,M", help="numbers of ranks of collectives [2,8]")
     add("--rounds", type=int, metavar="N", help="rounds, in each of which everything is measured once [5; quick: 3]")
     add("--quick", action="store_true", help="fewer sizes, shorter blocks")
     add("--load", type=load, default=0, metavar="N", help="so many computing processes beside; tells the worst round too [0]")
     add("--unbound", action="store_true", help="bind no ranks to processors, whatever an implementation's default")
     add("--tcp", action="store_true", help="between two network namespaces instead of in shared memory")
+    add("--per-host", type=counts(1, "each host has at least 1 rank"), metavar="K,L", help="numbers of ranks of collectives on each of the "
+        "two hosts, with --tcp [1]")
     add("--directory", type=pathlib.Path, metavar="DIR", default=pathlib.Path(tempfile.gettempdir()), help="the program io writes its file "
         f"there and removes it [{tempfile.gettempdir()}]")
     add("--megabytes", type=megabytes, metavar="N", help="size of that file [1024; quick: 64]")
@@ -91,6 +102,9 @@ def read():
         parser.error(f"--directory: {wanted.directory} is no folder")
     if wanted.rounds < 1:
         parser.error("--rounds must be at least 1")
+    if wanted.per_host and not wanted.tcp:
+        parser.error("--per-host says how many ranks each of the two hosts of --tcp has")
+    wanted.per_host = wanted.per_host or [1]
     able = [name for name, program in programs.ALL.items() if program.tcp or not wanted.tcp]
     wanted.programs = wanted.programs or able
     if unable := [name for name in wanted.programs if name not in able]:

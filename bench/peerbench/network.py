@@ -1,9 +1,13 @@
 """Two hosts on one machine: network namespaces made by scripts/cluster, and removed again."""
 
+import contextlib
 import os
 import subprocess
 
 from . import places
+
+# Launchers alone send about fifty, and a measurement some hundreds at least.
+FEWEST_PACKETS = 200
 
 
 class Network:
@@ -16,23 +20,53 @@ class Network:
         if os.geteuid() != 0:
             raise places.Missing("--tcp makes network namespaces: only root may")
         self.name = f"peers{os.getpid()}"
-        self.hostfile = folder / f"hosts-{os.getpid()}"
+        self.folder = folder
+        # What each has -> the file.
+        self.files = {}
 
     def __enter__(self):
-        self.hostfile.write_text("".join(f"{host}\n" for host in self.hosts), encoding="utf-8")
         if subprocess.run([places.CLUSTER, "up", self.name], check=False).returncode:
             raise places.Missing(f"{places.CLUSTER} up does not work here, see above")
         return self
 
     def __exit__(self, *_):
         subprocess.run([places.CLUSTER, "down", self.name], check=False)
-        self.hostfile.unlink(missing_ok=True)
+        for file in self.files.values():
+            file.unlink(missing_ok=True)
+
+    def hostfile(self, line):
+        """A file that names the hosts, each as `line` makes it of an address."""
+        text = "".join(f"{line(host)}\n" for host in self.hosts)
+        if text not in self.files:
+            self.files[text] = self.folder / f"hosts-{os.getpid()}-{len(self.files)}"
+            self.files[text].write_text(text, encoding="utf-8")
+        return self.files[text]
+
+    def per_host(self, ranks):
+        """How many of so many ranks each host has."""
+        return ranks // len(self.hosts)
 
     def variables(self):
         """By which the remote shells know the hosts."""
         return {"CLUSTER": self.name}
 
     def here(self, command):
-        """`command` on the first host, which has a name of its own as the other one has."""
-        named = ["unshare", "--uts", "bash", "-c", 'hostname host-0 && exec "$@"', "bash"]
+        """`command` on the first host, under the name that bench/remote-shell gives it too."""
+        host = self.hosts[0].replace(".", "-")
+        named = ["unshare", "--uts", "bash", "-c", f'hostname host-{host} && exec "$@"', "bash"]
         return [*named, "ip", "netns", "exec", f"{self.name}-h0", *command]
+
+    def packets(self):
+        """How many packets the first host has sent over the rail."""
+        counter = f"/sys/class/net/{self.rail}/statistics/tx_packets"
+        line = ["ip", "netns", "exec", f"{self.name}-h0", "cat", counter]
+        return int(subprocess.run(line, stdout=subprocess.PIPE, check=True, text=True).stdout)
+
+    @contextlib.contextmanager
+    def crossed(self):
+        """What is done meanwhile must go over the rail: an implementation that finds another way measures something else."""
+        before = self.packets()
+        yield
+        sent = self.packets() - before
+        if sent < FEWEST_PACKETS:
+            raise ValueError(f"only {sent} packets went over {self.rail}: the messages took another way")

@@ -10,7 +10,8 @@ FORGOTTEN = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 class Participant:
-    """One implementation; `network` is where two hosts are, if it is between hosts; `bound` says whether ranks are bound."""
+    """One implementation; `network` is where two hosts are, if it is between hosts; `bound` says whether ranks are bound. Between hosts
+    none is: both are one machine, and each would begin at its first processor."""
 
     abi = "standard"
 
@@ -51,7 +52,8 @@ class Mpich(Participant):
         options = [] if self.bound is None else ["-bind-to", "core" if self.bound else "none"]
         if self.network:
             shell = ["-launcher", "ssh", "-launcher-exec", places.REMOTE_SHELL]
-            options = [*shell, "-iface", self.network.rail, "-f", self.network.hostfile, "-ppn", "1"]
+            hosts = self.network.hostfile(lambda host: f"{host}:{self.network.per_host(ranks)}")
+            options = [*shell, "-iface", self.network.rail, "-f", hosts]
         return [self.place / "bin/mpiexec", *options, "-n", str(ranks), *words]
 
     def variables(self):
@@ -59,7 +61,6 @@ class Mpich(Participant):
             return {}
         return {
             "MPIR_CVAR_CH4_NETMOD": "ofi",
-            "MPIR_CVAR_NOLOCAL": "1",
             "FI_PROVIDER": "tcp",
             "FI_TCP_IFACE": self.network.rail,
         }
@@ -68,13 +69,15 @@ class Mpich(Participant):
 class Intel(Participant):
     def command(self, ranks, words):
         # Binds by itself.
-        options = ["-f", self.network.hostfile, "-ppn", "1"] if self.network else []
+        options = []
+        if self.network:
+            options = ["-f", self.network.hostfile(str), "-ppn", str(self.network.per_host(ranks))]
         return [self.place / "bin/mpiexec", *options, "-n", str(ranks), *words]
 
     def variables(self):
         # The programs were linked by MPICH's wrapper: this library comes first.
         found = {"LD_LIBRARY_PATH": str(self.place / "lib")}
-        if self.bound is False:
+        if self.bound is False or self.network:
             found["I_MPI_PIN"] = "0"
         if not self.network:
             return found
@@ -82,7 +85,8 @@ class Intel(Participant):
             "I_MPI_HYDRA_BOOTSTRAP": "ssh",
             "I_MPI_HYDRA_BOOTSTRAP_EXEC": str(places.REMOTE_SHELL),
             "I_MPI_HYDRA_IFACE": self.network.rail,
-            "I_MPI_FABRICS": "ofi",
+            # With `ofi` alone its messages leave TCP.
+            "I_MPI_FABRICS": "shm:ofi",
             "FI_PROVIDER": "tcp",
             "FI_TCP_IFACE": self.network.rail,
             "FI_PROVIDER_PATH": str(self.place / "lib"),
@@ -100,8 +104,9 @@ class OpenMpi(Participant):
         if self.network:
             shell = ["--prtemca", "plm_ssh_agent", places.REMOTE_SHELL, "--prefix", self.place]
             rails = ["--prtemca", "prte_if_include", self.network.rail]
-            only = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", self.network.rail]
-            options = [*shell, *rails, *only, "--bind-to", "none", "--map-by", "node", "--hostfile", self.network.hostfile]
+            only = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,sm,self", "--mca", "btl_tcp_if_include", self.network.rail]
+            hosts = self.network.hostfile(lambda host: f"{host} slots={self.network.per_host(ranks)}")
+            options = [*shell, *rails, *only, "--bind-to", "none", "--hostfile", hosts]
         return [self.place / "bin/mpiexec", *root, *options, "-n", str(ranks), *words]
 
 
@@ -109,8 +114,8 @@ class Canele(Participant):
     def command(self, ranks, words):
         options = ["--bind", "core" if self.bound else "none"]
         if self.network:
-            hosts = ",".join(f"{host}:1" for host in self.network.hosts)
-            options = ["--hosts", hosts, "--rsh", f"{places.CLUSTER} rsh"]
+            hosts = ",".join(f"{host}:{self.network.per_host(ranks)}" for host in self.network.hosts)
+            options = ["--bind", "none", "--hosts", hosts, "--rsh", f"{places.CLUSTER} rsh"]
         return [self.place, "run", *options, "-n", str(ranks), *words]
 
     def variables(self):

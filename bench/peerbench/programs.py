@@ -55,8 +55,8 @@ TRANSFERS = {"pingpong", "vector"}
 MORE_IS_BETTER = {"M/s", "%", "GB/s", "Gflop/s", "GUP/s"}
 
 
-def ranks_of(name, asked, tcp):
-    """The numbers of ranks on which a program runs; between hosts one rank on each."""
-    if tcp:
-        return [2]
-    return list(ALL[name].ranks) or asked
+def ranks_of(name, wanted):
+    """The numbers of ranks on which a program runs; between two hosts as many on each."""
+    asked = [2 * count for count in wanted.per_host] if wanted.tcp else wanted.ranks
+    of_its_own = [2] if wanted.tcp and ALL[name].ranks else list(ALL[name].ranks)
+    return of_its_own or asked

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import platform
+import statistics
 
 from . import places, programs
 from .medians import best, median, paired, spread, there
@@ -56,6 +57,7 @@ def markdown(circumstances, figures):
         # What the limits measure beside it is no figure of the program.
         entries = {key: entry for key, entry in entries.items() if set(entry[1]) - {"limit"}}
         lines += ["", f"### {programs.ALL[program].title}, {ranks} ranks", "", *of_program(entries, names, program, load > 0)]
+        lines += [part for text in [standing(entries, names)] if text for part in ("", text)]
         unable = {name: why for name, why in programs.ALL[program].unable.items() if name in names}
         for name, why in unable.items():
             lines += ["", f"Without {places.TITLES[name]}: {why}."]
@@ -95,6 +97,25 @@ def table(entries, names, transfers, loaded, number="bytes"):
             cells.append(f"{ratio:.2f}" if ratio is not None else "")
         lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def standing(entries, names):
+    """Where Canelé stands in a table, in one sentence: the geometric mean of its times to the best peer's, and how many are behind. Of
+    rates the inverse counts. Nothing where it has no peer."""
+    peers = [name for name in names if name not in places.OURS]
+    ratios = {}
+    for (figure, bytes_), (unit, values) in entries.items():
+        more = unit in programs.MORE_IS_BETTER
+        ratio = paired(values.get("canele"), values.get(best(values, peers, more))) if unit != "%" else None
+        if ratio:
+            ratios[f"{figure} {size(bytes_)}" if bytes_ else figure] = 1 / ratio if more else ratio
+    if not ratios:
+        return None
+    mean = statistics.geometric_mean(ratios.values())
+    behind = sorted((name for name in ratios if ratios[name] > 1), key=ratios.get, reverse=True)
+    text = f"{places.TITLES['canele']} to the best peer: geometric mean of times {mean:.2f}, {len(behind)} of {len(ratios)} behind"
+    worst_of_all = ", ".join(f"{name} {ratios[name]:.2f}" for name in behind[:3])
+    return f"{text}: {worst_of_all}{', …' if len(behind) > 3 else ''}." if behind else f"{text}."
 
 
 def cell(values, unit, bytes_, loaded):

@@ -1,5 +1,6 @@
 """Rounds: in each one every participant measures every program, in turn. Owns the order, the deadlines and the figures."""
 
+import contextlib
 import re
 import signal
 import subprocess
@@ -42,7 +43,7 @@ class Figures:
 
 def run_all(wanted, turns, limits, tell):
     """Measures everything, with `turns` as for `take_turns`; `tell` shows the progress."""
-    runs = [(name, ranks) for name in wanted.programs for ranks in programs.ranks_of(name, wanted.ranks, wanted.tcp)]
+    runs = [(name, ranks) for name in wanted.programs for ranks in programs.ranks_of(name, wanted)]
     return take_turns(wanted.rounds, runs, turns, [("limit", limits.figures)] if limits else [], tell)
 
 
@@ -101,7 +102,8 @@ def figures_of(out):
 def run(participant, binary, program, ranks, quick, words=()):
     """One run of a program: {(figure, bytes): (value, unit)}."""
     begin = time.monotonic()
-    found = figures_of(output(participant, ranks, [binary, *arguments(quick, words)], limit(program)))
+    with participant.network.crossed() if participant.network else contextlib.nullcontext():
+        found = figures_of(output(participant, ranks, [binary, *arguments(quick, words)], limit(program)))
     if program == "init":
         found["job", 0] = ((time.monotonic() - begin) * 1e3, "ms")
     return found
