@@ -91,6 +91,8 @@ pub fn count_units(unit: Unit) -> std::io::Result<u32> {
 pub struct Binding {
     /// A set for each rank, gone round with more ranks than sets; without sets, ranks are not bound.
     sets: Vec<Vec<u32>>,
+    /// The user has not asked for it, so it ends where the processors turn out to be shared.
+    is_tentative: bool,
 }
 
 /// What was chosen for the ranks of a host.
@@ -129,6 +131,11 @@ impl Binding {
                 Ok(claimed(&topology, sets?))
             }
         }
+    }
+
+    /// True if ranks are released from it where they share their processors.
+    pub fn is_tentative(&self) -> bool {
+        self.is_tentative
     }
 
     /// The processors of the rank that is number `local_rank` on this host; `None`: all.
@@ -197,7 +204,7 @@ fn shared(topology: &Topology, ranks: u32) -> ChosenBinding {
         return ChosenBinding::default();
     }
     let sockets = free.into_iter().filter_map(|(.., socket)| socket).collect();
-    ChosenBinding { binding: Binding { sets }, claims: CoreClaims { sockets }, remark }
+    ChosenBinding { binding: Binding { sets, is_tentative: true }, claims: CoreClaims { sockets }, remark }
 }
 
 /// What is said of cores that ranks are bound to though another user holds them.
@@ -224,7 +231,8 @@ fn claimed(topology: &Topology, sets: Vec<Vec<u32>>) -> ChosenBinding {
     cores.sort_unstable();
     cores.dedup();
     let sockets = cores.into_iter().filter_map(claim).collect();
-    ChosenBinding { binding: Binding { sets }, claims: CoreClaims { sockets }, remark: None }
+    let binding = Binding { sets, is_tentative: false };
+    ChosenBinding { binding, claims: CoreClaims { sockets }, remark: None }
 }
 
 /// The core of a processor.

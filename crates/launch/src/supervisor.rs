@@ -4,6 +4,7 @@
 //! the launcher is gone. Never: messages of ranks, output, decisions about failures.
 
 mod beats;
+mod crowding;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -27,6 +28,7 @@ use super::failure::Exit;
 use super::last_words::say_last;
 use super::plan::Plan;
 use beats::StarterBeats;
+use crowding::Crowding;
 
 /// What the launcher asks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -131,6 +133,7 @@ struct Supervisor {
     /// What the launcher has not taken yet: at most two messages of each process, and the last one.
     to_say: VecDeque<FromSupervisor>,
     beats: StarterBeats,
+    crowding: Crowding,
     /// Who has started this process, in words.
     starter: String,
     /// It has said that it ends.
@@ -154,7 +157,7 @@ impl Supervisor {
         let socket = Socket::new(io::stdin().as_fd().try_clone_to_owned()?);
         rustix::net::sockopt::socket_type(&socket)?;
         let (running, beats) = (HashMap::new(), StarterBeats::default());
-        let to_say = VecDeque::new();
+        let (to_say, crowding) = (VecDeque::new(), Crowding::default());
         let (plans, starter) = (Vec::new(), starter());
         Ok(Supervisor {
             socket,
@@ -163,6 +166,7 @@ impl Supervisor {
             running,
             to_say,
             beats,
+            crowding,
             starter,
             has_left: false,
             force_at: None,
@@ -198,9 +202,9 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Waits for the launcher, a child, or the time `until`, and sends the beats that are due.
+    /// Waits for the launcher, a child, or the time `until`, sends the beats that are due, and releases ranks that share their processors.
     fn wait(&mut self, until: Option<Instant>) {
-        let until = [until, self.beats.deadline()].into_iter().flatten().min();
+        let until = [until, self.beats.deadline(), self.crowding.deadline()].into_iter().flatten().min();
         let timeout = until.map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
         let writes = if self.to_say.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
@@ -208,7 +212,9 @@ impl Supervisor {
             [PollFd::new(&self.socket, PollFlags::IN | writes), PollFd::new(&self.children, PollFlags::IN)];
         // An interrupted wait is as good as an event: everything is looked at anyway.
         let _ = poll(&mut sources, timeout.as_ref());
-        self.beats.look(Instant::now());
+        let now = Instant::now();
+        self.beats.look(now);
+        self.crowding.look(now);
     }
 
     fn handle_messages(&mut self) -> Result<(), LauncherGone> {
@@ -312,6 +318,9 @@ impl Supervisor {
         prepare(&mut command, Preparation { keep, processors: processors.map(ProcessorSet::new) });
         // The handle is dropped: ended children are collected in one place, also those that other code started.
         let pid = command.spawn()?.id();
+        if let Some(processors) = processors.filter(|_| plan.binding.is_tentative()) {
+            self.crowding.watch(pid, processors, plan.report_bindings);
+        }
         self.running.extend(Pid::from_raw(pid as i32).map(|pid| (pid, number)));
         Ok(pid)
     }
@@ -327,6 +336,7 @@ impl Supervisor {
         self.clear_signals();
         let mut ended = Vec::new();
         while let Ok(Some((pid, status))) = reap() {
+            self.crowding.forget(pid.as_raw_nonzero().get() as u32);
             ended.extend(self.running.remove(&pid).zip(exit_of(status)));
         }
         // Of ranks found ended together the killed ones go first: the others may have ended because of them.

@@ -29,12 +29,24 @@ impl ProcessorSet {
     /// # Errors
     /// As sched_getaffinity(2).
     pub fn of_thread() -> io::Result<ProcessorSet> {
+        ProcessorSet::of(0)
+    }
+
+    /// The processors on which the thread `id` may run; 0 is the calling one.
+    ///
+    /// # Errors
+    /// As sched_getaffinity(2): `ESRCH` if there is no such thread.
+    pub fn of(id: u32) -> io::Result<ProcessorSet> {
         let mut words = 16;
         loop {
             let mut set = vec![0_u64; words];
             // SAFETY: the kernel writes at most the given number of bytes, which `set` has.
             let result = unsafe {
-                libc::sched_getaffinity(0, size_of_val(&*set), set.as_mut_ptr().cast::<libc::cpu_set_t>())
+                libc::sched_getaffinity(
+                    id as libc::pid_t,
+                    size_of_val(&*set),
+                    set.as_mut_ptr().cast::<libc::cpu_set_t>(),
+                )
             };
             if result == 0 {
                 return Ok(ProcessorSet(set));
@@ -54,10 +66,17 @@ impl ProcessorSet {
     /// # Errors
     /// As sched_setaffinity(2): `EINVAL` if this process may use none of them.
     pub fn bind_thread(&self) -> io::Result<()> {
+        self.bind(0)
+    }
+
+    /// Lets the thread `id` run on these processors alone; 0 is the calling one.
+    ///
+    /// # Errors
+    /// As sched_setaffinity(2): `ESRCH` if there is no such thread, `EPERM` if it is another user's.
+    pub fn bind(&self, id: u32) -> io::Result<()> {
+        let (bytes, words) = (size_of_val(&*self.0), self.0.as_ptr().cast::<libc::cpu_set_t>());
         // SAFETY: the kernel reads the given number of bytes, which the set has.
-        let result = unsafe {
-            libc::sched_setaffinity(0, size_of_val(&*self.0), self.0.as_ptr().cast::<libc::cpu_set_t>())
-        };
+        let result = unsafe { libc::sched_setaffinity(id as libc::pid_t, bytes, words) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
@@ -87,6 +106,9 @@ mod tests {
             one.bind_thread().expect("an allowed processor");
             let now = ProcessorSet::of_thread().expect("the kernel tells");
             assert_eq!(now.processors(), one.processors());
+            let id = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+            ProcessorSet::new(&all).bind(id).expect("a thread of this process");
+            assert_eq!(ProcessorSet::of(id).expect("the kernel tells").processors(), all);
             assert!(ProcessorSet::new(&[60_000]).bind_thread().is_err(), "there is no such processor");
         })
         .join()
