@@ -5,6 +5,7 @@
 pub(crate) mod between;
 pub(crate) mod bruck;
 pub(crate) mod flat;
+pub(crate) mod hosts;
 pub(crate) mod long;
 pub(crate) mod neighbours;
 pub(crate) mod shared_buffer;

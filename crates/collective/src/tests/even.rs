@@ -9,7 +9,7 @@ use crate::reduce::{Op, Reduction};
 use crate::schedule::{Schedule, ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
 
-fn at(root: usize) -> Root {
+pub(super) fn at(root: usize) -> Root {
     Root::At(root as u32)
 }
 
@@ -28,7 +28,7 @@ fn run(
 }
 
 /// The same with schedules of another making.
-fn run_built(
+pub(super) fn run_built(
     ranks: usize,
     build: impl Fn(usize) -> Schedule,
     operation: Operation,
@@ -64,7 +64,7 @@ fn each(mut check: impl FnMut(usize, bool, usize)) {
     }
 }
 
-fn roots(ranks: usize) -> impl Iterator<Item = usize> {
+pub(super) fn roots(ranks: usize) -> impl Iterator<Item = usize> {
     [0, ranks / 2, ranks - 1].into_iter()
 }
 
@@ -178,7 +178,7 @@ fn blocks_go_where_they_belong() {
 }
 
 /// Block `r` of each input is in the output of rank `r`.
-fn check_alltoall(outputs: &[Vec<u64>], inputs: &[Vec<u64>], words: usize) {
+pub(super) fn check_alltoall(outputs: &[Vec<u64>], inputs: &[Vec<u64>], words: usize) {
     for (me, output) in outputs.iter().enumerate() {
         let expected: Vec<u64> =
             inputs.iter().flat_map(|from| &from[me * words..(me + 1) * words]).copied().collect();

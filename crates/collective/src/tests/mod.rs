@@ -2,6 +2,7 @@
 
 mod blocks;
 mod even;
+mod hosts;
 mod order;
 
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -1,0 +1,70 @@
+//! Each rank of a host carries its share between hosts, all at once, for data so long that bytes cost more than packets. All hosts have
+//! as many members.
+
+use super::Levels;
+use super::leaders::spread;
+use crate::build::{long, short};
+use crate::choose::{SHORT_BYTES, Seat};
+use crate::schedule::{ScheduleDraft, Span};
+
+/// Shares of whole elements, as equal as can be.
+fn shares(data: Span, ranks: usize, element: usize) -> Vec<Span> {
+    let start = |n: usize| (data.len / element * n / ranks) * element;
+    (0..ranks).map(|n| data.part(start(n), start(n + 1) - start(n))).collect()
+}
+
+/// Inside each host the ranks reduce a share each, then each with its fellows on other hosts, and then they share what came of it. Operands
+/// change places.
+pub(crate) fn allreduce(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    input: Span,
+    result: Span,
+    element: usize,
+) {
+    let inside = levels.inside(s);
+    let all = shares(result, inside.ranks, element);
+    let lens: Vec<usize> = all.iter().map(|share| share.len).collect();
+    let mine = all[inside.me];
+    // What is received while others still read the input must not lie in it.
+    let reduced = if input.overlaps(mine) { s.scratch(mine.len) } else { mine };
+    reduce_scatter_inside(s, inside, input, &lens, reduced);
+    let lane = levels.lane(s);
+    match mine.len <= SHORT_BYTES {
+        true => short::allreduce(s, lane, reduced, reduced),
+        false => long::allreduce(s, lane, reduced, reduced, element),
+    }
+    s.round().copy(reduced, mine);
+    let inside = levels.inside(s);
+    allgather_inside(s, inside, mine, &all);
+}
+
+fn reduce_scatter_inside(s: &mut ScheduleDraft<'_>, inside: Seat, input: Span, lens: &[usize], mine: Span) {
+    match input.len <= SHORT_BYTES {
+        true => short::reduce_scatter(s, inside, input, lens, mine),
+        false => long::reduce_scatter(s, inside, input, lens, mine),
+    }
+}
+
+fn allgather_inside(s: &mut ScheduleDraft<'_>, inside: Seat, mine: Span, all: &[Span]) {
+    match mine.len <= SHORT_BYTES {
+        true => short::allgather(s, inside, mine, all),
+        false => long::allgather(s, inside, mine, all),
+    }
+}
+
+/// The ranks of the root's host have all data first; then each sends its share to its fellows, and those share what came.
+pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, data: Span) {
+    let from = levels.hosts.place(root).0;
+    let share = shares(data, levels.own().len(), 1)[levels.place];
+    if levels.host == from {
+        spread(s, levels, data);
+    }
+    let lane = levels.lane(s);
+    short::broadcast(s, lane, from, share);
+    if levels.host != from {
+        let inside = levels.inside(s);
+        let all = shares(data, inside.ranks, 1);
+        allgather_inside(s, inside, share, &all);
+    }
+}

@@ -1,0 +1,70 @@
+//! Two levels: inside each host, and between hosts. A message between hosts costs tens of those inside.
+//!
+//! ```text
+//!   leaders (short):  members ─▶ leader ═▶ leaders of the other hosts ═▶ leader ─▶ members
+//!   lanes (long):     members share out the data; each ═▶ its fellows on the other hosts ═▶; members share in
+//! ```
+//! Each level is one of the algorithms of one level, among some of the members.
+
+pub(crate) mod lanes;
+pub(crate) mod leaders;
+
+use crate::choose::Seat;
+use crate::hosts::Hosts;
+use crate::schedule::ScheduleDraft;
+
+/// Where this rank sits in both levels.
+pub(crate) struct Levels<'h> {
+    hosts: &'h Hosts,
+    seat: Seat,
+    /// This rank's host, and its place there.
+    host: usize,
+    place: usize,
+    /// The member that speaks for each host: the root for its own host, the first one for another.
+    leaders: Vec<usize>,
+}
+
+impl<'h> Levels<'h> {
+    /// With this root, or none.
+    pub fn new(hosts: &'h Hosts, seat: Seat, root: Option<usize>) -> Self {
+        let (host, place) = hosts.place(seat.me);
+        let mut leaders: Vec<usize> = (0..hosts.count()).map(|host| hosts.members(host)[0]).collect();
+        if let Some(root) = root {
+            leaders[hosts.place(root).0] = root;
+        }
+        Self { hosts, seat, host, place, leaders }
+    }
+
+    fn is_leader(&self) -> bool {
+        self.leaders[self.host] == self.seat.me
+    }
+
+    /// The place of this host's leader on its host.
+    fn leader(&self) -> usize {
+        self.hosts.place(self.leaders[self.host]).1
+    }
+
+    /// The members of this host.
+    fn own(&self) -> &'h [usize] {
+        self.hosts.members(self.host)
+    }
+
+    /// From now on peers are those of this host, by their places.
+    fn inside(&self, s: &mut ScheduleDraft<'_>) -> Seat {
+        s.among(Some(self.own().to_vec()));
+        self.seat.within(self.place, self.own().len())
+    }
+
+    /// From now on peers are leaders, by their hosts; this rank is one.
+    fn across(&self, s: &mut ScheduleDraft<'_>) -> Seat {
+        s.among(Some(self.leaders.clone()));
+        Seat { oversubscribed: false, ..self.seat.within(self.host, self.hosts.count()) }
+    }
+
+    /// From now on peers are those at this rank's place on all hosts, by their hosts. All hosts have as many members.
+    fn lane(&self, s: &mut ScheduleDraft<'_>) -> Seat {
+        let fellow = |host| self.hosts.members(host)[self.place];
+        s.among(Some((0..self.hosts.count()).map(fellow).collect()));
+        Seat { oversubscribed: false, ..self.seat.within(self.host, self.hosts.count()) }
+    }
+}
