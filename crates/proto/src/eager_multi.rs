@@ -140,7 +140,9 @@ impl Proto {
         }
         let to = match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
             Some(id) => {
-                let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) else { return Ok(()) };
+                let Some(State::ExpectMessage { buffer, .. }) = self.requests.leave(id) else {
+                    return Ok(());
+                };
                 self.observe(|| MessageEvent::Matched { from, flow, tag, bytes: len });
                 self.expect_rest(id, from, tag, buffer, (0, len))
             }
@@ -168,15 +170,15 @@ impl Proto {
     ) -> Target {
         let receive = Receive::new(from, tag, buffer, len);
         if let Some(failure) = self.why_gone(from) {
-            self.end(id, received(receive, Err(failure))); // The rest will never come.
+            self.requests.end(id, received(receive, Err(failure))); // The rest will never come.
             return Target::Nothing;
         }
         if len > receive.buffer.len() {
             let failure = receive.truncated();
-            self.end(id, received(receive, Err(failure)));
+            self.requests.end(id, received(receive, Err(failure)));
             return Target::Nothing;
         }
-        self.enter(id, State::ExpectPieces(receive, got));
+        self.requests.enter(id, State::ExpectPieces(receive, got));
         Target::Receive(id)
     }
 

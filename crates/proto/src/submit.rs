@@ -114,7 +114,7 @@ impl Proto {
         let key = peer.backlog().join(Waiting { request: id, flow, bytes, mode, region, level, policy });
         peer.backlog_began();
         self.count_waiting(to);
-        self.enter(id, State::ExpectRoom(send, key));
+        self.requests.enter(id, State::ExpectRoom(send, key));
         id
     }
 
@@ -142,7 +142,7 @@ impl Proto {
         let id = self.requests.add(State::ExpectSelf(send));
         match self.flow(flow).and_then(|f| f.matcher.arrive(me, tag)) {
             Some(receive) => {
-                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(receive) {
+                if let Some(State::ExpectMessage { buffer, .. }) = self.requests.leave(receive) {
                     self.observe(|| MessageEvent::Matched { from: me, flow, tag, bytes: len });
                     self.deliver_own(receive, id, buffer);
                 }
@@ -155,23 +155,23 @@ impl Proto {
 
     /// A small message to this rank itself is kept, so that its send need not wait.
     fn keep_own(&mut self, id: RequestId) {
-        let Some(State::ExpectSelf(send)) = self.leave(id) else { return };
+        let Some(State::ExpectSelf(send)) = self.requests.leave(id) else { return };
         let mut data = self.incoming.take_memory(send.buffer.len());
         send.buffer.copy_to_slice(0, &mut data);
         let (flow, tag) = (send.flow, send.tag);
-        self.end(id, sent(send, Ok(())));
+        self.requests.end(id, sent(send, Ok(())));
         // The flow exists: `send_to_self` has looked into it.
         drop(self.store(flow, self.me, tag, Body::Here(KeptPayload::Long(data))));
     }
 
     /// A message of this rank to itself meets its receive.
     pub(crate) fn deliver_own(&mut self, receive: RequestId, send: RequestId, mut buffer: InBuffer) {
-        let send_state = match self.leave(send) {
+        let send_state = match self.requests.leave(send) {
             Some(State::ExpectSelf(send) | State::ExpectFin(send)) => send,
             other => {
-                other.into_iter().for_each(|state| self.enter(send, state));
+                other.into_iter().for_each(|state| self.requests.enter(send, state));
                 let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
-                return self.end(receive, State::Done(outcome));
+                return self.requests.end(receive, State::Done(outcome));
             }
         };
         let len = send_state.buffer.len();
@@ -182,8 +182,8 @@ impl Proto {
         self.traffic.own(len);
         let state = Receive::new(self.me, send_state.tag, buffer, len);
         let result = if fits { Ok(()) } else { Err(state.truncated()) };
-        self.end(send, sent(send_state, Ok(())));
-        self.end(receive, received(state, result));
+        self.requests.end(send, sent(send_state, Ok(())));
+        self.requests.end(receive, received(state, result));
     }
 
     /// Receives a message: one that is here already, or the next that is wanted.
@@ -191,7 +191,7 @@ impl Proto {
         let id = self.requests.add(State::Moving);
         if let Some(failure) = why_not_received(&buffer) {
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
-            self.end(id, State::Done(outcome));
+            self.requests.end(id, State::Done(outcome));
             return id;
         }
         self.discard_stale(flow, want);
@@ -213,11 +213,11 @@ impl Proto {
         });
         if let Some(failure) = failure {
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
-            return self.end(id, State::Done(outcome));
+            return self.requests.end(id, State::Done(outcome));
         }
         let Some(matcher) = self.flow(flow).map(|f| &mut f.matcher) else { return };
         let posted = matcher.post(want, id);
-        self.enter(id, State::ExpectMessage { want, flow, posted, buffer });
+        self.requests.enter(id, State::ExpectMessage { want, flow, posted, buffer });
     }
 
     /// Withdraws an operation, if it is not too late. A send that was announced is asked back, for only its receiver knows
@@ -241,20 +241,20 @@ impl Proto {
 
     /// The same because of `failure`.
     pub(crate) fn withdraw_here(&mut self, id: RequestId, failure: Failure) -> bool {
-        let Some(state) = self.leave(id) else { return false };
+        let Some(state) = self.requests.leave(id) else { return false };
         match state {
             State::ExpectMessage { flow, posted, buffer, .. } => {
                 if let Some(flow) = self.flow(flow) {
                     flow.matcher.cancel(posted);
                 }
                 let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
-                self.end(id, State::Done(outcome));
+                self.requests.end(id, State::Done(outcome));
                 true
             }
             State::ExpectSelf(send) => {
                 self.observe_withdrawal(&send);
                 // Its announcement stays among the unexpected messages until a receive looks there: see `discard_stale`.
-                self.end(id, sent(send, Err(failure)));
+                self.requests.end(id, sent(send, Err(failure)));
                 true
             }
             State::ExpectRoom(send, key) => {
@@ -262,11 +262,11 @@ impl Proto {
                 let peer = &mut self.peers[send.to.0 as usize];
                 peer.backlog().cancel(key);
                 peer.backlog_drained();
-                self.end(id, sent(send, Err(failure)));
+                self.requests.end(id, sent(send, Err(failure)));
                 true
             }
             other => {
-                self.enter(id, other);
+                self.requests.enter(id, other);
                 false
             }
         }
