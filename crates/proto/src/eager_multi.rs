@@ -14,10 +14,11 @@ use canele_mem::buffer::InBuffer;
 use canele_rail::{Class, Corrupt, FullRail, Header, Packet, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
-use crate::choice::{Protocol, Variant, piece_bytes};
+use crate::choice::{Begin, Protocol, Variant, piece_bytes};
 use crate::observed::{Leaving, MessageEvent};
-use crate::request::{Mode, Receive, State, received};
+use crate::request::{Receive, State, received};
 use crate::slab::Key;
+use crate::submit::is_copied_by_peer;
 use crate::unexpected::Body;
 use crate::wire::{Kind, Rts, piece_words};
 use crate::{Envelope, Proto, ProtoEvent, Sent};
@@ -91,7 +92,7 @@ impl Proto {
             return Sent::Busy;
         };
         let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
-        if expects_urgent || mode == Mode::Expected && rail.prefers_peer_copy(link, len) {
+        if expects_urgent || is_copied_by_peer(rail, link, (Begin::EagerMulti, mode), len) {
             return Sent::Busy;
         }
         let piece = piece_bytes(rail.caps(link), len, self.settings.piece_bytes);

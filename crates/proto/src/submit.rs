@@ -3,10 +3,10 @@
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_rail::FullRail;
 use canele_sys::device::{MemoryKind, MemoryKinds};
-use canele_sys::ids::{FlowId, Rank, RequestId};
+use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
-use crate::choice::{self, Begin, Variant};
+use crate::choice::{Begin, Variant};
 use crate::matching::Want;
 use crate::observed::{Leaving, MessageEvent};
 use crate::peer::Reply;
@@ -25,6 +25,22 @@ pub(crate) fn why_not_received(buffer: &InBuffer) -> Option<Failure> {
     Failure::of_memory(buffer.memory(), MemoryKinds::all(), RECEIVE)
 }
 
+/// Whether the peer had better copy a message that begins so from the memory of this process: one that is announced anyway, or that would
+/// leave in several packets without being asked for, but is known to be asked for.
+pub(crate) fn is_copied_by_peer<R: FullRail>(
+    rail: &mut R,
+    link: LinkId,
+    (begin, mode): (Begin, Mode),
+    len: usize,
+) -> bool {
+    let may_ask = match begin {
+        Begin::Whole => false,
+        Begin::EagerMulti => mode == Mode::Expected,
+        Begin::Announced => true,
+    };
+    may_ask && rail.prefers_peer_copy(link, len)
+}
+
 impl Proto {
     /// Sends a message; it goes out as far as there is room, now, and further in later passes.
     pub fn submit_send<R: FullRail>(
@@ -40,7 +56,7 @@ impl Proto {
                 Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched: false, buffer };
             return self.requests.add(sent(send, Err(failure)));
         }
-        let fetched = self.prefers_peer_copy(rail, envelope, &buffer);
+        let fetched = self.offer_peer_copy(rail, envelope, &buffer);
         let mut send = Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched, buffer };
         if to == self.me {
             self.observe_submission(&mut send, Some(Variant::ToSelf));
@@ -83,25 +99,19 @@ impl Proto {
             self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes, variant, rail: 0 });
     }
 
-    /// Whether the receiver is to read a message from memory. One that would leave without being asked for does so still, unless it is
-    /// known to be asked for.
-    fn prefers_peer_copy<R: FullRail>(
-        &mut self,
-        rail: &mut R,
-        envelope: Envelope,
-        buffer: &OutBuffer,
-    ) -> bool {
+    /// Returns whether the receiver is to copy a message from the memory of this process, and notes the offer here: the rail has counted it
+    /// when it is asked about the next message, whether this one leaves at once or waits.
+    fn offer_peer_copy<R: FullRail>(&self, rail: &mut R, envelope: Envelope, buffer: &OutBuffer) -> bool {
         let Envelope { to, mode, .. } = envelope;
-        let unasked = || choice::begin(&self.path(to), buffer.len(), mode, false) != Begin::Announced;
-        let Some(link) = rail.link(to).filter(|link| rail.prefers_peer_copy(*link, buffer.len())) else {
-            return false;
-        };
-        let private = buffer.place().is_none() && buffer.address().is_some();
-        let fetched = private && (mode == Mode::Expected || !unasked());
-        if fetched {
+        let is_private = buffer.place().is_none() && buffer.address().is_some();
+        let Some(link) = rail.link(to).filter(|_| is_private) else { return false };
+        let limits = (self.settings.eager_bytes, self.max_bulk);
+        let begin = self.peers[to.0 as usize].begin(limits, buffer.len(), mode);
+        let is_offered = is_copied_by_peer(rail, link, (begin, mode), buffer.len());
+        if is_offered {
             rail.note_offer(link);
         }
-        fetched
+        is_offered
     }
 
     /// A send joins the backlog.
