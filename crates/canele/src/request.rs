@@ -46,19 +46,29 @@ impl Flow {
         mode: Mode,
         items: Vec<T>,
     ) -> Result<Request<T>, Error> {
+        match self.isend_copied(to, tag, mode, bytemuck::cast_slice(&items))? {
+            Some(state) => Ok(Request(Operation::new(self, Owned::new(items), state))),
+            None => self.isend_lent(to, tag, mode, items),
+        }
+    }
+
+    /// Starts a send that was not posted, or in vain: its memory is lent until its end.
+    pub(crate) fn isend_lent<T: Plain>(
+        &self,
+        to: Rank,
+        tag: Tag,
+        mode: Mode,
+        items: Vec<T>,
+    ) -> Result<Request<T>, Error> {
         let mut items = Owned::new(items);
-        let state = match self.isend_copied(to, tag, mode, items.bytes())? {
-            Some(state) => state,
-            None => match self.engine.isend(to, self.id, tag, mode, items.lend_out()) {
-                Ok(pending) => Progress::UnderWay(pending),
-                Err(refused) => {
-                    let (error, buffer) = *refused;
-                    items.take_back_out(buffer);
-                    return Err(error);
-                }
-            },
-        };
-        Ok(Request(Operation::new(self, items, state)))
+        match self.engine.isend(to, self.id, tag, mode, items.lend_out()) {
+            Ok(pending) => Ok(Request(Operation::new(self, items, Progress::UnderWay(pending)))),
+            Err(refused) => {
+                let (error, buffer) = *refused;
+                items.take_back_out(buffer);
+                Err(error)
+            }
+        }
     }
 
     /// Starts to receive into `items`, which come back when the operation is waited for.

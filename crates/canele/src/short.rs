@@ -1,5 +1,6 @@
 //! Messages of few bytes in few instructions, for interfaces of other languages: each call does all or changes nothing, and then
-//! [`Flow::send`] or [`Flow::recv`] does it, with all its checks and errors. None of them unwinds or makes an error.
+//! [`Flow::send`] or [`Flow::recv`] does it, with all its checks and errors, or [`Flow::send_refused`] what a cell was tried for. None of
+//! them unwinds or makes an error.
 
 use canele_engine::ShortAddress;
 pub use canele_engine::{MAX_INLINE, PeerIndex, ShortSent};
@@ -51,6 +52,7 @@ impl Flow {
     }
 
     /// Sends at most [`MAX_INLINE`] bytes if they can go at once to a rank that is known; gives the rank's place for [`Flow::wake_peer`].
+    /// `None`: nothing was tried. What is left goes on with [`Flow::send_refused`].
     #[inline(always)]
     pub fn send_at_once(
         &self,
@@ -58,9 +60,18 @@ impl Flow {
         to: Rank,
         tag: Tag,
         bytes: &[u8],
-    ) -> (ShortSent, PeerIndex) {
-        let Some(peer) = known.find(to) else { return (ShortSent::Left, PeerIndex::NONE) };
-        (self.engine.try_send_short(&ShortAddress { peer, flow: self.id }, tag, bytes), peer)
+    ) -> Option<(ShortSent, PeerIndex)> {
+        let peer = known.find(to)?;
+        let sent = self.engine.try_send_short(&ShortAddress { peer, flow: self.id }, tag, bytes)?;
+        Some((sent, peer))
+    }
+
+    /// Sends what [`Flow::send_at_once`] has left, without another try of a cell.
+    ///
+    /// # Errors
+    /// As [`Flow::send`].
+    pub fn send_refused(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<(), Error> {
+        self.engine.send_refused(to, self.id, tag, bytes)
     }
 
     /// Receives a message of at most [`MAX_INLINE`] bytes if it is the next one of a rank that is known; returns its length.

@@ -19,8 +19,10 @@ pub enum Attempt {
     Done,
     /// It is done, and the rank at this place is to be woken.
     ToSleeper(u32),
-    /// Nothing has changed.
+    /// Nothing has changed, and nothing was tried.
     Left,
+    /// Nothing has changed: the link does not take the message at once.
+    Refused,
 }
 
 /// Sends a message.
@@ -42,9 +44,10 @@ pub unsafe fn send(
     // SAFETY: not null, few, and as the caller says.
     let bytes = unsafe { std::slice::from_raw_parts(data.cast(), bytes) };
     match open.flow.send_at_once(&open.known, Rank(to), Tag(tag), bytes) {
-        (ShortSent::Done, _) => Attempt::Done,
-        (ShortSent::ToSleeper, peer) => Attempt::ToSleeper(peer.0),
-        (ShortSent::Left, _) => Attempt::Left,
+        None => Attempt::Left,
+        Some((ShortSent::Left, _)) => Attempt::Refused,
+        Some((ShortSent::Done, _)) => Attempt::Done,
+        Some((ShortSent::ToSleeper, peer)) => Attempt::ToSleeper(peer.0),
     }
 }
 

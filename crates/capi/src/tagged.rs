@@ -49,6 +49,8 @@ pub unsafe extern "C" fn canele_flow_send(
         Attempt::ToSleeper(peer) => short::wake_peer(flow, peer),
         // SAFETY: as above.
         Attempt::Left => unsafe { send(flow, to, tag, data, bytes) },
+        // SAFETY: as above.
+        Attempt::Refused => unsafe { send_refused(flow, to, tag, data, bytes) },
     }
 }
 
@@ -67,6 +69,23 @@ unsafe extern "C" fn send(
         let open = get(flow)?;
         open.flow.learn(&open.known, Rank(to))?;
         Ok(open.flow.send(Rank(to), Tag(tag), bytes)?)
+    })
+}
+
+/// `canele_flow_send` of a message that the short path has tried in vain.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn send_refused(
+    flow: Option<&canele_flow>,
+    to: u32,
+    tag: u32,
+    data: *const c_void,
+    bytes: usize,
+) -> canele_error {
+    call(|| {
+        // SAFETY: as in `canele_flow_send`.
+        let bytes = unsafe { bytes_at(data, bytes) }?;
+        Ok(self::flow(flow)?.send_refused(Rank(to), Tag(tag), bytes)?)
     })
 }
 

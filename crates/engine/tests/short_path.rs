@@ -1,6 +1,6 @@
 //! What a short or eager message must not cost: an allocation, or a system call.
 
-use canele_engine::{Engine, FlowId, Mode, Rank, Tag, Want};
+use canele_engine::{Engine, Envelope, FlowId, Mode, Rank, ShortAddress, ShortSent, Started, Tag, Want};
 use canele_sys::counters::Counter;
 use canele_sys::tunables::Tunables;
 
@@ -66,4 +66,35 @@ fn eager_messages_allocate_nothing_and_call_no_system() {
 fn an_allocation_would_be_counted() {
     let counted = allocation_counter::measure(|| drop(std::hint::black_box(vec![1u8; 100])));
     assert_eq!(counted.count_total, 1);
+}
+
+/// The messages on the short path fill the ring; the next ones join the backlog without another try of a cell, and keep the order.
+#[test]
+fn what_a_cell_has_refused_goes_on_behind_it() {
+    let engines = canele_testing::start(2, &Tunables::default()).unwrap();
+    let [from, to] = &engines[..] else { unreachable!("two were started") };
+    let want = Want { source: Some(Rank(0)), tag: Some(Tag(1)) };
+    for engine in &engines {
+        engine.iprobe(FlowId(0), want).unwrap();
+    }
+    exchange(from, to, &[0; 8], want, &mut [0; 8]);
+    let address = ShortAddress { peer: from.peer_index(Rank(1)).unwrap(), flow: FlowId(0) };
+    let sent_of = |n: u64| from.try_send_short(&address, Tag(1), &n.to_ne_bytes());
+    let refused = (0..).find(|n| sent_of(*n) != Some(ShortSent::Done)).unwrap();
+    assert!(refused > 10 && sent_of(refused) == Some(ShortSent::Left), "the ring takes {refused} messages");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_eq!(sent_of(refused), None, "this thread has no bias, so no cell is tried");
+            from.send_refused(Rank(1), FlowId(0), Tag(1), &refused.to_ne_bytes()).unwrap();
+            let post = || from.post_refused(Envelope::new(Rank(1), FlowId(0), Tag(1)), &[9; 8]).unwrap();
+            while !matches!(post(), Started::Done) {
+                from.poll().unwrap(); // Room or credit comes back.
+            }
+        });
+        for expected in (0..=refused).map(u64::to_ne_bytes).chain([[9; 8]]) {
+            let mut bytes = [0; 8];
+            to.recv(FlowId(0), want, &mut bytes, None).unwrap();
+            assert_eq!(bytes, expected);
+        }
+    });
 }

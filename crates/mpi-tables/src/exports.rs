@@ -91,10 +91,9 @@ fn write_short(text: &mut String, function: &Exported<'_>, statements: &str) {
     let routed =
         |p: &&crate::Parameter| ["comm", "count", "datatype", "rank"].contains(&p.kind.name.as_str());
     let own = function.parameters.iter().filter(|p| !routed(p));
-    let from_route = |p: &crate::Parameter| match routed(&p) {
-        true if p.kind.name == "count" => "route.count(bytes) as _".to_owned(),
-        true => format!("route.{}()", p.kind.name),
-        false => p.name.clone(),
+    let from_route = |p: &crate::Parameter| match p.kind.name.as_str() {
+        "count" => format!("    let {} = route.count(bytes) as _;", declared(p)),
+        kind => format!("    let {} = route.{kind}();", declared(p)),
     };
     let names = function.parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
     let arguments: Vec<String> =
@@ -119,16 +118,18 @@ fn write_short(text: &mut String, function: &Exported<'_>, statements: &str) {
          extern \"C-unwind\" fn packed_{name}({packed_list}) -> c_int {{\n    \
          let ({rank}, {tag}) = ((rank_and_tag >> 32) as c_int, rank_and_tag as c_int);\n    \
          general_{name}({names})\n}}\n\
-         /// The same, where the other arguments follow from the route and the bytes.\n\
+         /// `{name}` that was tried in vain, whose other arguments follow from the route and the bytes. No traced process knows a route.\n\
          #[cold]\n\
          #[inline(never)]\n\
          extern \"C-unwind\" fn routed_{name}(route: *const Route, bytes: usize, {not_routed}) -> c_int {{\n    \
          // SAFETY: this call found it, and it is read before anything else is called, which may find another one.\n    \
-         let route = unsafe {{ &*route }};\n    \
-         general_{name}({all})\n}}",
+         let route = unsafe {{ &*route }};\n\
+         {from_route}\n{tell}{refused}\n}}",
         packed_list = packed(&declared, "rank_and_tag: u64"),
         not_routed = own.clone().map(declared).collect::<Vec<_>>().join(", "),
-        all = function.parameters.iter().map(from_route).collect::<Vec<_>>().join(", "),
+        from_route = function.parameters.iter().filter(routed).map(from_route).collect::<Vec<_>>().join("\n"),
+        tell = tell_guard(function),
+        refused = outcome(function, &format!("{path}_refused")),
     )
     .expect("a string grows");
     writeln!(
@@ -197,17 +198,9 @@ fn body(function: &Exported<'_>) -> (&'static str, String) {
     let Some(path) = &function.of.body else {
         return ("c_int", format!("    error::unsupported({name:?}, {on})"));
     };
-    let arguments: Vec<String> =
-        function.of.parameters.iter().filter_map(|p| argument(p, function.large)).collect();
-    let call = format!("{path}({})", arguments.join(", "));
     if function.of.form == "value" {
-        return (returned(&function.of.returns), format!("    {call}"));
+        return (returned(&function.of.returns), format!("    {}", call_of(function, path)));
     }
-    let call = if function.of.form == "collective" { collective(function, &call) } else { call };
-    let checked = |call: String, check: String| format!("{check}.and_then(|()| {call})");
-    let call = function.parameters.iter().filter_map(check).fold(call, checked);
-    // Dropped in the other order: tools are told of events when the call is over.
-    let tell = if function.of.call == "any" { "" } else { "    let _tell = tools::TellGuard;\n" };
     let guard = |begin: &str| {
         format!(
             "    static NAME: traced::CallName = traced::CallName::new({name:?});\n    \
@@ -219,11 +212,30 @@ fn body(function: &Exported<'_>) -> (&'static str, String) {
         "hot" => guard("NAME.record_if_traced()"),
         _ => String::new(),
     };
-    let begin = format!("{tell}{call_guard}");
-    let outcome = format!(
+    ("c_int", format!("{}{call_guard}{}", tell_guard(function), outcome(function, path)))
+}
+
+/// Dropped behind the guard of the call: tools are told of events when the call is over.
+fn tell_guard(function: &Exported<'_>) -> &'static str {
+    if function.of.call == "any" { "" } else { "    let _tell = tools::TellGuard;\n" }
+}
+
+/// The call of a body.
+fn call_of(function: &Exported<'_>, path: &str) -> String {
+    let parameters = function.of.parameters.iter();
+    let arguments: Vec<String> = parameters.filter_map(|p| argument(p, function.large)).collect();
+    format!("{path}({})", arguments.join(", "))
+}
+
+/// Calls a body and raises its error.
+fn outcome(function: &Exported<'_>, path: &str) -> String {
+    let (name, on, call) = (&function.name, error_object(function), call_of(function, path));
+    let call = if function.of.form == "collective" { collective(function, &call) } else { call };
+    let checked = |call: String, check: String| format!("{check}.and_then(|()| {call})");
+    let call = function.parameters.iter().filter_map(check).fold(call, checked);
+    format!(
         "    let outcome = {call};\n    match outcome {{\n        Ok(()) => MPI_SUCCESS,\n        Err(failed) => error::raise({name:?}, {on}, failed),\n    }}"
-    );
-    ("c_int", begin + &outcome)
+    )
 }
 
 /// The check of a handle that bodies need not look at.
@@ -329,5 +341,25 @@ mod tests {
         let always =
             ["MPI_Initialized", "MPI_Finalized", "MPI_Info_set", "MPI_Error_string", "MPI_Session_init"];
         assert!(always.iter().all(|name| is_any(name)) && !is_any("MPI_Test"));
+    }
+
+    #[test]
+    fn what_was_tried_in_vain_is_not_tried_again() {
+        let text = rust(&Tables::standard());
+        let bodies = [
+            ("Send", "blocking::send"),
+            ("Isend", "start::isend"),
+            ("Recv", "blocking::recv"),
+            ("Irecv", "start::irecv"),
+        ];
+        for (name, body) in bodies
+            .iter()
+            .flat_map(|(name, body)| [(format!("MPI_{name}"), body), (format!("MPI_{name}_c"), body)])
+        {
+            let routed =
+                text.split(&format!("fn routed_{name}(")).nth(1).and_then(|rest| rest.split("\n}\n").next());
+            let routed = routed.unwrap_or_else(|| panic!("{name} has a short path"));
+            assert!(routed.contains(&format!("{body}_refused(")) && !routed.contains("general_"), "{routed}");
+        }
     }
 }

@@ -25,7 +25,7 @@
 //! | `chapter` | what the function belongs to |
 //! | `errors` | on which object its errors are raised: the parameter of this kind (`errhandler`: by that handler), `file` (that of files), `self` (`MPI_COMM_SELF`), `code` (none: the code is all) |
 //! | `call` | `hot`: the body itself decides when deferred receives are submitted; `any`: may be called by any thread at any time |
-//! | `form` | `collective`: blocking, immediate and persistent; `short`: the body with the suffix `_at_once` is tried first, without a frame; `mapped`: the same, which says whether it did all; `value`: cannot fail, and returns its result; in the chapter `removed`: the successor |
+//! | `form` | `collective`: blocking, immediate and persistent; `short`: the body with the suffix `_at_once` is tried first, without a frame, and what it has tried in vain goes on with the suffix `_refused`; `mapped`: the same, which says whether it did all; `value`: cannot fail, and returns its result; in the chapter `removed`: the successor |
 //! | `body` | path of the Rust function in `canele-mpi-c`, or `-`: not written |
 //!
 //! A function has a large-count twin if a parameter is of a kind whose C type differs there.

@@ -43,7 +43,7 @@ impl Proto {
         if let Some(peer) = state.peer().filter(|peer| self.peers[peer.0 as usize].links().is_empty()) {
             self.list(peer);
         }
-        self.enter(id, state);
+        self.requests.enter(id, state);
         self.requests.copy_later(id);
     }
 
@@ -56,7 +56,7 @@ impl Proto {
         (far, chunk_counter, generation): (RegionAddress, u8, Generation),
     ) {
         if chunk_counter as usize >= canele_rail::CHUNK_COUNTERS {
-            return self.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
+            return self.requests.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
         }
         let share =
             Box::new(Share { far, chunk_counter, generation, piece: piece(send.buffer.len()), lost: false });
@@ -86,17 +86,17 @@ impl Proto {
 
     /// The receiver sets up a chunk counter and invites the sender; without a free chunk counter it copies alone.
     fn start_share<R: FullRail>(&mut self, rail: &mut R, id: RequestId) -> Step {
-        let Some(State::ToShare(receive, far, request)) = self.leave(id) else { return Step::Over };
+        let Some(State::ToShare(receive, far, request)) = self.requests.leave(id) else { return Step::Over };
         let from = receive.from;
         let Some(link) = self.peers[from.0 as usize].first_link() else {
-            self.enter(id, State::ToShare(receive, far, request));
+            self.requests.enter(id, State::ToShare(receive, far, request));
             return Step::Waits;
         };
         let generation = self.requests.next_share();
         let near = receive.buffer.place();
         let Some((near, chunk_counter)) = near.zip(self.start_chunk_counter(rail, link, from, generation))
         else {
-            self.enter(id, State::Reading(receive, SourcePlace::Region(far), request, 0));
+            self.requests.enter(id, State::Reading(receive, SourcePlace::Region(far), request, 0));
             return Step::Copied;
         };
         let share =
@@ -105,7 +105,7 @@ impl Proto {
             from,
             Reply::Cts(Cts { request, receiver: id, how: CtsKind::Share(near, chunk_counter, generation) }),
         );
-        self.enter(id, State::SharingIn(receive, share, request));
+        self.requests.enter(id, State::SharingIn(receive, share, request));
         Step::Copied
     }
 
@@ -132,20 +132,20 @@ impl Proto {
 
     /// This end has copied its part.
     pub(crate) fn copied(&mut self, id: RequestId) {
-        match self.leave(id) {
+        match self.requests.leave(id) {
             Some(State::Writing(send, _, receiver, _)) => {
                 self.traffic.sent(Protocol::Direct, send.buffer.len());
                 self.answer(send.to, Reply::Fin(receiver, FinStatus::Done));
-                self.end(id, sent(send, Ok(())));
+                self.requests.end(id, sent(send, Ok(())));
             }
             Some(State::SharingOut(send, _, receiver)) => {
                 // The receiver may have gone to sleep over the piece that was copied here last.
                 self.answer(send.to, Reply::Fin(receiver, FinStatus::Done));
-                self.enter(id, State::ExpectFin(send));
+                self.requests.enter(id, State::ExpectFin(send));
             }
             Some(State::Reading(receive, far, request, got)) => {
                 self.answer(receive.from, Reply::Fin(request, FinStatus::Done));
-                self.enter(id, State::Reading(receive, far, request, got));
+                self.requests.enter(id, State::Reading(receive, far, request, got));
                 self.finish_receive(id, Protocol::Direct);
             }
             Some(State::SharingIn(receive, share, request)) => {
@@ -156,10 +156,10 @@ impl Proto {
                     return self.invite(id, from, request, CtsKind::Stream, receive);
                 }
                 self.answer(from, Reply::Fin(request, FinStatus::Done));
-                self.enter(id, State::SharingIn(receive, share, request));
+                self.requests.enter(id, State::SharingIn(receive, share, request));
                 self.finish_receive(id, Protocol::Direct);
             }
-            Some(other) => self.enter(id, other),
+            Some(other) => self.requests.enter(id, other),
             None => {}
         }
     }
@@ -167,14 +167,14 @@ impl Proto {
     /// The peer's memory cannot be reached, as by a process that has no descriptor left for its region: the message is sent in pieces,
     /// from its first byte.
     pub(crate) fn send_in_pieces(&mut self, id: RequestId) {
-        match self.leave(id) {
+        match self.requests.leave(id) {
             Some(State::Reading(receive, _, request, _)) => {
                 self.invite(id, receive.from, request, CtsKind::Stream, receive);
             }
             Some(State::Writing(send, _, receiver, _)) => self.stream(id, send, receiver),
             // The receiver can copy it alone, or asks for pieces.
-            Some(State::SharingOut(send, ..)) => self.enter(id, State::ExpectFin(send)),
-            Some(other) => self.enter(id, other),
+            Some(State::SharingOut(send, ..)) => self.requests.enter(id, State::ExpectFin(send)),
+            Some(other) => self.requests.enter(id, other),
             None => {}
         }
     }

@@ -14,10 +14,11 @@ use canele_mem::buffer::InBuffer;
 use canele_rail::{Class, Corrupt, FullRail, Header, Packet, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
-use crate::choice::{Protocol, Variant, piece_bytes};
+use crate::choice::{Begin, Protocol, Variant, piece_bytes};
 use crate::observed::{Leaving, MessageEvent};
-use crate::request::{Mode, Receive, State, received};
+use crate::request::{Receive, State, received};
 use crate::slab::Key;
+use crate::submit::is_copied_by_peer;
 use crate::unexpected::Body;
 use crate::wire::{Kind, Rts, piece_words};
 use crate::{Envelope, Proto, ProtoEvent, Sent};
@@ -91,7 +92,7 @@ impl Proto {
             return Sent::Busy;
         };
         let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
-        if expects_urgent || mode == Mode::Expected && rail.prefers_peer_copy(link, len) {
+        if expects_urgent || is_copied_by_peer(rail, link, (Begin::EagerMulti, mode), len) {
             return Sent::Busy;
         }
         let piece = piece_bytes(rail.caps(link), len, self.settings.piece_bytes);
@@ -140,7 +141,9 @@ impl Proto {
         }
         let to = match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
             Some(id) => {
-                let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) else { return Ok(()) };
+                let Some(State::ExpectMessage { buffer, .. }) = self.requests.leave(id) else {
+                    return Ok(());
+                };
                 self.observe(|| MessageEvent::Matched { from, flow, tag, bytes: len });
                 self.expect_rest(id, from, tag, buffer, (0, len))
             }
@@ -168,15 +171,15 @@ impl Proto {
     ) -> Target {
         let receive = Receive::new(from, tag, buffer, len);
         if let Some(failure) = self.why_gone(from) {
-            self.end(id, received(receive, Err(failure))); // The rest will never come.
+            self.requests.end(id, received(receive, Err(failure))); // The rest will never come.
             return Target::Nothing;
         }
         if len > receive.buffer.len() {
             let failure = receive.truncated();
-            self.end(id, received(receive, Err(failure)));
+            self.requests.end(id, received(receive, Err(failure)));
             return Target::Nothing;
         }
-        self.enter(id, State::ExpectPieces(receive, got));
+        self.requests.enter(id, State::ExpectPieces(receive, got));
         Target::Receive(id)
     }
 

@@ -91,19 +91,21 @@ impl Proto {
         if self.cancel_here(id) {
             return;
         }
-        let Some(state) = self.leave(id) else { return };
+        let Some(state) = self.requests.leave(id) else { return };
         let cancelled = Err(Failure::Cancelled);
         match state {
             State::ExpectCts(s) if s.buffer.place().is_none() && !s.fetched => {
-                self.end(id, sent(s, cancelled))
+                self.requests.end(id, sent(s, cancelled))
             }
             State::Streaming(s, _, done) if s.buffer.place().is_none() => {
                 self.peers[s.to.0 as usize].backlog().streamed(s.buffer.len() - done);
-                self.end(id, sent(s, cancelled));
+                self.requests.end(id, sent(s, cancelled));
             }
-            State::ExpectPieces(r, _) if r.buffer.place().is_none() => self.end(id, received(r, cancelled)),
+            State::ExpectPieces(r, _) if r.buffer.place().is_none() => {
+                self.requests.end(id, received(r, cancelled))
+            }
             other => {
-                self.enter(id, other);
+                self.requests.enter(id, other);
                 self.cancel(id);
             }
         }
@@ -141,7 +143,7 @@ impl Proto {
     }
 
     pub(crate) fn fail(&mut self, id: RequestId, failure: Failure) {
-        let Some(state) = self.leave(id) else { return };
+        let Some(state) = self.requests.leave(id) else { return };
         let died = !matches!(failure, Failure::Revoked { .. });
         let done = match state {
             State::ExpectRoom(s, _)
@@ -165,7 +167,7 @@ impl Proto {
             }
             other => other,
         };
-        self.end(id, done);
+        self.requests.end(id, done);
     }
 
     /// True if the next receive from any source on a flow may have to be told of a death.

@@ -240,7 +240,7 @@ impl Proto {
             let body = self.keep(from, payload)?;
             return self.store(flow, from, tag, body).map(drop);
         };
-        let Some(State::ExpectMessage { mut buffer, .. }) = self.leave(id) else { return Ok(()) };
+        let Some(State::ExpectMessage { mut buffer, .. }) = self.requests.leave(id) else { return Ok(()) };
         let len = payload.len();
         self.observe(|| MessageEvent::Matched { from, flow, tag, bytes: len });
         let fits = len <= buffer.len();
@@ -252,7 +252,7 @@ impl Proto {
         self.return_credit(from, len);
         let receive = Receive::new(from, tag, buffer, len);
         let result = if fits { Ok(()) } else { Err(receive.truncated()) };
-        self.end(id, received(receive, result));
+        self.requests.end(id, received(receive, result));
         Ok(())
     }
 

@@ -66,7 +66,6 @@ use std::collections::VecDeque;
 use canele_rail::{Corrupt, FullRail};
 use canele_sys::ids::Rank;
 
-use choice::Path;
 pub use coalesced::CoalescedSend;
 use credit::{CreditPool, LEAST_WINDOW, base_window};
 use deferred::Deferred;
@@ -227,14 +226,6 @@ impl Proto {
     /// The largest message that goes without a handshake, in bytes.
     pub fn eager_bytes(&self) -> usize {
         self.settings.eager_bytes.min(self.max_bulk)
-    }
-
-    /// What decides how messages to a peer travel.
-    pub(crate) fn path(&self, to: Rank) -> Path {
-        let (eager_bytes, max_bulk) = (self.settings.eager_bytes, self.max_bulk);
-        // Nothing is known of a peer that was never touched, or does not exist.
-        let unknown = Path { eager_bytes, max_bulk, ..Path::default() };
-        self.peers.known(to).map_or(unknown, |peer| peer.path(eager_bytes, max_bulk))
     }
 
     /// One progress pass: take what has come, send what waits, copy what is to be copied. Says whether it did anything.

@@ -1,4 +1,4 @@
-//! How requests go from state to state, and end.
+//! What callers see of requests: whether they have ended, their outcomes, and what they wait for.
 
 use canele_sys::ids::{Rank, RequestId};
 
@@ -104,20 +104,5 @@ impl Proto {
             }
             State::Moving => return None,
         })
-    }
-
-    /// A request has come to its end. While a rail holds part of its buffer, no caller gets it.
-    pub(crate) fn end(&mut self, id: RequestId, done: State) {
-        self.requests.end(id, done);
-    }
-
-    /// Takes a request's state out for a moment; `end` or `enter` puts the next one in.
-    pub(crate) fn leave(&mut self, id: RequestId) -> Option<State> {
-        self.requests.leave(id)
-    }
-
-    /// A request goes on to its next state.
-    pub(crate) fn enter(&mut self, id: RequestId, state: State) {
-        self.requests.enter(id, state);
     }
 }

@@ -167,22 +167,22 @@ impl Proto {
     /// A message has left the backlog, whole or announced.
     fn left(&mut self, to: Rank, pick: Pick) {
         let id = pick.request;
-        let Some(State::ExpectRoom(send, key)) = self.leave(id) else { return };
+        let Some(State::ExpectRoom(send, key)) = self.requests.leave(id) else { return };
         let (peer, len) = (&mut self.peers[to.0 as usize], send.buffer.len());
         peer.backlog().discard(key);
         peer.number_sent(send.flow);
         if !pick.whole && !pick.eager_multi {
             self.traffic.control += 1;
-            return self.enter(id, State::ExpectCts(send));
+            return self.requests.enter(id, State::ExpectCts(send));
         }
         peer.credit.pay(len);
         if pick.eager_multi {
             peer.backlog().stream(id, send.level, len);
-            return self.enter(id, State::Streaming(send, None, 0));
+            return self.requests.enter(id, State::Streaming(send, None, 0));
         }
         let protocol = if len <= MAX_INLINE { Protocol::Short } else { Protocol::Eager };
         self.traffic.sent(protocol, len);
-        self.end(id, sent(send, Ok(())));
+        self.requests.end(id, sent(send, Ok(())));
     }
 
     /// A piece of a large message; and the next ones, if it has its only link for itself: a strategy would choose nothing else.
@@ -241,9 +241,9 @@ impl Proto {
             backlog.go_on(id, level, left);
         } else {
             backlog.streamed(left);
-            if let Some(State::Streaming(send, ..)) = self.leave(id) {
+            if let Some(State::Streaming(send, ..)) = self.requests.leave(id) {
                 self.traffic.sent(Protocol::Streamed, len);
-                self.end(id, sent(send, Ok(())));
+                self.requests.end(id, sent(send, Ok(())));
             }
         }
         Ok(())

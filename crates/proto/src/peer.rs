@@ -8,15 +8,16 @@ mod path;
 use canele_mem::window::Window;
 use std::collections::VecDeque;
 
-use canele_rail::{Distance, Header, MAX_INLINE};
+use canele_rail::{Caps, Distance, Header, MAX_INLINE};
 use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
 use crate::bounds::BoundedCounts;
-use crate::choice::{Path, RegionAccess};
+use crate::choice::{self, Begin, Path, RegionAccess};
 use crate::credit::Credit;
 use crate::multipath::Multipath;
 use crate::pull::Pulls;
+use crate::request::Mode;
 use crate::sequencer::PUTS;
 use crate::wire::{Cts, FinStatus, Kind, LinkClosed, Pull, Put, fin_words, withdraw_word};
 pub use path::{PeerEnd, ReceivePath, SendPath};
@@ -152,11 +153,24 @@ impl Peer {
         Some((self, link))
     }
 
+    /// Decides how a send to it begins, whether that is posted or submitted, before a link is chosen: `limits` are the eager limit and the
+    /// longest bulk that all links carry. A link that takes a message out of the backlog decides by [`Peer::path_over`].
+    #[inline(always)]
+    pub fn begin(&self, limits: (usize, usize), len: usize, mode: Mode) -> Begin {
+        choice::begin(&self.path(limits.0, limits.1), len, mode, false)
+    }
+
     /// What decides how messages to it travel, with these limits in bytes.
     #[inline]
-    pub fn path(&self, eager_bytes: usize, max_bulk: usize) -> Path {
+    fn path(&self, eager_bytes: usize, max_bulk: usize) -> Path {
         let (distance, regions) = (self.distance, self.regions);
         Path { eager_bytes, max_bulk, numbered: self.is_numbered(), distance, regions }
+    }
+
+    /// The same over one of its links: it may be at another distance or carry more in one packet than every link does, so that a message goes
+    /// whole over it that is announced or in several packets over another one, or the reverse.
+    pub fn path_over(&self, eager_bytes: usize, link: &Caps) -> Path {
+        Path { distance: link.distance, ..self.path(eager_bytes, link.max_bulk) }
     }
 
     /// What waits for it.

@@ -11,7 +11,7 @@ use canele_mem::window::Window;
 use canele_rail::{Class, FullRail, Header, MAX_INLINE, Slot, TryPost};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
-use crate::choice::{self, Begin, Protocol, Variant};
+use crate::choice::{Begin, Protocol, Variant};
 use crate::observed::Leaving;
 use crate::peer::SendPath;
 use crate::peers::{PeerIndex, ShortAddress};
@@ -220,7 +220,7 @@ impl Proto {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let len = payload.len();
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
-        let begin = choice::begin(&peer.path(self.settings.eager_bytes, self.max_bulk), len, mode, false);
+        let begin = peer.begin((self.settings.eager_bytes, self.max_bulk), len, mode);
         // Such a link takes a bulk in few instructions, and no observer is told.
         if let (Begin::Whole, Some(bytes), SendPath::Short(link)) = (begin, payload.bytes(), peer.send_path())
             && len > MAX_INLINE

@@ -210,12 +210,12 @@ impl Proto {
         if len.is_none() {
             return;
         }
-        let Some(State::ExpectCts(send)) = self.leave(request) else { return };
+        let Some(State::ExpectCts(send)) = self.requests.leave(request) else { return };
         send.buffer.copy_to(0, bulk);
         let protocol = kind_of(send.buffer.len()).1;
         self.traffic.sent(protocol, send.buffer.len());
         self.traffic.copies += 1;
-        self.end(request, sent(send, Ok(())));
+        self.requests.end(request, sent(send, Ok(())));
     }
 
     /// A receive meets a message that was pulled and has not come: it waits for the bytes, if it has room for them.
@@ -229,13 +229,13 @@ impl Proto {
         if let Some(failure) = self.why_gone(from) {
             self.incoming.take(key); // It was pulled from a peer that died.
             self.discharge(from, len);
-            return self.end(id, received(receive, Err(failure)));
+            return self.requests.end(id, received(receive, Err(failure)));
         }
         if fits {
-            return self.enter(id, State::ExpectPieces(receive, 0));
+            return self.requests.enter(id, State::ExpectPieces(receive, 0));
         }
         let failure = receive.truncated();
-        self.end(id, received(receive, Err(failure)));
+        self.requests.end(id, received(receive, Err(failure)));
     }
 
     /// A message that was pulled has come, or is not to be had.
@@ -301,11 +301,11 @@ impl Proto {
 
     /// A message that was pulled has met its receive before its sender wanted it back: it is received as any announced message.
     fn receive_unpulled(&mut self, id: RequestId, from: Rank, rts: Rts) {
-        match self.leave(id) {
+        match self.requests.leave(id) {
             Some(State::ExpectPieces(Receive { tag, buffer, .. }, 0)) => {
                 self.accept(id, from, tag, rts, buffer)
             }
-            other => other.into_iter().for_each(|state| self.enter(id, state)),
+            other => other.into_iter().for_each(|state| self.requests.enter(id, state)),
         }
     }
 

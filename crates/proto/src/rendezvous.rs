@@ -24,7 +24,7 @@ impl Proto {
         self.note_lack(from, &rts);
         match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
             Some(id) => {
-                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
+                if let Some(State::ExpectMessage { buffer, .. }) = self.requests.leave(id) {
                     let bytes = usize::try_from(rts.len).unwrap_or(usize::MAX);
                     self.observe(|| MessageEvent::Matched { from, flow, tag, bytes });
                     self.accept(id, from, tag, rts, buffer);
@@ -45,17 +45,17 @@ impl Proto {
         let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
         let receive = Receive::new(from, tag, buffer, len);
         if let Some(failure) = self.why_gone(from) {
-            return self.end(id, received(receive, Err(failure))); // It announced the message and died.
+            return self.requests.end(id, received(receive, Err(failure))); // It announced the message and died.
         }
         if len > receive.buffer.len() {
             self.answer(from, Reply::Fin(rts.request, FinStatus::Done));
             let failure = receive.truncated();
-            return self.end(id, received(receive, Err(failure)));
+            return self.requests.end(id, received(receive, Err(failure)));
         }
         if len == 0 {
             self.traffic.received(Protocol::Streamed, 0);
             self.answer(from, Reply::Fin(rts.request, FinStatus::Done));
-            return self.end(id, received(receive, Ok(())));
+            return self.requests.end(id, received(receive, Ok(())));
         }
         let place = receive.buffer.place();
         if let Some(far @ SourcePlace::Process(_)) = rts.place {
@@ -100,7 +100,7 @@ impl Proto {
         receive: Receive,
     ) {
         self.answer(from, Reply::Cts(Cts { request, receiver: id, how }));
-        self.enter(id, State::ExpectPieces(receive, 0));
+        self.requests.enter(id, State::ExpectPieces(receive, 0));
     }
 
     /// An announced message may come, and how.
@@ -117,12 +117,12 @@ impl Proto {
         if !ours {
             return;
         }
-        let send = match self.leave(cts.request) {
+        let send = match self.requests.leave(cts.request) {
             Some(State::ExpectCts(send) | State::SharingOut(send, ..) | State::ExpectFin(send)) => send,
             _ => return,
         };
         if send.buffer.is_empty() {
-            return self.end(cts.request, sent(send, Ok(()))); // There is nothing to be invited.
+            return self.requests.end(cts.request, sent(send, Ok(()))); // There is nothing to be invited.
         }
         match cts.how {
             CtsKind::Stream => self.stream(cts.request, send, cts.receiver),
@@ -141,7 +141,7 @@ impl Proto {
         let peer = &mut self.peers[to.0 as usize];
         peer.backlog().stream(id, send.level, send.buffer.len());
         peer.backlog_began();
-        self.enter(id, State::Streaming(send, Some(receiver), 0));
+        self.requests.enter(id, State::Streaming(send, Some(receiver), 0));
         self.list(to);
     }
 
@@ -176,15 +176,15 @@ impl Proto {
 
     /// A receive has all its bytes.
     pub(crate) fn finish_receive(&mut self, id: RequestId, protocol: Protocol) {
-        let receive = match self.leave(id) {
+        let receive = match self.requests.leave(id) {
             Some(State::ExpectPieces(r, _) | State::Reading(r, ..) | State::SharingIn(r, ..)) => r,
-            Some(other) => return self.enter(id, other),
+            Some(other) => return self.requests.enter(id, other),
             None => return,
         };
         self.traffic.received(protocol, receive.len);
         let Receive { from, tag, len: bytes, .. } = receive;
         self.observe(|| MessageEvent::Completed { from, tag, bytes, protocol });
-        self.end(id, received(receive, Ok(())));
+        self.requests.end(id, received(receive, Ok(())));
     }
 
     /// An announced message has ended at the other side.
@@ -192,7 +192,7 @@ impl Proto {
         if self.requests.get(id).and_then(State::peer) != Some(from) {
             return;
         }
-        let Some(state) = self.leave(id) else { return };
+        let Some(state) = self.requests.leave(id) else { return };
         let result = match ending {
             FinStatus::Done => Ok(()),
             FinStatus::Withdrawn => Err(Failure::Cancelled),
@@ -209,14 +209,14 @@ impl Proto {
                 if result.is_ok() {
                     self.traffic.sent(Protocol::Direct, send.buffer.len());
                 }
-                self.end(id, sent(send, result));
+                self.requests.end(id, sent(send, result));
             }
             State::ExpectPieces(receive, _) if !receive.was_shared => {
                 self.traffic.received(Protocol::Direct, receive.len);
-                self.end(id, received(receive, result));
+                self.requests.end(id, received(receive, result));
             }
             // Of a receive copied by both ends it says that the sender has copied its part: see `copied`. That word may come late.
-            other => self.enter(id, other),
+            other => self.requests.enter(id, other),
         }
     }
 

@@ -3,10 +3,10 @@
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_rail::FullRail;
 use canele_sys::device::{MemoryKind, MemoryKinds};
-use canele_sys::ids::{FlowId, Rank, RequestId};
+use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
-use crate::choice::{self, Begin, Variant};
+use crate::choice::{Begin, Variant};
 use crate::matching::Want;
 use crate::observed::{Leaving, MessageEvent};
 use crate::peer::Reply;
@@ -25,6 +25,22 @@ pub(crate) fn why_not_received(buffer: &InBuffer) -> Option<Failure> {
     Failure::of_memory(buffer.memory(), MemoryKinds::all(), RECEIVE)
 }
 
+/// Whether the peer had better copy a message that begins so from the memory of this process: one that is announced anyway, or that would
+/// leave in several packets without being asked for, but is known to be asked for.
+pub(crate) fn is_copied_by_peer<R: FullRail>(
+    rail: &mut R,
+    link: LinkId,
+    (begin, mode): (Begin, Mode),
+    len: usize,
+) -> bool {
+    let may_ask = match begin {
+        Begin::Whole => false,
+        Begin::EagerMulti => mode == Mode::Expected,
+        Begin::Announced => true,
+    };
+    may_ask && rail.prefers_peer_copy(link, len)
+}
+
 impl Proto {
     /// Sends a message; it goes out as far as there is room, now, and further in later passes.
     pub fn submit_send<R: FullRail>(
@@ -40,7 +56,7 @@ impl Proto {
                 Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched: false, buffer };
             return self.requests.add(sent(send, Err(failure)));
         }
-        let fetched = self.prefers_peer_copy(rail, envelope, &buffer);
+        let fetched = self.offer_peer_copy(rail, envelope, &buffer);
         let mut send = Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched, buffer };
         if to == self.me {
             self.observe_submission(&mut send, Some(Variant::ToSelf));
@@ -83,25 +99,19 @@ impl Proto {
             self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes, variant, rail: 0 });
     }
 
-    /// Whether the receiver is to read a message from memory. One that would leave without being asked for does so still, unless it is
-    /// known to be asked for.
-    fn prefers_peer_copy<R: FullRail>(
-        &mut self,
-        rail: &mut R,
-        envelope: Envelope,
-        buffer: &OutBuffer,
-    ) -> bool {
+    /// Returns whether the receiver is to copy a message from the memory of this process, and notes the offer here: the rail has counted it
+    /// when it is asked about the next message, whether this one leaves at once or waits.
+    fn offer_peer_copy<R: FullRail>(&self, rail: &mut R, envelope: Envelope, buffer: &OutBuffer) -> bool {
         let Envelope { to, mode, .. } = envelope;
-        let unasked = || choice::begin(&self.path(to), buffer.len(), mode, false) != Begin::Announced;
-        let Some(link) = rail.link(to).filter(|link| rail.prefers_peer_copy(*link, buffer.len())) else {
-            return false;
-        };
-        let private = buffer.place().is_none() && buffer.address().is_some();
-        let fetched = private && (mode == Mode::Expected || !unasked());
-        if fetched {
+        let is_private = buffer.place().is_none() && buffer.address().is_some();
+        let Some(link) = rail.link(to).filter(|_| is_private) else { return false };
+        let limits = (self.settings.eager_bytes, self.max_bulk);
+        let begin = self.peers[to.0 as usize].begin(limits, buffer.len(), mode);
+        let is_offered = is_copied_by_peer(rail, link, (begin, mode), buffer.len());
+        if is_offered {
             rail.note_offer(link);
         }
-        fetched
+        is_offered
     }
 
     /// A send joins the backlog.
@@ -114,7 +124,7 @@ impl Proto {
         let key = peer.backlog().join(Waiting { request: id, flow, bytes, mode, region, level, policy });
         peer.backlog_began();
         self.count_waiting(to);
-        self.enter(id, State::ExpectRoom(send, key));
+        self.requests.enter(id, State::ExpectRoom(send, key));
         id
     }
 
@@ -142,7 +152,7 @@ impl Proto {
         let id = self.requests.add(State::ExpectSelf(send));
         match self.flow(flow).and_then(|f| f.matcher.arrive(me, tag)) {
             Some(receive) => {
-                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(receive) {
+                if let Some(State::ExpectMessage { buffer, .. }) = self.requests.leave(receive) {
                     self.observe(|| MessageEvent::Matched { from: me, flow, tag, bytes: len });
                     self.deliver_own(receive, id, buffer);
                 }
@@ -155,23 +165,23 @@ impl Proto {
 
     /// A small message to this rank itself is kept, so that its send need not wait.
     fn keep_own(&mut self, id: RequestId) {
-        let Some(State::ExpectSelf(send)) = self.leave(id) else { return };
+        let Some(State::ExpectSelf(send)) = self.requests.leave(id) else { return };
         let mut data = self.incoming.take_memory(send.buffer.len());
         send.buffer.copy_to_slice(0, &mut data);
         let (flow, tag) = (send.flow, send.tag);
-        self.end(id, sent(send, Ok(())));
+        self.requests.end(id, sent(send, Ok(())));
         // The flow exists: `send_to_self` has looked into it.
         drop(self.store(flow, self.me, tag, Body::Here(KeptPayload::Long(data))));
     }
 
     /// A message of this rank to itself meets its receive.
     pub(crate) fn deliver_own(&mut self, receive: RequestId, send: RequestId, mut buffer: InBuffer) {
-        let send_state = match self.leave(send) {
+        let send_state = match self.requests.leave(send) {
             Some(State::ExpectSelf(send) | State::ExpectFin(send)) => send,
             other => {
-                other.into_iter().for_each(|state| self.enter(send, state));
+                other.into_iter().for_each(|state| self.requests.enter(send, state));
                 let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
-                return self.end(receive, State::Done(outcome));
+                return self.requests.end(receive, State::Done(outcome));
             }
         };
         let len = send_state.buffer.len();
@@ -182,8 +192,8 @@ impl Proto {
         self.traffic.own(len);
         let state = Receive::new(self.me, send_state.tag, buffer, len);
         let result = if fits { Ok(()) } else { Err(state.truncated()) };
-        self.end(send, sent(send_state, Ok(())));
-        self.end(receive, received(state, result));
+        self.requests.end(send, sent(send_state, Ok(())));
+        self.requests.end(receive, received(state, result));
     }
 
     /// Receives a message: one that is here already, or the next that is wanted.
@@ -191,7 +201,7 @@ impl Proto {
         let id = self.requests.add(State::Moving);
         if let Some(failure) = why_not_received(&buffer) {
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
-            self.end(id, State::Done(outcome));
+            self.requests.end(id, State::Done(outcome));
             return id;
         }
         self.discard_stale(flow, want);
@@ -213,11 +223,11 @@ impl Proto {
         });
         if let Some(failure) = failure {
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
-            return self.end(id, State::Done(outcome));
+            return self.requests.end(id, State::Done(outcome));
         }
         let Some(matcher) = self.flow(flow).map(|f| &mut f.matcher) else { return };
         let posted = matcher.post(want, id);
-        self.enter(id, State::ExpectMessage { want, flow, posted, buffer });
+        self.requests.enter(id, State::ExpectMessage { want, flow, posted, buffer });
     }
 
     /// Withdraws an operation, if it is not too late. A send that was announced is asked back, for only its receiver knows
@@ -241,20 +251,20 @@ impl Proto {
 
     /// The same because of `failure`.
     pub(crate) fn withdraw_here(&mut self, id: RequestId, failure: Failure) -> bool {
-        let Some(state) = self.leave(id) else { return false };
+        let Some(state) = self.requests.leave(id) else { return false };
         match state {
             State::ExpectMessage { flow, posted, buffer, .. } => {
                 if let Some(flow) = self.flow(flow) {
                     flow.matcher.cancel(posted);
                 }
                 let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
-                self.end(id, State::Done(outcome));
+                self.requests.end(id, State::Done(outcome));
                 true
             }
             State::ExpectSelf(send) => {
                 self.observe_withdrawal(&send);
                 // Its announcement stays among the unexpected messages until a receive looks there: see `discard_stale`.
-                self.end(id, sent(send, Err(failure)));
+                self.requests.end(id, sent(send, Err(failure)));
                 true
             }
             State::ExpectRoom(send, key) => {
@@ -262,11 +272,11 @@ impl Proto {
                 let peer = &mut self.peers[send.to.0 as usize];
                 peer.backlog().cancel(key);
                 peer.backlog_drained();
-                self.end(id, sent(send, Err(failure)));
+                self.requests.end(id, sent(send, Err(failure)));
                 true
             }
             other => {
-                self.enter(id, other);
+                self.requests.enter(id, other);
                 false
             }
         }

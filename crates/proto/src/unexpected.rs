@@ -150,7 +150,7 @@ impl Proto {
         let Some(matcher) = self.flow(flow).map(|flow| &mut flow.matcher) else { return };
         match matcher.arrive(from, tag) {
             Some(id) => {
-                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
+                if let Some(State::ExpectMessage { buffer, .. }) = self.requests.leave(id) {
                     self.observe_found(flow, FoundMessage { source: from, tag, message: key.index });
                     self.deliver_unexpected(id, key.into(), buffer);
                 }
@@ -204,9 +204,9 @@ impl Proto {
         let found = self.flow(flow)?.matcher.take(want)?;
         self.observe_found(flow, found);
         if let Body::Own(send, _) = self.incoming.at(found.message).body
-            && let Some(State::ExpectSelf(state)) = self.leave(send)
+            && let Some(State::ExpectSelf(state)) = self.requests.leave(send)
         {
-            self.enter(send, State::ExpectFin(state)); // It has met its receive: too late to cancel it.
+            self.requests.enter(send, State::ExpectFin(state)); // It has met its receive: too late to cancel it.
         }
         let key = self.incoming.key_at(found.message).into();
         Some(Matched { key, status })
@@ -231,7 +231,7 @@ impl Proto {
         if let Some(failure) = why_not_received(&buffer) {
             self.discard(matched);
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
-            self.end(id, State::Done(outcome));
+            self.requests.end(id, State::Done(outcome));
             return id;
         }
         self.deliver_unexpected(id, matched.key, buffer);
@@ -274,7 +274,7 @@ impl Proto {
             return self.claim_pulled(id, key.into(), buffer);
         }
         let Some(Unexpected { from, tag, body }) = self.incoming.take(key.into()) else {
-            return self.end(
+            return self.requests.end(
                 id,
                 State::Done(Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) }),
             );
@@ -292,7 +292,7 @@ impl Proto {
                 }
                 let failure = self.why_gone(from).unwrap_or(Failure::PeerFailed(from));
                 let receive = Receive::new(from, tag, buffer, len);
-                return self.end(id, received(receive, Err(failure)));
+                return self.requests.end(id, received(receive, Err(failure)));
             }
             Body::Announced(rts) => return self.accept(id, from, tag, rts, buffer),
             Body::Coming { data, got, request } => {
@@ -311,7 +311,7 @@ impl Proto {
         }
         let receive = Receive::new(from, tag, buffer, len);
         let result = if fits { Ok(()) } else { Err(receive.truncated()) };
-        self.end(id, received(receive, result));
+        self.requests.end(id, received(receive, result));
     }
 
     /// Takes the memory of a payload back.

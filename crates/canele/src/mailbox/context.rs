@@ -4,7 +4,7 @@ use canele_sys::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use canele_engine::{Deposit, Engine, Envelope, FlowId, Pending, RegionMemory, Started, Tag};
+use canele_engine::{Deposit, Engine, Envelope, FlowId, Mode, Pending, RegionMemory, Started, Tag};
 
 use super::slots::Slots;
 use super::table::MailboxTable;
@@ -130,7 +130,8 @@ impl MailboxContext {
         bytes: &[u8],
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
-        let mut request = Flow::new(self.engine.clone(), flow).isend(to, tag, bytes.to_vec())?;
+        let flow = Flow::new(self.engine.clone(), flow);
+        let mut request = flow.isend_lent(to, tag, Mode::Standard, bytes.to_vec())?;
         match request.block(deadline) {
             Err(Error::Deadline(_)) => {
                 self.leaves(request);

@@ -13,6 +13,7 @@ use super::pending::{Completion, NotStarted, Pending, PendingKind, Started};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
+use crate::lane::Lane;
 use crate::lane::awaited::Awaited;
 
 #[cold]
@@ -58,6 +59,17 @@ impl Engine {
             }
             sent => Ok(self.posted(guard, sent)),
         }
+    }
+
+    /// As [`Engine::post`], of a message of few bytes that [`Engine::try_send_short`] has left: no cell is tried again.
+    ///
+    /// # Errors
+    /// As [`Engine::post`].
+    pub fn post_refused(&self, envelope: Envelope, bytes: &[u8]) -> Result<Started, Box<Error>> {
+        let Ok(mut guard) = self.lock() else { return Err(forked()) };
+        let Lane { proto, rails, .. } = &mut guard.lane;
+        let sent = proto.post_otherwise(rails, envelope, bytes);
+        Ok(self.posted(guard, sent))
     }
 
     /// What became of a message that has not left.

@@ -20,14 +20,15 @@ impl Engine {
         Ok(self.lock()?.lane.proto.peer_index(peer))
     }
 
-    /// Sends a message of few bytes if it can go at once.
+    /// Sends a message of few bytes if it can go at once; returns `None` if no cell was tried, because this thread has no bias. What a cell
+    /// has left goes on with [`Engine::send_refused`] or [`Engine::post_refused`].
     #[inline(always)]
-    pub fn try_send_short(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> ShortSent {
-        let Some(mut guard) = self.lock_by_bias() else { return ShortSent::Left };
+    pub fn try_send_short(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> Option<ShortSent> {
+        let mut guard = self.lock_by_bias()?;
         let lane = &mut guard.lane;
         let sent = lane.proto.post_short(&mut lane.rails, to, tag, bytes);
         guard.release();
-        sent
+        Some(sent)
     }
 
     /// Wakes a peer after [`ShortSent::ToSleeper`].

@@ -47,6 +47,15 @@ impl Engine {
         self.send_otherwise(guard, envelope(), bytes, deadline).map_err(|error| *error)
     }
 
+    /// Sends a message of few bytes in standard mode that [`Engine::try_send_short`] has left, without another try of a cell.
+    ///
+    /// # Errors
+    /// As [`Engine::send`].
+    pub fn send_refused(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> Result<(), Error> {
+        let envelope = Envelope::new(to, flow, tag);
+        self.send_otherwise(self.lock()?, envelope, bytes, None).map_err(|error| *error)
+    }
+
     /// A blocking send of few bytes that no cell took at once. Its error comes boxed, so that the result of the short path stays in
     /// registers: each store that is spared there shortens the queue in which the next cells wait.
     #[inline(never)]

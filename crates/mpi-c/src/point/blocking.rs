@@ -2,9 +2,11 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::{Mode, Status};
+use canele_engine::Started;
+use canele_mpi::point::Target;
+use canele_mpi::{Comm, Data, Mode, Status};
 
-use super::short::{self, Attempt};
+use super::short::{self, Attempt, Route};
 use super::{from, target};
 use crate::buffer::data;
 use crate::constants::MPI_ANY_SOURCE;
@@ -38,12 +40,47 @@ pub fn send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> CallResult {
-    if short::learn(comm, datatype, dest)
-        && short::send_at_once(buf, (count, datatype), (dest, tag), comm).is_done()
-    {
+    let attempt = match short::learn(comm, datatype, dest) {
+        true => short::send_at_once(buf, (count, datatype), (dest, tag), comm),
+        false => Attempt::Left,
+    };
+    match attempt {
+        Attempt::Left => send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard),
+        Attempt::LeftOn(..) => send_refused(buf, count, datatype, dest, tag, comm),
+        Attempt::Done => Ok(()),
+        Attempt::ToSleeper(route) => {
+            Route::wake_peer(route);
+            Ok(())
+        }
+    }
+}
+
+/// `MPI_Send` of a message that the short path has tried in vain.
+#[inline(never)]
+pub fn send_refused(
+    buf: SendBuffer,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> CallResult {
+    let comm = comm.get()?;
+    let data = data(buf, count, datatype)?;
+    let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
+    if !deferred_recv::any() {
+        return Ok(comm.send_refused(to, data)?);
+    }
+    send_beside_deferred(comm, to, data, comm.post_refused(to, data, false)?)
+}
+
+/// Goes on with a message that was posted beside deferred receives: these may stay deferred only if it has left.
+fn send_beside_deferred(comm: &Comm, to: Target, data: Data<'_>, posted: Started) -> CallResult {
+    if matches!(posted, Started::Done) {
         return Ok(());
     }
-    send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard)
+    deferred_recv::settle(); // It may have to wait.
+    Ok(comm.send_unposted(to, data)?)
 }
 
 /// `MPI_Ssend`.
@@ -85,8 +122,8 @@ fn send_in_mode(
     let data = data(buf, count, datatype)?;
     let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
     if deferred_recv::any() {
-        if mode == Mode::Standard && comm.send_at_once(to, data)? {
-            return Ok(()); // Beside what goes at once receives may stay deferred.
+        if mode == Mode::Standard {
+            return send_beside_deferred(comm, to, data, comm.post(to, mode, data, false)?);
         }
         deferred_recv::settle(); // It may have to wait.
     }
@@ -124,6 +161,21 @@ pub fn recv(
     {
         return Ok(());
     }
+    recv_refused(buf, count, datatype, source, tag, comm, status)
+}
+
+/// `MPI_Recv` of a message that the short path has not found.
+#[inline(never)]
+pub fn recv_refused(
+    buf: RecvBuffer,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> CallResult {
+    deferred_recv::settle();
     if let Some(bytes) = short::receive_next(buf, (count, datatype), (source, tag), comm) {
         status.set_received(source, tag, bytes);
         return Ok(());

@@ -24,6 +24,7 @@ use crate::status::{Got, StatusOut};
 use crate::width::Count;
 
 /// What became of a call that was tried on the short path.
+#[derive(Clone, Copy)]
 pub enum Attempt {
     /// It is done.
     Done,
@@ -31,19 +32,15 @@ pub enum Attempt {
     ToSleeper(&'static Route),
     /// Nothing has changed: the general path does it.
     Left,
-    /// The same, of a call on this route with so many bytes: a caller need not keep the arguments that follow from these.
+    /// The same, of a call on this route with so many bytes, which was tried as far as it may be: the body that follows tries it in another
+    /// way. A caller need not keep the arguments that follow from route and bytes.
     LeftOn(&'static Route, usize),
 }
 
 impl Attempt {
-    /// True if the call is done, for a caller that has a frame: it wakes the peer.
+    /// True if the call, a receive, is done.
     pub fn is_done(self) -> bool {
-        match self {
-            Self::Left | Self::LeftOn(..) => return false,
-            Self::Done => {}
-            Self::ToSleeper(route) => _ = Route::wake_peer(route),
-        }
-        true
+        matches!(self, Self::Done)
     }
 }
 
@@ -177,9 +174,10 @@ pub fn send_at_once(
     // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
     let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), bytes) };
     match route.engine.try_send_short(&route.address, Tag(tag as u32), bytes) {
-        ShortSent::Left => Attempt::LeftOn(route, bytes.len()),
-        ShortSent::Done => Attempt::Done,
-        ShortSent::ToSleeper => Attempt::ToSleeper(route),
+        None => Attempt::Left,
+        Some(ShortSent::Left) => Attempt::LeftOn(route, bytes.len()),
+        Some(ShortSent::Done) => Attempt::Done,
+        Some(ShortSent::ToSleeper) => Attempt::ToSleeper(route),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use core::ffi::c_int;
 
+use canele_engine::Pending;
 use canele_mpi::request::Request;
 use canele_mpi::{Error, Mode};
 
-use super::short::{self, Attempt};
+use super::short::{self, Attempt, Route};
 use super::{from, probe, target, wait};
 use crate::buffer::data;
 use crate::constants::MPI_REQUEST_NULL;
@@ -48,12 +49,37 @@ pub fn isend(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    if short::learn(comm, datatype, dest)
-        && isend_at_once(buf, count, datatype, dest, tag, comm, request).is_done()
-    {
-        return Ok(());
+    let attempt = match short::learn(comm, datatype, dest) {
+        true => isend_at_once(buf, count, datatype, dest, tag, comm, request),
+        false => Attempt::Left,
+    };
+    match attempt {
+        Attempt::Left => isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard),
+        Attempt::LeftOn(..) => isend_refused(buf, count, datatype, dest, tag, comm, request),
+        Attempt::Done => Ok(()),
+        Attempt::ToSleeper(route) => {
+            Route::wake_peer(route);
+            Ok(())
+        }
     }
-    isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard)
+}
+
+/// `MPI_Isend` of a message that the short path has tried in vain.
+#[inline(never)]
+pub fn isend_refused(
+    buf: SendBuffer,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> CallResult {
+    let on = comm.get()?;
+    let data = data(buf, count, datatype)?;
+    let to = target(on, dest, tag).map_err(|error| not_started(request, error))?;
+    let pending = to.map(|to| on.start_refused(to, data)).transpose()?.flatten();
+    give_send(comm, request, pending)
 }
 
 /// `MPI_Issend`.
@@ -99,6 +125,12 @@ fn isend_in_mode(
     let data = data(buf, count, datatype)?;
     let to = target(on, dest, tag).map_err(|error| not_started(request, error))?;
     let pending = to.map(|to| on.start_send(to, mode, data)).transpose()?.flatten();
+    give_send(comm, request, pending)
+}
+
+/// Gives the program the handle of a send that was started; `None`: it has left.
+#[inline(always)]
+fn give_send(comm: MPI_Comm, request: Out<MPI_Request>, pending: Option<Pending>) -> CallResult {
     let handle = match pending {
         Some(pending) => requests::publish(comm.share()?.sending(pending))?,
         None => LEFT,
@@ -134,8 +166,26 @@ pub fn irecv(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    if (short::learn(comm, datatype, source) || deferred_recv::make_room())
+    if short::learn(comm, datatype, source)
         && irecv_at_once(buf, count, datatype, source, tag, comm, request).is_done()
+    {
+        return Ok(());
+    }
+    irecv_refused(buf, count, datatype, source, tag, comm, request)
+}
+
+/// `MPI_Irecv` that was not deferred at once: there may be room for it further on.
+#[inline(never)]
+pub fn irecv_refused(
+    buf: RecvBuffer,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> CallResult {
+    if deferred_recv::make_room() && irecv_at_once(buf, count, datatype, source, tag, comm, request).is_done()
     {
         return Ok(());
     }

@@ -52,6 +52,33 @@ impl Comm {
         self.send_otherwise(to, tag, mode, data)
     }
 
+    /// Sends few bytes one after the other, in standard mode, that the engine's short path has left.
+    ///
+    /// # Errors
+    /// As [`Comm::send`].
+    pub fn send_refused(&self, to: Target, data: Data<'_>) -> Result<()> {
+        let bytes = data.raw.bytes(0, data.bytes()?);
+        Ok(self.engine.send_refused(to.rank, self.flow, to.tag, bytes)?)
+    }
+
+    /// Sends in standard mode what [`Comm::post`] or [`Comm::post_refused`] could not send: elements with gaps were not tried there.
+    ///
+    /// # Errors
+    /// As [`Comm::send`].
+    pub fn send_unposted(&self, to: Target, data: Data<'_>) -> Result<()> {
+        match data.of.is_contiguous() {
+            true => self.send_lent(to, Mode::Standard, data),
+            false => self.send_otherwise(to.rank, to.tag, Mode::Standard, data),
+        }
+    }
+
+    /// A blocking send from the program's memory, which is lent.
+    fn send_lent(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<()> {
+        let pending = self.isend_lent(to, mode, data)?;
+        self.engine.wait(pending, None)?.result?;
+        Ok(())
+    }
+
     /// Whether it is long and in memory that peers can reach.
     #[inline(always)]
     pub(super) fn is_direct<M>(&self, data: &Data<'_, M>) -> bool {
@@ -66,10 +93,7 @@ impl Comm {
             let fill = |window: canele_mem::window::Window<'_>| self.lend(data).copy_to(0, window);
             return Ok(self.engine.send_with(to, self.flow, tag, len, fill)?);
         }
-        let pending =
-            self.engine.isend(to, self.flow, tag, mode, self.lend(data)).map_err(|refused| refused.0)?;
-        self.engine.wait(pending, None)?.result?;
-        Ok(())
+        self.send_lent(Target { rank: to, tag }, mode, data)
     }
 
     /// Receives a message.

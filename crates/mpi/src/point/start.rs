@@ -21,14 +21,6 @@ pub struct Target {
 }
 
 impl Comm {
-    /// Sends what can go at once, and says whether it did: its memory may be used again then.
-    ///
-    /// # Errors
-    /// The job is over.
-    pub fn send_at_once(&self, to: Target, data: Data<'_>) -> Result<bool> {
-        Ok(matches!(self.post(to, Mode::Standard, data, false)?, Started::Done))
-    }
-
     /// Whether its receiver takes it from where it lies.
     fn is_copied_by_receiver(&self, data: Data<'_>) -> Result<bool> {
         Ok(self.is_direct(&data) && data.bytes()? > self.engine.eager_bytes()?)
@@ -48,12 +40,44 @@ impl Comm {
         self.engine.post(Envelope { to, flow, tag, mode, coalesce }, bytes).map_err(|error| (*error).into())
     }
 
+    /// As [`Comm::post`] in standard mode, of few bytes one after the other that the engine's short path has left.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn post_refused(&self, to: Target, data: Data<'_>, coalesce: bool) -> Result<Started> {
+        let bytes = data.raw.bytes(0, data.bytes()?);
+        let envelope = Envelope { coalesce, ..Envelope::new(to.rank, self.flow, to.tag) };
+        self.engine.post_refused(envelope, bytes).map_err(|error| (*error).into())
+    }
+
     /// Starts to send. `None`: it has left.
     ///
     /// # Errors
     /// The job is over.
     pub fn start_send(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Option<Pending>> {
-        match self.post(to, mode, data, true)? {
+        let posted = self.post(to, mode, data, true)?;
+        self.start_posted(to, mode, data, posted)
+    }
+
+    /// As [`Comm::start_send`], of a message for [`Comm::post_refused`].
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn start_refused(&self, to: Target, data: Data<'_>) -> Result<Option<Pending>> {
+        let posted = self.post_refused(to, data, true)?;
+        self.start_posted(to, Mode::Standard, data, posted)
+    }
+
+    /// Goes on with a message that was posted.
+    #[inline(always)]
+    fn start_posted(
+        &self,
+        to: Target,
+        mode: Mode,
+        data: Data<'_>,
+        posted: Started,
+    ) -> Result<Option<Pending>> {
+        match posted {
             Started::Done => Ok(None),
             Started::Posted(pending) => Ok(Some(pending)),
             Started::Busy => self.isend_lent(to, mode, data).map(Some),

@@ -5,7 +5,8 @@ use super::{ExposureKey, HEAD, MemoryAddress, MemoryKey};
 /// A request to the owner of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RmaRequest {
-    /// Writes data.
+    /// Writes data that lies one byte after the other. A few bytes with a notice, into a region that is mapped here, go as a
+    /// [`wire::Put`](crate::wire::Put) instead.
     Put {
         /// Where.
         place: MemoryAddress,
@@ -78,7 +79,7 @@ pub enum PutReport {
 /// What is done with elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ElementAction {
-    /// They are written.
+    /// They are written: a put of elements with gaps, which a layout describes. One without is [`RmaRequest::Put`].
     Put,
     /// They are read.
     Get,

@@ -9,7 +9,10 @@ use super::{Kind, place, place_words};
 /// As many bytes of data travel beside a put's header.
 pub const MAX_PUT: usize = 24;
 
-/// Data put into a region, with a notice.
+/// Data put into a region, with a notice: the put of [`RmaRequest::Put`](crate::rma::RmaRequest::Put) into mapped memory, if its data fits into a cell.
+///
+/// It is no encoding of that request, because it needs no matching, sequence number, credit or answer, and may overtake messages: its length
+/// stands where a request has kind and number, and its words stay in registers from the cell to the region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Put {
     /// Where it goes in the receiver's region.
