@@ -10,7 +10,7 @@ use canele_sys::ids::{LinkId, Rank};
 
 use crate::Settings;
 use crate::backlog::{Backlog, ORDINARY, Takes};
-use crate::choice::{Path, timely_bytes};
+use crate::choice::timely_bytes;
 use crate::peer::Peer;
 use crate::strategy::{self, PacketDraft, RailView, Strategy};
 
@@ -133,7 +133,7 @@ impl Outgoing {
         self.speeds.extend(peer.links().iter().map(|link| rail.speed(*link)));
         let soonest_ns = self.speeds.iter().copied().map(delivery_ns).min().unwrap_or(0);
         let numbered = peer.is_numbered();
-        let path = Path { distance: caps.distance, ..peer.path(settings.eager_bytes, caps.max_bulk) };
+        let path = peer.path(caps.max_bulk);
         let mut draft = std::mem::take(&mut self.draft);
         draft.begin(peer.replies.len(), peer.credit.for_sending(), path);
         let backlog = peer.backlog.get_or_insert_default();

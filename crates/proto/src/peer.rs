@@ -8,12 +8,12 @@ mod path;
 use canele_mem::window::Window;
 use std::collections::VecDeque;
 
-use canele_rail::{Distance, Header, MAX_INLINE};
+use canele_rail::{Header, MAX_INLINE};
 use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
 use crate::bounds::BoundedCounts;
-use crate::choice::{Path, RegionAccess};
+use crate::choice::{Limits, Path, RegionAccess};
 use crate::credit::Credit;
 use crate::multipath::Multipath;
 use crate::pull::Pulls;
@@ -116,8 +116,8 @@ pub struct Peer {
     pub listed: bool,
     /// How its regions are accessed, and ours by it.
     pub regions: RegionAccess,
-    /// How far it is, once a link to it was opened.
-    pub distance: Distance,
+    /// The lengths up to which a message to it goes unannounced.
+    pub limits: Limits,
     /// Which chunk counters of the link from this peer are in use, one bit each.
     pub chunk_counters: u8,
     /// The credit for unannounced messages, in both directions.
@@ -152,11 +152,10 @@ impl Peer {
         Some((self, link))
     }
 
-    /// What decides how messages to it travel, with these limits in bytes.
+    /// What decides how messages to it travel in packets of up to `max_bulk` bytes.
     #[inline]
-    pub fn path(&self, eager_bytes: usize, max_bulk: usize) -> Path {
-        let (distance, regions) = (self.distance, self.regions);
-        Path { eager_bytes, max_bulk, numbered: self.is_numbered(), distance, regions }
+    pub fn path(&self, max_bulk: usize) -> Path {
+        Path { limits: self.limits, max_bulk, numbered: self.is_numbered(), regions: self.regions }
     }
 
     /// What waits for it.

@@ -220,7 +220,7 @@ impl Proto {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let len = payload.len();
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
-        let begin = choice::begin(&peer.path(self.settings.eager_bytes, self.max_bulk), len, mode, false);
+        let begin = choice::begin(&peer.path(self.max_bulk), len, mode, false);
         // Such a link takes a bulk in few instructions, and no observer is told.
         if let (Begin::Whole, Some(bytes), SendPath::Short(link)) = (begin, payload.bytes(), peer.send_path())
             && len > MAX_INLINE
