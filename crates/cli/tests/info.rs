@@ -74,7 +74,7 @@ fn settings_as_json_are_the_rows_of_the_table() {
         assert_eq!(of("variable"), format!("CANELE_{}", of("name").to_uppercase()));
     }
     let eager = rows.iter().find(|row| row["name"] == "eager_bytes").unwrap();
-    assert_eq!((&eager["value"], &eager["default"]), (&"4096".into(), &"16384".into()));
+    assert_eq!((&eager["value"], &eager["default"]), (&"4096".into(), &"0".into()));
 }
 
 #[test]
@@ -118,6 +118,36 @@ fn lines_of(answer: &Value) -> Vec<String> {
         }
     }
     lines
+}
+
+#[test]
+fn info_says_which_algorithm_a_collective_takes_and_what_the_others_would_cost() {
+    for (operation, bytes, ranks) in
+        [("barrier", "0", "4"), ("allreduce", "8", "1000"), ("alltoall", "100000", "2")]
+    {
+        let words = ["info", "--collective", operation, "--bytes", bytes, "--ranks", ranks];
+        let text = canele(&words).out;
+        let answer = json(&canele(&[&words[..], &["--json"]].concat()));
+        let expected = ["algorithm", "bytes", "collective", "doc", "estimates", "processors", "ranks"];
+        assert_eq!(keys(&answer), expected.into());
+        assert_eq!(
+            (&answer["collective"], answer["ranks"].to_string()),
+            (&operation.into(), ranks.to_owned())
+        );
+        let estimates = answer["estimates"].as_array().unwrap();
+        let ns = |estimate: &Value| estimate["ns"].as_f64().unwrap();
+        let least = estimates.iter().min_by(|one, other| ns(one).total_cmp(&ns(other))).unwrap();
+        assert_eq!(least["algorithm"], answer["algorithm"], "{answer}");
+        let lines = estimates.iter().map(|estimate| {
+            let (name, is_taken) = (estimate["algorithm"].as_str().unwrap(), estimate == least);
+            format!("    {name:<14} about {:.0} ns{}", ns(estimate), if is_taken { "; taken" } else { "" })
+        });
+        assert_eq!(text.lines().skip(2).collect::<Vec<_>>(), lines.collect::<Vec<_>>());
+    }
+    for wrong in [&["--collective", "dance"][..], &["--collective", "scan", "--peer", "1"], &["--ranks", "2"]]
+    {
+        assert_eq!(canele(&[&["info"], wrong].concat()).code(), Some(2), "{wrong:?}");
+    }
 }
 
 #[test]

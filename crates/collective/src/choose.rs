@@ -1,31 +1,28 @@
 //! Algorithm selection: which algorithm a collective takes. It is decided by what is equal on all members and by nothing else, so that all take the
 //! same one and a result has the same bits in every run (invariant I18).
 //!
-//! | | oversubscribed and short | oversubscribed and long | short | long |
-//! |---|---|---|---|---|
-//! | barrier | flat | | dissemination | |
-//! | broadcast | flat | shared buffer | binomial | binomial |
-//! | reduce | flat | shared buffer | binomial | binomial |
-//! | allreduce | flat | shared buffer | recursive doubling | ring; recursive doubling if operands keep their order |
-//! | scan, exscan | flat | shared buffer | distances 1, 2, 4 … | the same |
-//! | reduce_scatter | flat | shared buffer | burst | ring; burst if operands keep their order |
-//! | gather, scatter | linear | linear | linear | linear |
-//! | allgather | flat | shared buffer | burst | ring |
-//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | shared buffer or burst: see below | burst; likewise | pairwise |
+//! ```text
+//!   operation, ranks, bytes ──▶ the algorithms that can carry it out      algorithm.rs
+//!   profile, processors ──────▶ the time of each of them                  costs.rs, estimate.rs
+//!                               the smallest is taken, and built here
+//! ```
+//! Where ranks share processors a round that waits costs a turn of all of them, so algorithms win in which each rank waits once, for rank 0
+//! (or the root). For long data the caches are shared too, and shared buffers, which publish it once, win. With a processor for
+//! each, what counts is the number of messages one after the other, and for long data the bytes that each rank handles.
 //!
-//! *Crowded*: the ranks of a host share processors. There a round that waits costs a change of processes, so the flat
-//! algorithms win: each rank waits once, for rank 0 (or the root). For long data the caches are shared too, and shared buffers, which
-//! publish it once, win. With a processor for each, what counts is the number of messages one after the other. Two
-//! ranks have one message one after the other anyway.
+//! A collective that is only started has no shared buffer.
 //!
-//! A collective that is only started has no shared buffer: its algorithms are those of ranks that do not share processors, but flat
-//! where data is short.
-//!
-//! An alltoall of equal blocks up to 32 KB, or in place (which all members say alike), takes the shared buffer; above that each block has one
-//! reader, and a burst does best.
-//!
-//! In an alltoall there is one message between two members whatever the algorithm is, except for Bruck's; so that one may
+//! In an alltoall there is one message between two members whatever the algorithm is, except for Bruck's and shared buffers; so the others may
 //! be chosen by lengths that only some of them know.
+
+mod algorithm;
+mod costs;
+mod estimate;
+#[cfg(test)]
+mod tests;
+
+pub use algorithm::Algorithm;
+pub use costs::CollectiveCosts;
 
 use crate::Error;
 use crate::build::{between, bruck, flat, long, neighbours, shared_buffer, short};
@@ -34,21 +31,7 @@ use crate::spec::{Block, CollectiveSpec, Operation, Root, Shape, Uneven, check_r
 use crate::team::Team;
 use canele_sys::ids::Rank;
 
-/// Up to this many bytes at the one rank that does the work of all, the flat algorithms win on oversubscribed processors.
-const FLAT_BYTES: usize = 16 << 10;
-/// Up to this many bytes per message the time is that of a message, not of its bytes.
-pub(super) const SHORT_BYTES: usize = 32 << 10;
-
-/// More bytes of a block than these are published, once, in a shared buffer.
-const SHARED_BUFFER_BYTES: usize = 16 << 10;
-
-/// Up to so many bytes of all the root reduces faster alone than all ranks meet.
-const ROOT_BYTES: usize = 1 << 20;
-
-/// From so many ranks on, with blocks of at most so many bytes, a message for each rank costs more time than to have most
-/// bytes carried by others first.
-const BRUCK_RANKS: usize = 64;
-const BRUCK_BYTES: usize = 256;
+use Algorithm::*;
 
 /// Where a schedule is for.
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +44,21 @@ pub struct Seat {
     pub local: usize,
     /// Ranks share processors; equal on all members.
     pub oversubscribed: bool,
-    /// Long data is published in shared buffers.
+    /// The members can publish data in shared buffers.
     pub shared_buffers: bool,
+    /// What the members pay; equal on all of them.
+    pub costs: CollectiveCosts,
+    /// The algorithm that is taken wherever it can carry out a call: for measurements, and equal on all members.
+    pub forced: Option<Algorithm>,
+}
+
+/// An algorithm that can carry out a call, with its estimated time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Candidate {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Its time in nanoseconds.
+    pub ns: f64,
 }
 
 impl Schedule {
@@ -99,14 +95,32 @@ impl Seat {
         self.ranks - self.local
     }
 
-    /// Whether blocks of so many bytes are published in shared buffers.
-    fn publishes(self, bytes: usize) -> bool {
-        self.shared_buffers && self.ranks > 2 && bytes > SHARED_BUFFER_BYTES
+    /// The algorithms that can carry out a call of even blocks among one group, with their estimates.
+    pub fn candidates(self, shape: Shape) -> Vec<Candidate> {
+        self.able(shape, true).collect()
     }
 
-    /// Whether one rank in the middle, which handles so many bytes, does best.
-    fn is_flat(self, bytes: usize) -> bool {
-        self.oversubscribed && self.ranks > 2 && bytes <= FLAT_BYTES
+    /// The algorithm that a call of even blocks takes.
+    pub fn choose(self, shape: Shape) -> Algorithm {
+        self.choose_of(shape, true)
+    }
+
+    fn able(self, shape: Shape, is_even: bool) -> impl Iterator<Item = Candidate> {
+        let all = Algorithm::of(shape.operation).iter();
+        let able = all.filter(move |algorithm| algorithm.can_carry_out(self, shape, is_even));
+        able.map(move |algorithm| Candidate {
+            algorithm: *algorithm,
+            ns: estimate::estimate_ns(self, shape, *algorithm),
+        })
+    }
+
+    /// The candidate with the smallest estimate, the first of several; `is_even` if all members know the lengths of all blocks.
+    fn choose_of(self, shape: Shape, is_even: bool) -> Algorithm {
+        if let Some(forced) = self.able(shape, is_even).find(|one| Some(one.algorithm) == self.forced) {
+            return forced.algorithm;
+        }
+        let least = self.able(shape, is_even).min_by(|one, other| one.ns.total_cmp(&other.ns));
+        least.expect("each operation has an algorithm that needs nothing").algorithm
     }
 }
 
@@ -127,17 +141,16 @@ pub(crate) fn schedule(seat: Seat, team: Option<&[Rank]>, shape: Shape) -> Resul
 fn even(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
     let Shape { operation, bytes, in_place, .. } = shape;
     let Seat { me, ranks, .. } = seat;
+    let algorithm = seat.choose(shape);
     match operation {
-        Operation::Barrier if seat.is_flat(0) => flat::barrier(s, seat),
+        Operation::Barrier if algorithm == Flat => flat::barrier(s, seat),
         Operation::Barrier => short::barrier(s, seat),
         Operation::Broadcast(root) => {
-            let data = Span::output(0, bytes);
-            if seat.is_flat(bytes.saturating_mul(ranks)) {
-                flat::broadcast(s, seat, number(root), data);
-            } else if seat.publishes(bytes) {
-                shared_buffer::broadcast(s, seat, number(root), data);
-            } else {
-                short::broadcast(s, seat, number(root), data);
+            let (data, root) = (Span::output(0, bytes), number(root));
+            match algorithm {
+                Flat => flat::broadcast(s, seat, root, data),
+                SharedBuffer => shared_buffer::broadcast(s, seat, root, data),
+                _ => short::broadcast(s, seat, root, data),
             }
         }
         Operation::Gather(root) => {
@@ -153,107 +166,94 @@ fn even(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
         Operation::Allgather => {
             let all = split(Span::output, ranks, bytes);
             let mine = if in_place { all[me] } else { Span::input(0, bytes) };
-            allgather(s, seat, mine, &all);
+            allgather(s, seat, algorithm, mine, &all);
         }
-        Operation::Alltoall => even_alltoall(s, seat, bytes, in_place),
-        Operation::ReduceScatter => {
-            reduce_scatter(s, seat, &vec![bytes; ranks], shape);
-        }
+        Operation::Alltoall => even_alltoall(s, seat, algorithm, shape),
+        Operation::ReduceScatter => reduce_scatter(s, seat, algorithm, &vec![bytes; ranks], shape),
         Operation::Reduce(_) | Operation::Allreduce | Operation::Scan | Operation::Exscan => {
-            reduce(s, seat, shape)
+            reduce(s, seat, algorithm, shape)
         }
     }
 }
 
 /// The reductions of one block of each rank.
-fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
+fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Shape) {
     let Shape { operation, bytes, element, commutative, in_place } = shape;
     let result = Span::output(0, bytes);
     let input = if in_place { result } else { Span::input(0, bytes) };
-    let is_flat = seat.is_flat(bytes.saturating_mul(seat.ranks));
-    let publishes = !is_flat && seat.publishes(bytes) && shared_buffer::hold(seat, element);
-    match operation {
-        Operation::Reduce(root) if publishes && bytes.saturating_mul(seat.ranks) <= ROOT_BYTES => {
+    match (operation, algorithm) {
+        (Operation::Reduce(root), SharedAtRoot) => {
             shared_buffer::reduce_at_root(s, seat, number(root), input, (result, element));
         }
-        Operation::Reduce(root) if publishes => {
+        (Operation::Reduce(root), SharedBuffer) => {
             shared_buffer::reduce(s, seat, Some(number(root)), input, (result, element));
         }
-        Operation::Allreduce if publishes => shared_buffer::reduce(s, seat, None, input, (result, element)),
-        Operation::Scan if publishes => shared_buffer::scan(s, seat, input, (result, element), false),
-        Operation::Exscan if publishes => shared_buffer::scan(s, seat, input, (result, element), true),
-        Operation::Reduce(root) if is_flat => flat::reduce(s, seat, number(root), input, result),
-        Operation::Reduce(root) if commutative => short::reduce(s, seat, number(root), input, result),
-        Operation::Reduce(root) => short::reduce_in_order(s, seat, number(root), input, result),
-        Operation::Scan if is_flat => flat::scan(s, seat, input, result, false),
-        Operation::Scan => short::scan(s, seat, input, result),
-        Operation::Exscan if is_flat => flat::scan(s, seat, input, result, true),
-        Operation::Exscan => short::exscan(s, seat, input, result),
-        _ if is_flat => flat::allreduce(s, seat, input, result),
-        _ if bytes <= SHORT_BYTES || !commutative => short::allreduce(s, seat, input, result),
-        _ => long::allreduce(s, seat, input, result, element),
+        (Operation::Reduce(root), Flat) => flat::reduce(s, seat, number(root), input, result),
+        (Operation::Reduce(root), _) if commutative => short::reduce(s, seat, number(root), input, result),
+        (Operation::Reduce(root), _) => short::reduce_in_order(s, seat, number(root), input, result),
+        (Operation::Scan | Operation::Exscan, _) => {
+            let exclusive = operation == Operation::Exscan;
+            match algorithm {
+                SharedBuffer => shared_buffer::scan(s, seat, input, (result, element), exclusive),
+                Flat => flat::scan(s, seat, input, result, exclusive),
+                _ if exclusive => short::exscan(s, seat, input, result),
+                _ => short::scan(s, seat, input, result),
+            }
+        }
+        (_, SharedBuffer) => shared_buffer::reduce(s, seat, None, input, (result, element)),
+        (_, Flat) => flat::allreduce(s, seat, input, result),
+        (_, Ring) => long::allreduce(s, seat, input, result, element),
+        _ => short::allreduce(s, seat, input, result),
     }
 }
 
-fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, lens: &[usize], shape: Shape) {
+fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, lens: &[usize], shape: Shape) {
     let total = lens.iter().sum();
     let mine = Span::output(0, lens[seat.me]);
     let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
-    if seat.is_flat(total.saturating_mul(seat.ranks)) {
-        flat::reduce_scatter(s, seat, input, lens, mine);
-    } else if seat.publishes(total / seat.ranks) && shared_buffer::hold(seat, shape.element) {
-        shared_buffer::reduce_scatter(s, seat, input, lens, (mine, shape.element));
-    } else if total <= SHORT_BYTES || !shape.commutative {
-        short::reduce_scatter(s, seat, input, lens, mine);
-    } else {
-        long::reduce_scatter(s, seat, input, lens, mine);
+    match algorithm {
+        Flat => flat::reduce_scatter(s, seat, input, lens, mine),
+        SharedBuffer => shared_buffer::reduce_scatter(s, seat, input, lens, (mine, shape.element)),
+        Ring => long::reduce_scatter(s, seat, input, lens, mine),
+        _ => short::reduce_scatter(s, seat, input, lens, mine),
     }
 }
 
-/// All know the lengths of all blocks.
-fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
-    let (total, most) = all.iter().fold((0, 0), |(sum, most), block| (sum + block.len, block.len.max(most)));
-    // The middle sends everything to all others.
-    if seat.is_flat(usize::saturating_mul(total, seat.ranks)) {
-        flat::allgather(s, seat, mine, all);
-    } else if seat.publishes(most) {
-        shared_buffer::allgather(s, seat, mine, all);
-    } else if most <= SHORT_BYTES {
-        short::allgather(s, seat, mine, all);
-    } else {
-        long::allgather(s, seat, mine, all);
+fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, mine: Span, all: &[Span]) {
+    match algorithm {
+        Flat => flat::allgather(s, seat, mine, all),
+        SharedBuffer => shared_buffer::allgather(s, seat, mine, all),
+        Ring => long::allgather(s, seat, mine, all),
+        _ => short::allgather(s, seat, mine, all),
     }
 }
 
-fn even_alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, bytes: usize, in_place: bool) {
-    if seat.ranks >= BRUCK_RANKS && bytes <= BRUCK_BYTES {
-        let total = seat.ranks * bytes;
-        return bruck::alltoall(
-            s,
-            seat,
-            if in_place { Span::output(0, total) } else { Span::input(0, total) },
-            bytes,
-        );
-    }
-    let from = split(Span::input, seat.ranks, bytes);
-    let into = split(Span::output, seat.ranks, bytes);
-    if !seat.publishes(bytes) {
-        alltoall(s, seat, (!in_place).then_some(&from), &into);
-    } else if in_place || bytes <= SHORT_BYTES {
-        shared_buffer::alltoall(s, seat, if in_place { &into } else { &from }, &into);
-    } else {
-        // Each block has one reader, so nothing is gained by publishing it; all at once cost the fewest changes of processes.
-        short::alltoall(s, seat, &from, &into);
+fn even_alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Shape) {
+    let Shape { bytes, in_place, .. } = shape;
+    let (ranks, total) = (seat.ranks, seat.ranks * bytes);
+    let (from, into) = (split(Span::input, ranks, bytes), split(Span::output, ranks, bytes));
+    match algorithm {
+        Bruck => {
+            let from = if in_place { Span::output(0, total) } else { Span::input(0, total) };
+            bruck::alltoall(s, seat, from, bytes);
+        }
+        SharedBuffer => shared_buffer::alltoall(s, seat, if in_place { &into } else { &from }, &into),
+        _ => alltoall(s, seat, algorithm, (!in_place).then_some(&from), &into),
     }
 }
 
-fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: Option<&Vec<Span>>, into: &[Span]) {
-    let is_short = |spans: &[Span]| spans.iter().all(|span| span.len <= SHORT_BYTES);
-    match from {
-        Some(from) if is_short(from) && is_short(into) => short::alltoall(s, seat, from, into),
-        Some(from) => long::alltoall(s, seat, from, into),
-        None if is_short(into) => short::alltoall_in_place(s, seat, into),
-        None => long::alltoall_in_place(s, seat, into),
+fn alltoall(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    algorithm: Algorithm,
+    from: Option<&Vec<Span>>,
+    into: &[Span],
+) {
+    match (from, algorithm) {
+        (Some(from), Pairwise) => long::alltoall(s, seat, from, into),
+        (Some(from), _) => short::alltoall(s, seat, from, into),
+        (None, Pairwise) => long::alltoall_in_place(s, seat, into),
+        (None, _) => short::alltoall_in_place(s, seat, into),
     }
 }
 
@@ -308,7 +308,9 @@ pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, spec: Uneven<'_>) -> Res
             if seat.is_between() {
                 between::alltoall(s, seat, &vec![mine; all.len()], &all);
             } else {
-                allgather(s, seat, mine, &all);
+                // All know the lengths of all blocks.
+                let algorithm = seat.choose_of(Shape::new(Operation::Allgather, longest(&all)), true);
+                allgather(s, seat, algorithm, mine, &all);
             }
         }
         Uneven::Alltoall { from, into } => {
@@ -317,7 +319,11 @@ pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, spec: Uneven<'_>) -> Res
             let into = of_output(into);
             match &from {
                 Some(from) if seat.is_between() => between::alltoall(s, seat, from, &into),
-                from => alltoall(s, seat, from.as_ref(), &into),
+                from => {
+                    let bytes = longest(from.as_ref().unwrap_or(&into)).max(longest(&into));
+                    let algorithm = seat.choose_of(Shape::new(Operation::Alltoall, bytes), false);
+                    alltoall(s, seat, algorithm, from.as_ref(), &into);
+                }
             }
         }
         Uneven::ReduceScatter { lens, element, commutative, in_place } => {
@@ -327,7 +333,9 @@ pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, spec: Uneven<'_>) -> Res
                 let input = Span::input(0, lens.iter().sum());
                 between::reduce_scatter(s, seat, input, lens, Span::output(0, lens[seat.me]));
             } else {
-                reduce_scatter(s, seat, lens, shape);
+                let bytes = lens.iter().sum::<usize>().div_ceil(seat.ranks);
+                let algorithm = seat.choose_of(Shape { bytes, ..shape }, true);
+                reduce_scatter(s, seat, algorithm, lens, shape);
             }
         }
         Uneven::Exchange { sends, receives } => neighbours::exchange(s, sends, receives),
@@ -346,6 +354,11 @@ fn own(seat: Seat, mine: Option<Span>, all: &[Span]) -> Span {
 
 fn of_output(blocks: &[Block]) -> Vec<Span> {
     blocks.iter().map(|block| block.of_output()).collect()
+}
+
+/// The bytes of the longest block.
+fn longest(blocks: &[Span]) -> usize {
+    blocks.iter().map(|block| block.len).max().unwrap_or(0)
 }
 
 /// So many blocks of an area, one behind the other.

@@ -13,7 +13,7 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::Error;
 use crate::buffers::{Buffers, CollectiveBuffer};
-use crate::choose::Seat;
+use crate::choose::{CollectiveCosts, Seat};
 use crate::memory::Memory;
 use crate::reduce::Reduction;
 use crate::schedule::Schedule;
@@ -67,8 +67,10 @@ impl CollectiveRequest {
             local: proto.ranks(),
             oversubscribed: false,
             shared_buffers: false,
+            costs: CollectiveCosts::default(),
+            forced: None,
         };
-        let seat = team.map_or(all, |team| team.seat(false, false));
+        let seat = team.map_or(all, |team| team.seat(all));
         let schedule = Arc::new(Schedule::make(seat, team, &spec.into())?);
         Ok(Self::of(schedule, (flow, Tag(call)), reduction, buffers))
     }

@@ -54,9 +54,9 @@ impl Team {
         self.local
     }
 
-    /// This rank's seat.
-    pub fn seat(&self, oversubscribed: bool, shared_buffers: bool) -> Seat {
-        Seat { me: self.me, ranks: self.members.len(), local: self.local, oversubscribed, shared_buffers }
+    /// This rank's seat, under the conditions of another seat of the job.
+    pub fn seat(&self, conditions: Seat) -> Seat {
+        Seat { me: self.me, ranks: self.members.len(), local: self.local, ..conditions }
     }
 
     fn contains(&self, rank: Rank) -> bool {

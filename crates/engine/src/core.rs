@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use canele_collective::CollectiveCosts;
 use canele_control::{Control, ControlError, Host, JobInfo, ToLauncher};
-use canele_proto::{Proto, Settings};
+use canele_proto::{Proto, Settings, choice};
 use canele_rail::{Member, Set};
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
@@ -16,6 +17,7 @@ use crate::connect::connections::Connections;
 use crate::connect::other_jobs::{add_others, own_addresses};
 use crate::lane::Lane;
 use crate::membership::{Launcher, Membership};
+use crate::profile::{forced_algorithm, job_profile};
 use crate::rma::Rma;
 use crate::stats::Stats;
 use crate::survivors::Survivors;
@@ -48,7 +50,9 @@ impl Core {
         let shares_memory_only = alone && job.spawned.iter().all(|world| world.network.is_none());
         let mut rails = Set::open(me, here.iter(), (crowded_at_start, shares_memory_only), tunables)?;
         rails.add_ranks(job.ranks(), job.ranks_on(host).skip_while(|rank| *rank < job.size).map(Rank));
-        launcher.send_with(&ToLauncher::Inbox { settings: tunables.shared() }, &rails.inbox())?;
+        // What all must have alike is what is in force, estimated or set.
+        let in_force = Tunables { eager_bytes: eager_bytes(&job, tunables), ..tunables.clone() };
+        launcher.send_with(&ToLauncher::Inbox { settings: in_force.shared() }, &rails.inbox())?;
         if let Some(network) = &job.network {
             let member = Member { me, ranks: job.ranks(), job: network.job, key: *network.key };
             let ports = network.rails.get(host);
@@ -62,6 +66,10 @@ impl Core {
         }
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
+        let costs = match alone {
+            true => CollectiveCosts::of(&job_profile(&job), job.processors as usize),
+            false => CollectiveCosts::default(),
+        };
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
         let mut lane = Lane::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed);
         let mut tracer = None;
@@ -77,7 +85,7 @@ impl Core {
             connections: Connections::new(Instant::now()),
             membership: Membership::new(launcher, job),
             rma: Rma::default(),
-            collectives: Collectives::new(oversubscribed_everywhere),
+            collectives: Collectives::new(oversubscribed_everywhere, costs, forced_algorithm()),
             survivors: Survivors::new(Rank(place.rank)),
             tracer,
         })
@@ -111,10 +119,15 @@ impl Core {
     }
 }
 
+/// What a rank of this host is sent unannounced.
+fn eager_bytes(job: &JobInfo, tunables: &Tunables) -> usize {
+    choice::eager_bytes(tunables.eager_bytes, &job_profile(job))
+}
+
 /// The protocols of the rank `me`.
 pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto {
     let settings = Settings {
-        eager_bytes: tunables.eager_bytes,
+        eager_bytes: eager_bytes(job, tunables),
         piece_bytes: tunables.piece_bytes,
         unexpected_bytes: tunables.unexpected_bytes as u64,
     };
@@ -125,6 +138,7 @@ pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto 
     } else {
         Proto::added(me, job.ranks() as usize, settings)
     };
+    proto.set_host_profile(&job_profile(job));
     proto.set_strategy(canele_proto::strategy::named(tunables.strategy).expect("an allowed name"));
     proto
 }

@@ -239,6 +239,7 @@ impl Engine {
         let core = self.lock()?;
         Ok(canele_proto::choice::choose(
             canele_rail::Rail::caps(&core.lane.rails, LinkId::new(0, Rank(0))),
+            core.lane.proto.host_profile(),
             core.lane.proto.eager_bytes(),
             bytes,
             ends,

@@ -20,6 +20,7 @@ mod lane;
 mod membership;
 mod p2p;
 mod pass;
+mod profile;
 mod rma;
 mod stats;
 mod survivors;
@@ -39,6 +40,7 @@ pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, PassWork, Submit};
 pub use p2p::pending::{Completion, NotStarted, Pending, Started};
 pub use p2p::view::EngineView;
+pub use profile::machine_profile;
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 pub use survivors::{FailureHook, FailureKind};
 

@@ -8,9 +8,11 @@
 mod builtin;
 mod host;
 mod network;
+mod pair;
 
 pub use host::{CopyRates, Distance, HostProfile, LineTimes, PAIRS, RingRates, SingleCopy};
 pub use network::NetworkProfile;
+pub use pair::PairCosts;
 
 use serde::{Deserialize, Serialize};
 

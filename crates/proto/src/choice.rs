@@ -3,13 +3,22 @@
 //! Owns the sender's and the receiver's half of the decision, and a table that describes every variant.
 //!
 //! ```text
+//!   profile, caps ──estimates──▶ limits           computed when a link opens
 //!   sender:   begin(path, bytes, mode, region?) ─▶ whole │ multi-fragment eager │ announced     if there is credit
 //!   receiver: choose_rendezvous(regions, ends)  ─▶ read │ write │ both │ stream                 of an announced message
 //!   both:     choose(caps, bytes, ends)         ─▶ a variant, for `canele info` and tests
 //! ```
-//! Pure functions: everything that decides is an argument. No other file compares a size with a limit.
+//! Each variant states its time as a function of the bytes and the costs of the link (`estimate`). Where two of these times cross lies a
+//! limit (`limits`). Pure functions: everything that decides is an argument. No other file compares a size with a limit.
 
-use canele_rail::{Caps, Distance, MAX_INLINE, Speed, Verbs};
+mod estimate;
+mod limits;
+
+use canele_profile::HostProfile;
+use canele_rail::{Caps, MAX_INLINE, Speed, Verbs};
+
+pub use estimate::LinkCosts;
+pub use limits::{Limits, eager_bytes};
 
 use crate::request::Mode;
 
@@ -64,14 +73,12 @@ pub enum Variant {
 /// What decides about the messages to one peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Path {
-    /// The setting.
-    pub eager_bytes: usize,
+    /// The lengths up to which a message goes unannounced.
+    pub limits: Limits,
     /// The longest bulk of one packet.
     pub max_bulk: usize,
     /// Messages carry numbers ([`Caps::needs_numbers`]).
     pub numbered: bool,
-    /// How far the peer is.
-    pub distance: Distance,
     /// How its regions are accessed, and ours by it.
     pub regions: RegionAccess,
 }
@@ -103,29 +110,17 @@ impl RegionAccess {
     }
 }
 
-/// How many times longer an eager message may be to a peer behind a network, where waiting for an answer takes longer than two more
-/// copies do.
-const TIMES_FAR: usize = 4;
-
-/// How many times longer than an eager message one may be that goes in several packets without a handshake.
-const TIMES_MULTI: usize = 16;
-
 impl Path {
-    /// The path over links with these capabilities.
-    pub fn over(caps: &Caps, eager_bytes: usize) -> Self {
-        let Caps { max_bulk, distance, .. } = *caps;
-        let regions = RegionAccess::over(caps);
-        Self { eager_bytes, max_bulk, numbered: caps.needs_numbers(), distance, regions }
+    /// The path over links with these capabilities and limits.
+    pub fn over(caps: &Caps, limits: Limits) -> Self {
+        let (max_bulk, regions) = (caps.max_bulk, RegionAccess::over(caps));
+        Self { limits, max_bulk, numbered: caps.needs_numbers(), regions }
     }
 
     /// The largest message that goes in one packet without being announced.
     #[inline]
     pub fn whole_bytes(&self) -> usize {
-        let times = match self.distance {
-            Distance::Host => 1,
-            Distance::Network => TIMES_FAR,
-        };
-        self.eager_bytes.saturating_mul(times).min(self.max_bulk).max(MAX_INLINE)
+        (self.limits.whole_bytes as usize).min(self.max_bulk).max(MAX_INLINE)
     }
 }
 
@@ -148,8 +143,8 @@ pub fn begin(path: &Path, bytes: usize, mode: Mode, region: bool) -> Begin {
     match mode {
         Mode::Synchronous => Begin::Announced,
         _ if bytes <= path.whole_bytes() => Begin::Whole,
-        _ if path.numbered || reached => Begin::Announced,
-        _ if bytes <= path.eager_bytes.saturating_mul(TIMES_MULTI) => Begin::EagerMulti,
+        _ if path.numbered => Begin::Announced,
+        _ if bytes <= path.limits.multi_bytes(reached) => Begin::EagerMulti,
         _ => Begin::Announced,
     }
 }
@@ -219,8 +214,6 @@ pub struct Row {
     pub name: &'static str,
     /// What it does.
     pub doc: &'static str,
-    /// One-way times of a packet, and copies one after the other, that it takes.
-    cost: (f64, f64),
 }
 
 /// The variants.
@@ -231,19 +224,19 @@ pub const TABLE: [Row; 9] = {
     const EAGER: Option<Protocol> = Some(Protocol::Eager);
     const STREAMED: Option<Protocol> = Some(Protocol::Streamed);
     const DIRECT: Option<Protocol> = Some(Protocol::Direct);
-    const fn row(variant: Variant, protocol: Option<Protocol>, name: &'static str, cost: (f64, f64), doc: &'static str) -> Row {
-        Row { variant, protocol, name, doc, cost }
+    const fn row(variant: Variant, protocol: Option<Protocol>, name: &'static str, doc: &'static str) -> Row {
+        Row { variant, protocol, name, doc }
     }
     [
-        row(ToSelf, None, "self", (0.0, 1.0), "matched inside the library, no rail"),
-        row(Short, SHORT, "short", (1.0, 0.0), "header and payload in one 64-byte cell, whose last store publishes it"),
-        row(Eager, EAGER, "eager", (1.0, 2.0), "one packet: copied in and out, no handshake"),
-        row(Coalesced, EAGER, "coalesced", (1.0, 3.0), "copied into the next packet with others, because the link is busy"),
-        row(EagerMulti, STREAMED, "eager-multi", (1.0, 1.2), "several packets follow one another, no handshake"),
-        row(Streamed, STREAMED, "streamed", (3.0, 1.2), "announced, then sent in pieces, both processors copying at once"),
-        row(DirectRead, DIRECT, "direct-read", (2.0, 1.0), "announced, then copied once, by the receiver"),
-        row(DirectWrite, DIRECT, "direct-write", (3.0, 1.0), "announced, then copied once, by the sender"),
-        row(DirectBoth, DIRECT, "direct-both", (2.0, 0.6), "announced, then copied once, by both ends piece by piece"),
+        row(ToSelf, None, "self", "matched inside the library, no rail"),
+        row(Short, SHORT, "short", "header and payload in one 64-byte cell, whose last store publishes it"),
+        row(Eager, EAGER, "eager", "one packet: copied in and out, no handshake"),
+        row(Coalesced, EAGER, "coalesced", "copied into the next packet with others, because the link is busy"),
+        row(EagerMulti, STREAMED, "eager-multi", "several packets follow one another, no handshake"),
+        row(Streamed, STREAMED, "streamed", "announced, then sent in pieces, both processors copying at once"),
+        row(DirectRead, DIRECT, "direct-read", "announced, then copied once, by the receiver"),
+        row(DirectWrite, DIRECT, "direct-write", "announced, then copied once, by the sender"),
+        row(DirectBoth, DIRECT, "direct-both", "announced, then copied once, by both ends piece by piece"),
     ]
 };
 
@@ -253,22 +246,16 @@ impl Variant {
         const { &TABLE }.iter().find(|row| row.variant == self).expect("every variant has a row")
     }
 
-    /// Its estimated time in nanoseconds on links with these capabilities.
-    pub fn estimate_ns(self, caps: &Caps, bytes: usize) -> f64 {
-        let (latencies, copies) = self.row().cost;
-        latencies * f64::from(caps.latency_ns) + copies * bytes as f64 * 1000.0 / f64::from(caps.bytes_per_us)
-    }
-
     /// True if it can carry such a message at all: in standard or synchronous mode, with or without credit, on an idle link or a
     /// busy one.
     pub fn can_carry(self, path: &Path, bytes: usize, ends: Ends) -> bool {
-        let begun = begin(path, bytes, Mode::Standard, ends.source);
+        let is_short = bytes <= MAX_INLINE;
         match self {
             Self::ToSelf => false,
-            Self::Short => bytes <= MAX_INLINE,
-            Self::Eager => begun == Begin::Whole && bytes > MAX_INLINE,
+            Self::Short => is_short,
+            Self::Eager => !is_short && bytes <= path.max_bulk,
             Self::Coalesced => path.numbered && bytes <= crate::coalesced::LONGEST.min(path.whole_bytes()),
-            Self::EagerMulti => begun == Begin::EagerMulti,
+            Self::EagerMulti => !is_short && !path.numbered,
             Self::Streamed => choose_rendezvous(path.regions, ends) == Rendezvous::Stream,
             Self::DirectRead => choose_rendezvous(path.regions, ends) == Rendezvous::Read,
             Self::DirectWrite => choose_rendezvous(path.regions, ends) == Rendezvous::Write,
@@ -285,12 +272,13 @@ pub struct Choice {
     pub estimates: Vec<(&'static str, Option<f64>)>,
 }
 
-/// What a message of `bytes` takes, and what each variant would cost.
-pub fn choose(caps: &Caps, eager_bytes: usize, bytes: usize, ends: Ends) -> Choice {
-    let path = Path::over(caps, eager_bytes);
+/// What a message of `bytes` takes over links with these capabilities on hosts with this profile, and what each variant would cost.
+pub fn choose(caps: &Caps, host: &HostProfile, eager_bytes: usize, bytes: usize, ends: Ends) -> Choice {
+    let path = Path::over(caps, Limits::over(caps, host, eager_bytes));
+    let costs = LinkCosts::over(caps, host);
     let estimate = |row: &Row| {
         let can = row.variant.can_carry(&path, bytes, ends);
-        (row.name, can.then(|| row.variant.estimate_ns(caps, bytes)))
+        (row.name, can.then(|| costs.estimate_ns(row.variant, bytes)))
     };
     let variant = variant(&path, bytes, Mode::Standard, ends);
     Choice { variant, estimates: TABLE.iter().map(estimate).collect() }

@@ -63,6 +63,7 @@ pub mod wire;
 
 use std::collections::VecDeque;
 
+use canele_profile::HostProfile;
 use canele_rail::{Corrupt, FullRail};
 use canele_sys::ids::Rank;
 
@@ -100,7 +101,7 @@ use verbs::PostedVerbs;
 /// What a job agrees on.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Messages up to this many bytes go without a handshake.
+    /// Messages up to this many bytes go to a rank of this host without a handshake ([`choice::eager_bytes`]).
     pub eager_bytes: usize,
     /// Largest piece of a streamed message in bytes.
     pub piece_bytes: usize,
@@ -119,8 +120,8 @@ impl Settings {
 ///
 /// It has neither I/O nor a clock: its caller brings the rail and calls it in this order.
 ///
-/// 1. [`Proto::new`] or [`Proto::added`], then [`Proto::set_strategy`], [`Proto::observe_messages`] and [`Proto::set_flow`] say what holds from
-///    the start. [`Proto::add_ranks`] and [`Proto::link_opened`] follow the job as it grows.
+/// 1. [`Proto::new`] or [`Proto::added`], then [`Proto::set_host_profile`], [`Proto::set_strategy`], [`Proto::observe_messages`] and
+///    [`Proto::set_flow`] say what holds from the start. [`Proto::add_ranks`] and [`Proto::link_opened`] follow the job as it grows.
 /// 2. [`Proto::post`] and [`Proto::try_recv`] do at once what needs no request, or change nothing.
 /// 3. [`Proto::submit_send`], [`Proto::submit_recv`], [`Proto::submit_put`] and [`Proto::submit_fence`] begin the rest.
 /// 4. [`Proto::pass`] takes packets, sends and copies. When [`Proto::completions`] has changed, [`Proto::take`] gives outcomes, and
@@ -135,6 +136,8 @@ pub struct Proto {
     // Who takes part, and what the job agreed on.
     me: Rank,
     settings: Settings,
+    /// The costs from which limits are computed.
+    host: HostProfile,
     /// The longest bulk that every link so far can carry.
     max_bulk: usize,
     peers: Peers,
@@ -192,6 +195,7 @@ impl Proto {
         Self {
             me,
             settings,
+            host: HostProfile::SHARED_CACHES,
             max_bulk: usize::MAX,
             peers: Peers::new(ranks, base_window(settings.unexpected_bytes, ranks)),
             departures: Departures::new(ranks - 1),
@@ -250,6 +254,16 @@ impl Proto {
     fn close_buffers<R: FullRail>(&mut self, rail: &mut R) -> bool {
         self.requests.has_held_buffers()
             && (self.handle_completed_verbs(rail) | self.requests.close_buffers())
+    }
+
+    /// The costs of this job's hosts, before any link opens: links that open later have limits by them.
+    pub fn set_host_profile(&mut self, host: &HostProfile) {
+        self.host = *host;
+    }
+
+    /// The costs of this job's hosts.
+    pub fn host_profile(&self) -> &HostProfile {
+        &self.host
     }
 
     /// The policy by which what waits is put into packets.

@@ -15,6 +15,7 @@ use std::collections::{HashSet, VecDeque};
 use canele_rail::{Bulk, Busy, Class, Corrupt, FullRail, Rail, Unacked, UnackedPacket};
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
+use crate::choice::Limits;
 use crate::coalesced::Coalesced;
 use crate::peer::{Peer, PeerEnd, ReceivePath, Reply, SendPath};
 use crate::sequencer::{OutOfOrder, Sequencer};
@@ -157,7 +158,8 @@ impl Proto {
             false if rail.is_short(link) => ReceivePath::Short(link),
             false => ReceivePath::Plain(link),
         };
-        state.link_opened(link, caps, receive_path, |link| rail.speed(link).round_trip_ns);
+        let limits = Limits::over(caps, &self.host, self.settings.eager_bytes);
+        state.link_opened(link, (caps, limits), receive_path, |link| rail.speed(link).round_trip_ns);
         if state.has_work() {
             self.list(peer);
         }

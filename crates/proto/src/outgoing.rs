@@ -133,7 +133,7 @@ impl Outgoing {
         self.speeds.extend(peer.links().iter().map(|link| rail.speed(*link)));
         let soonest_ns = self.speeds.iter().copied().map(delivery_ns).min().unwrap_or(0);
         let numbered = peer.is_numbered();
-        let path = peer.path_over(settings.eager_bytes, caps);
+        let path = peer.path_over(caps);
         let mut draft = std::mem::take(&mut self.draft);
         draft.begin(peer.replies.len(), peer.credit.for_sending(), path);
         let backlog = peer.backlog.get_or_insert_default();

@@ -8,12 +8,12 @@ mod path;
 use canele_mem::window::Window;
 use std::collections::VecDeque;
 
-use canele_rail::{Caps, Distance, Header, MAX_INLINE};
+use canele_rail::{Caps, Header, MAX_INLINE};
 use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
 use crate::bounds::BoundedCounts;
-use crate::choice::{self, Begin, Path, RegionAccess};
+use crate::choice::{self, Begin, Limits, Path, RegionAccess};
 use crate::credit::Credit;
 use crate::multipath::Multipath;
 use crate::pull::Pulls;
@@ -117,8 +117,8 @@ pub struct Peer {
     pub listed: bool,
     /// How its regions are accessed, and ours by it.
     pub regions: RegionAccess,
-    /// How far it is, once a link to it was opened.
-    pub distance: Distance,
+    /// The lengths up to which a message to it goes unannounced.
+    pub limits: Limits,
     /// Which chunk counters of the link from this peer are in use, one bit each.
     pub chunk_counters: u8,
     /// The credit for unannounced messages, in both directions.
@@ -153,24 +153,23 @@ impl Peer {
         Some((self, link))
     }
 
-    /// Decides how a send to it begins, whether that is posted or submitted, before a link is chosen: `limits` are the eager limit and the
-    /// longest bulk that all links carry. A link that takes a message out of the backlog decides by [`Peer::path_over`].
+    /// Decides how a send to it begins, whether that is posted or submitted, before a link is chosen: `max_bulk` is the longest bulk that
+    /// all links carry. A link that takes a message out of the backlog decides by [`Peer::path_over`].
     #[inline(always)]
-    pub fn begin(&self, limits: (usize, usize), len: usize, mode: Mode) -> Begin {
-        choice::begin(&self.path(limits.0, limits.1), len, mode, false)
+    pub fn begin(&self, max_bulk: usize, len: usize, mode: Mode) -> Begin {
+        choice::begin(&self.path(max_bulk), len, mode, false)
     }
 
-    /// What decides how messages to it travel, with these limits in bytes.
+    /// What decides how messages to it travel in packets of up to `max_bulk` bytes.
     #[inline]
-    fn path(&self, eager_bytes: usize, max_bulk: usize) -> Path {
-        let (distance, regions) = (self.distance, self.regions);
-        Path { eager_bytes, max_bulk, numbered: self.is_numbered(), distance, regions }
+    pub fn path(&self, max_bulk: usize) -> Path {
+        Path { limits: self.limits, max_bulk, numbered: self.is_numbered(), regions: self.regions }
     }
 
-    /// The same over one of its links: it may be at another distance or carry more in one packet than every link does, so that a message goes
-    /// whole over it that is announced or in several packets over another one, or the reverse.
-    pub fn path_over(&self, eager_bytes: usize, link: &Caps) -> Path {
-        Path { distance: link.distance, ..self.path(eager_bytes, link.max_bulk) }
+    /// The same over one of its links, which may carry more in one packet than every link does: a message goes whole over it that is announced or
+    /// in several packets over another one.
+    pub fn path_over(&self, link: &Caps) -> Path {
+        self.path(link.max_bulk)
     }
 
     /// What waits for it.

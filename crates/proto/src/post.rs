@@ -220,7 +220,7 @@ impl Proto {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let len = payload.len();
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
-        let begin = peer.begin((self.settings.eager_bytes, self.max_bulk), len, mode);
+        let begin = peer.begin(self.max_bulk, len, mode);
         // Such a link takes a bulk in few instructions, and no observer is told.
         if let (Begin::Whole, Some(bytes), SendPath::Short(link)) = (begin, payload.bytes(), peer.send_path())
             && len > MAX_INLINE

@@ -105,8 +105,7 @@ impl Proto {
         let Envelope { to, mode, .. } = envelope;
         let is_private = buffer.place().is_none() && buffer.address().is_some();
         let Some(link) = rail.link(to).filter(|_| is_private) else { return false };
-        let limits = (self.settings.eager_bytes, self.max_bulk);
-        let begin = self.peers[to.0 as usize].begin(limits, buffer.len(), mode);
+        let begin = self.peers[to.0 as usize].begin(self.max_bulk, buffer.len(), mode);
         let is_offered = is_copied_by_peer(rail, link, (begin, mode), buffer.len());
         if is_offered {
             rail.note_offer(link);

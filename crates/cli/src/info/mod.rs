@@ -1,7 +1,9 @@
-//! `canele info`: the machine and the jobs that run, the settings, the protocol a message would take, or one running job.
+//! `canele info`: the machine and the jobs that run, the settings, the protocol that a message would take, the algorithm that a collective
+//! would, or one running job.
 //!
 //! Owns how these are printed. What a protocol costs and which one is taken is decided elsewhere.
 
+mod collective;
 mod counters;
 mod job;
 mod links;
@@ -17,13 +19,19 @@ use crate::print;
 
 /// Arguments of `canele info`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group(clap::ArgGroup::new("planned").args(["peer", "collective"])))]
 pub struct InfoArguments {
     /// The rank a message would go to
     #[arg(long, value_name = "R", requires = "bytes")]
     peer: Option<u32>,
-    /// The size of that message in bytes
-    #[arg(long, value_name = "N", requires = "peer")]
+    /// The collective that all ranks of a job on this host would call: barrier, broadcast, allreduce …
+    #[arg(long, value_name = "OP")]
+    collective: Option<String>,
+    /// With --collective: the number of those ranks [default: as many as processors]
+    #[arg(long, value_name = "P", requires = "collective")]
+    ranks: Option<u32>,
+    /// The size of that message, or of a block of that collective, in bytes
+    #[arg(long, value_name = "N", requires = "planned")]
     bytes: Option<usize>,
     /// With --peer: that rank runs on another host
     #[arg(long, requires = "peer")]
@@ -32,7 +40,7 @@ pub struct InfoArguments {
     #[arg(long)]
     tunables: bool,
     /// Show the running job whose launcher (`canele run`) is this process
-    #[arg(long, value_name = "PID", conflicts_with_all = ["peer", "tunables"])]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["planned", "tunables"])]
     job: Option<u32>,
     /// With --job: the counters of each rank; of now, unless its row says that it did not come by
     #[arg(long, requires = "job")]
@@ -55,6 +63,8 @@ const EXAMPLES: &str = "Examples:
   canele info                             machine, rails, and your running jobs
   canele info --peer 1 --bytes 100000     which rail and protocol such a message takes, and why
   canele info --peer 9 --bytes 8 --remote the same, of a message to a rank of another host
+  canele info --collective allreduce --bytes 8 --ranks 8
+                                          which algorithm such a collective takes, and why
   canele info --tunables                  every setting
   canele info --json                      the machine as data, as every answer is with --json
   canele info --job 4711 --counters       what the ranks of a running job have moved
@@ -72,6 +82,10 @@ pub fn main(arguments: &InfoArguments) -> ExitCode {
             &protocol::PlannedMessage { peer, bytes, remote: arguments.remote },
             arguments.json,
         );
+    }
+    if let Some(operation) = &arguments.collective {
+        let (bytes, ranks) = (arguments.bytes.unwrap_or(0), arguments.ranks);
+        return collective::main(&collective::PlannedCollective { operation, bytes, ranks }, arguments.json);
     }
     if arguments.tunables {
         return tunables::main(arguments.json);

@@ -6,7 +6,9 @@
 
 use std::process::ExitCode;
 
-use canele_engine::choice::{Ends, Path, choose};
+use canele_engine::choice::{Ends, Limits, Path, choose, eager_bytes};
+use canele_engine::machine_profile;
+use canele_profile::HostProfile;
 use canele_rail::shm::{Shm, layout::MOST_LOCAL_RANKS};
 use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{Caps, Rail};
@@ -76,6 +78,7 @@ pub fn main(message: &PlannedMessage, as_json: bool) -> ExitCode {
     let ranks = peer.saturating_add(1);
     let caps =
         if remote { Ok(Tcp::capabilities(TcpLimits::default())) } else { shared_memory(ranks, &tunables) };
+    let host = machine_profile();
     let caps = match caps {
         Ok(caps) => caps,
         Err(error) => {
@@ -83,7 +86,7 @@ pub fn main(message: &PlannedMessage, as_json: bool) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let taken = ProtocolReport::of(message, &caps, tunables.eager_bytes);
+    let taken = ProtocolReport::of(message, &caps, &host, eager_bytes(tunables.eager_bytes, &host));
     print(&if as_json {
         serde_json::to_string(&taken).expect("it has no unencodable part")
     } else {
@@ -102,7 +105,7 @@ fn shared_memory(ranks: u32, tunables: &Tunables) -> Result<Caps, String> {
 }
 
 impl ProtocolReport {
-    fn of(message: &PlannedMessage, caps: &Caps, eager_bytes: usize) -> Self {
+    fn of(message: &PlannedMessage, caps: &Caps, host: &HostProfile, eager_bytes: usize) -> Self {
         let PlannedMessage { peer, bytes, remote } = *message;
         let buffers = [
             ("private buffers", false, false),
@@ -111,13 +114,13 @@ impl ProtocolReport {
             ("region buffers", true, true),
         ];
         let choices = buffers.map(|(buffers, source, target)| {
-            let choice = choose(caps, eager_bytes, bytes, Ends { source, target });
+            let choice = choose(caps, host, eager_bytes, bytes, Ends { source, target });
             let row = choice.variant.row();
             let estimate = |(protocol, ns)| Estimate { protocol, ns };
             let estimates = choice.estimates.into_iter().map(estimate).collect();
             TakenWith { buffers, protocol: row.name, doc: row.doc, estimates }
         });
-        let eager_bytes = Path::over(caps, eager_bytes).whole_bytes();
+        let eager_bytes = Path::over(caps, Limits::over(caps, host, eager_bytes)).whole_bytes();
         ProtocolReport { peer, bytes, remote, rail: caps.name, eager_bytes, choices: choices.into() }
     }
 

@@ -7,11 +7,14 @@
 
 use crate::choose::Seat;
 use crate::schedule::{Area, Published, ScheduleDraft, SharedBufferNeed, Span};
+use crate::spec::{Operation, Shape};
 
 use super::{flat, others, rotation};
 
 /// Bytes of one half of a shared buffer: few, for the caches hold those of all ranks.
 const HALF: usize = 256 << 10;
+/// Bytes of a shared buffer.
+pub(crate) const BYTES: usize = 2 * HALF;
 
 /// The name of a shared buffer, and how much its owner publishes in all.
 const NAME: usize = 16;
@@ -28,7 +31,7 @@ pub(crate) fn hold(seat: Seat, element: usize) -> bool {
 /// A shared buffer for this rank alone to publish on; gives where its name is.
 fn open(s: &mut ScheduleDraft<'_>, readers: usize) -> Span {
     let name = s.scratch(NAME);
-    s.shared_buffer(SharedBufferNeed { bytes: 2 * HALF, name, readers });
+    s.shared_buffer(SharedBufferNeed { bytes: BYTES, name, readers });
     s.round();
     name
 }
@@ -72,7 +75,7 @@ impl MemberBuffers {
     fn open(s: &mut ScheduleDraft<'_>, seat: Seat) -> Self {
         let shared_buffers = Self::of_others(s, seat);
         s.shared_buffer(SharedBufferNeed {
-            bytes: 2 * HALF,
+            bytes: BYTES,
             name: shared_buffers.names[seat.me],
             readers: seat.ranks - 1,
         });
@@ -147,6 +150,34 @@ fn most(block: usize, blocks: usize, element: usize) -> usize {
     let (half, whole) = (HALF / blocks, 2 * HALF / blocks);
     let room = if block <= whole / element * element { whole } else { half };
     room / element * element
+}
+
+/// The turns of a collective whose blocks have some bytes, in a reduction to one rank those by shares.
+pub(crate) fn turns_of(shape: Shape, ranks: usize) -> usize {
+    let Shape { operation, bytes, element, .. } = shape;
+    let most = match operation {
+        Operation::Reduce(_) | Operation::Allreduce => share_room(ranks, element) * ranks,
+        Operation::Scan | Operation::Exscan => link(element),
+        Operation::Alltoall => most(bytes, ranks, 1),
+        Operation::ReduceScatter => most(bytes, ranks, element),
+        _ => most(bytes, 1, 1),
+    };
+    turns(bytes, most).len()
+}
+
+/// The turns of a reduction by the root alone.
+pub(crate) fn turns_at_root(shape: Shape) -> usize {
+    turns(shape.bytes, most(shape.bytes, 1, shape.element)).len()
+}
+
+/// Bytes of the share of a vector that a rank publishes for another in a turn.
+fn share_room(ranks: usize, element: usize) -> usize {
+    BYTES / ranks / element * element
+}
+
+/// Bytes that a rank of a scan hands on at a time, in whole elements.
+fn link(element: usize) -> usize {
+    (LINK / element).max(1) * element
 }
 
 /// So many turns does it take.
@@ -289,7 +320,7 @@ pub(crate) fn reduce(
 ) {
     let mut shared_buffers = MemberBuffers::open(s, seat);
     s.publishes(input.len);
-    let room = 2 * HALF / seat.ranks / element * element;
+    let room = share_room(seat.ranks, element);
     let most = seat.ranks * room;
     let gets = root.is_none_or(|root| root == seat.me);
     let aside = if gets { Span::NOTHING } else { s.scratch(room) };
@@ -327,7 +358,7 @@ pub(crate) fn scan(
     s.publishes(input.len);
     let name = if next.is_some() { open(s, 1) } else { Span::NOTHING };
     let theirs = s.scratch(NAME);
-    let most = (LINK / element).max(1) * element;
+    let most = link(element);
     // So many links does a shared buffer hold.
     let held = 2 * HALF / most;
     let through = s.scratch(through(element));

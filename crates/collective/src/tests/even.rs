@@ -224,7 +224,7 @@ fn many_ranks_exchange_a_few_bytes_in_few_messages() {
         schedule.rounds.iter().map(|round| round.sends.len()).sum::<usize>()
     };
     assert_eq!([messages(8, 8), messages(100, 1024)], [7, 99]);
-    assert_eq!([messages(64, 8), messages(100, 256), messages(10_000, 8)], [6, 7, 14]);
+    assert_eq!([messages(64, 8), messages(100, 128), messages(10_000, 8)], [6, 7, 14]);
     let inputs = inputs(100, 100);
     check_alltoall(&run(100, false, Operation::Alltoall, 1, &inputs, Op::Sum), &inputs, 1);
 }
@@ -236,6 +236,6 @@ fn only_short_data_takes_the_middle() {
         schedule_of(seat(3, 8, oversubscribed), shape).rounds.len()
     };
     assert_eq!(rounds(true, 8), 1);
-    assert!(rounds(true, 8 << 10) > 1 && rounds(false, 8) > 1);
+    assert!(rounds(true, 32 << 10) > 1 && rounds(false, 8) > 1);
     assert_eq!(rounds(false, 1 << 20), 2 * 7, "long data takes the ring");
 }

@@ -9,9 +9,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use canele_mem::buffer::Divided;
 use canele_mem::window::Window;
+use canele_profile::HostProfile;
 use canele_proto::request::Buffer;
 
-use super::choose::{Seat, schedule};
+use super::choose::{CollectiveCosts, Seat, schedule};
 use super::memory::{Memory, Slices, within_mut};
 use super::reduce::Reduction;
 use super::schedule::{Local, Schedule, Transfer};
@@ -143,7 +144,15 @@ fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec
 
 /// In a call that waits inside: shared buffers are for ranks that share processors.
 fn seat(me: usize, ranks: usize, oversubscribed: bool) -> Seat {
-    Seat { me, ranks, local: ranks, oversubscribed, shared_buffers: oversubscribed }
+    Seat {
+        me,
+        ranks,
+        local: ranks,
+        oversubscribed,
+        shared_buffers: oversubscribed,
+        costs: CollectiveCosts::of(&HostProfile::SHARED_CACHES, 2),
+        forced: None,
+    }
 }
 
 /// This rank's schedule.

@@ -6,9 +6,11 @@ mod reference;
 mod spec;
 
 use canele_collective::{
-    Buffers, CollectiveBuffer, CollectiveRequest, CollectiveSpec, Reduction, Schedule, Team,
+    Algorithm, Buffers, CollectiveBuffer, CollectiveCosts, CollectiveRequest, CollectiveSpec, Reduction,
+    Schedule, Seat, Team,
 };
 use canele_mem::buffer::Divided;
+use canele_profile::HostProfile;
 use canele_sim::world::Random;
 use canele_sys::ids::{FlowId, Rank, Tag};
 
@@ -45,12 +47,14 @@ fn own(bytes: &[u8]) -> CollectiveBuffer {
 struct Conditions {
     oversubscribed: bool,
     shared_buffers: bool,
+    forced: Option<Algorithm>,
 }
 
 impl Conditions {
     fn draw(random: &mut Random) -> Self {
         let oversubscribed = random.chance(60);
-        Self { oversubscribed, shared_buffers: oversubscribed && random.chance(70) }
+        let forced = random.chance(50).then(|| random.pick(&Algorithm::ALL));
+        Self { oversubscribed, shared_buffers: oversubscribed && random.chance(70), forced }
     }
 }
 
@@ -77,7 +81,16 @@ fn begin(
             asked.shape.map_or_else(|| CollectiveSpec::from(case.uneven(me, &asked)), CollectiveSpec::from);
         let buffers = Buffers { input: own(&memory.input), output: own(&memory.output) };
         let (team, reduction) = (team(case, members, me), Some(Reduction::from(kernel(case))));
-        let seat = team.seat(conditions.oversubscribed, conditions.shared_buffers);
+        let seat = Seat {
+            me,
+            ranks: members.len(),
+            local: members.len(),
+            oversubscribed: conditions.oversubscribed,
+            shared_buffers: conditions.shared_buffers,
+            costs: CollectiveCosts::of(&HostProfile::SHARED_CACHES, 2),
+            forced: conditions.forced,
+        };
+        let seat = team.seat(seat);
         let schedule = Schedule::make(seat, Some(&team), &spec).expect("a call that can be");
         let shared_buffer =
             schedule.shared_buffer.map(|shared_buffer| crowd.shared_buffer(*rank, shared_buffer.bytes));

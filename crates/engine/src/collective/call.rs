@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use canele_collective::{
-    Buffers, CollectiveSpec, Memory, Plan, Reduction, Schedule, ScheduleRun, Seat, Slices, Team, User,
+    Buffers, CollectiveCosts, CollectiveSpec, MemberLiveness, Memory, Plan, Reduction, Schedule, ScheduleRun,
+    Seat, Slices, Team, User,
 };
 use canele_sys::ids::{FlowId, Tag};
 
-use super::State;
 use super::drive::CallResult;
+use super::{Collectives, State};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
@@ -156,9 +157,11 @@ impl Engine {
         spec: &CollectiveSpec<'_>,
         mode: CallMode,
     ) -> Result<Arc<Schedule>, Error> {
-        let seat = self.seat(core, state, mode);
-        let State { cache, started_cache, liveness, .. } = state;
-        let make = || Schedule::make(seat, liveness.team.as_ref(), spec);
+        let State { cache, started_cache, liveness, is_of_one_job, .. } = state;
+        let make = || {
+            let seat = self.seat(core, liveness, *is_of_one_job, mode);
+            Schedule::make(seat, liveness.team.as_ref(), spec)
+        };
         match spec {
             CollectiveSpec::Even(shape) if mode == CallMode::Blocking => Ok(cache.find(shape, make)?.clone()),
             CollectiveSpec::Even(shape) => Ok(started_cache.find(shape, make)?.clone()),
@@ -167,16 +170,20 @@ impl Engine {
     }
 
     /// Where this rank sits in the collectives of a flow.
-    fn seat(&self, core: &Core, state: &State, mode: CallMode) -> Seat {
-        let oversubscribed = core.collectives.oversubscribed && state.is_of_one_job;
-        let shared_buffers = oversubscribed && mode == CallMode::Blocking;
-        match &state.liveness.team {
-            Some(team) => team.seat(oversubscribed, shared_buffers),
-            None => {
-                let ranks = self.size() as usize;
-                Seat { me: self.rank().0 as usize, ranks, local: ranks, oversubscribed, shared_buffers }
+    #[cold]
+    fn seat(&self, core: &Core, liveness: &MemberLiveness, is_of_one_job: bool, mode: CallMode) -> Seat {
+        // Ranks of other jobs know nothing of how this job's ranks share processors, nor of its profile.
+        let (oversubscribed, costs, forced) = match core.collectives {
+            Collectives { oversubscribed, costs, forced, .. } if is_of_one_job => {
+                (oversubscribed, costs, forced)
             }
-        }
+            _ => (false, CollectiveCosts::default(), None),
+        };
+        let ranks = self.size() as usize;
+        let shared_buffers = oversubscribed && mode == CallMode::Blocking;
+        let me = self.rank().0 as usize;
+        let all = Seat { me, ranks, local: ranks, oversubscribed, shared_buffers, costs, forced };
+        liveness.team.as_ref().map_or(all, |team| team.seat(all))
     }
 
     /// Does it, once the flow's state is at hand.
@@ -208,9 +215,11 @@ impl Engine {
         reduction: Option<&Reduction>,
         user: U,
     ) -> CallResult<'a> {
-        let seat = self.seat(&core, state, CallMode::Blocking);
-        let State { calls, cache, scratch, missing, liveness, .. } = state;
-        let make = || Schedule::make(seat, liveness.team.as_ref(), spec);
+        let State { calls, cache, scratch, missing, liveness, is_of_one_job, .. } = state;
+        let make = || {
+            let seat = self.seat(&core, liveness, *is_of_one_job, CallMode::Blocking);
+            Schedule::make(seat, liveness.team.as_ref(), spec)
+        };
         let own;
         let found = match spec {
             CollectiveSpec::Even(shape) => cache.find(shape, make).map(AsRef::as_ref),

@@ -16,7 +16,9 @@ pub use canele_collective::{
 };
 pub use canele_collective::{FIRST_PAIR, WINDOW_PAIRS, first_of};
 
-use canele_collective::{Calls, MemberLiveness, Pairs, ScheduleCache, SharedBufferPool};
+use canele_collective::{
+    Algorithm, Calls, CollectiveCosts, MemberLiveness, Pairs, ScheduleCache, SharedBufferPool,
+};
 use canele_mem::buffer::Divided;
 use canele_sys::ids::{FlowId, Tag};
 
@@ -30,6 +32,10 @@ pub(crate) struct Collectives {
     waiting: usize,
     /// Ranks share processors; equal on all ranks.
     oversubscribed: bool,
+    /// What the members pay; equal on all ranks.
+    costs: CollectiveCosts,
+    /// The algorithm that is taken wherever it can be, for measurements; equal on all ranks.
+    forced: Option<Algorithm>,
     /// The shared buffers that no call uses.
     shared_buffers: SharedBufferPool,
     /// Those that no thread waits inside of.
@@ -80,9 +86,9 @@ impl State {
 }
 
 impl Collectives {
-    /// `oversubscribed` is equal on all ranks.
-    pub fn new(oversubscribed: bool) -> Self {
-        Self { oversubscribed, ..Self::default() }
+    /// `oversubscribed`, `costs` and `forced` are equal on all ranks.
+    pub fn new(oversubscribed: bool, costs: CollectiveCosts, forced: Option<Algorithm>) -> Self {
+        Self { oversubscribed, costs, forced, ..Self::default() }
     }
 
     /// The flow's state, unless a thread uses it.

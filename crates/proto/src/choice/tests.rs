@@ -1,6 +1,6 @@
 //! Which protocol is taken, and how long a packet is.
 
-use canele_rail::{LinkTraits, Verbs};
+use canele_rail::{Distance, LinkTraits, Verbs};
 use canele_sys::device::MemoryKinds;
 
 use super::*;
@@ -22,13 +22,87 @@ pub(crate) const CAPS: Caps = Caps {
     verbs: Verbs::empty(),
 };
 
-const FAR: Caps =
-    Caps { link_traits: LinkTraits::RECOVERABLE, distance: Distance::Network, maps_regions: false, ..CAPS };
+/// A network with links like those of TCP.
+const FAR: Caps = Caps {
+    latency_ns: 5000,
+    bytes_per_us: 2000,
+    overhead_ns: 1500,
+    max_bulk: 1 << 20,
+    link_traits: LinkTraits::RECOVERABLE,
+    distance: Distance::Network,
+    maps_regions: false,
+    lends: true,
+    ..CAPS
+};
 
+/// A network that keeps packets in order and has verbs.
+const ORDERED: Caps =
+    Caps { link_traits: LinkTraits::empty(), lends: false, verbs: Verbs::all(), overhead_ns: 300, ..FAR };
+
+const HOST: HostProfile = HostProfile::SHARED_CACHES;
 const EAGER: usize = 16 << 10;
 
+fn path(caps: &Caps) -> Path {
+    Path::over(caps, Limits::over(caps, &HOST, EAGER))
+}
+
 fn taken(caps: &Caps, bytes: usize, source: bool, target: bool) -> Variant {
-    choose(caps, EAGER, bytes, Ends { source, target }).variant
+    choose(caps, &HOST, EAGER, bytes, Ends { source, target }).variant
+}
+
+#[test]
+fn the_limits_on_processors_that_share_caches_are_those_that_were_measured_there() {
+    let limits = |caps: &Caps, host| Limits::over(caps, host, eager_bytes(0, host));
+    let shared = limits(&CAPS, &HOST);
+    assert_eq!((shared.whole_bytes, shared.multi_bytes), (16 << 10, 256 << 10));
+    assert_eq!(limits(&FAR, &HOST).whole_bytes, 64 << 10);
+    let own = limits(&CAPS, &HostProfile::OWN_CACHES);
+    assert_eq!((own.whole_bytes, own.multi_bytes), (20 << 10, 320 << 10));
+    assert_eq!((shared.region_multi_bytes, own.region_multi_bytes), (16 << 10, 24 << 10));
+    assert_eq!(limits(&FAR, &HostProfile::OWN_CACHES).whole_bytes, 64 << 10);
+}
+
+#[test]
+fn a_setting_is_the_limit_on_a_host_and_moves_the_others_in_proportion() {
+    for eager in [0, 64, 4096, 1 << 20] {
+        let limits = Limits::over(&CAPS, &HOST, eager);
+        assert_eq!((limits.whole_bytes as usize, limits.multi_bytes as usize), (eager, 16 * eager));
+        assert_eq!(Limits::over(&FAR, &HOST, eager).whole_bytes, 4 * eager as u32);
+    }
+    assert_eq!(eager_bytes(4096, &HOST), 4096);
+}
+
+#[test]
+fn a_message_takes_the_way_with_the_smallest_estimate_that_can_carry_it() {
+    for host in [HOST, HostProfile::OWN_CACHES] {
+        for caps in [CAPS, FAR, ORDERED, Caps { verbs: Verbs::empty(), ..ORDERED }] {
+            let limits = Limits::over(&caps, &host, eager_bytes(0, &host));
+            // Near a limit two estimates differ by less than the limit is rounded.
+            let is_near = |bytes: usize| {
+                let near = |limit: u32| bytes.abs_diff(limit as usize) <= limit as usize / 7;
+                [limits.whole_bytes, limits.multi_bytes, limits.region_multi_bytes].into_iter().any(near)
+            };
+            let sizes = (0..1000).map(|n: usize| n * n * n / 250 + n).filter(|bytes| !is_near(*bytes));
+            for (bytes, source) in sizes.flat_map(|bytes| [(bytes, false), (bytes, true)]) {
+                if bytes > caps.max_bulk
+                    && caps.distance == Distance::Network
+                    && bytes <= limits.whole_bytes as usize
+                {
+                    continue;
+                }
+                let choice =
+                    choose(&caps, &host, eager_bytes(0, &host), bytes, Ends { source, target: false });
+                let possible = choice.estimates.iter().filter_map(|(name, ns)| ns.map(|ns| (ns, *name)));
+                let least = possible.min_by(|one, other| one.0.total_cmp(&other.0)).expect("one can");
+                let name = choice.variant.row().name;
+                assert_eq!(
+                    least.1, name,
+                    "{bytes} bytes, region {source}, {limits:?}: {:?}",
+                    choice.estimates
+                );
+            }
+        }
+    }
 }
 
 #[test]
@@ -67,17 +141,17 @@ fn verbs_move_messages_of_which_one_end_lies_in_a_region_that_is_not_mapped() {
 
 #[test]
 fn longer_messages_go_unasked_where_an_answer_takes_longer() {
-    let far = Caps { max_bulk: 1 << 20, ..FAR };
-    assert_eq!(taken(&far, 64 << 10, true, true), Variant::Eager);
-    assert_eq!(taken(&far, (64 << 10) + 1, true, true), Variant::Streamed);
+    assert_eq!(taken(&FAR, 64 << 10, true, true), Variant::Eager);
+    assert_eq!(taken(&FAR, (64 << 10) + 1, true, true), Variant::Streamed);
 }
 
 #[test]
-fn a_network_that_keeps_packets_in_order_is_far_and_its_messages_have_no_numbers() {
-    let ordered = Caps { link_traits: LinkTraits::empty(), max_bulk: 1 << 20, ..FAR };
-    assert_eq!(taken(&ordered, 64 << 10, true, true), Variant::Eager);
-    assert_eq!(taken(&ordered, (64 << 10) + 1, true, true), Variant::EagerMulti);
-    let numbered = Caps { distance: Distance::Host, ..FAR };
+fn messages_go_in_several_packets_only_where_they_have_no_numbers() {
+    let ordered = Caps { verbs: Verbs::empty(), ..ORDERED };
+    let whole = path(&ordered).whole_bytes();
+    assert_eq!(taken(&ordered, whole, true, true), Variant::Eager);
+    assert_eq!(taken(&ordered, whole + 1, true, true), Variant::EagerMulti);
+    let numbered = Caps { maps_regions: false, link_traits: LinkTraits::RECOVERABLE, ..CAPS };
     assert_eq!(taken(&numbered, EAGER + 1, true, true), Variant::Streamed);
 }
 
@@ -88,22 +162,21 @@ fn a_variant_is_offered_for_messages_that_it_can_carry() {
     const SOURCE: Ends = Ends { source: true, target: false };
     const TARGET: Ends = Ends { source: false, target: true };
     const BOTH: Ends = Ends { source: true, target: true };
-    let cases: [(&Caps, usize, Ends, &[Variant]); 12] = [
+    let cases: [(&Caps, usize, Ends, &[Variant]); 11] = [
         (&CAPS, 48, NONE, &[Short, Streamed]),
-        (&CAPS, 49, NONE, &[Eager, Streamed]),
-        (&CAPS, EAGER + 1, NONE, &[EagerMulti, Streamed]),
-        (&CAPS, EAGER + 1, TARGET, &[EagerMulti, DirectWrite]),
-        (&CAPS, 1 << 22, NONE, &[Streamed]),
-        (&CAPS, 1 << 22, SOURCE, &[DirectRead]),
-        (&CAPS, 1 << 22, TARGET, &[DirectWrite]),
-        (&CAPS, 1 << 22, BOTH, &[DirectBoth]),
+        (&CAPS, 49, NONE, &[Eager, EagerMulti, Streamed]),
+        (&CAPS, 64 << 10, NONE, &[Eager, EagerMulti, Streamed]),
+        (&CAPS, (64 << 10) + 1, TARGET, &[EagerMulti, DirectWrite]),
+        (&CAPS, 1 << 22, NONE, &[EagerMulti, Streamed]),
+        (&CAPS, 1 << 22, SOURCE, &[EagerMulti, DirectRead]),
+        (&CAPS, 1 << 22, BOTH, &[EagerMulti, DirectBoth]),
         (&FAR, 48, NONE, &[Short, Coalesced, Streamed]),
         (&FAR, 1024, NONE, &[Eager, Coalesced, Streamed]),
-        (&FAR, 64 << 10, BOTH, &[Eager, Streamed]),
-        (&FAR, (64 << 10) + 1, BOTH, &[Streamed]),
+        (&FAR, 1 << 20, BOTH, &[Eager, Streamed]),
+        (&FAR, (1 << 20) + 1, BOTH, &[Streamed]),
     ];
     for (caps, bytes, ends, expected) in cases {
-        let path = Path::over(caps, EAGER);
+        let path = path(caps);
         let offered: Vec<Variant> = TABLE
             .iter()
             .map(|row| row.variant)
@@ -117,14 +190,14 @@ fn a_variant_is_offered_for_messages_that_it_can_carry() {
 #[test]
 fn a_synchronous_send_announces_its_message() {
     for bytes in [0, 48, EAGER, 1 << 22] {
-        let path = Path::over(&CAPS, EAGER);
+        let path = path(&CAPS);
         assert_eq!(begin(&path, bytes, Mode::Synchronous, false), Begin::Announced);
     }
 }
 
 #[test]
 fn a_rail_of_short_bulks_still_takes_short_messages_whole() {
-    let path = Path { eager_bytes: 16, max_bulk: 16, ..Path::default() };
+    let path = Path { max_bulk: 16, ..Path::default() };
     assert_eq!(begin(&path, MAX_INLINE, Mode::Standard, false), Begin::Whole);
 }
 

@@ -12,7 +12,7 @@ use canele_rail::Caps;
 use canele_sys::ids::LinkId;
 
 use super::Peer;
-use crate::choice::RegionAccess;
+use crate::choice::{Limits, RegionAccess};
 use crate::multipath::Multipath;
 
 /// How a peer ended.
@@ -141,11 +141,11 @@ impl Peer {
     pub fn link_opened(
         &mut self,
         link: LinkId,
-        caps: &Caps,
+        (caps, limits): (&Caps, Limits),
         receive_path: ReceivePath,
         round_trip_ns: impl Fn(LinkId) -> u32,
     ) {
-        (self.regions, self.distance) = (RegionAccess::over(caps), caps.distance);
+        (self.regions, self.limits) = (RegionAccess::over(caps), limits);
         if caps.needs_numbers() {
             self.numbers_began();
             self.links.retain(|other| *other != link);
@@ -250,7 +250,7 @@ mod tests {
 
     fn linked(receive_path: ReceivePath) -> Peer {
         let mut peer = Peer::default();
-        peer.link_opened(link(0), &CAPS, receive_path, |_| 0);
+        peer.link_opened(link(0), (&CAPS, Limits::default()), receive_path, |_| 0);
         peer
     }
 
@@ -258,7 +258,8 @@ mod tests {
     fn numbered() -> Peer {
         let mut peer = Peer::default();
         for rail in [1, 2] {
-            peer.link_opened(link(rail), &NUMBERED, ReceivePath::General, |link| 10 - u32::from(link.rail()));
+            let caps = (&NUMBERED, Limits::default());
+            peer.link_opened(link(rail), caps, ReceivePath::General, |link| 10 - u32::from(link.rail()));
         }
         peer
     }
@@ -276,7 +277,7 @@ mod tests {
             (SendPath::Unlinked, true, false)
         );
         assert_eq!(peer.send_path(), SendPath::ExpectLink);
-        peer.link_opened(link(0), &CAPS, ReceivePath::Short(link(0)), |_| 0);
+        peer.link_opened(link(0), (&CAPS, Limits::default()), ReceivePath::Short(link(0)), |_| 0);
         assert_eq!((peer.send_path(), peer.link_wanted()), (SendPath::Short(link(0)), false));
         assert_eq!(linked(ReceivePath::Plain(link(0))).send_path(), SendPath::Plain(link(0)));
         assert_eq!(linked(ReceivePath::General).send_path(), SendPath::Plain(link(0)), "an observer is told");
@@ -307,7 +308,7 @@ mod tests {
         stream(&mut peer);
         assert!(peer.link_lost(link(1)));
         assert_eq!((peer.send_path(), peer.link_wanted()), (SendPath::Unlinked, true));
-        peer.link_opened(link(1), &NUMBERED, ReceivePath::General, |_| 0);
+        peer.link_opened(link(1), (&NUMBERED, Limits::default()), ReceivePath::General, |_| 0);
         assert_eq!(peer.send_path(), SendPath::Queued, "the pieces go first");
         assert!(!linked(ReceivePath::Short(link(0))).link_lost(link(0)), "it cannot be lost");
     }

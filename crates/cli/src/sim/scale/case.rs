@@ -7,6 +7,8 @@ use canele_collective::{
 };
 use canele_engine::FlowId;
 use canele_mem::buffer::Divided;
+use canele_profile::HostProfile;
+use canele_proto::choice::eager_bytes;
 use canele_proto::{Proto, Settings};
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
@@ -184,7 +186,7 @@ fn sent(protos: &[Proto]) -> u64 {
 fn settings() -> Settings {
     let tunables = Tunables::default();
     Settings {
-        eager_bytes: tunables.eager_bytes,
+        eager_bytes: eager_bytes(tunables.eager_bytes, &HostProfile::SHARED_CACHES),
         piece_bytes: tunables.piece_bytes,
         unexpected_bytes: tunables.unexpected_bytes as u64,
     }

@@ -131,7 +131,7 @@ impl QueuedAgreements {
 
 #[cfg(test)]
 mod tests {
-    use canele_collective::Seat;
+    use canele_collective::{CollectiveCosts, Seat};
 
     use super::*;
     use crate::fixture::two_on_one_host;
@@ -149,11 +149,23 @@ mod tests {
         fn two() -> [Self; 2] {
             let mut me = 0;
             two_on_one_host().map(|lane| {
-                let seat = Seat { me, ranks: 2, local: 2, oversubscribed: false, shared_buffers: false };
+                let seat = Seat {
+                    me,
+                    ranks: 2,
+                    local: 2,
+                    oversubscribed: false,
+                    shared_buffers: false,
+                    costs: CollectiveCosts::default(),
+                    forced: None,
+                };
                 me += 1;
                 let schedule = Schedule::make(seat, None, &CollectiveSpec::Even(Agreement::shape()));
                 let schedule = Arc::new(schedule.expect("a schedule of two ranks"));
-                Self { lane, collectives: Collectives::new(false), schedule }
+                Self {
+                    lane,
+                    collectives: Collectives::new(false, CollectiveCosts::default(), None),
+                    schedule,
+                }
             })
         }
 

@@ -1,0 +1,107 @@
+//! The algorithms that there are, and which of them can carry out a call.
+
+use crate::build::shared_buffer;
+use crate::spec::{Operation, Shape};
+
+use super::Seat;
+
+/// An algorithm of a collective.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Algorithm {
+    /// One rank in the middle receives from all, then answers all.
+    Flat,
+    /// A binomial tree.
+    Tree,
+    /// Distances 1, 2, 4 …: each rank hears of twice as many in each round.
+    Doubling,
+    /// Each rank sends each other its block at once.
+    Burst,
+    /// Each block goes from neighbour to neighbour.
+    Ring,
+    /// One message out and one in at a time, each round with other partners.
+    Pairwise,
+    /// Blocks are carried by others: few messages, and more bytes.
+    Bruck,
+    /// Data is published in shared buffers, once.
+    SharedBuffer,
+    /// Inputs are published in shared buffers, and the root reduces them.
+    SharedAtRoot,
+}
+
+use Algorithm::*;
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 9] =
+        [Flat, Tree, Doubling, Burst, Ring, Pairwise, Bruck, SharedBuffer, SharedAtRoot];
+
+    /// Its name in commands.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flat => "flat",
+            Tree => "tree",
+            Doubling => "doubling",
+            Burst => "burst",
+            Ring => "ring",
+            Pairwise => "pairwise",
+            Bruck => "bruck",
+            SharedBuffer => "shared-buffer",
+            SharedAtRoot => "shared-at-root",
+        }
+    }
+
+    /// What it does.
+    pub fn doc(self) -> &'static str {
+        match self {
+            Flat => "one rank in the middle receives from all, then answers all",
+            Tree => "a binomial tree",
+            Doubling => "distances 1, 2, 4 …: each rank hears of twice as many in each round",
+            Burst => "each rank sends each other its block at once",
+            Ring => "each block goes from neighbour to neighbour",
+            Pairwise => "one message out and one in at a time, each round with other partners",
+            Bruck => "blocks are carried by others: few messages, and more bytes",
+            SharedBuffer => "data is published in shared buffers, once",
+            SharedAtRoot => "inputs are published in shared buffers, and the root reduces them",
+        }
+    }
+
+    /// The algorithms that there are for an operation. Of two with equal estimates the first is taken.
+    pub(super) fn of(operation: Operation) -> &'static [Self] {
+        match operation {
+            Operation::Barrier => &[Doubling, Flat],
+            Operation::Broadcast(_) => &[Tree, Flat, SharedBuffer],
+            Operation::Reduce(_) => &[Tree, Flat, SharedAtRoot, SharedBuffer],
+            Operation::Allreduce => &[Doubling, Ring, Flat, SharedBuffer],
+            Operation::Gather(_) | Operation::Scatter(_) => &[Flat],
+            Operation::Allgather => &[Burst, Ring, Flat, SharedBuffer],
+            Operation::Alltoall => &[Burst, Pairwise, Bruck, SharedBuffer],
+            Operation::ReduceScatter => &[Burst, Ring, Flat, SharedBuffer],
+            Operation::Scan | Operation::Exscan => &[Doubling, Flat, SharedBuffer],
+        }
+    }
+
+    /// True if it can carry out such a call, whose blocks are all known to this rank if `is_even`.
+    pub(super) fn can_carry_out(self, seat: Seat, shape: Shape, is_even: bool) -> bool {
+        let reduces = !matches!(
+            shape.operation,
+            Operation::Barrier
+                | Operation::Broadcast(_)
+                | Operation::Gather(_)
+                | Operation::Scatter(_)
+                | Operation::Allgather
+                | Operation::Alltoall
+        );
+        match self {
+            // A rank sends blocks of others, whose lengths it must know.
+            Bruck => is_even,
+            SharedBuffer | SharedAtRoot => {
+                let holds = !reduces || shared_buffer::hold(seat, shape.element);
+                let alltoall = shape.operation == Operation::Alltoall;
+                seat.shared_buffers && seat.ranks > 1 && shape.bytes > 0 && holds && (is_even || !alltoall)
+            }
+            // Each share of a vector begins its way at another rank.
+            Ring => !reduces || shape.commutative && shape.bytes > 0,
+            Flat | Tree | Doubling | Burst | Pairwise => true,
+        }
+    }
+}

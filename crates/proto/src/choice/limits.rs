@@ -1,0 +1,93 @@
+//! Up to which length a message begins in which way: where the estimates of two ways cross.
+
+use canele_profile::HostProfile;
+use canele_rail::{Caps, Distance};
+
+use super::{LinkCosts, Variant};
+
+/// No limit is longer.
+const LONGEST: usize = 1 << 30;
+
+/// The lengths up to which a message begins in a way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// In one packet, if a packet carries as much.
+    pub whole_bytes: u32,
+    /// In several packets without a handshake.
+    pub multi_bytes: u32,
+    /// The same out of a region that the receiver can read.
+    pub region_multi_bytes: u32,
+}
+
+impl Default for Limits {
+    /// No limits: those of a peer of which nothing is known before its link opens.
+    fn default() -> Self {
+        Self { whole_bytes: u32::MAX, multi_bytes: u32::MAX, region_multi_bytes: u32::MAX }
+    }
+}
+
+impl Limits {
+    /// The limits of links with these capabilities, on hosts with this profile, where `eager_bytes` go unannounced to a rank of this
+    /// host. If a user has set that, all limits change in proportion.
+    pub fn over(caps: &Caps, host: &HostProfile, eager_bytes: usize) -> Self {
+        let of_host = Self::estimated(&LinkCosts::of_host(host), true);
+        let estimated = match caps.distance {
+            Distance::Host => of_host,
+            Distance::Network => Self::estimated(&LinkCosts::over(caps, host), !caps.needs_numbers()),
+        };
+        let set = |limit: u32| {
+            let limit = u64::from(limit) * eager_bytes as u64 / u64::from(of_host.whole_bytes.max(1));
+            limit.min(LONGEST as u64) as u32
+        };
+        Self {
+            whole_bytes: set(estimated.whole_bytes),
+            multi_bytes: set(estimated.multi_bytes),
+            region_multi_bytes: set(estimated.region_multi_bytes),
+        }
+    }
+
+    /// The longest message in several packets, which a receiver could read out of a region if it is `reached`.
+    #[inline]
+    pub fn multi_bytes(&self, reached: bool) -> usize {
+        (if reached { self.region_multi_bytes } else { self.multi_bytes }) as usize
+    }
+
+    /// The limits by the estimates alone, on a link where several packets may go without a handshake if `has_multi`.
+    pub fn estimated(costs: &LinkCosts, has_multi: bool) -> Self {
+        let ns = |variant, bytes| costs.estimate_ns(variant, bytes);
+        let is_whole = |bytes| {
+            let whole = ns(Variant::Eager, bytes);
+            whole <= ns(Variant::Streamed, bytes) && (!has_multi || whole <= ns(Variant::EagerMulti, bytes))
+        };
+        let multi_is_before = |other| last(|bytes| ns(Variant::EagerMulti, bytes) <= ns(other, bytes));
+        Self {
+            whole_bytes: rounded(last(is_whole)),
+            multi_bytes: rounded(multi_is_before(Variant::Streamed)),
+            region_multi_bytes: rounded(multi_is_before(Variant::DirectRead)),
+        }
+    }
+}
+
+/// The largest length for which `is_so` holds: it does up to there, and not beyond.
+fn last(is_so: impl Fn(usize) -> bool) -> usize {
+    let (mut yes, mut no) = (0, LONGEST);
+    while no - yes > 1 {
+        let middle = yes.midpoint(no);
+        *(if is_so(middle) { &mut yes } else { &mut no }) = middle;
+    }
+    yes
+}
+
+/// The nearest length of three binary digits: the estimates are no more exact, and lengths of programs are of few digits.
+fn rounded(bytes: usize) -> u32 {
+    let unit = (bytes.next_power_of_two() / 8).max(1);
+    ((bytes + unit / 2) / unit * unit) as u32
+}
+
+/// What a rank of this host is sent unannounced, in bytes: the user's setting, or if that is 0 the estimated one.
+pub fn eager_bytes(setting: usize, host: &HostProfile) -> usize {
+    match setting {
+        0 => Limits::estimated(&LinkCosts::of_host(host), true).whole_bytes as usize,
+        set => set,
+    }
+}
