@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   operation, ranks, bytes ──▶ the algorithms that can carry it out      algorithm.rs
-//!   profile, processors ──────▶ the time of each of them                  costs.rs, estimate.rs
+//!   profile, processors, hosts ▶ the time of each of them                 costs.rs, estimate.rs, levels.rs
 //!                               the smallest is taken, and built here
 //! ```
 //! Where ranks share processors a round that waits costs a turn of all of them, so algorithms win in which each rank waits once, for rank 0
@@ -18,14 +18,17 @@
 mod algorithm;
 mod costs;
 mod estimate;
+mod levels;
 #[cfg(test)]
 mod tests;
 
 pub use algorithm::Algorithm;
 pub use costs::CollectiveCosts;
+pub use levels::HostLevels;
 
 use crate::Error;
 use crate::build::{between, bruck, flat, long, neighbours, shared_buffer, short};
+use crate::hosts::Hosts;
 use crate::schedule::{Schedule, ScheduleDraft, Span};
 use crate::spec::{Block, CollectiveSpec, Operation, Root, Shape, Uneven, check_root};
 use crate::team::Team;
@@ -48,6 +51,8 @@ pub struct Seat {
     pub shared_buffers: bool,
     /// What the members pay; equal on all of them.
     pub costs: CollectiveCosts,
+    /// The hosts that the members are on, if there are several; `costs` are those between hosts then.
+    pub levels: Option<HostLevels>,
     /// The algorithm that is taken wherever it can carry out a call: for measurements, and equal on all members.
     pub forced: Option<Algorithm>,
 }
@@ -62,15 +67,19 @@ pub struct Candidate {
 }
 
 impl Schedule {
-    /// The part of the member that has this seat, in a collective of all ranks or of a team.
+    /// The part of the member that has this seat, in a collective of all ranks or of a team; `hosts` are those that `seat.levels` counts.
     ///
     /// # Errors
     /// A root or neighbour that there is not; lists of the wrong length.
-    pub fn make(seat: Seat, team: Option<&Team>, spec: &CollectiveSpec<'_>) -> Result<Self, Error> {
+    pub fn make(
+        seat: Seat,
+        (team, hosts): (Option<&Team>, Option<&Hosts>),
+        spec: &CollectiveSpec<'_>,
+    ) -> Result<Self, Error> {
         let members = team.map(Team::members);
         match spec {
-            CollectiveSpec::Even(shape) => schedule(seat, members, *shape),
-            CollectiveSpec::Uneven(lists) => uneven(seat, members, *lists),
+            CollectiveSpec::Even(shape) => schedule(seat, (members, hosts), *shape),
+            CollectiveSpec::Uneven(lists) => uneven(Seat { levels: None, ..seat }, members, *lists),
         }
     }
 }
@@ -78,7 +87,7 @@ impl Schedule {
 impl Seat {
     /// In one group of so many.
     pub(crate) fn within(self, me: usize, ranks: usize) -> Self {
-        Self { me, ranks, local: ranks, ..self }
+        Self { me, ranks, local: ranks, levels: None, ..self }
     }
 
     /// In this rank's own group.
@@ -105,6 +114,11 @@ impl Seat {
         self.choose_of(shape, true)
     }
 
+    /// Whether the estimate of an algorithm is smaller than another one's.
+    pub(crate) fn is_faster(self, shape: Shape, one: Algorithm, other: Algorithm) -> bool {
+        estimate::estimate_ns(self, shape, one) < estimate::estimate_ns(self, shape, other)
+    }
+
     fn able(self, shape: Shape, is_even: bool) -> impl Iterator<Item = Candidate> {
         let all = Algorithm::of(shape.operation).iter();
         let able = all.filter(move |algorithm| algorithm.can_carry_out(self, shape, is_even));
@@ -125,7 +139,11 @@ impl Seat {
 }
 
 /// This rank's part of a collective of even blocks, among `team`.
-pub(crate) fn schedule(seat: Seat, team: Option<&[Rank]>, shape: Shape) -> Result<Schedule, Error> {
+pub(crate) fn schedule(
+    seat: Seat,
+    (team, hosts): (Option<&[Rank]>, Option<&Hosts>),
+    shape: Shape,
+) -> Result<Schedule, Error> {
     if let Some(root) = shape.operation.root() {
         check_root(seat, root)?;
     }
@@ -133,15 +151,19 @@ pub(crate) fn schedule(seat: Seat, team: Option<&[Rank]>, shape: Shape) -> Resul
     if seat.is_between() {
         even_between(&mut s, seat, shape);
     } else {
-        even(&mut s, seat, shape);
+        even(&mut s, seat, hosts, shape);
     }
     Ok(s.finish())
 }
 
-fn even(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
+fn even(s: &mut ScheduleDraft<'_>, seat: Seat, hosts: Option<&Hosts>, shape: Shape) {
     let Shape { operation, bytes, in_place, .. } = shape;
     let Seat { me, ranks, .. } = seat;
+    let seat = if hosts.is_some() { seat } else { Seat { levels: None, ..seat } };
     let algorithm = seat.choose(shape);
+    if let (Leaders | Lanes, Some(hosts)) = (algorithm, hosts) {
+        return levels::build(s, seat, hosts, algorithm, shape);
+    }
     match operation {
         Operation::Barrier if algorithm == Flat => flat::barrier(s, seat),
         Operation::Barrier => short::barrier(s, seat),

@@ -45,7 +45,7 @@ mod transfers;
 pub use agreement::{Agreement, Next, conjunction};
 pub use buffers::{Buffers, CollectiveBuffer};
 pub use calls::Calls;
-pub use choose::{Algorithm, Candidate, CollectiveCosts, Seat};
+pub use choose::{Algorithm, Candidate, CollectiveCosts, HostLevels, Seat};
 pub use error::Error;
 pub use hosts::Hosts;
 pub use memory::{Back, Memory, Slices, User};

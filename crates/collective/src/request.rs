@@ -68,10 +68,11 @@ impl CollectiveRequest {
             oversubscribed: false,
             shared_buffers: false,
             costs: CollectiveCosts::default(),
+            levels: None,
             forced: None,
         };
         let seat = team.map_or(all, |team| team.seat(all));
-        let schedule = Arc::new(Schedule::make(seat, team, &spec.into())?);
+        let schedule = Arc::new(Schedule::make(seat, (team, None), &spec.into())?);
         Ok(Self::of(schedule, (flow, Tag(call)), reduction, buffers))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use canele_collective::CollectiveCosts;
+use canele_collective::{CollectiveCosts, Hosts, Team};
 use canele_control::{Control, ControlError, Host, JobInfo, ToLauncher};
 use canele_proto::{Proto, Settings, choice};
 use canele_rail::{Member, Set};
@@ -66,10 +66,10 @@ impl Core {
         }
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
-        let costs = match alone {
-            true => CollectiveCosts::of(&job_profile(&job), job.processors as usize),
-            false => CollectiveCosts::default(),
-        };
+        // Of several hosts no rank knows the processors of all.
+        let processors = if alone { job.processors as usize } else { 1 };
+        let inside = CollectiveCosts::of(&job_profile(&job), processors);
+        let costs = if alone { inside } else { CollectiveCosts::default() };
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
         let mut lane = Lane::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed);
         let mut tracer = None;
@@ -85,7 +85,7 @@ impl Core {
             connections: Connections::new(Instant::now()),
             membership: Membership::new(launcher, job),
             rma: Rma::default(),
-            collectives: Collectives::new(oversubscribed_everywhere, costs, forced_algorithm()),
+            collectives: Collectives::new(oversubscribed_everywhere, (costs, inside), forced_algorithm()),
             survivors: Survivors::new(Rank(place.rank)),
             tracer,
         })
@@ -102,6 +102,19 @@ impl Core {
     pub fn check_rank(&self, rank: Rank) -> Result<(), Error> {
         let size = self.membership.job.ranks();
         if rank.0 < size { Ok(()) } else { Err(Error::NoSuchRank { rank, size }) }
+    }
+
+    /// The hosts of a team's members, or else of all ranks, if there are several.
+    pub fn hosts_of_members(&self, team: Option<&Team>) -> Option<Hosts> {
+        let job = &self.membership.job;
+        if job.hosts.len() < 2 {
+            return None;
+        }
+        let host = |rank: u32| job.host_of(rank) as u32;
+        match team {
+            Some(team) => Hosts::new(team.members().iter().map(|rank| host(rank.0))),
+            None => Hosts::new((0..self.lane.proto.ranks() as u32).map(host)),
+        }
     }
 
     /// Fails if the job has no such source so far.

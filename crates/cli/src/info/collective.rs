@@ -92,6 +92,7 @@ impl AlgorithmReport {
             oversubscribed,
             shared_buffers: oversubscribed,
             costs: CollectiveCosts::of(&machine_profile(), processors),
+            levels: None,
             forced: None,
         };
         let shape = Shape { element: ELEMENT_BYTES, ..Shape::new(operation, bytes) };

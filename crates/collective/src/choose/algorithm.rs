@@ -26,14 +26,18 @@ pub enum Algorithm {
     SharedBuffer,
     /// Inputs are published in shared buffers, and the root reduces them.
     SharedAtRoot,
+    /// One rank of each host speaks for it: one packet for each pair of hosts.
+    Leaders,
+    /// Each rank of a host carries its share between hosts, all at once.
+    Lanes,
 }
 
 use Algorithm::*;
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 9] =
-        [Flat, Tree, Doubling, Burst, Ring, Pairwise, Bruck, SharedBuffer, SharedAtRoot];
+    pub const ALL: [Self; 11] =
+        [Flat, Tree, Doubling, Burst, Ring, Pairwise, Bruck, SharedBuffer, SharedAtRoot, Leaders, Lanes];
 
     /// Its name in commands.
     pub fn name(self) -> &'static str {
@@ -47,6 +51,8 @@ impl Algorithm {
             Bruck => "bruck",
             SharedBuffer => "shared-buffer",
             SharedAtRoot => "shared-at-root",
+            Leaders => "leaders",
+            Lanes => "lanes",
         }
     }
 
@@ -62,20 +68,22 @@ impl Algorithm {
             Bruck => "blocks are carried by others: few messages, and more bytes",
             SharedBuffer => "data is published in shared buffers, once",
             SharedAtRoot => "inputs are published in shared buffers, and the root reduces them",
+            Leaders => "one rank of each host speaks for it: one packet for each pair of hosts",
+            Lanes => "each rank of a host carries its share between hosts, all at once",
         }
     }
 
     /// The algorithms that there are for an operation. Of two with equal estimates the first is taken.
     pub(super) fn of(operation: Operation) -> &'static [Self] {
         match operation {
-            Operation::Barrier => &[Doubling, Flat],
-            Operation::Broadcast(_) => &[Tree, Flat, SharedBuffer],
-            Operation::Reduce(_) => &[Tree, Flat, SharedAtRoot, SharedBuffer],
-            Operation::Allreduce => &[Doubling, Ring, Flat, SharedBuffer],
-            Operation::Gather(_) | Operation::Scatter(_) => &[Flat],
-            Operation::Allgather => &[Burst, Ring, Flat, SharedBuffer],
-            Operation::Alltoall => &[Burst, Pairwise, Bruck, SharedBuffer],
-            Operation::ReduceScatter => &[Burst, Ring, Flat, SharedBuffer],
+            Operation::Barrier => &[Doubling, Flat, Leaders],
+            Operation::Broadcast(_) => &[Tree, Flat, SharedBuffer, Leaders, Lanes],
+            Operation::Reduce(_) => &[Tree, Flat, SharedAtRoot, SharedBuffer, Leaders],
+            Operation::Allreduce => &[Doubling, Ring, Flat, SharedBuffer, Leaders, Lanes],
+            Operation::Gather(_) | Operation::Scatter(_) => &[Flat, Leaders],
+            Operation::Allgather => &[Burst, Ring, Flat, SharedBuffer, Leaders],
+            Operation::Alltoall => &[Burst, Pairwise, Bruck, SharedBuffer, Leaders],
+            Operation::ReduceScatter => &[Burst, Ring, Flat, SharedBuffer, Leaders],
             Operation::Scan | Operation::Exscan => &[Doubling, Flat, SharedBuffer],
         }
     }
@@ -101,6 +109,11 @@ impl Algorithm {
             }
             // Each share of a vector begins its way at another rank.
             Ring => !reduces || shape.commutative && shape.bytes > 0,
+            // Operands keep their order where the members of each host follow each other.
+            Leaders => {
+                seat.levels.is_some_and(|levels| !reduces || shape.commutative || levels.are_in_blocks)
+            }
+            Lanes => seat.levels.is_some_and(|levels| levels.is_even) && (!reduces || shape.commutative),
             Flat | Tree | Doubling | Burst | Pairwise => true,
         }
     }

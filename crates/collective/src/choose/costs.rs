@@ -56,6 +56,19 @@ impl Default for CollectiveCosts {
 }
 
 impl CollectiveCosts {
+    /// The costs of messages of which so large a share is paid as by `others`.
+    pub(super) fn mixed(&self, others: &Self, share: f64) -> Self {
+        let of = |own: f64, other: f64| own + (other - own) * share;
+        Self {
+            round_ns: others.round_ns,
+            message_ns: [0, 1].map(|many| of(self.message_ns[many], others.message_ns[many])),
+            near_copy_ns: of(self.near_copy_ns, others.near_copy_ns),
+            far_copy_ns: of(self.far_copy_ns, others.far_copy_ns),
+            scattered_copy_ns: of(self.scattered_copy_ns, others.scattered_copy_ns),
+            ..*others
+        }
+    }
+
     /// The costs on a host with this profile, whose ranks have so many processors.
     pub fn of(host: &HostProfile, processors: usize) -> Self {
         let pair = host.pair_costs();

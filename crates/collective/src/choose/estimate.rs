@@ -80,6 +80,9 @@ struct Load {
 
 /// The estimated time of an algorithm in nanoseconds.
 pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64 {
+    if let Some(levels) = seat.levels {
+        return levels.estimate_ns(seat, shape, algorithm);
+    }
     let load = Load::of(seat, shape, algorithm);
     let costs = seat.costs;
     let ranks = seat.ranks as f64;
@@ -136,6 +139,7 @@ impl Load {
             Algorithm::Bruck => of.bruck(),
             Algorithm::SharedBuffer => of.shared_buffer(),
             Algorithm::SharedAtRoot => of.shared_at_root(),
+            Algorithm::Leaders | Algorithm::Lanes => unreachable!("their estimates are those of both levels"),
         }
     }
 }

@@ -16,6 +16,7 @@ fn seat(host: &HostProfile, ranks: usize, processors: usize) -> Seat {
         oversubscribed,
         shared_buffers: oversubscribed,
         costs: CollectiveCosts::of(host, processors),
+        levels: None,
         forced: None,
     }
 }

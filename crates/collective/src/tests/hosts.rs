@@ -3,10 +3,11 @@
 use super::even::{at, roots, run_built};
 use super::{inputs, seat};
 use crate::build::hosts::{Levels, lanes, leaders};
+use crate::choose::{Algorithm, CollectiveCosts, HostLevels, Seat, schedule};
 use crate::hosts::Hosts;
 use crate::reduce::Op;
 use crate::schedule::{Schedule, ScheduleDraft, Span};
-use crate::spec::Operation;
+use crate::spec::{Operation, Root, Shape};
 
 /// Hosts of ranks: in blocks, in turn, unevenly, mixed.
 const PLACEMENTS: [&[u32]; 8] = [
@@ -173,4 +174,101 @@ fn barriers_of_hosts_end_and_few_messages_cross() {
         let rounds = hosts.count().next_power_of_two().ilog2() as usize;
         assert_eq!((0..ranks).map(crossing).sum::<usize>(), hosts.count() * rounds);
     });
+}
+
+/// A seat on these hosts that takes an algorithm wherever it can.
+fn seat_on(hosts: &Hosts, me: usize, ranks: usize, forced: Option<Algorithm>) -> Seat {
+    let levels = HostLevels::new(hosts, CollectiveCosts::of(&canele_profile::HostProfile::SHARED_CACHES, 1));
+    Seat { levels: Some(levels), costs: CollectiveCosts::default(), forced, ..seat(me, ranks, false) }
+}
+
+#[test]
+fn in_place_and_apart_give_the_same() {
+    let words = 40;
+    let operations = [
+        Operation::Reduce(Root::At(1)),
+        Operation::Allreduce,
+        Operation::Gather(Root::At(1)),
+        Operation::Scatter(Root::At(1)),
+        Operation::Allgather,
+        Operation::Alltoall,
+        Operation::ReduceScatter,
+    ];
+    for (placement, operation) in
+        PLACEMENTS.into_iter().flat_map(|placement| operations.map(|of| (placement, of)))
+    {
+        let (hosts, ranks) = (Hosts::new(placement.iter().copied()).expect("two levels"), placement.len());
+        let forms = [None, Some(Algorithm::Leaders), Some(Algorithm::Lanes)];
+        let outputs = forms
+            .into_iter()
+            .flat_map(|forced| [(forced, false), (forced, true)])
+            .map(|(forced, in_place)| run_in_place(&hosts, ranks, operation, words, forced, in_place));
+        let outputs: Vec<_> = outputs.collect();
+        assert!(outputs.iter().all(|output| *output == outputs[0]), "{operation:?} on {placement:?}");
+    }
+}
+
+/// What counts of the outputs of all ranks.
+fn run_in_place(
+    hosts: &Hosts,
+    ranks: usize,
+    operation: Operation,
+    words: usize,
+    forced: Option<Algorithm>,
+    in_place: bool,
+) -> Vec<Vec<u64>> {
+    let all = inputs(ranks, words * ranks);
+    let shape = |me: usize| {
+        let is_own = !matches!(operation, Operation::Reduce(Root::At(root)) | Operation::Gather(Root::At(root)) | Operation::Scatter(Root::At(root)) if root as usize != me);
+        Shape { element: 8, in_place: in_place && is_own, ..Shape::new(operation, words * 8) }
+    };
+    let models = (0..ranks).map(|me| {
+        let build = schedule(seat_on(hosts, me, ranks, forced), (None, Some(hosts)), shape(me))
+            .expect("a call that can be");
+        let mut output = all[me].clone();
+        if matches!(operation, Operation::Gather(_) | Operation::Allgather) {
+            let own = output[..words].to_vec();
+            output[me * words..(me + 1) * words].copy_from_slice(&own);
+        }
+        super::Model::new(build, all[me].clone(), output)
+    });
+    let outputs = super::run_all("in place", models.collect(), &crate::reduce::Reduction::of::<u64>(Op::Sum));
+    outputs.into_iter().enumerate().map(|(me, output)| counted(operation, me, words, output)).collect()
+}
+
+/// The part of an output that an operation writes.
+fn counted(operation: Operation, me: usize, words: usize, output: Vec<u64>) -> Vec<u64> {
+    match operation {
+        Operation::Reduce(Root::At(root)) | Operation::Gather(Root::At(root)) if root as usize != me => {
+            Vec::new()
+        }
+        Operation::Reduce(_) | Operation::Allreduce | Operation::ReduceScatter => output[..words].to_vec(),
+        // In place the root's own block stays in its input.
+        Operation::Scatter(Root::At(root)) if root as usize == me => Vec::new(),
+        Operation::Scatter(_) => output[..words].to_vec(),
+        _ => output,
+    }
+}
+
+#[test]
+fn several_ranks_on_each_host_go_through_leaders_and_long_vectors_through_lanes() {
+    let hosts = Hosts::new((0..16).map(|rank| rank / 8)).expect("two levels");
+    let chosen = |operation, bytes| {
+        seat_on(&hosts, 3, 16, None).choose(Shape { element: 8, ..Shape::new(operation, bytes) })
+    };
+    for operation in [
+        Operation::Barrier,
+        Operation::Allreduce,
+        Operation::Allgather,
+        Operation::Alltoall,
+        Operation::ReduceScatter,
+    ] {
+        assert_eq!(chosen(operation, 8), Algorithm::Leaders, "{operation:?}");
+    }
+    assert_eq!(chosen(Operation::Allreduce, 64 << 10), Algorithm::Lanes);
+    assert_ne!(
+        chosen(Operation::Alltoall, 64 << 10),
+        Algorithm::Leaders,
+        "a leader would carry the blocks of all"
+    );
 }

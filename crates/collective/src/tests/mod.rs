@@ -151,13 +151,14 @@ fn seat(me: usize, ranks: usize, oversubscribed: bool) -> Seat {
         oversubscribed,
         shared_buffers: oversubscribed,
         costs: CollectiveCosts::of(&HostProfile::SHARED_CACHES, 2),
+        levels: None,
         forced: None,
     }
 }
 
 /// This rank's schedule.
 fn schedule_of(seat: Seat, shape: Shape) -> Schedule {
-    schedule(seat, None, shape).expect("a shape that can be")
+    schedule(seat, (None, None), shape).expect("a shape that can be")
 }
 
 /// Different words for every rank and place.

@@ -91,7 +91,7 @@ fn begin(
             forced: conditions.forced,
         };
         let seat = team.seat(seat);
-        let schedule = Schedule::make(seat, Some(&team), &spec).expect("a call that can be");
+        let schedule = Schedule::make(seat, (Some(&team), None), &spec).expect("a call that can be");
         let shared_buffer =
             schedule.shared_buffer.map(|shared_buffer| crowd.shared_buffer(*rank, shared_buffer.bytes));
         let mut part = CollectiveRequest::of(schedule.into(), (FlowId(flow), Tag(call)), reduction, buffers);

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use canele_collective::{
-    Buffers, CollectiveCosts, CollectiveSpec, MemberLiveness, Memory, Plan, Reduction, Schedule, ScheduleRun,
-    Seat, Slices, Team, User,
+    Buffers, CollectiveCosts, CollectiveSpec, HostLevels, Hosts, MemberLiveness, Memory, Plan, Reduction,
+    Schedule, ScheduleRun, Seat, Slices, Team, User,
 };
 use canele_sys::ids::{FlowId, Tag};
 
@@ -159,8 +159,8 @@ impl Engine {
     ) -> Result<Arc<Schedule>, Error> {
         let State { cache, started_cache, liveness, is_of_one_job, .. } = state;
         let make = || {
-            let seat = self.seat(core, liveness, *is_of_one_job, mode);
-            Schedule::make(seat, liveness.team.as_ref(), spec)
+            let (seat, hosts) = self.seat(core, liveness, *is_of_one_job, mode);
+            Schedule::make(seat, (liveness.team.as_ref(), hosts.as_ref()), spec)
         };
         match spec {
             CollectiveSpec::Even(shape) if mode == CallMode::Blocking => Ok(cache.find(shape, make)?.clone()),
@@ -169,9 +169,15 @@ impl Engine {
         }
     }
 
-    /// Where this rank sits in the collectives of a flow.
+    /// Where this rank sits in the collectives of a flow, and on which hosts the members are if on several.
     #[cold]
-    fn seat(&self, core: &Core, liveness: &MemberLiveness, is_of_one_job: bool, mode: CallMode) -> Seat {
+    fn seat(
+        &self,
+        core: &Core,
+        liveness: &MemberLiveness,
+        is_of_one_job: bool,
+        mode: CallMode,
+    ) -> (Seat, Option<Hosts>) {
         // Ranks of other jobs know nothing of how this job's ranks share processors, nor of its profile.
         let (oversubscribed, costs, forced) = match core.collectives {
             Collectives { oversubscribed, costs, forced, .. } if is_of_one_job => {
@@ -182,8 +188,10 @@ impl Engine {
         let ranks = self.size() as usize;
         let shared_buffers = oversubscribed && mode == CallMode::Blocking;
         let me = self.rank().0 as usize;
-        let all = Seat { me, ranks, local: ranks, oversubscribed, shared_buffers, costs, forced };
-        liveness.team.as_ref().map_or(all, |team| team.seat(all))
+        let hosts = core.hosts_of_members(liveness.team.as_ref()).filter(|_| is_of_one_job);
+        let levels = hosts.as_ref().map(|hosts| HostLevels::new(hosts, core.collectives.inside));
+        let all = Seat { me, ranks, local: ranks, oversubscribed, shared_buffers, costs, levels, forced };
+        (liveness.team.as_ref().map_or(all, |team| team.seat(all)), hosts)
     }
 
     /// Does it, once the flow's state is at hand.
@@ -217,8 +225,8 @@ impl Engine {
     ) -> CallResult<'a> {
         let State { calls, cache, scratch, missing, liveness, is_of_one_job, .. } = state;
         let make = || {
-            let seat = self.seat(&core, liveness, *is_of_one_job, CallMode::Blocking);
-            Schedule::make(seat, liveness.team.as_ref(), spec)
+            let (seat, hosts) = self.seat(&core, liveness, *is_of_one_job, CallMode::Blocking);
+            Schedule::make(seat, (liveness.team.as_ref(), hosts.as_ref()), spec)
         };
         let own;
         let found = match spec {

@@ -34,6 +34,8 @@ pub(crate) struct Collectives {
     oversubscribed: bool,
     /// What the members pay; equal on all ranks.
     costs: CollectiveCosts,
+    /// What members of one host pay among each other, if the job has several; equal on all ranks.
+    inside: CollectiveCosts,
     /// The algorithm that is taken wherever it can be, for measurements; equal on all ranks.
     forced: Option<Algorithm>,
     /// The shared buffers that no call uses.
@@ -86,9 +88,13 @@ impl State {
 }
 
 impl Collectives {
-    /// `oversubscribed`, `costs` and `forced` are equal on all ranks.
-    pub fn new(oversubscribed: bool, costs: CollectiveCosts, forced: Option<Algorithm>) -> Self {
-        Self { oversubscribed, costs, forced, ..Self::default() }
+    /// All of this is equal on all ranks: `costs` are those among all members, and inside one host.
+    pub fn new(
+        oversubscribed: bool,
+        (costs, inside): (CollectiveCosts, CollectiveCosts),
+        forced: Option<Algorithm>,
+    ) -> Self {
+        Self { oversubscribed, costs, inside, forced, ..Self::default() }
     }
 
     /// The flow's state, unless a thread uses it.

@@ -4,8 +4,9 @@
 use super::Levels;
 use super::leaders::spread;
 use crate::build::{long, short};
-use crate::choose::{SHORT_BYTES, Seat};
+use crate::choose::{Algorithm, Seat};
 use crate::schedule::{ScheduleDraft, Span};
+use crate::spec::{Operation, Shape};
 
 /// Shares of whole elements, as equal as can be.
 fn shares(data: Span, ranks: usize, element: usize) -> Vec<Span> {
@@ -30,26 +31,33 @@ pub(crate) fn allreduce(
     let reduced = if input.overlaps(mine) { s.scratch(mine.len) } else { mine };
     reduce_scatter_inside(s, inside, input, &lens, reduced);
     let lane = levels.lane(s);
-    match mine.len <= SHORT_BYTES {
-        true => short::allreduce(s, lane, reduced, reduced),
-        false => long::allreduce(s, lane, reduced, reduced, element),
+    match takes_ring(lane, Operation::Allreduce, result.len / inside.ranks) {
+        true => long::allreduce(s, lane, reduced, reduced, element),
+        false => short::allreduce(s, lane, reduced, reduced),
     }
     s.round().copy(reduced, mine);
     let inside = levels.inside(s);
     allgather_inside(s, inside, mine, &all);
 }
 
+/// Whether a ring is faster for blocks of about so many bytes, which all members know alike.
+fn takes_ring(seat: Seat, operation: Operation, bytes: usize) -> bool {
+    let other = if operation == Operation::Allreduce { Algorithm::Doubling } else { Algorithm::Burst };
+    seat.is_faster(Shape::new(operation, bytes), Algorithm::Ring, other)
+}
+
 fn reduce_scatter_inside(s: &mut ScheduleDraft<'_>, inside: Seat, input: Span, lens: &[usize], mine: Span) {
-    match input.len <= SHORT_BYTES {
-        true => short::reduce_scatter(s, inside, input, lens, mine),
-        false => long::reduce_scatter(s, inside, input, lens, mine),
+    match takes_ring(inside, Operation::ReduceScatter, input.len / inside.ranks) {
+        true => long::reduce_scatter(s, inside, input, lens, mine),
+        false => short::reduce_scatter(s, inside, input, lens, mine),
     }
 }
 
 fn allgather_inside(s: &mut ScheduleDraft<'_>, inside: Seat, mine: Span, all: &[Span]) {
-    match mine.len <= SHORT_BYTES {
-        true => short::allgather(s, inside, mine, all),
-        false => long::allgather(s, inside, mine, all),
+    let bytes = all.iter().map(|share| share.len).sum::<usize>() / inside.ranks;
+    match takes_ring(inside, Operation::Allgather, bytes) {
+        true => long::allgather(s, inside, mine, all),
+        false => short::allgather(s, inside, mine, all),
     }
 }
 

@@ -59,7 +59,6 @@ pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize
     reduce_inside(s, levels, input, partial);
     if levels.is_leader() {
         let across = levels.across(s);
-        let partial = if at_root { s.apart(partial, result) } else { partial };
         short::reduce_in_order(s, across, levels.hosts.place(root).0, partial, result);
     }
 }

@@ -52,7 +52,8 @@ impl<'h> Levels<'h> {
     /// From now on peers are those of this host, by their places.
     fn inside(&self, s: &mut ScheduleDraft<'_>) -> Seat {
         s.among(Some(self.own().to_vec()));
-        self.seat.within(self.place, self.own().len())
+        let costs = self.seat.levels.map_or(self.seat.costs, |levels| levels.inside);
+        Seat { costs, ..self.seat.within(self.place, self.own().len()) }
     }
 
     /// From now on peers are leaders, by their hosts; this rank is one.

@@ -156,16 +156,13 @@ mod tests {
                     oversubscribed: false,
                     shared_buffers: false,
                     costs: CollectiveCosts::default(),
+                    levels: None,
                     forced: None,
                 };
                 me += 1;
-                let schedule = Schedule::make(seat, None, &CollectiveSpec::Even(Agreement::shape()));
+                let schedule = Schedule::make(seat, (None, None), &CollectiveSpec::Even(Agreement::shape()));
                 let schedule = Arc::new(schedule.expect("a schedule of two ranks"));
-                Self {
-                    lane,
-                    collectives: Collectives::new(false, CollectiveCosts::default(), None),
-                    schedule,
-                }
+                Self { lane, collectives: Collectives::new(false, Default::default(), None), schedule }
             })
         }
 

@@ -1,0 +1,170 @@
+//! Collectives of several hosts: what the two levels cost, and which of their algorithms does what.
+
+use super::estimate::estimate_ns;
+use super::{Algorithm, CollectiveCosts, Seat, number, split};
+use crate::build::hosts::{Levels, lanes, leaders};
+use crate::hosts::Hosts;
+use crate::schedule::{ScheduleDraft, Span};
+use crate::spec::{Operation, Root, Shape};
+
+/// The hosts of the members, as far as it matters for a choice; equal on all members.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct HostLevels {
+    /// How many hosts.
+    hosts: usize,
+    /// As many members has the host with the most.
+    most: usize,
+    /// All hosts have as many.
+    pub(super) is_even: bool,
+    /// The members of each host follow each other.
+    pub(super) are_in_blocks: bool,
+    /// What members of one host pay among each other.
+    pub(crate) inside: CollectiveCosts,
+}
+
+impl HostLevels {
+    /// Of members on these hosts, who pay so much inside one of them.
+    pub fn new(hosts: &Hosts, inside: CollectiveCosts) -> Self {
+        let most = (0..hosts.count()).map(|host| hosts.members(host).len()).max().unwrap_or(0);
+        let (is_even, are_in_blocks) = (hosts.each().is_some(), hosts.are_in_blocks());
+        Self { hosts: hosts.count(), most, is_even, are_in_blocks, inside }
+    }
+
+    /// The estimated time of an algorithm in nanoseconds.
+    pub(super) fn estimate_ns(&self, seat: Seat, shape: Shape, algorithm: Algorithm) -> f64 {
+        match algorithm {
+            Algorithm::Leaders => self.of_leaders(seat, shape),
+            Algorithm::Lanes => self.of_lanes(seat, shape),
+            _ => {
+                // A message crosses between hosts if its peer is one of those on other hosts.
+                let others = (seat.ranks - 1).max(1) as f64;
+                let crossing = (seat.ranks - self.most) as f64 / others;
+                let costs = self.inside.mixed(&seat.costs, crossing);
+                estimate_ns(Seat { costs, levels: None, ..seat }, shape, algorithm)
+            }
+        }
+    }
+
+    fn of_leaders(&self, seat: Seat, shape: Shape) -> f64 {
+        use Algorithm::*;
+        use Operation::*;
+        let root = Root::At(0);
+        let Shape { bytes, .. } = shape;
+        let inside = |operation, bytes, algorithm| self.inside_ns(seat, shape, operation, bytes, algorithm);
+        let across = |operation, bytes, algorithm| self.across_ns(seat, shape, operation, bytes, algorithm);
+        let (all, most) = (bytes * seat.ranks, bytes * self.most);
+        match shape.operation {
+            Barrier => inside(Barrier, 0, Flat) + across(Barrier, 0, Doubling),
+            Broadcast(_) => across(Broadcast(root), bytes, Tree) + inside(Broadcast(root), bytes, Tree),
+            Reduce(_) => inside(Reduce(root), bytes, Tree) + across(Reduce(root), bytes, Tree),
+            Allreduce | Scan | Exscan => {
+                let down = inside(Broadcast(root), bytes, Tree);
+                inside(Reduce(root), bytes, Tree) + across(Allreduce, bytes, Doubling) + down
+            }
+            Gather(_) | Scatter(_) => inside(Gather(root), bytes, Flat) + across(Gather(root), most, Flat),
+            Allgather => {
+                let down = inside(Broadcast(root), all, Tree);
+                inside(Gather(root), bytes, Flat) + across(Allgather, most, Burst) + down
+            }
+            Alltoall => 2.0 * inside(Gather(root), all, Flat) + across(Alltoall, most * self.most, Burst),
+            ReduceScatter => {
+                let down = inside(Scatter(root), bytes, Flat);
+                inside(Reduce(root), all, Tree) + across(ReduceScatter, most, Burst) + down
+            }
+        }
+    }
+
+    fn of_lanes(&self, seat: Seat, shape: Shape) -> f64 {
+        use Algorithm::*;
+        use Operation::*;
+        let share = shape.bytes / self.most;
+        let best = |one: f64, other: f64| if one < other { one } else { other };
+        let inside = |operation, algorithm| self.inside_ns(seat, shape, operation, share, algorithm);
+        let across = |operation, algorithm| self.across_ns(seat, shape, operation, share, algorithm);
+        let together = best(inside(Allgather, Burst), inside(Allgather, Ring));
+        match shape.operation {
+            Broadcast(_) => {
+                let root = Root::At(0);
+                let first = self.inside_ns(seat, shape, Broadcast(root), shape.bytes, Tree);
+                first + across(Broadcast(root), Tree) + together
+            }
+            _ => {
+                let apart = best(inside(ReduceScatter, Burst), inside(ReduceScatter, Ring));
+                apart + best(across(Allreduce, Doubling), across(Allreduce, Ring)) + together
+            }
+        }
+    }
+
+    fn inside_ns(
+        &self,
+        seat: Seat,
+        shape: Shape,
+        operation: Operation,
+        bytes: usize,
+        algorithm: Algorithm,
+    ) -> f64 {
+        let inside = Seat { costs: self.inside, ..seat.within(0, self.most) };
+        estimate_ns(inside, Shape { operation, bytes, ..shape }, algorithm)
+    }
+
+    fn across_ns(
+        &self,
+        seat: Seat,
+        shape: Shape,
+        operation: Operation,
+        bytes: usize,
+        algorithm: Algorithm,
+    ) -> f64 {
+        let across = Seat { oversubscribed: false, ..seat.within(0, self.hosts) };
+        estimate_ns(across, Shape { operation, bytes, ..shape }, algorithm)
+    }
+}
+
+/// This rank's part, by one of the algorithms of two levels.
+pub(super) fn build(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    hosts: &Hosts,
+    algorithm: Algorithm,
+    shape: Shape,
+) {
+    use Operation::*;
+    let Shape { operation, bytes, element, in_place, .. } = shape;
+    let Seat { me, ranks, .. } = seat;
+    let levels = Levels::new(hosts, seat, operation.root().map(number));
+    let (own, result) = (Span::input(0, bytes), Span::output(0, bytes));
+    let input = if in_place { result } else { own };
+    let blocks = |area: fn(usize, usize) -> Span| split(area, ranks, bytes);
+    match operation {
+        Barrier => leaders::barrier(s, &levels),
+        Broadcast(root) if algorithm == Algorithm::Lanes => {
+            lanes::broadcast(s, &levels, number(root), result)
+        }
+        Broadcast(root) => leaders::broadcast(s, &levels, number(root), result),
+        Reduce(root) => leaders::reduce(s, &levels, number(root), input, result),
+        Allreduce if algorithm == Algorithm::Lanes => lanes::allreduce(s, &levels, input, result, element),
+        Allreduce => leaders::allreduce(s, &levels, input, result),
+        Gather(root) => {
+            let all = blocks(Span::output);
+            leaders::gather(s, &levels, number(root), if in_place { all[me] } else { own }, &all);
+        }
+        Scatter(root) => {
+            let all = blocks(Span::input);
+            leaders::scatter(s, &levels, number(root), &all, if in_place { all[me] } else { result });
+        }
+        Allgather => {
+            let all = blocks(Span::output);
+            leaders::allgather(s, &levels, if in_place { all[me] } else { own }, &all);
+        }
+        Alltoall => {
+            let into = Span::output(0, ranks * bytes);
+            let from = if in_place { into } else { Span::input(0, ranks * bytes) };
+            leaders::alltoall(s, &levels, from, into, bytes);
+        }
+        ReduceScatter => {
+            let area: fn(usize, usize) -> Span = if in_place { Span::output } else { Span::input };
+            leaders::reduce_scatter(s, &levels, area(0, ranks * bytes), &vec![bytes; ranks], result);
+        }
+        Scan | Exscan => unreachable!("scans have one level"),
+    }
+}
