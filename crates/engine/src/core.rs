@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_control::{Control, ControlError, Host, JobInfo, ToLauncher};
+use canele_profile::Profile;
 use canele_proto::{Proto, Settings};
 use canele_rail::{Member, Set};
 use canele_sys::ids::Rank;
@@ -39,7 +40,7 @@ impl Core {
     pub fn open(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
         let mut launcher = Launcher::new(control);
         let place = launcher.place();
-        let job = launcher.introduce()?.unwrap_or_else(job_alone);
+        let job = launcher.introduce()?.map_or_else(read_job_alone, Ok)?;
         let me = Rank(place.rank);
         let host = job.host_of(place.rank);
         // Ranks that are spawned later must agree with those at the start, which may be more or fewer than share the processors by now.
@@ -48,7 +49,10 @@ impl Core {
         let shares_memory_only = alone && job.spawned.iter().all(|world| world.network.is_none());
         let mut rails = Set::open(me, here.iter(), (crowded_at_start, shares_memory_only), tunables)?;
         rails.add_ranks(job.ranks(), job.ranks_on(host).skip_while(|rank| *rank < job.size).map(Rank));
-        launcher.send_with(&ToLauncher::Inbox { settings: tunables.shared() }, &rails.inbox())?;
+        launcher.send_with(
+            &ToLauncher::Inbox { settings: shared_settings(tunables, &job.profile) },
+            &rails.inbox(),
+        )?;
         if let Some(network) = &job.network {
             let member = Member { me, ranks: job.ranks(), job: network.job, key: *network.key };
             let ports = network.rails.get(host);
@@ -129,7 +133,38 @@ pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto 
     proto
 }
 
+/// The settings that all ranks must have alike, and the profile, by which they choose algorithms: jobs that become connected compare theirs.
+pub(crate) fn shared_settings(tunables: &Tunables, profile: &Profile) -> Vec<(String, String)> {
+    let mut settings = tunables.shared();
+    settings.push(("profile".into(), format!("{:016x}", profile.fingerprint())));
+    settings
+}
+
+/// A job of one rank, without a launcher, with the profile that counts here.
+fn read_job_alone() -> Result<JobInfo, Error> {
+    Ok(JobInfo { profile: canele_profile::load()?.profile, ..job_alone() })
+}
+
 /// A job of one rank, without a launcher.
 pub(crate) fn job_alone() -> JobInfo {
     JobInfo::new(vec![Host::this(1)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_with_profiles_that_differ_in_one_figure_tell_the_launcher_so() {
+        let profile = Profile::built_in();
+        let mut slower = profile.clone();
+        slower.host.line_ns.socket += 1;
+        let settings = |profile| shared_settings(&Tunables::default(), profile);
+        assert_eq!(settings(&profile), settings(&profile.clone()));
+        let (one, other) = (settings(&profile), settings(&slower));
+        let differs: Vec<_> = one.iter().zip(&other).filter(|(one, other)| one != other).collect();
+        assert_eq!(differs.len(), 1, "{differs:?}");
+        assert_eq!(differs[0].0.0, "profile");
+        assert_eq!(one.len(), Tunables::default().shared().len() + 1);
+    }
 }
