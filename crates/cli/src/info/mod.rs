@@ -6,11 +6,13 @@ mod counters;
 mod job;
 mod links;
 mod machine;
+mod profile;
 mod protocol;
 mod tunables;
 
 pub use machine::processor_model;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::print;
@@ -31,6 +33,12 @@ pub struct InfoArguments {
     /// Show every setting: its name, value, default, unit, range and meaning
     #[arg(long)]
     tunables: bool,
+    /// Show the profile by which jobs choose protocols and algorithms: what this machine costs, and where the figures come from
+    #[arg(long, conflicts_with_all = ["peer", "tunables", "job"])]
+    profile: bool,
+    /// With --profile: also draw the time of a copy through a ring, by one end and by both ends
+    #[arg(long, value_name = "FILE.svg", requires = "profile", value_hint = clap::ValueHint::FilePath)]
+    svg: Option<PathBuf>,
     /// Show the running job whose launcher (`canele run`) is this process
     #[arg(long, value_name = "PID", conflicts_with_all = ["peer", "tunables"])]
     job: Option<u32>,
@@ -56,6 +64,7 @@ const EXAMPLES: &str = "Examples:
   canele info --peer 1 --bytes 100000     which rail and protocol such a message takes, and why
   canele info --peer 9 --bytes 8 --remote the same, of a message to a rank of another host
   canele info --tunables                  every setting
+  canele info --profile                   what copies, lines and networks cost, as far as jobs know
   canele info --json                      the machine as data, as every answer is with --json
   canele info --job 4711 --counters       what the ranks of a running job have moved
   canele info --job 4711 --rails          which rail leads to which peer, what it carries, and how fast it is
@@ -75,6 +84,9 @@ pub fn main(arguments: &InfoArguments) -> ExitCode {
     }
     if arguments.tunables {
         return tunables::main(arguments.json);
+    }
+    if arguments.profile {
+        return profile::main(arguments.svg.as_deref(), arguments.json);
     }
     let machine = machine::Machine::look();
     print(&if arguments.json { machine.json() } else { machine.text() });
