@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use canele_profile::{HostProfile, MachineIdentity, MeasuredProfile, Profile};
 use serde_json::Value;
+use support::hosts::rsh;
 use support::{Ended, canele, start_with};
 
 /// A folder of a test, removed when dropped.
@@ -65,6 +66,23 @@ fn tune_writes_a_profile_of_this_machine() {
     let shown = with_profile(&["info", "--profile"], &path);
     assert_eq!(shown.code(), Some(0), "{}", shown.error);
     assert!(shown.out.contains(&path) && !shown.out.contains("WARNING"), "{}", shown.out);
+}
+
+#[test]
+fn networks_between_two_hosts_are_measured_too() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        return;
+    }
+    let folder = Folder::new("tune-hosts");
+    let (path, rsh) = (folder.path("p.toml"), rsh("plain"));
+    let words = ["tune", "--quick", "--output", &path, "--hosts", "a:1,b:1", "--rsh", &rsh];
+    // The loopback is a network like any other where hosts are only pretended.
+    let ended = start_with(&words, &[("CANELE_RAILS", "lo")], b"").end();
+    assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    let measured = MeasuredProfile::read(Path::new(&path)).unwrap();
+    let names: Vec<&str> = measured.networks.iter().map(|network| &*network.name).collect();
+    assert_eq!(names, ["lo"]);
+    assert!(ended.out.contains("networks.latency_ns"), "{}", ended.out);
 }
 
 #[test]

@@ -90,9 +90,10 @@ fn load_from(
         return of_file(ProfileSource::Named(path.clone()), &path, here);
     }
     let places = [user_path_of(&get), Some(system.join(BELOW))];
-    // A file that is there and cannot be read is an error, not a reason to look elsewhere.
-    let found =
-        places.into_iter().flatten().find(|path| named.is_none() && path.try_exists().unwrap_or(true));
+    // A file that is there and cannot be read is an error, not a reason to look elsewhere. A folder that this user may not enter, as the
+    // home of another user, has no file.
+    let is_there = |path: &PathBuf| path.try_exists().unwrap_or(false);
+    let found = places.into_iter().flatten().find(|path| named.is_none() && is_there(path));
     match found {
         Some(path) => of_file(ProfileSource::Found(path.clone()), &path, here),
         None => {

@@ -36,7 +36,7 @@ pub fn measure(place: &HostOptions, is_quick: bool) -> Result<Vec<(NetworkProfil
         buffers: Buffers::Private,
         wait: Wait::Adaptive,
         rounds: if is_quick { 3 } else { 11 },
-        iterations: None,
+        iterations: Some(if is_quick { 1000 } else { 20_000 }),
         strategies: Vec::new(),
         flows: Vec::new(),
         packs: Vec::new(),
@@ -60,7 +60,7 @@ pub fn measure(place: &HostOptions, is_quick: bool) -> Result<Vec<(NetworkProfil
     }
 }
 
-/// The profile of a network of three reports, each of which has the fastest row last or alone.
+/// The profile of a network of the fastest rows of three reports: latency, rate and bandwidth.
 fn profile(name: String, reports: [&Report; 3]) -> Result<(NetworkProfile, [f64; 3]), Failure> {
     let fastest = |report: &Report| {
         let rows = report.lines.iter().filter_map(|line| Some((line.row.median_ns?, line.spread)));
