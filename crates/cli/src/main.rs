@@ -18,6 +18,7 @@ mod run;
 mod sim;
 mod top;
 mod trace;
+mod tune;
 mod why;
 
 use std::ffi::{OsStr, OsString};
@@ -48,6 +49,7 @@ const EXAMPLES: &str = "Examples:
   canele trace run.json                   where the time of a job went (`run --trace run.json`)
   canele doctor                           what is in the way of jobs, and what to do
   canele bench latency                    measure it
+  canele tune                             measure what it costs, for jobs to choose by
   canele paper --quick                    run the papers' experiments again
   canele sim campaign --seeds 0..1000     check the protocols on simulated networks
   canele COMMAND --help                   options and examples of one command";
@@ -85,6 +87,11 @@ enum Command {
     /// Started by `bench`: one rank of a measurement
     #[command(hide = true)]
     BenchRank(bench::RankArguments),
+    /// Measure what this machine's caches, copies and networks cost, and write its profile, by which jobs choose
+    Tune(tune::TuneArguments),
+    /// Started by `tune`: one of the processes that measure
+    #[command(hide = true)]
+    TuneWorker(tune::WorkerArguments),
     /// Run one of the example programs
     Demo(demo::DemoArguments),
     /// Run the experiments of the papers again, and write what they give beside the published figures
@@ -171,6 +178,8 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::DoctorPeer { words } => doctor::peer_main(&words),
         Command::Bench(arguments) => bench::main(&arguments),
         Command::BenchRank(arguments) => bench::rank_main(&arguments),
+        Command::Tune(arguments) => tune::main(&arguments),
+        Command::TuneWorker(arguments) => tune::worker_main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
         Command::Paper(arguments) => canele_papers::main(&arguments),
         Command::PaperRank(arguments) => canele_papers::rank_main(&arguments),

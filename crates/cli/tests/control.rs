@@ -8,7 +8,8 @@ mod support;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use canele_control::{Control, FromLauncher, RankEnd, ToLauncher, VERSION};
+use canele_control::{Control, FromLauncher, JobInfo, RankEnd, ToLauncher, VERSION};
+use canele_profile::{HostProfile, MachineIdentity, MeasuredProfile, Profile};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank as Number;
 use support::{Ended, LIMIT, Run, canele, kill, start_with, wait_until};
@@ -84,6 +85,14 @@ fn act(role: &str, mut rank: Rank) -> i32 {
     match (role, rank.rank) {
         ("good", _) => {
             rank.hello();
+            rank.say(&ToLauncher::Finished);
+            0
+        }
+        ("profile", _) => {
+            rank.say(&ToLauncher::Hello { version: VERSION });
+            let (_, files) = rank.receive();
+            let job = JobInfo::read(files.into_iter().next().expect("the job's file")).unwrap();
+            println!("rank {} has {:016x}", rank.rank, job.profile.fingerprint());
             rank.say(&ToLauncher::Finished);
             0
         }
@@ -186,6 +195,29 @@ fn links(mut rank: Rank, me: u32) -> i32 {
 fn initialising_and_finishing_is_a_success() {
     let ended = role("good", &["-n", "4"]);
     assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn all_ranks_have_the_profile_of_their_launcher() {
+    let host = HostProfile { wakeup_ns: 4711, ..HostProfile::OWN_CACHES };
+    let profile = Profile { host, networks: Vec::new() };
+    let measured = MeasuredProfile::new(MachineIdentity::here(), profile.clone(), Vec::new());
+    let path =
+        std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("profile-{}", std::process::id()));
+    std::fs::write(&path, measured.to_text()).unwrap();
+    for (value, profile) in [(path.to_str().unwrap(), profile), ("built-in", Profile::built_in())] {
+        let own = std::env::current_exe().unwrap();
+        // Ranks have the launcher's, whatever their own environment names.
+        let words = ["run", "-n", "2", "--env", "CANELE_PROFILE=/no/such", own.to_str().unwrap()];
+        let args = [&words[..], &["--exact", "as_a_rank", "--ignored", "--nocapture"]].concat();
+        let ended = start_with(&args, &[("TEST_ROLE", "profile"), ("CANELE_PROFILE", value)], b"").end();
+        assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
+        for rank in 0..2 {
+            let line = format!("rank {rank} has {:016x}", profile.fingerprint());
+            assert!(ended.out.contains(&line), "{value}: {}", ended.out);
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::time::Instant;
 use canele_control::{
     Control, FromLauncher, JobInfo, MessageWithDescriptors, RailAddress, RankEnd, ToLauncher, VERSION,
 };
+use canele_profile::{HostProfile, MachineIdentity, MeasuredProfile, Profile};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank as Number;
 use support::hosts::{start_on_with, wait_on_host};
@@ -97,6 +98,7 @@ fn act(role: &str, rank: &mut Rank, job: &JobInfo) {
             assert_eq!(job.host_of(me), me as usize / 2);
             hidden(&job.network.as_ref().expect("ranks of several hosts have a network").key);
         }
+        "profile" => println!("rank {me} wakes in {} ns", job.profile.host.wakeup_ns),
         "names" => names(rank, me),
         "reach" => reach(rank, me, job.size),
         "lost" => {
@@ -124,6 +126,22 @@ fn hidden(key: &[u8; 32]) {
             // Half of it would be too much.
             assert!(!shows(&key[..16]) && !shows(&hex.as_bytes()[..32]), "{:?}", entry.path());
         }
+    }
+}
+
+#[test]
+fn ranks_of_all_hosts_have_the_profile_of_their_launcher() {
+    let host = HostProfile { wakeup_ns: 4711, ..HostProfile::OWN_CACHES };
+    let profile = Profile { host, networks: Vec::new() };
+    let measured = MeasuredProfile::new(MachineIdentity::here(), profile, Vec::new());
+    let name = format!("hosts-profile-{}", std::process::id());
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, measured.to_text()).unwrap();
+    let ended = start_role("plain", "profile", &[], &[("CANELE_PROFILE", path.to_str().unwrap())]).end();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{}", ended.out);
+    for rank in 0..4 {
+        assert!(ended.out.contains(&format!("rank {rank} wakes in 4711 ns")), "{}", ended.out);
     }
 }
 

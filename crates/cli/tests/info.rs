@@ -128,7 +128,8 @@ fn info_says_which_algorithm_a_collective_takes_and_what_the_others_would_cost()
         let words = ["info", "--collective", operation, "--bytes", bytes, "--ranks", ranks];
         let text = canele(&words).out;
         let answer = json(&canele(&[&words[..], &["--json"]].concat()));
-        let expected = ["algorithm", "bytes", "collective", "doc", "estimates", "processors", "ranks"];
+        let expected =
+            ["algorithm", "bytes", "collective", "doc", "estimates", "hosts", "processors", "ranks"];
         assert_eq!(keys(&answer), expected.into());
         assert_eq!(
             (&answer["collective"], answer["ranks"].to_string()),

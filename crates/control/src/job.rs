@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
+use canele_profile::Profile;
 use canele_sys::{sealed, topology};
 use postcard::ser_flavors::Size;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,8 @@ pub struct JobInfo {
     pub on_failure: OnFailure,
     /// What ranks of several hosts need to trust each other; `None` on one host.
     pub network: Option<JobNetwork>,
+    /// What machine and networks cost, as the launcher has read it: all ranks choose by it.
+    pub profile: Profile,
     /// Another launcher has started the ranks. They end together, for that one may end whatever else runs on a host once its ranks have.
     pub joined: bool,
 }
@@ -104,7 +107,7 @@ const MAX_JOB: u64 = 1 << 30;
 
 impl JobInfo {
     /// A job whose ranks are placed on these hosts in blocks, without a launcher, a network, or a number by which others know it. A failure
-    /// ends it, and its ranks can use the processors of this host.
+    /// ends it, its ranks can use the processors of this host, and its profile is the built-in one of this machine.
     pub fn new(hosts: Vec<Host>) -> JobInfo {
         let map = RankMap::in_blocks(hosts.iter().map(|host| host.ranks));
         JobInfo {
@@ -118,6 +121,7 @@ impl JobInfo {
             processors: topology::usable(),
             on_failure: OnFailure::Stop,
             network: None,
+            profile: Profile::built_in(),
             joined: false,
         }
     }
@@ -168,6 +172,7 @@ impl JobInfo {
                 self.hosts.len()
             ));
         }
+        self.profile.check().map_err(|wrong| format!("its profile is wrong: {wrong}"))?;
         let mut next = self.size;
         for world in &self.spawned {
             let own = world.network.is_none();

@@ -53,6 +53,15 @@ fn a_place_that_the_description_does_not_have_is_told() {
 }
 
 #[test]
+fn a_profile_by_which_estimates_would_divide_by_zero_is_refused() {
+    let mut job = job(&[1]);
+    assert_eq!(job.check(RankPlace::ALONE), Ok(()));
+    job.profile.host.ring.far = 0;
+    let text = job.check(RankPlace::ALONE).unwrap_err();
+    assert!(text.starts_with("its profile is wrong: host.ring.far: 0 is not"), "{text}");
+}
+
+#[test]
 fn ranks_are_numbered_through_the_hosts() {
     let job = job(&[2, 1, 3]);
     assert_eq!([0, 1, 2, 3, 5, 6, u32::MAX].map(|rank| job.host_of(rank)), [0, 0, 1, 2, 2, 2, 2]);

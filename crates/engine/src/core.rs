@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use canele_collective::{CollectiveCosts, Hosts, Team};
 use canele_control::{Control, ControlError, Host, JobInfo, ToLauncher};
+use canele_profile::Profile;
 use canele_proto::{Proto, Settings, choice};
 use canele_rail::{Member, Set};
 use canele_sys::ids::Rank;
@@ -15,9 +16,9 @@ use crate::Error;
 use crate::collective::Collectives;
 use crate::connect::connections::Connections;
 use crate::connect::other_jobs::{add_others, own_addresses};
+use crate::forced::forced_algorithm;
 use crate::lane::Lane;
 use crate::membership::{Launcher, Membership};
-use crate::profile::{forced_algorithm, job_profile};
 use crate::rma::Rma;
 use crate::stats::Stats;
 use crate::survivors::Survivors;
@@ -41,7 +42,7 @@ impl Core {
     pub fn open(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
         let mut launcher = Launcher::new(control);
         let place = launcher.place();
-        let job = launcher.introduce()?.unwrap_or_else(job_alone);
+        let job = launcher.introduce()?.map_or_else(read_job_alone, Ok)?;
         let me = Rank(place.rank);
         let host = job.host_of(place.rank);
         // Ranks that are spawned later must agree with those at the start, which may be more or fewer than share the processors by now.
@@ -52,7 +53,10 @@ impl Core {
         rails.add_ranks(job.ranks(), job.ranks_on(host).skip_while(|rank| *rank < job.size).map(Rank));
         // What all must have alike is what is in force, estimated or set.
         let in_force = Tunables { eager_bytes: eager_bytes(&job, tunables), ..tunables.clone() };
-        launcher.send_with(&ToLauncher::Inbox { settings: in_force.shared() }, &rails.inbox())?;
+        launcher.send_with(
+            &ToLauncher::Inbox { settings: shared_settings(&in_force, &job.profile) },
+            &rails.inbox(),
+        )?;
         if let Some(network) = &job.network {
             let member = Member { me, ranks: job.ranks(), job: network.job, key: *network.key };
             let ports = network.rails.get(host);
@@ -68,8 +72,11 @@ impl Core {
         let oversubscribed_everywhere = alone && crowded_at_start;
         // Of several hosts no rank knows the processors of all.
         let processors = if alone { job.processors as usize } else { 1 };
-        let inside = CollectiveCosts::of(&job_profile(&job), processors);
-        let costs = if alone { inside } else { CollectiveCosts::default() };
+        let inside = CollectiveCosts::of(&job.profile.host, processors);
+        let costs = match alone {
+            true => inside,
+            false => CollectiveCosts::between(job.profile.networks.first()),
+        };
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
         let mut lane = Lane::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed);
         let mut tracer = None;
@@ -134,7 +141,7 @@ impl Core {
 
 /// What a rank of this host is sent unannounced.
 fn eager_bytes(job: &JobInfo, tunables: &Tunables) -> usize {
-    choice::eager_bytes(tunables.eager_bytes, &job_profile(job))
+    choice::eager_bytes(tunables.eager_bytes, &job.profile.host)
 }
 
 /// The protocols of the rank `me`.
@@ -151,12 +158,43 @@ pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto 
     } else {
         Proto::added(me, job.ranks() as usize, settings)
     };
-    proto.set_host_profile(&job_profile(job));
+    proto.set_host_profile(&job.profile.host);
     proto.set_strategy(canele_proto::strategy::named(tunables.strategy).expect("an allowed name"));
     proto
+}
+
+/// The settings that all ranks must have alike, and the profile, by which they choose algorithms: jobs that become connected compare theirs.
+pub(crate) fn shared_settings(tunables: &Tunables, profile: &Profile) -> Vec<(String, String)> {
+    let mut settings = tunables.shared();
+    settings.push(("profile".into(), format!("{:016x}", profile.fingerprint())));
+    settings
+}
+
+/// A job of one rank, without a launcher, with the profile that counts here.
+fn read_job_alone() -> Result<JobInfo, Error> {
+    Ok(JobInfo { profile: canele_profile::load()?.profile, ..job_alone() })
 }
 
 /// A job of one rank, without a launcher.
 pub(crate) fn job_alone() -> JobInfo {
     JobInfo::new(vec![Host::this(1)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_with_profiles_that_differ_in_one_figure_tell_the_launcher_so() {
+        let profile = Profile::built_in();
+        let mut slower = profile.clone();
+        slower.host.line_ns.socket += 1;
+        let settings = |profile: &Profile| shared_settings(&Tunables::default(), profile);
+        assert_eq!(settings(&profile), settings(&profile.clone()));
+        let (one, other) = (settings(&profile), settings(&slower));
+        let differs: Vec<_> = one.iter().zip(&other).filter(|(one, other)| one != other).collect();
+        assert_eq!(differs.len(), 1, "{differs:?}");
+        assert_eq!(differs[0].0.0, "profile");
+        assert_eq!(one.len(), Tunables::default().shared().len() + 1);
+    }
 }

@@ -16,11 +16,11 @@ mod engine;
 mod error;
 #[cfg(test)]
 mod fixture;
+mod forced;
 mod lane;
 mod membership;
 mod p2p;
 mod pass;
-mod profile;
 mod rma;
 mod stats;
 mod survivors;
@@ -40,7 +40,6 @@ pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, PassWork, Submit};
 pub use p2p::pending::{Completion, NotStarted, Pending, Started};
 pub use p2p::view::EngineView;
-pub use profile::machine_profile;
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 pub use survivors::{FailureHook, FailureKind};
 

@@ -84,6 +84,7 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
         launcher: std::process::id(),
         universe: topology::usable(),
         on_failure: on_failure()?,
+        profile: canele_profile::load().map_err(io::Error::other)?.profile,
         ..JobInfo::new(vec![host])
     };
     let (its_plan, its_info) = (plan.clone(), info.clone());
@@ -166,6 +167,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         universe: universe(spec, &hosts),
         map,
         on_failure: spec.on_failure,
+        profile: canele_profile::load().map_err(|error| error.to_string())?.profile,
         ..JobInfo::new(hosts)
     };
     let files = OutputFiles::create(spec.print.files.clone(), &info)?;

@@ -1,4 +1,4 @@
-//! Profiles of machines that nobody has measured, by their topology.
+//! Profiles of machines without a measured one, by their topology.
 
 use crate::{CopyRates, HostProfile, LineTimes, RingRates, SingleCopy};
 

@@ -1,5 +1,6 @@
 //! What the processors and the memory of one host cost.
 
+use canele_sys::topology::Processor;
 use serde::{Deserialize, Serialize};
 
 /// How far apart two processors of one host are.
@@ -16,8 +17,24 @@ pub enum Distance {
     Socket,
 }
 
+impl Distance {
+    /// All distances, from the shortest.
+    pub const ALL: [Distance; 4] = [Self::SameCore, Self::SharedL2, Self::SharedL3, Self::Socket];
+
+    /// Returns how far apart two processors are. Processors of one package that share no cache are as far as those of two.
+    pub fn between(one: &Processor, other: &Processor) -> Distance {
+        match () {
+            () if one.core == other.core => Self::SameCore,
+            () if one.second_cache == other.second_cache => Self::SharedL2,
+            () if one.third_cache == other.third_cache => Self::SharedL3,
+            () => Self::Socket,
+        }
+    }
+}
+
 /// What the processors and the memory of one host cost.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HostProfile {
     /// The time of a cache line from one processor to another.
     pub line_ns: LineTimes,
@@ -34,7 +51,8 @@ pub struct HostProfile {
 }
 
 /// The time of a cache line from one processor to another, in nanoseconds one way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LineTimes {
     /// Between threads of one core.
     pub same_core: u32,
@@ -59,7 +77,8 @@ impl LineTimes {
 }
 
 /// How fast one processor copies what another has written, in bytes per microsecond.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CopyRates {
     /// Out of a cache that both share.
     pub near: u32,
@@ -68,7 +87,8 @@ pub struct CopyRates {
 }
 
 /// Two copies through a ring by both ends at once: the rate of a long message, and the pieces in which it is best cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RingRates {
     /// Between processors that share a cache, in bytes per microsecond.
     pub near: u32,
@@ -84,7 +104,8 @@ pub struct RingRates {
 pub const PAIRS: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// One copy between private buffers by the kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SingleCopy {
     /// The price of a call, beside its bytes.
     pub call_ns: u32,
@@ -100,5 +121,28 @@ impl SingleCopy {
         let rates = if both_ends { &self.both_ends } else { &self.one_end };
         let place = PAIRS.iter().position(|&measured| measured as usize >= pairs).unwrap_or(PAIRS.len() - 1);
         rates[place]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_thing_that_two_processors_share_is_their_distance() {
+        let processor = |core, second_cache, third_cache| Processor {
+            id: 0,
+            core,
+            package: 0,
+            node: 0,
+            second_cache,
+            third_cache,
+        };
+        let one = processor(0, 0, 0);
+        let distance = |other| Distance::between(&one, &other);
+        assert_eq!(distance(processor(0, 0, 0)), Distance::SameCore);
+        assert_eq!(distance(processor(1, 0, 0)), Distance::SharedL2);
+        assert_eq!(distance(processor(1, 1, 0)), Distance::SharedL3);
+        assert_eq!(distance(processor(1, 1, 8)), Distance::Socket);
     }
 }

@@ -1,27 +1,66 @@
 //! The machine's profile: what lines, copies, system calls and packets cost here.
 //!
 //! Protocols and collectives estimate their times from it and take the smallest. All ranks of a job have the same profile, so all
-//! choose alike. It is plain data: `canele tune` measures it, the launcher reads it, and this crate keeps it.
+//! choose alike: `canele tune` measures it, the launcher reads it, and ranks get it with the description of their job.
+//!
+//! Owns the data, their file, the places where a file is looked for, and the built-in profiles. Never measures.
 //!
 //! Units: times in nanoseconds, rates in bytes per microsecond (1000 are 1 GB/s), lengths in bytes.
+#![forbid(unsafe_code)]
 
 mod builtin;
+mod error;
+mod file;
+mod fingerprint;
 mod host;
+mod load;
+mod machine;
 mod network;
 mod pair;
+mod ranges;
 
+pub use error::ProfileError;
+pub use file::{FILE_VERSION, MeasuredProfile};
 pub use host::{CopyRates, Distance, HostProfile, LineTimes, PAIRS, RingRates, SingleCopy};
+pub use load::{BUILT_IN, LoadedProfile, ProfileSource, VARIABLE, load, user_path};
+pub use machine::MachineIdentity;
 pub use network::NetworkProfile;
 pub use pair::PairCosts;
 
 use serde::{Deserialize, Serialize};
 
 /// What a machine and its networks cost.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Profile {
     /// What the processors and the memory of one host cost.
     pub host: HostProfile,
     /// What each network between hosts costs.
     #[serde(default)]
     pub networks: Vec<NetworkProfile>,
+}
+
+impl Profile {
+    /// Returns the built-in profile of this machine, which its topology selects.
+    pub fn built_in() -> Self {
+        Self::built_in_for(&MachineIdentity::here())
+    }
+
+    /// Returns the built-in profile of a machine.
+    pub fn built_in_for(machine: &MachineIdentity) -> Self {
+        let host = HostProfile::builtin(machine.processors as usize, machine.sharing() as usize);
+        Self { host, networks: Vec::new() }
+    }
+
+    /// Checks that each figure lies in its range, so that estimates neither divide by zero nor overflow.
+    ///
+    /// # Errors
+    /// A text that names the first wrong figure and its range.
+    pub fn check(&self) -> Result<(), String> {
+        ranges::first_wrong(self).map_or(Ok(()), |wrong| Err(format!("{}: {}", wrong.key, wrong.what)))
+    }
+
+    /// Returns a number that differs for profiles that differ. It is the same on all machines, so ranks compare it.
+    pub fn fingerprint(&self) -> u64 {
+        fingerprint::of(self)
+    }
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// What a network between hosts costs.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NetworkProfile {
     /// The rail's name, as `canele info --rails` shows it.
     pub name: String,

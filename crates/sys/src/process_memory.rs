@@ -87,6 +87,28 @@ pub unsafe fn read(of: &Proof, address: u64, into: &[(NonNull<u8>, usize)]) -> R
     }
 }
 
+/// Writes what lies at `from` to `address` in the memory of a process. The proof is checked first, by a read of the word alone.
+///
+/// # Errors
+/// As [`read`]. What lies at `address` then is unknown.
+///
+/// # Safety
+/// No thread of this process writes to the stretch meanwhile.
+pub unsafe fn write(of: &Proof, address: u64, from: (NonNull<u8>, usize)) -> Result<(), Error> {
+    // SAFETY: nothing is filled but the word's copy.
+    unsafe { read(of, of.address, &[]) }?;
+    let (start, len) = from;
+    let local = libc::iovec { iov_base: start.as_ptr().cast(), iov_len: len };
+    let remote = libc::iovec { iov_base: std::ptr::without_provenance_mut(address as usize), iov_len: len };
+    // SAFETY: the local stretch is the caller's and is only read; the kernel checks the remote one.
+    let got = unsafe { libc::process_vm_writev(of.pid as libc::pid_t, &local, 1, &remote, 1, 0) };
+    match got {
+        ..0 => Err(Error::last_os_error()),
+        _ if got as usize == len => Ok(()),
+        _ => Err(Error::from(std::io::ErrorKind::WriteZero)),
+    }
+}
+
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
@@ -112,5 +134,21 @@ mod tests {
         );
         assert!(!fetch(&proof, 8, &mut [&mut low]), "no memory there");
         assert!(!fetch(&Proof { pid: u32::MAX >> 2, ..proof }, data.as_ptr() as u64, &mut [&mut low]));
+    }
+
+    #[test]
+    fn memory_is_written_in_the_process_that_shows_the_word_only() {
+        let word = 0x1234_5678_9abc_def0;
+        let (mut target, source) = (vec![0u8; 4], [7u8, 8, 9]);
+        let proof = Proof::own(&word);
+        let address = target.as_mut_ptr() as u64;
+        let from = (NonNull::from(&source).cast(), source.len());
+        // SAFETY: the stretch is borrowed for this call; the target is memory of this process.
+        let write = |of: &Proof, address| unsafe { write(of, address, from) };
+        assert!(write(&Proof { word: 1, ..proof }, address).is_err(), "another process");
+        assert_eq!(target, [0, 0, 0, 0]);
+        write(&proof, address).unwrap();
+        assert_eq!(target, [7, 8, 9, 0]);
+        assert!(write(&proof, 8).is_err(), "no memory there");
     }
 }

@@ -1,7 +1,27 @@
-//! The processor on which the calling thread runs, asked without a system call.
+//! The processor on which the calling thread runs, asked without a system call, and the model of the machine's processors.
 //!
 //! The C library reads the number from the area that the kernel keeps current for restartable sequences, so the question
 //! costs a few instructions and may stand in a loop that waits. The answer can be old as soon as it is given.
+
+use std::fs::File;
+use std::io::Read;
+
+/// Bytes of `/proc/cpuinfo` that are read. They describe the first processor at least; a large machine's file takes the kernel milliseconds.
+const MOST_CPUINFO: u64 = 4096;
+
+/// The model, as the first processor names it; none if the kernel does not tell.
+pub fn model() -> Option<String> {
+    let mut text = Vec::new();
+    File::open("/proc/cpuinfo").ok()?.take(MOST_CPUINFO).read_to_end(&mut text).ok()?;
+    model_in(&String::from_utf8_lossy(&text))
+}
+
+/// The model that the text of `/proc/cpuinfo` names.
+fn model_in(text: &str) -> Option<String> {
+    let mut fields = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, model) = fields.find(|(name, _)| name.trim_end() == "model name")?;
+    Some(model.trim().to_owned()).filter(|model| !model.is_empty())
+}
 
 /// The number of the processor on which the calling thread runs, if the system tells it.
 #[inline]
@@ -14,6 +34,14 @@ pub fn current() -> Option<u32> {
 mod tests {
     use super::*;
     use crate::affinity::ProcessorSet;
+
+    #[test]
+    fn the_first_model_counts() {
+        let text = "processor\t: 0\nmodel\t\t: 207\nmodel name\t: Fast One: X\n\nmodel name\t: Other\n";
+        assert_eq!(model_in(text).as_deref(), Some("Fast One: X"));
+        assert_eq!(model_in("model name\t:\n"), None);
+        assert_eq!(model_in("Features: fp asimd\n"), None);
+    }
 
     #[test]
     fn a_bound_thread_runs_where_it_is_bound() {

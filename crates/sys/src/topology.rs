@@ -1,10 +1,11 @@
-//! The processors this process may run on, and how they lie: cores, packages, memory nodes.
+//! The processors this process may run on, and how they lie: cores, caches, packages, memory nodes.
 //!
 //! Read from `sched_getaffinity` and `/sys/devices/system`. A container may hide any file of the latter; what
-//! is unknown is taken as one processor per core, one package, one node, one third cache for each package.
+//! is unknown is taken as one processor per core, one second cache per core, one package, one node, one third cache for each package.
 //!
 //! What this module never does: decide whether to bind, or look again when the machine changes.
 
+mod caches;
 mod list;
 mod quota;
 mod resources;
@@ -15,6 +16,7 @@ use std::io;
 use std::path::Path;
 
 use crate::affinity::ProcessorSet;
+pub use caches::{Cache, caches};
 pub use quota::quota;
 pub use resources::{Resource, resources};
 
@@ -29,6 +31,8 @@ pub struct Processor {
     pub package: u32,
     /// The memory node (NUMA) it is nearest to.
     pub node: u32,
+    /// The lowest number among the processors that share its second cache: the same for all of them.
+    pub second_cache: u32,
     /// The lowest number among the processors that share its third cache: the same for all of them.
     pub third_cache: u32,
 }
@@ -60,9 +64,11 @@ impl Topology {
             // The kernel writes -1 for a package it does not know.
             let package = fs::read_to_string(folder.join("physical_package_id")).ok();
             let package = package.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-            let third_cache = resources::cache(&system.join(format!("cpu/cpu{id}/cache")), 3);
+            let caches = system.join(format!("cpu/cpu{id}/cache"));
+            let second_cache = resources::cache(&caches, 2).unwrap_or(core);
+            let third_cache = resources::cache(&caches, 3);
             let node = nodes.get(&id).copied().unwrap_or(0);
-            Processor { id, core, package, node, third_cache: third_cache.unwrap_or(u32::MAX) }
+            Processor { id, core, package, node, second_cache, third_cache: third_cache.unwrap_or(u32::MAX) }
         });
         let mut processors: Vec<Processor> = processors.collect();
         share_unknown_caches(&mut processors);

@@ -124,7 +124,7 @@ pub enum Settable {
 }
 
 /// Variables that the launcher sets for its ranks, or is told by: known, but not tunables.
-pub const LAUNCHER_VARIABLES: [&str; 8] = [
+pub const LAUNCHER_VARIABLES: [&str; 9] = [
     "CANELE_RANK",
     "CANELE_SIZE",
     "CANELE_LOCAL_RANK",
@@ -133,6 +133,7 @@ pub const LAUNCHER_VARIABLES: [&str; 8] = [
     "CANELE_APP",
     "CANELE_BIND",
     "CANELE_ON_FAILURE",
+    "CANELE_PROFILE",
 ];
 
 /// Variables by which `canele cc` and `canele c++` are told the compiler: known, but not tunables.

@@ -222,6 +222,7 @@ impl BenchArguments {
             packs: self.packs.clone(),
             limits: !self.no_limits,
             between_hosts: self.place.is_elsewhere(),
+            rails: String::new(),
         };
         ranks.iter().flat_map(|ranks| waits.iter().map(move |wait| task(*ranks, *wait))).collect()
     }

@@ -49,6 +49,9 @@ pub struct Task {
     pub limits: bool,
     /// The ranks are on several hosts.
     pub between_hosts: bool,
+    /// Over which networks they speak; empty: as the environment says.
+    #[serde(default)]
+    pub rails: String,
 }
 
 impl Task {
@@ -219,6 +222,7 @@ mod tests {
             packs: vec![],
             limits: true,
             between_hosts: false,
+            rails: String::new(),
         };
         assert_eq!(task.iterations(20_000, 0), 1000);
         assert_eq!(task.iterations(20_000, 64 << 10), 1024 / BATCHES);

@@ -24,5 +24,8 @@ pub fn launch(task: &Task, place: &HostOptions, arguments: &[OsString], out: Own
     // Hosts that are one machine underneath, as network namespaces are, would bind their ranks to the same processor.
     job.bind = Some(if task.between_hosts { BindTo::None } else { BindTo::Units(Unit::Hwthread, 1) });
     job.wait = Some(task.wait);
+    if !task.rails.is_empty() {
+        job.environment.push(("CANELE_RAILS".into(), task.rails.clone().into()));
+    }
     if run::main(&job, Some(out)) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
 }

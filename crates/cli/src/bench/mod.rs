@@ -22,17 +22,19 @@ pub mod plot;
 mod rank;
 mod report;
 mod sample;
-mod statistics;
+pub mod statistics;
 mod table;
 mod urgent;
 mod workloads;
 
-pub use arguments::BenchArguments;
-pub use rank::{RankArguments, main as rank_main};
-pub use table::time;
+pub use arguments::{Bench, BenchArguments};
+pub use case::{Buffers, Task};
+pub use job::run_all;
+pub use rank::{RankArguments, inherited_segment, main as rank_main};
+pub use report::Report;
+pub use table::{axis_time, time};
 
 use canele_sys::printable;
-use report::Report;
 use std::io::Write;
 use std::process::ExitCode;
 

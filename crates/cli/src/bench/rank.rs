@@ -55,10 +55,15 @@ fn run(order: &str) -> Result<(), Failure> {
 }
 
 /// The segment that the command left open for its ranks, opened anew.
-fn inherited_segment(fd: RawFd) -> Result<Segment, Failure> {
+///
+/// # Errors
+/// There is none: a user has started this process.
+pub fn inherited_segment(fd: RawFd) -> Result<Segment, Failure> {
     let open = OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{fd}"));
     let file = open.map_err(|error| {
-        format!("bench-rank is started by canele bench; the segment of its limits is missing: {error}")
+        format!(
+            "only `canele bench` and `canele tune` start this; the segment of the limits is missing: {error}"
+        )
     })?;
     Ok(Segment::map(file.into())?)
 }

@@ -18,6 +18,7 @@ pub fn task(bench: Bench, ranks: u32) -> Task {
         packs: vec![],
         limits: true,
         between_hosts: false,
+        rails: String::new(),
     }
 }
 

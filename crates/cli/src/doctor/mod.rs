@@ -8,6 +8,7 @@ mod kernel;
 mod limits;
 mod other_mpi;
 mod own;
+mod profile;
 mod python;
 mod report;
 
@@ -80,6 +81,7 @@ fn examine(arguments: &DoctorArguments) -> Result<Vec<Section>, String> {
     };
     let settings: Vec<(String, String)> = std::env::vars().filter(|(name, _)| is_of_ranks(name)).collect();
     let mut own = of_machine(&ProbeRequest { ranks: here, elsewhere: 0, settings: settings.clone() }, true);
+    own.push(profile::examine());
     own.extend(arguments.python.iter().flat_map(|path| python::examine(path)));
     if arguments.python.is_empty() {
         own.extend(of_first_python());

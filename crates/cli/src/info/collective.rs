@@ -1,12 +1,12 @@
-//! `canele info --collective OP --bytes N --ranks P`: the algorithm that a collective takes among ranks of this host, and what each of
-//! those that can carry it out would cost.
+//! `canele info --collective OP --bytes N --ranks P --hosts H`: the algorithm that a collective takes among ranks of this host or of several, and
+//! what each of those that can carry it out would cost.
 //!
 //! Decides nothing: asks the function that decides when a schedule is made, with the profile and the processors of this machine.
 
 use std::process::ExitCode;
 
-use canele_collective::{CollectiveCosts, Operation, Root, Seat, Shape};
-use canele_engine::machine_profile;
+use canele_collective::{CollectiveCosts, HostLevels, Hosts, Operation, Root, Seat, Shape};
+use canele_profile::Profile;
 use canele_sys::topology;
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ const OPERATIONS: [(&str, Operation); 11] = [
 /// Bytes of an element: those of a double.
 const ELEMENT_BYTES: usize = 8;
 
-/// A collective of all ranks of a job on this host.
+/// A collective of all ranks of a job.
 pub struct PlannedCollective<'a> {
     /// The operation's name.
     pub operation: &'a str,
@@ -38,6 +38,8 @@ pub struct PlannedCollective<'a> {
     pub bytes: usize,
     /// The ranks; as many as processors if it is not said.
     pub ranks: Option<u32>,
+    /// The hosts that have them, in blocks.
+    pub hosts: u32,
 }
 
 /// The algorithm that a collective takes.
@@ -46,6 +48,7 @@ struct AlgorithmReport {
     collective: String,
     bytes: usize,
     ranks: usize,
+    hosts: u32,
     processors: usize,
     algorithm: &'static str,
     doc: &'static str,
@@ -61,7 +64,7 @@ struct AlgorithmEstimate {
 
 /// Prints what a collective takes whose call waits for its end.
 pub fn main(planned: &PlannedCollective<'_>, as_json: bool) -> ExitCode {
-    let PlannedCollective { operation, bytes, ranks } = *planned;
+    let PlannedCollective { operation, bytes, ranks, hosts } = *planned;
     let Some((_, known)) = OPERATIONS.into_iter().find(|(name, _)| *name == operation) else {
         let names = OPERATIONS.map(|(name, _)| name).join(", ");
         return wrong_usage(&format!(
@@ -73,7 +76,14 @@ pub fn main(planned: &PlannedCollective<'_>, as_json: bool) -> ExitCode {
     if ranks == 0 {
         return wrong_usage("--ranks 0: a collective has at least one rank");
     }
-    let report = AlgorithmReport::of(operation, known, bytes, (ranks, processors));
+    if hosts == 0 || hosts as usize > ranks {
+        return wrong_usage(&format!("--hosts {hosts}: {ranks} ranks are on 1 to {ranks} hosts"));
+    }
+    let profile = match canele_profile::load() {
+        Ok(loaded) => loaded.profile,
+        Err(error) => return wrong_usage(&error.to_string()),
+    };
+    let report = AlgorithmReport::of((operation, known), bytes, (ranks, hosts, processors), &profile);
     print(&if as_json {
         serde_json::to_string(&report).expect("it has no unencodable part")
     } else {
@@ -83,17 +93,15 @@ pub fn main(planned: &PlannedCollective<'_>, as_json: bool) -> ExitCode {
 }
 
 impl AlgorithmReport {
-    fn of(name: &str, operation: Operation, bytes: usize, (ranks, processors): (usize, usize)) -> Self {
-        let oversubscribed = ranks > processors;
-        let seat = Seat {
-            me: 0,
-            ranks,
-            local: ranks,
-            oversubscribed,
-            shared_buffers: oversubscribed,
-            costs: CollectiveCosts::of(&machine_profile(), processors),
-            levels: None,
-            forced: None,
+    fn of(
+        (name, operation): (&str, Operation),
+        bytes: usize,
+        (ranks, hosts, processors): (usize, u32, usize),
+        profile: &Profile,
+    ) -> Self {
+        let seat = match hosts {
+            1 => on_this_host(ranks, processors, profile),
+            _ => on_hosts(ranks, hosts, profile),
         };
         let shape = Shape { element: ELEMENT_BYTES, ..Shape::new(operation, bytes) };
         let chosen = seat.choose(shape);
@@ -101,15 +109,17 @@ impl AlgorithmReport {
         let estimates =
             estimates.map(|one| AlgorithmEstimate { algorithm: one.algorithm.name(), ns: one.ns }).collect();
         let (algorithm, doc) = (chosen.name(), chosen.doc());
-        Self { collective: name.into(), bytes, ranks, processors, algorithm, doc, estimates }
+        Self { collective: name.into(), bytes, ranks, hosts, processors, algorithm, doc, estimates }
     }
 
     fn text(&self) -> String {
-        let Self { collective, bytes, ranks, processors, algorithm, doc, estimates } = self;
+        let Self { collective, bytes, ranks, hosts, processors, algorithm, doc, estimates } = self;
+        let place = match hosts {
+            1 => format!("of this host, which has {processors} processors"),
+            _ => format!("of {hosts} hosts"),
+        };
         let mut lines = vec![
-            format!(
-                "{collective} of {bytes} bytes: {ranks} ranks of this host, which has {processors} processors"
-            ),
+            format!("{collective} of {bytes} bytes: {ranks} ranks {place}"),
             format!("taken     {algorithm} ({doc})"),
         ];
         lines.extend(estimates.iter().map(|AlgorithmEstimate { algorithm: other, ns }| {
@@ -117,5 +127,33 @@ impl AlgorithmReport {
             format!("    {other:<14} about {ns:.0} ns{taken}")
         }));
         lines.join("\n")
+    }
+}
+
+/// A rank's seat among all of this host.
+fn on_this_host(ranks: usize, processors: usize, profile: &Profile) -> Seat {
+    let oversubscribed = ranks > processors;
+    Seat {
+        me: 0,
+        ranks,
+        local: ranks,
+        oversubscribed,
+        shared_buffers: oversubscribed,
+        costs: CollectiveCosts::of(&profile.host, processors),
+        levels: None,
+        forced: None,
+    }
+}
+
+/// The same on several hosts, which have the ranks in blocks and a processor for each.
+fn on_hosts(ranks: usize, hosts: u32, profile: &Profile) -> Seat {
+    let placed = Hosts::new((0..ranks).map(|rank| (rank * hosts as usize / ranks) as u32));
+    let inside = CollectiveCosts::of(&profile.host, 1);
+    Seat {
+        oversubscribed: false,
+        shared_buffers: false,
+        costs: CollectiveCosts::between(profile.networks.first()),
+        levels: placed.map(|placed| HostLevels::new(&placed, inside)),
+        ..on_this_host(ranks, ranks, profile)
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use canele_launch::JobReport;
 use canele_rail::tcp::interfaces::{choose, interfaces};
-use canele_sys::{memory, topology::Topology, tunables::Tunables};
+use canele_sys::{memory, processor, topology::Topology, tunables::Tunables};
 use serde::Serialize;
 
 use crate::jobs;
@@ -113,8 +113,7 @@ impl Machine {
 
 /// As the processor calls itself.
 pub fn processor_model() -> String {
-    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    field(&cpuinfo, "model name").unwrap_or("unknown model").into()
+    processor::model().unwrap_or_else(|| "unknown model".into())
 }
 
 impl Processors {

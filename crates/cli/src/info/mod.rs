@@ -8,11 +8,13 @@ mod counters;
 mod job;
 mod links;
 mod machine;
+mod profile;
 mod protocol;
 mod tunables;
 
 pub use machine::processor_model;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::print;
@@ -30,6 +32,9 @@ pub struct InfoArguments {
     /// With --collective: the number of those ranks [default: as many as processors]
     #[arg(long, value_name = "P", requires = "collective")]
     ranks: Option<u32>,
+    /// With --collective: on so many hosts, in blocks [default: this one]
+    #[arg(long, value_name = "H", requires = "collective")]
+    hosts: Option<u32>,
     /// The size of that message, or of a block of that collective, in bytes
     #[arg(long, value_name = "N", requires = "planned")]
     bytes: Option<usize>,
@@ -39,6 +44,12 @@ pub struct InfoArguments {
     /// Show every setting: its name, value, default, unit, range and meaning
     #[arg(long)]
     tunables: bool,
+    /// Show the profile by which jobs choose protocols and algorithms: what this machine costs, and where the figures come from
+    #[arg(long, conflicts_with_all = ["peer", "tunables", "job"])]
+    profile: bool,
+    /// With --profile: also draw the time of a copy through a ring, by one end and by both ends
+    #[arg(long, value_name = "FILE.svg", requires = "profile", value_hint = clap::ValueHint::FilePath)]
+    svg: Option<PathBuf>,
     /// Show the running job whose launcher (`canele run`) is this process
     #[arg(long, value_name = "PID", conflicts_with_all = ["planned", "tunables"])]
     job: Option<u32>,
@@ -65,7 +76,10 @@ const EXAMPLES: &str = "Examples:
   canele info --peer 9 --bytes 8 --remote the same, of a message to a rank of another host
   canele info --collective allreduce --bytes 8 --ranks 8
                                           which algorithm such a collective takes, and why
+  canele info --collective allreduce --bytes 65536 --ranks 16 --hosts 2
+                                          the same between two hosts with eight ranks each
   canele info --tunables                  every setting
+  canele info --profile                   what copies, lines and networks cost, as far as jobs know
   canele info --json                      the machine as data, as every answer is with --json
   canele info --job 4711 --counters       what the ranks of a running job have moved
   canele info --job 4711 --rails          which rail leads to which peer, what it carries, and how fast it is
@@ -84,11 +98,15 @@ pub fn main(arguments: &InfoArguments) -> ExitCode {
         );
     }
     if let Some(operation) = &arguments.collective {
-        let (bytes, ranks) = (arguments.bytes.unwrap_or(0), arguments.ranks);
-        return collective::main(&collective::PlannedCollective { operation, bytes, ranks }, arguments.json);
+        let (bytes, hosts) = (arguments.bytes.unwrap_or(0), arguments.hosts.unwrap_or(1));
+        let planned = collective::PlannedCollective { operation, bytes, ranks: arguments.ranks, hosts };
+        return collective::main(&planned, arguments.json);
     }
     if arguments.tunables {
         return tunables::main(arguments.json);
+    }
+    if arguments.profile {
+        return profile::main(arguments.svg.as_deref(), arguments.json);
     }
     let machine = machine::Machine::look();
     print(&if arguments.json { machine.json() } else { machine.text() });

@@ -7,7 +7,6 @@
 use std::process::ExitCode;
 
 use canele_engine::choice::{Ends, Limits, Path, choose, eager_bytes};
-use canele_engine::machine_profile;
 use canele_profile::HostProfile;
 use canele_rail::shm::{Shm, layout::MOST_LOCAL_RANKS};
 use canele_rail::tcp::{Tcp, TcpLimits};
@@ -78,7 +77,10 @@ pub fn main(message: &PlannedMessage, as_json: bool) -> ExitCode {
     let ranks = peer.saturating_add(1);
     let caps =
         if remote { Ok(Tcp::capabilities(TcpLimits::default())) } else { shared_memory(ranks, &tunables) };
-    let host = machine_profile();
+    let host = match canele_profile::load() {
+        Ok(loaded) => loaded.profile.host,
+        Err(error) => return wrong_usage(&error.to_string()),
+    };
     let caps = match caps {
         Ok(caps) => caps,
         Err(error) => {

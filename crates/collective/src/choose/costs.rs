@@ -1,6 +1,6 @@
 //! What the members of a collective pay, from the machine's profile.
 
-use canele_profile::HostProfile;
+use canele_profile::{HostProfile, NetworkProfile};
 
 /// A processor's time for one end of a message, beside its lines.
 const CELL_NS: f64 = 30.0;
@@ -40,7 +40,20 @@ pub struct CollectiveCosts {
 impl Default for CollectiveCosts {
     /// The costs between hosts of which nothing is known, over a network like TCP.
     fn default() -> Self {
-        let (latency_ns, packet_ns, bytes_per_us) = (5000.0, 1500.0, 2000.0);
+        Self::of_network(5000.0, 1500.0, 2000.0)
+    }
+}
+
+impl CollectiveCosts {
+    /// The costs between hosts that this network joins.
+    pub fn between(network: Option<&NetworkProfile>) -> Self {
+        network.map_or_else(Self::default, |network| {
+            let NetworkProfile { latency_ns, packet_ns, bytes_per_us, .. } = *network;
+            Self::of_network(latency_ns.into(), packet_ns.into(), f64::from(bytes_per_us.max(1)))
+        })
+    }
+
+    fn of_network(latency_ns: f64, packet_ns: f64, bytes_per_us: f64) -> Self {
         // Both directions are in use at once, and each end of a message has its share of the time on the wire.
         let copy_ns = 1000.0 / bytes_per_us / 2.0;
         Self {
@@ -53,9 +66,7 @@ impl Default for CollectiveCosts {
             ..Self::of(&HostProfile::SHARED_CACHES, 1)
         }
     }
-}
 
-impl CollectiveCosts {
     /// The costs of messages of which so large a share is paid as by `others`.
     pub(super) fn mixed(&self, others: &Self, share: f64) -> Self {
         let of = |own: f64, other: f64| own + (other - own) * share;

@@ -270,7 +270,8 @@ mod tests {
 
     impl Member {
         fn two() -> [Self; 2] {
-            two_on_one_host().map(|lane| Self { lane, collectives: Collectives::new(false) })
+            two_on_one_host()
+                .map(|lane| Self { lane, collectives: Collectives::new(false, Default::default(), None) })
         }
 
         fn start_barrier(&mut self, call: u32) -> Key {
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_state_of_a_flow_is_taken_by_one_thread_at_a_time() {
-        let mut collectives = Collectives::new(false);
+        let mut collectives = Collectives::new(false, Default::default(), None);
         let state = collectives.take(FLOW).expect("no thread has it");
         assert!(collectives.take(FLOW).is_none());
         assert!(collectives.take(FlowId(3)).is_some(), "another flow has its own");

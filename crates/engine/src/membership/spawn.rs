@@ -12,7 +12,7 @@ use canele_sys::ids::Rank;
 use super::Launcher;
 use crate::Error;
 use crate::connect::other_jobs::{add_others, own_addresses};
-use crate::core::Core;
+use crate::core::{Core, shared_settings};
 use crate::engine::Engine;
 use crate::lane::awaited::Awaited;
 
@@ -100,7 +100,8 @@ impl Engine {
         let mut launcher = Launcher::new(Some(Control::new(RankPlace::ALONE, own.into())));
         let job = launcher.introduce()?.ok_or(ControlError::LauncherGone)?;
         let rails = &core.lane.rails;
-        launcher.send_with(&ToLauncher::Inbox { settings: self.tunables.shared() }, &rails.inbox())?;
+        let settings = shared_settings(&self.tunables, self.profile());
+        launcher.send_with(&ToLauncher::Inbox { settings }, &rails.inbox())?;
         for region in rails.regions().all_own() {
             launcher.send_with(&ToLauncher::Region { id: region.id().to_word() }, &[region.fd()])?;
         }

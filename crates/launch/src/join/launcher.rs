@@ -5,6 +5,7 @@ use std::io;
 
 use canele_control::join::{JoinAnswer, JoinTask};
 use canele_control::{Host, JobInfo, JobNetwork, RankMap, RankSet, Socket, draw_job_id};
+use canele_profile::Profile;
 use canele_sys::tunables::Tunables;
 
 use super::gathering::{GatheredAgent, Gathering};
@@ -26,7 +27,7 @@ use crate::start::on_failure;
 pub fn serve(begin: &JoinTask, starter: &Socket) -> io::Result<()> {
     rustix::thread::set_name(c"canele-launcher")?;
     let prepared = prepare(begin, starter);
-    let (events, gathering, tunables) = match prepared {
+    let (events, gathering, settings) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
             let _ = starter.try_send(&JoinAnswer::Refused { why: error.to_string() }, &[]);
@@ -38,24 +39,32 @@ pub fn serve(begin: &JoinTask, starter: &Socket) -> io::Result<()> {
     match gathering.run(&events) {
         // The ranks say why.
         Err(_) => Ok(()),
-        Ok(agents) => launch(begin, agents, &tunables, events),
+        Ok(agents) => launch(begin, agents, settings, events),
     }
 }
 
-fn prepare<'a>(begin: &'a JoinTask, starter: &'a Socket) -> io::Result<(Events, Gathering<'a>, Tunables)> {
+/// What the environment of the ranks says of the job.
+struct JobSettings {
+    tunables: Tunables,
+    profile: Profile,
+}
+
+fn prepare<'a>(begin: &'a JoinTask, starter: &'a Socket) -> io::Result<(Events, Gathering<'a>, JobSettings)> {
     let tunables = Tunables::from_env().map_err(io::Error::other)?;
     on_failure()?;
+    let profile = canele_profile::load().map_err(io::Error::other)?.profile;
     let events = Events::new()?;
     let gathering = Gathering::listen(begin, starter, &tunables.rails, &events)?;
-    Ok((events, gathering, tunables))
+    Ok((events, gathering, JobSettings { tunables, profile }))
 }
 
 fn launch(
     begin: &JoinTask,
     agents: Vec<GatheredAgent>,
-    tunables: &Tunables,
+    settings: JobSettings,
     events: Events,
 ) -> io::Result<()> {
+    let JobSettings { tunables, profile } = settings;
     let plan = Plan {
         programs: vec![Program { ranks: begin.ranks, command: vec![OsString::from(&begin.program)] }],
         here: RankSet::default(),
@@ -86,6 +95,7 @@ fn launch(
         universe: begin.ranks,
         processors: 0,
         on_failure: on_failure()?,
+        profile,
         joined: true,
         ..JobInfo::new(hosts)
     };

@@ -9,14 +9,16 @@
 //! rest when one of them dies.
 //!
 //! ```text
-//! | lines, 128 B each                        | 256 cells  | buffer 0 | buffer 1 | ring 0   | ring 1   |
-//! | 0..16 pair flags, 16..16+ranks, word, ok | of 64 B    | largest  | largest  | 64 pieces| 64 pieces|
+//! | lines, 128 B each                        | 256 cells  | wake word | buffer 0 | buffer 1 | ring 0 | ring 1 |
+//! | 0..16 pair flags, then those of the ranks | of 64 B    | one page  | largest  | largest  | 2 MiB  | 2 MiB  |
 //! ```
 
 mod flags;
 mod pair;
+mod single_copy;
 #[cfg(test)]
 mod tests;
+mod wake_up;
 
 use canele_sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use canele_sys::segment::{Segment, SegmentError};
@@ -25,12 +27,14 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::thread::yield_now;
 
-/// Bytes of one piece of [`MachineLimits::stream_ns`].
+/// Bytes of one piece of [`MachineLimits::stream_ns`], and of the largest one of [`MachineLimits::ring_ns`], of which each divides it.
 pub const PIECE_BYTES: usize = 32 * 1024;
 /// Pieces a ring of [`MachineLimits::stream_ns`] holds: more bytes than a processor's own caches, or each line is fetched from the
 /// other one's before it is written.
 const PIECES: u64 = 64;
 const RING_BYTES: usize = PIECE_BYTES * PIECES as usize;
+/// Lines of each rank in [`single_copy`].
+const SINGLE_COPY_LINES: usize = 6;
 /// Cells of the ring of [`MachineLimits::cells_per_s`].
 const CELLS: u64 = 256;
 /// The first of the lines that belong to one rank each.
@@ -64,6 +68,10 @@ impl MeasuredSizes {
     }
 
     fn lines(self) -> usize {
+        self.single_copy_lines_at() + SINGLE_COPY_LINES * self.ranks as usize
+    }
+
+    fn single_copy_lines_at(self) -> usize {
         OWN_LINES + 2 * self.ranks as usize + 1
     }
 
@@ -71,8 +79,12 @@ impl MeasuredSizes {
         pages(self.lines() * size_of::<Line>())
     }
 
-    fn buffers_at(self) -> usize {
+    fn wake_word_at(self) -> usize {
         self.cells_at() + pages(CELLS as usize * size_of::<LimitCell>())
+    }
+
+    fn buffers_at(self) -> usize {
+        self.wake_word_at() + PAGE_BYTES
     }
 
     fn rings_at(self) -> usize {
@@ -92,6 +104,8 @@ pub struct MachineLimits<'a> {
     me: usize,
     lines: &'a [Line],
     cells: &'a [LimitCell; CELLS as usize],
+    /// The word on which a process sleeps.
+    wake_word: &'a AtomicU32,
     /// One per process of the pair, in the block.
     buffers: [NonNull<u8>; 2],
     /// One per direction, in the block.
@@ -106,6 +120,10 @@ pub struct MachineLimits<'a> {
     cells_passed: u64,
     barriers: u64,
     agreements: u64,
+    single_copies: u64,
+    wake_ups: u64,
+    /// By it the other processes know this one.
+    proof_word: Box<u64>,
     block: PhantomData<&'a [u8]>,
 }
 
@@ -148,12 +166,15 @@ impl<'a> MachineLimits<'a> {
         let cells = at(shape.cells_at()).cast::<[LimitCell; CELLS as usize]>();
         // SAFETY: as for the lines; payloads lie in `UnsafeCell` and are reached by pointer only.
         let cells = unsafe { cells.as_ref() };
+        // SAFETY: inside the block, aligned to a page, on which nothing else lies.
+        let wake_word = unsafe { at(shape.wake_word_at()).cast::<AtomicU32>().as_ref() };
         let (buffers, rings) = (shape.buffers_at(), shape.rings_at());
         MachineLimits {
             shape,
             me: me as usize,
             lines,
             cells,
+            wake_word,
             buffers: [at(buffers), at(buffers + pages(shape.largest_bytes))],
             rings: [at(rings), at(rings + RING_BYTES)],
             private: Vec::new(),
@@ -164,6 +185,9 @@ impl<'a> MachineLimits<'a> {
             cells_passed: 0,
             barriers: 0,
             agreements: 0,
+            single_copies: 0,
+            wake_ups: 0,
+            proof_word: Box::new(u64::from_ne_bytes(*b"canele\0\0") ^ u64::from(me) << 48),
             block: PhantomData,
         }
     }

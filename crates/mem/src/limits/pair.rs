@@ -2,9 +2,9 @@
 //! Owns the lines 0 to 15, the cells, the buffers and the rings; only processes 0 and 1 come here.
 //!
 //! Lines: 0, 1 ping-pong; 2 to 5 copies; 6, 7 pieces sent and 8, 9 pieces taken, per direction; 10 cells
-//! taken.
+//! taken; 11 to 13 wake-ups. Pieces are counted on, whatever their size: each call ends with an empty ring.
 
-use super::{CELLS, MachineLimits, PIECE_BYTES, PIECES};
+use super::{CELLS, MachineLimits, PIECE_BYTES, RING_BYTES};
 use crate::backwards;
 use canele_sys::atomic::Ordering;
 use std::ptr::copy_nonoverlapping;
@@ -87,22 +87,28 @@ impl MachineLimits<'_> {
     /// One-way time of `bytes` in nanoseconds from private memory to private memory: both processes copy
     /// at once through a ring of 64 pieces of 32 KB, each read from its end.
     pub fn stream_ns(&mut self, bytes: usize, rounds: u32) -> f64 {
+        self.ring_ns(bytes, PIECE_BYTES, rounds)
+    }
+
+    /// As [`stream_ns`](Self::stream_ns), through a ring of as many pieces of `piece` bytes as fit 2 MiB.
+    ///
+    /// # Panics
+    /// When `bytes` is more than [`MeasuredSizes::largest_bytes`](super::MeasuredSizes::largest_bytes), or `piece` is 0 or larger than a ring.
+    pub fn ring_ns(&mut self, bytes: usize, piece: usize, rounds: u32) -> f64 {
         assert!(bytes <= self.shape.largest_bytes, "{bytes} bytes do not fit the block");
-        if self.private.is_empty() {
-            self.private = vec![self.me as u8 + 1; self.shape.largest_bytes];
-        }
-        let private = self.private.as_mut_ptr();
+        assert!((1..=RING_BYTES).contains(&piece), "a piece of {piece} bytes does not fit a ring");
+        let private = self.private_memory();
         let begin = Instant::now();
         for _ in 0..rounds {
             for sender in 0..2 {
-                for offset in (0..bytes).step_by(PIECE_BYTES) {
-                    let count = PIECE_BYTES.min(bytes - offset);
+                for offset in (0..bytes).step_by(piece) {
+                    let count = piece.min(bytes - offset);
                     // SAFETY: `offset + count <= bytes`, which `private` holds.
                     let part = unsafe { private.add(offset) };
                     if sender == self.me {
-                        self.put_piece(sender, part, count);
+                        self.put_piece(sender, piece, (part, count));
                     } else {
-                        self.take_piece(sender, part, count);
+                        self.take_piece(sender, piece, (part, count));
                     }
                 }
             }
@@ -110,23 +116,32 @@ impl MachineLimits<'_> {
         one_way_ns(begin, rounds)
     }
 
-    #[inline(always)]
-    fn put_piece(&mut self, ring: usize, part: *const u8, count: usize) {
-        if self.pieces_sent >= PIECES {
-            self.await_line(8 + ring, self.pieces_sent - PIECES + 1);
+    /// Memory of this process alone, of the largest size.
+    pub(super) fn private_memory(&mut self) -> *mut u8 {
+        if self.private.is_empty() {
+            self.private = vec![self.me as u8 + 1; self.shape.largest_bytes];
         }
-        let at = (self.pieces_sent % PIECES) as usize * PIECE_BYTES;
-        // SAFETY: the slot lies in the ring and is free, by the wait above; `count` is at most a piece.
+        self.private.as_mut_ptr()
+    }
+
+    #[inline(always)]
+    fn put_piece(&mut self, ring: usize, piece: usize, (part, count): (*const u8, usize)) {
+        let pieces = (RING_BYTES / piece) as u64;
+        if self.pieces_sent >= pieces {
+            self.await_line(8 + ring, self.pieces_sent - pieces + 1);
+        }
+        let at = (self.pieces_sent % pieces) as usize * piece;
+        // SAFETY: the slot lies in the ring and was taken, by the wait above; `part` holds `count` bytes, at most `piece`.
         unsafe { copy_nonoverlapping(part, self.rings[ring].add(at).as_ptr(), count) };
         self.pieces_sent += 1;
         self.set(6 + ring, self.pieces_sent);
     }
 
     #[inline(always)]
-    fn take_piece(&mut self, ring: usize, part: *mut u8, count: usize) {
+    fn take_piece(&mut self, ring: usize, piece: usize, (part, count): (*mut u8, usize)) {
         self.await_line(6 + ring, self.pieces_received + 1);
-        let at = (self.pieces_received % PIECES) as usize * PIECE_BYTES;
-        // SAFETY: the slot lies in the ring and is filled, by the wait above; `part` holds `count` bytes.
+        let at = (self.pieces_received % (RING_BYTES / piece) as u64) as usize * piece;
+        // SAFETY: the slot lies in the ring and is filled, by the wait above; `part` holds `count` bytes, at most `piece`.
         unsafe { backwards::copy(part, self.rings[ring].add(at).as_ptr(), count) };
         self.pieces_received += 1;
         self.set(8 + ring, self.pieces_received);

@@ -89,6 +89,71 @@ fn a_stream_fills_the_receivers_private_memory() {
 }
 
 #[test]
+fn a_ring_of_any_pieces_carries_the_bytes() {
+    let received = on_block(PAIR, |limits| {
+        let mut equal = true;
+        for piece in [4096, 32 << 10, 100_000, 1 << 20, 4096] {
+            limits.agree(0);
+            limits.private_memory();
+            limits.private.fill(limits.me as u8 + 1);
+            limits.ring_ns(200_000, piece, 3);
+            equal &= limits.private[..200_000].iter().all(|byte| *byte == 1)
+                && limits.private[200_000] == limits.me as u8 + 1;
+        }
+        equal
+    });
+    assert_eq!(received, [true, true]);
+}
+
+#[test]
+#[cfg(not(miri))]
+fn single_copies_of_any_pairs_move_the_bytes() {
+    let shape = MeasuredSizes { ranks: 6, largest_bytes: 100_000 };
+    for (pairs, both_ends) in [(1, false), (1, true), (3, false), (3, true)] {
+        let results = on_block(shape, |limits| {
+            assert!(limits.can_copy_singly(), "a process may read its own memory");
+            // The trial has copied between processes 0 and 1.
+            limits.private.fill(limits.me as u8 + 1);
+            limits.agree(0);
+            let spent = limits.single_copy_ns(70_001, pairs, both_ends, 1).unwrap();
+            assert!(spent > 0.0 && limits.single_call_ns(3).unwrap() > 0.0);
+            let [filled, rest] = [0..70_001, 70_001..100_000].map(|range| limits.private[range].to_vec());
+            // All are the first sender's bytes, of the even rank, and the rest is as it was.
+            let of = |bytes: &[u8]| if bytes.iter().all(|byte| *byte == bytes[0]) { bytes[0] } else { 0 };
+            (of(&filled), of(&rest))
+        });
+        let expected = |me: u8| if u32::from(me) < 2 * pairs { (me & !1) + 1 } else { me + 1 };
+        let expected: Vec<(u8, u8)> = (0..6).map(|me| (expected(me), me + 1)).collect();
+        assert_eq!(results, expected, "{pairs} pairs, both ends {both_ends}");
+    }
+}
+
+#[test]
+#[cfg(not(miri))]
+fn a_process_that_is_no_more_is_an_error() {
+    let shape = MeasuredSizes { ranks: 2, largest_bytes: 4096 };
+    let errors = on_block(shape, |limits| {
+        limits.can_copy_singly();
+        *limits.proof_word ^= 1;
+        limits.agree(0);
+        if limits.me == 1 {
+            // That of process 0 at the start of its call, which ends before a second one.
+            limits.agree(0);
+            return true;
+        }
+        limits.single_call_ns(1).is_err()
+    });
+    assert_eq!(errors, [true, true]);
+}
+
+#[test]
+#[cfg(not(miri))]
+fn a_sleeper_is_woken_and_timed() {
+    let times = on_block(PAIR, |limits| limits.wake_up_ns(3));
+    assert!(times[0] > 0.0 && times[0].is_finite(), "{times:?}");
+}
+
+#[test]
 fn all_leave_with_the_first_ranks_value_and_no_barrier_is_overtaken() {
     let shape = MeasuredSizes { ranks: 5, largest_bytes: 0 };
     let values = on_block(shape, |limits| {
@@ -108,7 +173,8 @@ fn parts_of_the_block_do_not_overlap() {
     for ranks in [1, 2, 8, 64, 1000] {
         let shape = MeasuredSizes { ranks, largest_bytes: 5000 };
         assert!(shape.lines() * size_of::<Line>() <= shape.cells_at());
-        assert!(shape.cells_at() + CELLS as usize * 64 <= shape.buffers_at());
+        assert!(shape.cells_at() + CELLS as usize * 64 <= shape.wake_word_at());
+        assert!(shape.wake_word_at() + 4 <= shape.buffers_at());
         assert_eq!(shape.rings_at() - shape.buffers_at(), 2 * 8192);
         assert_eq!(shape.block_bytes() - shape.rings_at(), 2 * 64 * 32 * 1024);
     }

@@ -52,7 +52,10 @@ fn cores_come_before_their_second_processors() {
 
     let all = Topology::read(&system.0, &[0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(ids(&all), [0, 2, 1, 3, 4, 6, 5, 7], "neighbours share a node");
-    assert_eq!(all.processors()[6], Processor { id: 5, core: 1, package: 1, node: 1, third_cache: 1 });
+    assert_eq!(
+        all.processors()[6],
+        Processor { id: 5, core: 1, package: 1, node: 1, second_cache: 1, third_cache: 1 }
+    );
     assert_eq!(all.cores(), 4);
 
     let some = Topology::read(&system.0, &[1, 5, 7]);
@@ -64,7 +67,10 @@ fn cores_come_before_their_second_processors() {
 fn missing_files_mean_a_plain_machine() {
     let system = System::new("bare", &[]);
     let topology = Topology::read(&system.0, &[2, 5]);
-    assert_eq!(topology.processors()[1], Processor { id: 5, core: 5, package: 0, node: 0, third_cache: 2 });
+    assert_eq!(
+        topology.processors()[1],
+        Processor { id: 5, core: 5, package: 0, node: 0, second_cache: 5, third_cache: 2 }
+    );
     assert_eq!(topology.cores(), 2);
 }
 
@@ -77,7 +83,10 @@ fn strange_files_mean_a_plain_machine() {
     ];
     let system = System::new("strange", &files);
     let topology = Topology::read(&system.0, &[0]);
-    assert_eq!(topology.processors(), [Processor { id: 0, core: 0, package: 0, node: 0, third_cache: 0 }]);
+    assert_eq!(
+        topology.processors(),
+        [Processor { id: 0, core: 0, package: 0, node: 0, second_cache: 0, third_cache: 0 }]
+    );
 }
 
 #[test]
@@ -132,4 +141,34 @@ fn a_process_is_restricted_to_what_all_its_processors_lie_in() {
     assert_eq!(read(&[2, 3]), with([Some(1), Some(2), None, None, None]));
     assert_eq!(read(&[1, 2]), with([None; 5]));
     assert_eq!(read(&[]), []);
+}
+
+#[test]
+fn caches_are_those_of_the_first_processor_in_use() {
+    let cache = |processor: u32, index: u32, texts: [&str; 4]| {
+        let folder = format!("cpu/cpu{processor}/cache/index{index}");
+        let names = ["level", "type", "size", "shared_cpu_list"];
+        names
+            .into_iter()
+            .zip(texts)
+            .map(|(name, text)| (format!("{folder}/{name}"), format!("{text}\n")))
+            .collect::<Vec<_>>()
+    };
+    let files = [
+        cache(2, 3, ["3", "Unified", "32M", "2-9"]),
+        cache(2, 0, ["1", "Data", "48K", "2"]),
+        cache(2, 1, ["1", "Instruction", "32K", "2"]),
+        cache(2, 2, ["2", "Unified", "2048K", "2,3"]),
+        cache(0, 0, ["1", "Data", "7K", "0"]),
+        vec![("cpu/online".to_owned(), "2-9\n".to_owned())],
+    ]
+    .concat();
+    let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let system = System::new("caches", &files);
+    let all = caches::read_caches(&system.0);
+    let cache = |level, bytes, processors| Cache { level, bytes, processors };
+    assert_eq!(all, [cache(1, 48 << 10, 1), cache(2, 2 << 20, 2), cache(3, 32 << 20, 8)]);
+    let topology = Topology::read(&system.0, &[2]);
+    assert_eq!((topology.processors()[0].second_cache, topology.processors()[0].third_cache), (2, 2));
+    assert_eq!(caches::read_caches(Path::new("/no/such")), []);
 }

@@ -1,0 +1,202 @@
+//! Which profile counts here: that of a file, or a built-in one. Owns the places where a file is looked for.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::{MachineIdentity, MeasuredProfile, Profile, ProfileError};
+
+/// The variable that names the file, or [`BUILT_IN`].
+pub const VARIABLE: &str = "CANELE_PROFILE";
+/// The value of [`VARIABLE`] for which no file is read.
+pub const BUILT_IN: &str = "built-in";
+/// The file's place below a folder of settings.
+const BELOW: &str = "canele/profile.toml";
+/// The folder of settings of all users.
+const SYSTEM: &str = "/etc";
+
+/// Where a profile comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ProfileSource {
+    /// The file that [`VARIABLE`] names.
+    Named(PathBuf),
+    /// The file of the user, or that of all users.
+    Found(PathBuf),
+    /// No file.
+    BuiltIn,
+}
+
+impl fmt::Display for ProfileSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(path) => write!(f, "{} ({VARIABLE})", path.display()),
+            Self::Found(path) => write!(f, "{}", path.display()),
+            Self::BuiltIn => write!(f, "built in"),
+        }
+    }
+}
+
+/// The profile that counts here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoadedProfile {
+    /// Where it comes from.
+    pub source: ProfileSource,
+    /// The file's content; none of a built-in profile.
+    pub measured: Option<MeasuredProfile>,
+    /// The figures.
+    pub profile: Profile,
+    /// This machine.
+    pub here: MachineIdentity,
+}
+
+impl LoadedProfile {
+    /// Says in words in what this machine differs from the measured one.
+    pub fn differences(&self) -> Vec<String> {
+        self.measured.as_ref().map_or_else(Vec::new, |measured| measured.machine.differences(&self.here))
+    }
+}
+
+/// Reads the profile that counts here: that of the file that [`VARIABLE`] names, else of `canele/profile.toml` below
+/// `$XDG_CONFIG_HOME` or `~/.config`, else below `/etc`, else a built-in one.
+///
+/// # Errors
+/// A file is there, or was named, and cannot be used.
+pub fn load() -> Result<LoadedProfile, ProfileError> {
+    load_from(|name| std::env::var_os(name), Path::new(SYSTEM), MachineIdentity::here())
+}
+
+/// Returns the place of the user's file; none without a home.
+pub fn user_path() -> Option<PathBuf> {
+    user_path_of(&|name| std::env::var_os(name))
+}
+
+fn user_path_of(get: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let folder = |name| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let config = folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")))?;
+    Some(config.join(BELOW))
+}
+
+fn load_from(
+    get: impl Fn(&str) -> Option<OsString>,
+    system: &Path,
+    here: MachineIdentity,
+) -> Result<LoadedProfile, ProfileError> {
+    let of_file = |source: ProfileSource, path: &Path, here| {
+        let measured = MeasuredProfile::read(path)?;
+        Ok(LoadedProfile { source, profile: measured.profile(), measured: Some(measured), here })
+    };
+    let named = get(VARIABLE).filter(|value| !value.is_empty());
+    if let Some(path) = named.as_ref().filter(|value| *value != BUILT_IN).map(PathBuf::from) {
+        return of_file(ProfileSource::Named(path.clone()), &path, here);
+    }
+    let places = [user_path_of(&get), Some(system.join(BELOW))];
+    // A file that is there and cannot be read is an error, not a reason to look elsewhere. A folder that this user may not enter, as the
+    // home of another user, has no file.
+    let is_there = |path: &PathBuf| path.try_exists().unwrap_or(false);
+    let found = places.into_iter().flatten().find(|path| named.is_none() && is_there(path));
+    match found {
+        Some(path) => of_file(ProfileSource::Found(path.clone()), &path, here),
+        None => {
+            let profile = Profile::built_in_for(&here);
+            Ok(LoadedProfile { source: ProfileSource::BuiltIn, measured: None, profile, here })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::HostProfile;
+    use crate::machine::tests::server;
+
+    /// A folder of a test, removed when dropped.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("canele-profile-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        /// Writes a profile in which the wake-up takes so long.
+        fn profile(&self, path: &str, wakeup_ns: u32) -> PathBuf {
+            let host = HostProfile { wakeup_ns, ..HostProfile::OWN_CACHES };
+            let measured = MeasuredProfile::new(server(), Profile { host, networks: Vec::new() }, Vec::new());
+            let path = self.0.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, measured.to_text()).unwrap();
+            path
+        }
+
+        fn load(&self, variables: &[(&str, &Path)]) -> Result<LoadedProfile, ProfileError> {
+            let get = |name: &str| {
+                variables.iter().find(|(of, _)| *of == name).map(|(_, value)| value.as_os_str().to_owned())
+            };
+            load_from(get, &self.0.join("etc"), server())
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_nearest_place_counts() {
+        let folder = Folder::new("places");
+        let (home, config) = (folder.0.join("home"), folder.0.join("config"));
+        let all = [("HOME", &*home), ("XDG_CONFIG_HOME", &*config)];
+        let loaded = folder.load(&all).unwrap();
+        assert_eq!((loaded.source, loaded.measured), (ProfileSource::BuiltIn, None));
+        assert_eq!(loaded.profile.host, HostProfile::OWN_CACHES);
+        let system = folder.profile("etc/canele/profile.toml", 1);
+        let loaded = folder.load(&all).unwrap();
+        assert_eq!((loaded.source, loaded.profile.host.wakeup_ns), (ProfileSource::Found(system), 1));
+        folder.profile("home/.config/canele/profile.toml", 2);
+        assert_eq!(folder.load(&all[..1]).unwrap().profile.host.wakeup_ns, 2);
+        assert_eq!(
+            folder.load(&all).unwrap().profile.host.wakeup_ns,
+            1,
+            "XDG_CONFIG_HOME stands for ~/.config"
+        );
+        folder.profile("config/canele/profile.toml", 3);
+        assert_eq!(folder.load(&all).unwrap().profile.host.wakeup_ns, 3);
+        let named = folder.profile("other.toml", 4);
+        let loaded = folder.load(&[all[0], all[1], (VARIABLE, &named)]).unwrap();
+        assert_eq!((loaded.source, loaded.profile.host.wakeup_ns), (ProfileSource::Named(named), 4));
+        let loaded = folder.load(&[all[0], all[1], (VARIABLE, Path::new(BUILT_IN))]).unwrap();
+        assert_eq!(loaded.source, ProfileSource::BuiltIn);
+        assert_eq!(
+            folder.load(&[all[0], all[1], (VARIABLE, Path::new(""))]).unwrap().profile.host.wakeup_ns,
+            3
+        );
+    }
+
+    #[test]
+    fn a_named_file_that_is_not_there_or_a_broken_one_is_an_error() {
+        let folder = Folder::new("broken");
+        let missing = folder.0.join("missing.toml");
+        let error = folder.load(&[(VARIABLE, &missing)]).unwrap_err().to_string();
+        assert!(error.contains("missing.toml: No such file"), "{error}");
+        let path = folder.profile("config/canele/profile.toml", 1);
+        fs::write(&path, "version = 1\nhost = 3\n").unwrap();
+        let error = folder.load(&[("XDG_CONFIG_HOME", &folder.0.join("config"))]).unwrap_err().to_string();
+        assert!(error.contains("profile.toml, line 2: host: "), "{error}");
+    }
+
+    #[test]
+    fn differences_are_those_of_the_measured_machine() {
+        let folder = Folder::new("differences");
+        let path = folder.profile("p.toml", 1);
+        let mut loaded = folder.load(&[(VARIABLE, &path)]).unwrap();
+        assert!(loaded.differences().is_empty());
+        loaded.here.processors = 2;
+        assert_eq!(loaded.differences(), ["processors: measured on 16, this machine has 2"]);
+        loaded.measured = None;
+        assert!(loaded.differences().is_empty(), "a built-in profile describes no machine");
+    }
+}
