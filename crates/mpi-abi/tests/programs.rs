@@ -129,6 +129,7 @@ programs! {
     partitions [1 2 3 4];
     ports [1 2 3 5];
     reductions [1 2 3 5];
+    refused [2];
     removed [1];
     requests [1 2];
     resources [1 2 3];

@@ -140,6 +140,7 @@ programs! {
     partitioned [2];
     ports [2];
     reductions [3];
+    refused [2];
     removed [1];
     requests [2];
     sessions [1];
