@@ -91,7 +91,9 @@ impl Proto {
             return Sent::Busy;
         };
         let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
-        if expects_urgent || mode == Mode::Expected && rail.prefers_peer_copy(link, len) {
+        let is_copied_once = rail.prefers_both_ends(link, len)
+            || mode == Mode::Expected && rail.prefers_peer_copy(link, len).is_some();
+        if expects_urgent || is_copied_once {
             return Sent::Busy;
         }
         let piece = piece_bytes(rail.caps(link), len, self.settings.piece_bytes);

@@ -1,7 +1,7 @@
 //! What users ask for: sends, receives, cancels, small puts and fences.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
-use canele_rail::FullRail;
+use canele_rail::{CopyingEnds, FullRail};
 use canele_sys::device::{MemoryKind, MemoryKinds};
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
@@ -83,8 +83,8 @@ impl Proto {
             self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes, variant, rail: 0 });
     }
 
-    /// Whether the receiver is to read a message from memory. One that would leave without being asked for does so still, unless it is
-    /// known to be asked for.
+    /// Whether the receiver is to read a message from memory, alone or while this rank writes. One that would leave without being asked for
+    /// is read by the receiver alone only if it is known to be asked for.
     fn prefers_peer_copy<R: FullRail>(
         &mut self,
         rail: &mut R,
@@ -93,12 +93,11 @@ impl Proto {
     ) -> bool {
         let Envelope { to, mode, .. } = envelope;
         let unasked = || choice::begin(&self.path(to), buffer.len(), mode, false) != Begin::Announced;
-        let Some(link) = rail.link(to).filter(|link| rail.prefers_peer_copy(*link, buffer.len())) else {
-            return false;
-        };
+        let Some(link) = rail.link(to) else { return false };
+        let Some(ends) = rail.prefers_peer_copy(link, buffer.len()) else { return false };
         let private = buffer.place().is_none() && buffer.address().is_some();
-        let fetched = private && (mode == Mode::Expected || !unasked());
-        if fetched {
+        let fetched = private && (ends == CopyingEnds::Both || mode == Mode::Expected || !unasked());
+        if fetched && ends == CopyingEnds::Receiver {
             rail.note_offer(link);
         }
         fetched
