@@ -86,7 +86,7 @@ impl<N: Network> Set<N> {
             "always" => SingleCopy::Always,
             "never" => SingleCopy::Never,
             "both" => SingleCopy::Both,
-            // Two copies of ranks that share processors take turns, whoever makes them.
+            // The two ends of a copy take turns where ranks share processors.
             _ if oversubscribed || pairs == 0 => SingleCopy::Auto { both_from: usize::MAX },
             _ => SingleCopy::Auto { both_from: both_ends_from_here(pairs) },
         };

@@ -4,7 +4,6 @@ mod corrupt;
 mod sleep;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use canele_mem::buffer::Owned;
 use canele_mem::chunk_counter::Generation;
@@ -13,6 +12,7 @@ use canele_rail::shm::Shm;
 use canele_rail::shm::fetch::SingleCopy;
 use canele_rail::{CopyingEnds, FastPath, Header, OneSided, PeerCopy, Rail};
 use canele_rail::{Region, WantedRegion};
+use canele_sys::atomic::{AtomicBool, Ordering};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
 /// All ranks in one process, introduced to each other as the launcher would; their rings rewind or not.
