@@ -97,7 +97,9 @@ fn exchange(ranks: &[LocalRank; 2], mut turns: impl FnMut() -> [bool; 2]) -> [u6
         let mut message = Message::start([&ranks[0], &ranks[1]], 1, len);
         // The receiver meets the announcement, and says who copies.
         for _ in 0..2 {
-            ranks.iter().for_each(|rank| drop(rank.poll().unwrap()));
+            for rank in ranks {
+                rank.poll().unwrap();
+            }
         }
         message.go_on(ranks, &mut turns);
         message.check(&ranks[0], &ranks[1]);
