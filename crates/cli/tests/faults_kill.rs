@@ -19,6 +19,7 @@ impl Random {
 }
 
 const RANKS: u32 = 4;
+const SINGLE_COPIES: [&str; 3] = ["both", "always", "auto"];
 
 /// Kills a rank at a random moment, in its start too.
 fn kill_one(job: &FaultJob, victim: u32, after: Duration) {
@@ -36,11 +37,15 @@ fn kills_at_any_moment_leave_nothing_and_are_named() {
         let (victim, after) = (random.below(RANKS.into()) as u32, Duration::from_millis(random.below(80)));
         let wait = ["adaptive", "poll", "sleep"][random.below(3) as usize];
         let on_failure = if survive { "continue" } else { "stop" };
-        let job =
-            start_job(&["-n", "4", "--wait", wait, "--on-failure", on_failure], &["exchange", "1000"], &[]);
+        // Long messages go through rings, or are copied by the receiver, or by both ends.
+        let single_copy = SINGLE_COPIES[n as usize % SINGLE_COPIES.len()];
+        let options = ["-n", "4", "--wait", wait, "--on-failure", on_failure];
+        let job = start_job(&options, &["exchange", "1000"], &[("CANELE_SINGLE_COPY", single_copy)]);
         kill_one(&job, victim, after);
         let ended = job.end();
-        let what = format!("kill {n}: rank {victim} after {after:?}, {on_failure}, {wait}: {ended:?}");
+        let what = format!(
+            "kill {n}: rank {victim} after {after:?}, {on_failure}, {wait}, {single_copy}: {ended:?}"
+        );
         assert_eq!(ended.code(), Some(137), "{what}");
         assert!(ended.error.contains(&format!("rank {victim} was killed by signal 9 (Killed)")), "{what}");
         assert_eq!(ended.error.lines().count(), 1, "{what}");
@@ -111,6 +116,27 @@ fn a_stopped_rank_is_not_dead() {
         let ended = job.end();
         assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{ended:?}");
         assert_eq!(ended.lines().len(), 4, "{ended:?}");
+        assert!(ended.lines().iter().all(|line| line.ends_with("lost []")), "{ended:?}");
+    }
+}
+
+/// A rank that is stopped may hold a piece of a message that both ends copy.
+#[test]
+fn ranks_stopped_amid_copies_by_both_ends_go_on_and_no_byte_is_wrong() {
+    let mut random = Random(setting("FAULT_SEED", 1));
+    for ranks in ["2", "4"] {
+        let job = start_job(&["-n", ranks], &["exchange", "4"], &[("CANELE_SINGLE_COPY", "both")]);
+        let pids = [0, 1].map(|rank| job.wait_for_rank(rank));
+        std::thread::sleep(Duration::from_millis(200));
+        for _ in 0..setting("FAULT_STOPS", 40) {
+            let pid = pids[random.below(2) as usize];
+            kill("STOP", pid);
+            std::thread::sleep(Duration::from_millis(random.below(20)));
+            kill("CONT", pid);
+            std::thread::sleep(Duration::from_micros(random.below(5000)));
+        }
+        let ended = job.end();
+        assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{ended:?}");
         assert!(ended.lines().iter().all(|line| line.ends_with("lost []")), "{ended:?}");
     }
 }

@@ -14,7 +14,7 @@ const ALLOWED: [(&str, &[&str]); 35] = [
     ("canele-trace", &["canele-sys"]),
     ("canele-mem", &["canele-sys"]),
     ("canele-control", &["canele-profile", "canele-sys"]),
-    ("canele-rail", &["canele-mem", "canele-secure", "canele-sys"]),
+    ("canele-rail", &["canele-mem", "canele-profile", "canele-secure", "canele-sys"]),
     ("canele-proto", &["canele-mem", "canele-profile", "canele-rail", "canele-sys"]),
     ("canele-sim", &["canele-mem", "canele-proto", "canele-rail", "canele-sys"]),
     ("canele-collective", &["canele-mem", "canele-profile", "canele-proto", "canele-rail", "canele-sys"]),

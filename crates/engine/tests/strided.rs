@@ -84,7 +84,19 @@ fn check(mut memory: ReusableMemory, ended: Completion, layout: &Layout, n: usiz
 
 #[test]
 fn messages_arrive_however_they_lie() {
-    let mut engines = canele_testing::start_on_hosts(&[2, 1], &Tunables::default()).unwrap().into_iter();
+    exchange(&Tunables::default());
+}
+
+#[test]
+fn messages_that_are_copied_once_arrive_however_they_lie() {
+    for single_copy in ["always", "both"] {
+        exchange(&Tunables { single_copy, ..Tunables::default() });
+    }
+}
+
+/// Sends all messages to a rank of each kind.
+fn exchange(tunables: &Tunables) {
+    let mut engines = canele_testing::start_on_hosts(&[2, 1], tunables).unwrap().into_iter();
     let me = engines.next().unwrap();
     let others: Vec<_> = engines
         .map(|engine| {

@@ -247,6 +247,12 @@ macro_rules! both {
             pub fn memory(&self) -> MemoryKind {
                 self.0.memory()
             }
+            /// Where it begins in this process, if it is one stretch of the host's memory.
+            pub fn address(&self) -> Option<u64> {
+                let is_one = |more: &More| matches!(more.form, Form::One) && more.memory == MemoryKind::Host;
+                let one = self.0.more.as_ref().is_none_or(|more| is_one(more));
+                one.then_some(self.0.start.as_ptr() as u64)
+            }
             /// Whether a share of it is still held.
             pub fn is_shared(&self) -> bool {
                 self.0.is_shared()
@@ -269,13 +275,6 @@ impl OutBuffer {
     /// A part, for a driver; the buffer comes back only after it.
     pub fn share(&mut self, offset: usize, len: usize) -> OutShare {
         OutShare(self.0.share(offset, len))
-    }
-
-    /// Where it begins in this process, if it is one stretch of the host's memory.
-    pub fn address(&self) -> Option<u64> {
-        let is_one = |more: &More| matches!(more.form, Form::One) && more.memory == MemoryKind::Host;
-        let one = self.0.more.as_ref().is_none_or(|more| is_one(more));
-        one.then_some(self.0.start.as_ptr() as u64)
     }
 
     /// Fills `to` with the bytes from `offset` on.

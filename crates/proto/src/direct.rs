@@ -1,7 +1,6 @@
-//! Transfers to or from regions: copied once, piece by piece, by an end that has both buffers mapped, or moved by one verb.
+//! Transfers that are copied once, piece by piece, by an end that reaches both buffers, or moved by one verb.
 //!
-//! When both buffers lie in regions, both ends take pieces from a chunk counter in shared memory, so that both processors copy,
-//! and either can finish alone. Only the receiver ends such a transfer, when every piece is done (invariant I13).
+//! `both_ends` has the transfers in which both ends copy.
 
 use canele_mem::buffer::RegionAddress;
 use canele_mem::chunk_counter::Generation;
@@ -9,21 +8,22 @@ use canele_rail::{FullRail, Reach, Verb, Verbs};
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
-use crate::choice::Protocol;
+use crate::both_ends::{copy_back, copy_front, copy_piece_here, piece_of};
+use crate::choice::{Protocol, Rendezvous};
 use crate::peer::Reply;
-use crate::request::{Receive, Send, Share, State, sent};
+use crate::request::{Fallback, Receive, Send, Share, State, sent};
 use crate::rma::{MemoryRoute, route};
 use crate::verbs::VerbUse;
-use crate::wire::{Cts, CtsKind, FinStatus, SourcePlace};
+use crate::wire::{BufferPlace, Cts, CtsKind, FinStatus};
 
-/// Bytes copied by one end alone before others have their turn.
-const ALONE: usize = 256 << 10;
+/// Bytes copied by one end before others have their turn.
+pub(crate) const ALONE: usize = 256 << 10;
 
 /// The same of what the kernel copies, which costs a system call each time.
 const FETCHED: usize = 1 << 20;
 
 /// What a step of a copy came to.
-enum Step {
+pub(crate) enum Step {
     /// Something was copied and there may be more.
     Copied,
     /// Nothing to do for now.
@@ -53,13 +53,13 @@ impl Proto {
         id: RequestId,
         send: Send,
         receiver: RequestId,
-        (far, chunk_counter, generation): (RegionAddress, u8, Generation),
+        (far, chunk_counter, generation): (BufferPlace, u8, Generation),
     ) {
         if chunk_counter as usize >= canele_rail::CHUNK_COUNTERS {
             return self.requests.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
         }
-        let share =
-            Box::new(Share { far, chunk_counter, generation, piece: piece(send.buffer.len()), lost: false });
+        let piece = piece_of(far, send.buffer.len());
+        let share = Box::new(Share { far, chunk_counter, generation, piece, fallback: None });
         self.copy_later(id, State::SharingOut(send, share, receiver));
     }
 
@@ -92,15 +92,25 @@ impl Proto {
             self.requests.enter(id, State::ToShare(receive, far, request));
             return Step::Waits;
         };
+        let near = match far {
+            BufferPlace::Region(_) => receive.buffer.place().map(BufferPlace::Region),
+            BufferPlace::Process(_) => receive.buffer.address().map(BufferPlace::Process),
+        };
+        let is_private = matches!(far, BufferPlace::Process(_));
+        let near = near.filter(|_| !is_private || rail.prefers_both_ends(link, receive.len));
         let generation = self.requests.next_share();
-        let near = receive.buffer.place();
-        let Some((near, chunk_counter)) = near.zip(self.start_chunk_counter(rail, link, from, generation))
-        else {
-            self.requests.enter(id, State::Reading(receive, SourcePlace::Region(far), request, 0));
+        let shared =
+            near.and_then(|near| Some((near, self.start_chunk_counter(rail, link, from, generation)?)));
+        if is_private {
+            let rendezvous = if shared.is_some() { Rendezvous::Both } else { Rendezvous::Read };
+            self.tell_rendezvous(from, receive.len, rendezvous);
+        }
+        let Some((near, chunk_counter)) = shared else {
+            self.requests.enter(id, State::Reading(receive, far, request, 0));
             return Step::Copied;
         };
-        let share =
-            Box::new(Share { far, chunk_counter, generation, piece: piece(receive.len), lost: false });
+        let piece = piece_of(far, receive.len);
+        let share = Box::new(Share { far, chunk_counter, generation, piece, fallback: None });
         self.answer(
             from,
             Reply::Cts(Cts { request, receiver: id, how: CtsKind::Share(near, chunk_counter, generation) }),
@@ -151,9 +161,15 @@ impl Proto {
             Some(State::SharingIn(receive, share, request)) => {
                 let from = receive.from;
                 self.free_chunk_counter(from, share.chunk_counter);
-                if share.lost {
-                    let receive = Receive { was_shared: true, ..receive };
-                    return self.invite(id, from, request, CtsKind::Stream, receive);
+                let receive = Receive { was_shared: share.fallback.is_some(), ..receive };
+                match share.fallback {
+                    Some(Fallback::Pieces) => {
+                        return self.invite(id, from, request, CtsKind::Stream, receive);
+                    }
+                    Some(Fallback::ReadAlone) => {
+                        return self.copy_later(id, State::Reading(receive, share.far, request, 0));
+                    }
+                    None => {}
                 }
                 self.answer(from, Reply::Fin(request, FinStatus::Done));
                 self.requests.enter(id, State::SharingIn(receive, share, request));
@@ -187,16 +203,12 @@ impl Proto {
 /// Copies the next piece of a transfer.
 fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
     match state {
-        State::Reading(Receive { from, buffer, len, .. }, SourcePlace::Process(start), _, done) => {
-            let (at, n) = (*done, FETCHED.min(*len - *done));
-            let Some(link) = rail.link(*from) else { return Step::Waits };
-            let address = start.wrapping_add(at as u64);
-            match rail.copy_from_peer(link, address, *len, buffer.share(at, n)) {
-                true => alone(Step::Copied, done, n, *len, copies),
-                false => Step::Lost,
-            }
+        State::Reading(receive, far @ BufferPlace::Process(_), _, done) => {
+            let (at, n, len) = (*done, FETCHED.min(receive.len - *done), receive.len);
+            let Some(link) = rail.link(receive.from) else { return Step::Waits };
+            alone(copy_piece_here(rail, link, receive, *far, (at, n)), done, n, len, copies)
         }
-        State::Reading(Receive { from, buffer, len, .. }, SourcePlace::Region(far), _, done) => {
+        State::Reading(Receive { from, buffer, len, .. }, BufferPlace::Region(far), _, done) => {
             let (at, n) = (*done, ALONE.min(*len - *done));
             let result = match open_route(rail, *from, Verbs::GET) {
                 None => Step::Waits,
@@ -223,29 +235,8 @@ fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
             };
             alone(result, done, n, len, copies)
         }
-        State::SharingIn(receive, share, _) => {
-            let (from, len) = (receive.from, receive.len);
-            let step = together(rail, from, true, share, len, copies, |at, window| {
-                receive.buffer.copy_from(at, window)
-            });
-            match step {
-                Step::Copied => return Step::Copied,
-                Step::Lost => give_up(rail, from, share, len),
-                Step::Over | Step::Waits | Step::Verb(..) => {}
-            }
-            let chunk_counter =
-                rail.link(from).and_then(|link| rail.chunk_counter(link, true, share.chunk_counter as usize));
-            match chunk_counter {
-                Some(chunk_counter) if chunk_counter.finished(share.generation, share.pieces(len)) => {
-                    Step::Over
-                }
-                _ => Step::Waits,
-            }
-        }
-        State::SharingOut(send, share, _) => {
-            let (to, len) = (send.to, send.buffer.len());
-            together(rail, to, false, share, len, copies, |at, window| send.buffer.copy_to(at, window))
-        }
+        State::SharingIn(receive, share, _) => copy_front(rail, receive, share, copies),
+        State::SharingOut(send, share, _) => copy_back(rail, send, share, copies),
         _ => Step::Over,
     }
 }
@@ -255,13 +246,8 @@ fn open_route<R: FullRail>(rail: &R, peer: Rank, verb: Verbs) -> Option<MemoryRo
     rail.link(peer).map(|_| route(rail, peer, verb))
 }
 
-/// The length of the pieces of a transfer copied by both ends.
-fn piece(len: usize) -> usize {
-    (len / 8).next_multiple_of(4096).clamp(16 << 10, ALONE)
-}
-
 /// Calls `copy` with the peer's memory, if it can be reached.
-fn reach<R: FullRail>(
+pub(crate) fn reach<R: FullRail>(
     rail: &mut R,
     peer: Rank,
     far: RegionAddress,
@@ -289,51 +275,4 @@ fn alone(result: Step, done: &mut usize, n: usize, len: usize, copies: &mut u64)
         }
     }
     result
-}
-
-/// The sender's memory is out of reach: takes the pieces that are left, so that neither end copies them. The message is sent in pieces
-/// once the sender has finished what it took, for until then it writes into the receiver's memory and counts in the chunk counter.
-fn give_up<R: FullRail>(rail: &mut R, peer: Rank, share: &mut Share, len: usize) {
-    share.lost = true;
-    let chunk_counter =
-        rail.link(peer).and_then(|link| rail.chunk_counter(link, true, share.chunk_counter as usize));
-    let Some(chunk_counter) = chunk_counter else { return };
-    for _ in 0..share.pieces(len) {
-        if chunk_counter.take(share.generation, share.pieces(len)).is_none() {
-            return;
-        }
-        chunk_counter.finish_piece();
-    }
-}
-
-/// Takes a piece from the chunk counter and copies it.
-fn together<R: FullRail>(
-    rail: &mut R,
-    peer: Rank,
-    mine: bool,
-    share: &Share,
-    len: usize,
-    copies: &mut u64,
-    copy: impl FnOnce(usize, canele_mem::window::Window<'_>),
-) -> Step {
-    let Some(link) = rail.link(peer) else { return Step::Waits };
-    // The far memory first: a piece that was taken must be copied.
-    match rail.reach(link, share.far, len) {
-        Reach::Here(_) => {}
-        Reach::Wanted => return Step::Waits,
-        Reach::Refused => return Step::Lost,
-    }
-    let pieces = share.pieces(len);
-    let chunk_counter = rail.chunk_counter(link, mine, share.chunk_counter as usize);
-    let Some(taken) = chunk_counter.and_then(|t| t.take(share.generation, pieces)) else { return Step::Over };
-    let at = taken as usize * share.piece;
-    let n = share.piece.min(len - at);
-    let step = reach(rail, peer, share.far, at, n, |window| copy(at, window));
-    if let (Step::Copied, Some(chunk_counter)) =
-        (&step, rail.chunk_counter(link, mine, share.chunk_counter as usize))
-    {
-        chunk_counter.finish_piece();
-        *copies += 1;
-    }
-    step
 }

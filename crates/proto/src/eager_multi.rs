@@ -18,7 +18,7 @@ use crate::choice::{Begin, Protocol, Variant, piece_bytes};
 use crate::observed::{Leaving, MessageEvent};
 use crate::request::{Receive, State, received};
 use crate::slab::Key;
-use crate::submit::is_copied_by_peer;
+use crate::submit::ends_that_copy;
 use crate::unexpected::Body;
 use crate::wire::{Kind, Rts, piece_words};
 use crate::{Envelope, Proto, ProtoEvent, Sent};
@@ -92,7 +92,7 @@ impl Proto {
             return Sent::Busy;
         };
         let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
-        if expects_urgent || is_copied_by_peer(rail, link, (Begin::EagerMulti, mode), len) {
+        if expects_urgent || ends_that_copy(rail, link, (Begin::EagerMulti, mode), len).is_some() {
             return Sent::Busy;
         }
         let piece = piece_bytes(rail.caps(link), len, self.settings.piece_bytes);

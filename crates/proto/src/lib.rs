@@ -14,6 +14,7 @@
 mod acknowledged;
 pub mod backlog;
 pub mod batch;
+mod both_ends;
 mod bounds;
 pub mod choice;
 mod coalesced;

@@ -15,7 +15,7 @@ use crate::outgoing::longest_piece;
 use crate::peer::{Peer, Reply};
 use crate::request::{Send, State, sent};
 use crate::strategy::{PacketDraft, Pick};
-use crate::wire::{Kind, Rts, SourcePlace, piece_words};
+use crate::wire::{BufferPlace, Kind, Rts, piece_words};
 
 /// Pieces of one message that may follow one another before anything else is looked at.
 const RUN: usize = 16;
@@ -140,10 +140,10 @@ impl Proto {
         }
         let memory = send.buffer.address().filter(|_| send.fetched);
         let place = match memory {
-            Some(address) => Some(SourcePlace::Process(address)),
+            Some(address) => Some(BufferPlace::Process(address)),
             None => {
                 let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].regions.can_read());
-                place.map(SourcePlace::Region)
+                place.map(BufferPlace::Region)
             }
         };
         let lacks_credit = pick.lacks_credit;

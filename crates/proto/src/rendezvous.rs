@@ -15,7 +15,7 @@ use crate::choice::{self, Ends, Protocol, Rendezvous};
 use crate::peer::Reply;
 use crate::request::{Failure, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
-use crate::wire::{Cts, CtsKind, FinStatus, Rts, SourcePlace};
+use crate::wire::{BufferPlace, Cts, CtsKind, FinStatus, Rts};
 use crate::{MessageEvent, Proto, ProtoEvent};
 
 impl Proto {
@@ -58,13 +58,12 @@ impl Proto {
             return self.requests.end(id, received(receive, Ok(())));
         }
         let place = receive.buffer.place();
-        if let Some(far @ SourcePlace::Process(_)) = rts.place {
-            let is_fine = receive.buffer.is_fine();
-            self.tell_rendezvous(from, len, if is_fine { Rendezvous::Stream } else { Rendezvous::Read });
-            return match is_fine {
-                true => self.invite(id, from, rts.request, CtsKind::Stream, receive),
-                false => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
-            };
+        if let Some(far @ BufferPlace::Process(_)) = rts.place {
+            if receive.buffer.is_fine() {
+                self.tell_rendezvous(from, len, Rendezvous::Stream);
+                return self.invite(id, from, rts.request, CtsKind::Stream, receive);
+            }
+            return self.copy_later(id, State::ToShare(receive, far, rts.request)); // The rail says who copies.
         }
         let ends = Ends { source: rts.place.is_some(), target: place.is_some() };
         let rendezvous = choice::choose_rendezvous(self.peers[from.0 as usize].regions, ends);
@@ -73,7 +72,7 @@ impl Proto {
             (Rendezvous::Read, Some(far), _) => {
                 self.copy_later(id, State::Reading(receive, far, rts.request, 0));
             }
-            (Rendezvous::Both, Some(SourcePlace::Region(far)), _) => {
+            (Rendezvous::Both, Some(far), _) => {
                 self.copy_later(id, State::ToShare(receive, far, rts.request))
             }
             (Rendezvous::Write, _, Some(place)) => {
@@ -84,7 +83,7 @@ impl Proto {
     }
 
     /// Tells the listener how an announced message travels.
-    fn tell_rendezvous(&mut self, peer: Rank, len: usize, rendezvous: Rendezvous) {
+    pub(crate) fn tell_rendezvous(&mut self, peer: Rank, len: usize, rendezvous: Rendezvous) {
         let (bytes, variant) = (len as u64, rendezvous.variant());
         self.tell(|| ProtoEvent::ProtocolChosen { peer, bytes, variant, is_sender: false });
         self.observe(|| MessageEvent::Chosen { peer, bytes: len, variant });

@@ -7,7 +7,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::matching::{PostedId, Want};
 use crate::slab::Key;
-use crate::wire::SourcePlace;
+use crate::wire::BufferPlace;
 
 /// How a send is to complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -223,21 +223,36 @@ impl Receive {
     }
 }
 
+/// What a receiver does about a message that both ends began to copy and did not copy to the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fallback {
+    /// The sender cannot write: the receiver reads all of it.
+    ReadAlone,
+    /// The sender's memory cannot be reached: the sender sends it in pieces.
+    Pieces,
+}
+
 /// A transfer copied by both ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Share {
-    /// Where the other end's buffer lies in its region.
-    pub(crate) far: RegionAddress,
+    /// Where the other end's buffer lies.
+    pub(crate) far: BufferPlace,
     pub(crate) chunk_counter: u8,
     pub(crate) generation: Generation,
     pub(crate) piece: usize,
-    /// The sender's memory cannot be reached: the message is sent in pieces as soon as neither end copies any more.
-    pub(crate) lost: bool,
+    /// What the receiver does as soon as neither end copies any more, if the message is not complete then.
+    pub(crate) fallback: Option<Fallback>,
 }
 
 impl Share {
     pub(crate) fn pieces(&self, len: usize) -> u32 {
         len.div_ceil(self.piece) as u32
+    }
+
+    /// Where a piece begins, and its length.
+    pub(crate) fn piece_at(&self, piece: u32, len: usize) -> (usize, usize) {
+        let at = piece as usize * self.piece;
+        (at, self.piece.min(len - at))
     }
 }
 
@@ -261,10 +276,10 @@ pub(crate) enum State {
     ExpectMessage { want: Want, flow: FlowId, posted: PostedId, buffer: InBuffer },
     /// A receive whose pieces come or are written by the sender: bytes so far.
     ExpectPieces(Receive, usize),
-    /// A receive that this side copies from the sender's region: place, sender's request, bytes read.
-    Reading(Receive, SourcePlace, RequestId, usize),
-    /// A receive that is to be copied by both ends, as soon as the rail's chunk counter is set: place, sender's request.
-    ToShare(Receive, RegionAddress, RequestId),
+    /// A receive that this side copies from the sender's memory: place, sender's request, bytes read.
+    Reading(Receive, BufferPlace, RequestId, usize),
+    /// A receive that is to be copied by both ends, if the rail has a chunk counter for it: place, sender's request.
+    ToShare(Receive, BufferPlace, RequestId),
     /// A receive copied by both ends: the sender's request.
     SharingIn(Receive, Box<Share>, RequestId),
     /// It has ended, but a rail still holds part of its buffer.

@@ -1,7 +1,7 @@
 //! What users ask for: sends, receives, cancels, small puts and fences.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
-use canele_rail::FullRail;
+use canele_rail::{CopyingEnds, FullRail};
 use canele_sys::device::{MemoryKind, MemoryKinds};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
@@ -25,20 +25,21 @@ pub(crate) fn why_not_received(buffer: &InBuffer) -> Option<Failure> {
     Failure::of_memory(buffer.memory(), MemoryKinds::all(), RECEIVE)
 }
 
-/// Whether the peer had better copy a message that begins so from the memory of this process: one that is announced anyway, or that would
-/// leave in several packets without being asked for, but is known to be asked for.
-pub(crate) fn is_copied_by_peer<R: FullRail>(
+/// The ends that had better copy a message that begins so, from memory to memory. One that would leave in several packets without being asked for
+/// is copied by the receiver alone only if it is known to be asked for.
+pub(crate) fn ends_that_copy<R: FullRail>(
     rail: &mut R,
     link: LinkId,
     (begin, mode): (Begin, Mode),
     len: usize,
-) -> bool {
-    let may_ask = match begin {
-        Begin::Whole => false,
-        Begin::EagerMulti => mode == Mode::Expected,
-        Begin::Announced => true,
-    };
-    may_ask && rail.prefers_peer_copy(link, len)
+) -> Option<CopyingEnds> {
+    match begin {
+        Begin::Whole => None,
+        Begin::EagerMulti if mode != Mode::Expected => {
+            rail.prefers_both_ends(link, len).then_some(CopyingEnds::Both)
+        }
+        Begin::EagerMulti | Begin::Announced => rail.prefers_peer_copy(link, len),
+    }
 }
 
 impl Proto {
@@ -99,18 +100,18 @@ impl Proto {
             self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes, variant, rail: 0 });
     }
 
-    /// Returns whether the receiver is to copy a message from the memory of this process, and notes the offer here: the rail has counted it
+    /// Returns whether the receiver is to copy a message from the memory of this process, alone or while this rank writes, and notes the offer here: the rail has counted it
     /// when it is asked about the next message, whether this one leaves at once or waits.
     fn offer_peer_copy<R: FullRail>(&self, rail: &mut R, envelope: Envelope, buffer: &OutBuffer) -> bool {
         let Envelope { to, mode, .. } = envelope;
         let is_private = buffer.place().is_none() && buffer.address().is_some();
         let Some(link) = rail.link(to).filter(|_| is_private) else { return false };
         let begin = self.peers[to.0 as usize].begin(self.max_bulk, buffer.len(), mode);
-        let is_offered = is_copied_by_peer(rail, link, (begin, mode), buffer.len());
-        if is_offered {
+        let ends = ends_that_copy(rail, link, (begin, mode), buffer.len());
+        if ends == Some(CopyingEnds::Receiver) {
             rail.note_offer(link);
         }
-        is_offered
+        ends.is_some()
     }
 
     /// A send joins the backlog.

@@ -82,12 +82,12 @@ impl Kind {
     }
 }
 
-/// Where a message lies that its receiver may copy.
+/// Where the buffer of one end lies, for the other end to copy from it or to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SourcePlace {
-    /// In a region of the sender.
+pub enum BufferPlace {
+    /// In a region.
     Region(RegionAddress),
-    /// At this address of the sender's process.
+    /// At this address of the process.
     Process(u64),
 }
 
@@ -102,7 +102,7 @@ pub struct Rts {
     /// The sender's request.
     pub request: RequestId,
     /// Where its receiver may copy it from, if it may.
-    pub place: Option<SourcePlace>,
+    pub place: Option<BufferPlace>,
     /// It is announced for want of credit: its receiver may give more, and pull it before it is received. Not where a place is named.
     pub lacks_credit: bool,
 }
@@ -114,8 +114,8 @@ pub enum CtsKind {
     Stream,
     /// The sender writes it into the receiver's region.
     Write(RegionAddress),
-    /// Both copy pieces into the receiver's region, taken from this chunk counter.
-    Share(RegionAddress, u8, Generation),
+    /// Both copy pieces into the receiver's buffer, taken from this chunk counter.
+    Share(BufferPlace, u8, Generation),
 }
 
 /// The receiver's answer to an [`Rts`].
@@ -170,6 +170,21 @@ fn place(words: [u64; 2]) -> Option<RegionAddress> {
     (words[0] != u64::MAX).then_some(RegionAddress { region, offset: words[1] })
 }
 
+fn buffer_words(place: Option<BufferPlace>) -> [u64; 2] {
+    match place {
+        Some(BufferPlace::Process(address)) => [PROCESS, address],
+        Some(BufferPlace::Region(place)) => place_words(Some(place)),
+        None => place_words(None),
+    }
+}
+
+fn buffer_place(words: [u64; 2]) -> Option<BufferPlace> {
+    match words {
+        [PROCESS, address] => Some(BufferPlace::Process(address)),
+        words => place(words).map(BufferPlace::Region),
+    }
+}
+
 /// The first `N` words beside a header, if there are as many.
 pub fn words<const N: usize>(packet: &Packet<'_>) -> Option<[u64; N]> {
     if (packet.header.inline_len as usize) < 8 * N {
@@ -185,9 +200,8 @@ impl Rts {
     /// Its words.
     pub fn to_words(self) -> [u64; 4] {
         let [region, offset] = match self.place {
-            Some(SourcePlace::Region(place)) => place_words(Some(place)),
-            Some(SourcePlace::Process(address)) => [PROCESS, address],
             None => [place_words(None)[0], u64::from(self.lacks_credit)],
+            place => buffer_words(place),
         };
         [self.len, request_word(self.request), region, offset]
     }
@@ -195,10 +209,7 @@ impl Rts {
     /// Read from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [len, id, region, offset] = words(packet)?;
-        let place = match region {
-            PROCESS => Some(SourcePlace::Process(offset)),
-            _ => place([region, offset]).map(SourcePlace::Region),
-        };
+        let place = buffer_place([region, offset]);
         Some(Self { len, request: request(id), place, lacks_credit: place.is_none() && offset == 1 })
     }
 }
@@ -208,22 +219,22 @@ impl Cts {
     pub fn to_words(self) -> [u64; 5] {
         let (how, at) = match self.how {
             CtsKind::Stream => (0, None),
-            CtsKind::Write(place) => (1, Some(place)),
+            CtsKind::Write(place) => (1, Some(BufferPlace::Region(place))),
             CtsKind::Share(place, chunk_counter, generation) => {
                 (2 | u64::from(chunk_counter) << 8 | u64::from(generation.0) << 32, Some(place))
             }
         };
-        let [region, offset] = place_words(at);
+        let [region, offset] = buffer_words(at);
         [request_word(self.request), request_word(self.receiver), how, region, offset]
     }
 
     /// Read from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [sender, receiver, how, region, offset] = words(packet)?;
-        let at = place([region, offset]);
+        let at = buffer_place([region, offset]);
         let how = match (how as u8, at) {
             (0, _) => CtsKind::Stream,
-            (1, Some(place)) => CtsKind::Write(place),
+            (1, Some(BufferPlace::Region(place))) => CtsKind::Write(place),
             (2, Some(place)) => CtsKind::Share(place, (how >> 8) as u8, Generation((how >> 32) as u32)),
             _ => return None,
         };

@@ -10,7 +10,7 @@
 //! What is claimed and not committed costs nothing and holds no room. What is polled and not released is polled again.
 //!
 //! The contract is [`Rail`], what moving packets needs, and a trait for each thing that a driver may have, whose defaults say that it has
-//! none: [`OneSided`], memory of peers that is mapped here; [`PeerCopy`], copies from the memory of a peer's process; [`Rma`], verbs that
+//! none: [`OneSided`], memory of peers that is mapped here; [`PeerCopy`], copies from and to the memory of a peer's process; [`Rma`], verbs that
 //! the network carries out; [`Recoverable`], links that can be lost. [`FastPath`] has short cuts with defaults made of [`Rail`]'s
 //! methods. [`FullRail`] is all of it.
 #![deny(missing_docs)]
@@ -41,7 +41,7 @@ pub use member::{Member, OtherRanks};
 pub use network::{Driver, LinkReport, MAX_ADDRESS, Network, Totals, Unreachable};
 pub use one_sided::{CHUNK_COUNTERS, OneSided, Reach};
 pub use packet::{Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, on_slice};
-pub use peer_copy::PeerCopy;
+pub use peer_copy::{CopyingEnds, PeerCopy};
 pub use rail::{Armed, FullRail, Rail};
 pub use recoverable::Recoverable;
 pub use region::{Region, RegionMemory, UnmappedRegion};

@@ -94,8 +94,23 @@ macro_rules! delegate {
         }
     };
     (@prefers_peer_copy $rail:ident) => {
-        fn prefers_peer_copy(&mut self, link: ::canele_sys::ids::LinkId, bytes: usize) -> bool {
+        fn prefers_peer_copy(&mut self, link: ::canele_sys::ids::LinkId, bytes: usize) -> Option<::canele_rail::CopyingEnds> {
             self.$rail.prefers_peer_copy(link, bytes)
+        }
+    };
+    (@prefers_both_ends $rail:ident) => {
+        fn prefers_both_ends(&mut self, link: ::canele_sys::ids::LinkId, bytes: usize) -> bool {
+            self.$rail.prefers_both_ends(link, bytes)
+        }
+    };
+    (@can_copy_to_peer $rail:ident) => {
+        fn can_copy_to_peer(&mut self, link: ::canele_sys::ids::LinkId) -> bool {
+            self.$rail.can_copy_to_peer(link)
+        }
+    };
+    (@copy_to_peer $rail:ident) => {
+        fn copy_to_peer(&mut self, link: ::canele_sys::ids::LinkId, address: u64, from: ::canele_mem::buffer::OutShare) -> bool {
+            self.$rail.copy_to_peer(link, address, from)
         }
     };
     (@copy_from_peer $rail:ident) => {

@@ -1,12 +1,13 @@
-//! Memory of other processes, read without their help where the kernel allows it: one copy instead of two.
+//! Memory of other processes, read and written without their help where the kernel allows it: one copy instead of two.
 //!
 //! A process is named by its number, which another one may have by now, or in another container. So it shows a word that no other
-//! process has, and every read reads that word too: what was read counts only if the word was right.
+//! process has, and every read reads that word too: what was read counts only if the word was right. A write cannot be taken back, so it
+//! reads the word just before. Between the two calls the process would have to end and its number to go round.
 
 use std::io::Error;
 use std::ptr::NonNull;
 
-/// How a process is known to a process that reads its memory.
+/// How a process is known to a process that reads or writes its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
     /// Its number.
@@ -27,7 +28,7 @@ impl Proof {
     }
 }
 
-/// Lets the other processes of the job read the memory of this one, where a process needs leave for that (Yama): the parent, which is
+/// Lets the other processes of the job read and write the memory of this one, where a process needs leave for that (Yama): the parent, which is
 /// the launcher, and what descends from it.
 pub fn allow_siblings() {
     // SAFETY: this option takes a number and touches no memory; where there is no Yama it is refused.
@@ -57,13 +58,11 @@ pub unsafe fn read(of: &Proof, address: u64, into: &[(NonNull<u8>, usize)]) -> R
     }
     let len: usize = into.iter().map(|(_, len)| len).sum();
     let mut word = [0u8; 8];
-    let part = |start: *mut u8, len| libc::iovec { iov_base: start.cast(), iov_len: len };
-    let far = |address: u64, len| part(std::ptr::without_provenance_mut(address as usize), len);
     let remote = [far(of.address, word.len()), far(address, len)];
     let remote = &remote[..if len == 0 { 1 } else { 2 }];
     let mut local = Vec::with_capacity(1 + into.len());
-    local.push(part(word.as_mut_ptr(), word.len()));
-    local.extend(into.iter().map(|(start, len)| part(start.as_ptr(), *len)));
+    local.push(near(word.as_mut_ptr(), word.len()));
+    local.extend(into.iter().map(|(start, len)| near(start.as_ptr(), *len)));
     // SAFETY: the local stretches are the caller's and `word`; the kernel checks the remote ones.
     let got = unsafe {
         libc::process_vm_readv(
@@ -81,31 +80,56 @@ pub unsafe fn read(of: &Proof, address: u64, into: &[(NonNull<u8>, usize)]) -> R
     if u64::from_ne_bytes(word) != of.word {
         return Err(Error::other("it is another process by now"));
     }
-    match got as usize == word.len() + len {
-        true => Ok(()),
-        false => Err(Error::from(std::io::ErrorKind::UnexpectedEof)),
-    }
+    all_of(got, word.len() + len)
 }
 
-/// Writes what lies at `from` to `address` in the memory of a process. The proof is checked first, by a read of the word alone.
+/// Writes `from`, one stretch after the other, to `address` in the memory of a process.
 ///
 /// # Errors
-/// As [`read`]. What lies at `address` then is unknown.
+/// As of [`read`]. What lies there then is unknown.
 ///
 /// # Safety
-/// No thread of this process writes to the stretch meanwhile.
-pub unsafe fn write(of: &Proof, address: u64, from: (NonNull<u8>, usize)) -> Result<(), Error> {
+/// Each stretch may be read by this call. The process has lent what it has at `address` to the caller: its own code accesses none of it
+/// until it has been told that the call is over.
+pub unsafe fn write(to: &Proof, address: u64, from: &[(NonNull<u8>, usize)]) -> Result<(), Error> {
+    if cfg!(miri) || from.len() > MOST_STRETCHES {
+        return Err(Error::from(std::io::ErrorKind::Unsupported));
+    }
     // SAFETY: nothing is filled but the word's copy.
-    unsafe { read(of, of.address, &[]) }?;
-    let (start, len) = from;
-    let local = libc::iovec { iov_base: start.as_ptr().cast(), iov_len: len };
-    let remote = libc::iovec { iov_base: std::ptr::without_provenance_mut(address as usize), iov_len: len };
-    // SAFETY: the local stretch is the caller's and is only read; the kernel checks the remote one.
-    let got = unsafe { libc::process_vm_writev(of.pid as libc::pid_t, &local, 1, &remote, 1, 0) };
-    match got {
-        ..0 => Err(Error::last_os_error()),
-        _ if got as usize == len => Ok(()),
-        _ => Err(Error::from(std::io::ErrorKind::WriteZero)),
+    unsafe { read(to, to.address, &[]) }?;
+    let len: usize = from.iter().map(|(_, len)| len).sum();
+    let local: Vec<_> = from.iter().map(|(start, len)| near(start.as_ptr(), *len)).collect();
+    let remote = far(address, len);
+    // SAFETY: the local stretches are the caller's and only read; the kernel checks the remote one, which the caller vouches for.
+    let put = unsafe {
+        libc::process_vm_writev(
+            to.pid as libc::pid_t,
+            local.as_ptr(),
+            local.len() as libc::c_ulong,
+            &raw const remote,
+            1,
+            0,
+        )
+    };
+    all_of(put, len)
+}
+
+/// A stretch of this process.
+fn near(start: *mut u8, len: usize) -> libc::iovec {
+    libc::iovec { iov_base: start.cast(), iov_len: len }
+}
+
+/// A stretch of another process.
+fn far(address: u64, len: usize) -> libc::iovec {
+    near(std::ptr::without_provenance_mut(address as usize), len)
+}
+
+/// Whether a call moved all bytes, by what it returned.
+fn all_of(moved: isize, len: usize) -> Result<(), Error> {
+    match usize::try_from(moved) {
+        Ok(moved) if moved == len => Ok(()),
+        Ok(_) => Err(Error::from(std::io::ErrorKind::UnexpectedEof)),
+        Err(_) => Err(Error::last_os_error()),
     }
 }
 
@@ -136,19 +160,33 @@ mod tests {
         assert!(!fetch(&Proof { pid: u32::MAX >> 2, ..proof }, data.as_ptr() as u64, &mut [&mut low]));
     }
 
+    fn store(to: &Proof, address: u64, from: &mut [&mut [u8]]) -> bool {
+        let stretches: Vec<_> =
+            from.iter_mut().map(|part| (NonNull::new(part.as_mut_ptr()).unwrap(), part.len())).collect();
+        // SAFETY: the stretches are borrowed for this call; what lies at the address is the tests' own.
+        unsafe { write(to, address, &stretches) }.is_ok()
+    }
+
     #[test]
-    fn memory_is_written_in_the_process_that_shows_the_word_only() {
+    fn memory_is_written_from_stretches_to_whom_it_is_of_only() {
         let word = 0x1234_5678_9abc_def0;
-        let (mut target, source) = (vec![0u8; 4], [7u8, 8, 9]);
         let proof = Proof::own(&word);
-        let address = target.as_mut_ptr() as u64;
-        let from = (NonNull::from(&source).cast(), source.len());
-        // SAFETY: the stretch is borrowed for this call; the target is memory of this process.
-        let write = |of: &Proof, address| unsafe { write(of, address, from) };
-        assert!(write(&Proof { word: 1, ..proof }, address).is_err(), "another process");
-        assert_eq!(target, [0, 0, 0, 0]);
-        write(&proof, address).unwrap();
-        assert_eq!(target, [7, 8, 9, 0]);
-        assert!(write(&proof, 8).is_err(), "no memory there");
+        let mut data = [0u8; 6];
+        let address = data.as_mut_ptr() as u64;
+        let (mut low, mut high) = ([1, 2], [3, 4, 5]);
+        assert!(!store(&Proof { word: 1, ..proof }, address, &mut [&mut low]), "another process");
+        assert!(!store(&Proof { pid: u32::MAX >> 2, ..proof }, address, &mut [&mut low]));
+        assert!(!store(&proof, 8, &mut [&mut low]), "no memory there");
+        assert_eq!(std::hint::black_box(&data), &[0; 6]);
+        assert!(store(&proof, address, &mut [&mut low, &mut high]));
+        assert_eq!(std::hint::black_box(&data), &[1, 2, 3, 4, 5, 0]);
+    }
+
+    #[test]
+    fn memory_that_cannot_be_written_is_not() {
+        let word = 0x1234_5678_9abc_def1;
+        static CONSTANT: [u8; 4] = [9; 4];
+        assert!(!store(&Proof::own(&word), CONSTANT.as_ptr() as u64, &mut [&mut [1, 2, 3, 4]]));
+        assert_eq!(std::hint::black_box(&CONSTANT), &[9; 4]);
     }
 }

@@ -72,8 +72,8 @@ pub const MPI_ERRHANDLERS: &[&str] = &["fatal", "abort", "return"];
 /// What becomes of programs of another MPI; the first is the default.
 pub const FOREIGN: &[&str] = &["refuse", "allow"];
 
-/// Whether long messages are read from their sender's memory; the first is the default.
-pub const SINGLE_COPY: &[&str] = &["auto", "never", "always"];
+/// Whether long messages are copied once, from their sender's memory to their receiver's; the first is the default.
+pub const SINGLE_COPY: &[&str] = &["auto", "never", "always", "both"];
 
 tunables! {
     // name: type = default, unit, allowed, meaning
@@ -87,7 +87,7 @@ tunables! {
     unexpected_bytes: usize = 64 << 20, "bytes", Between(0, 1024 * 1024 * MIB), "Most payload a rank holds for messages that no receive has asked for yet";
     message_region_bytes: usize = 16 << 10, "bytes", Between(0, 1024 * MIB), "Buffers of mailbox messages above this size lie in regions, which a peer reads without a copy in between";
     piece_bytes: usize = 64 << 10, "bytes", Between(KIB, 64 * MIB), "Largest piece of a long message put into shared memory at once; over sockets a piece takes about half a millisecond";
-    single_copy: &'static str = SINGLE_COPY[0], "", OneOf(SINGLE_COPY), "Whether a rank reads long messages straight from the memory of their sender on the same host: where the kernel allows it and it is measured to be faster (auto), nowhere (never), or wherever the kernel allows it (always)";
+    single_copy: &'static str = SINGLE_COPY[0], "", OneOf(SINGLE_COPY), "Whether long messages between ranks of a host are copied straight from the memory of their sender to that of their receiver: where the kernel allows it and it is faster (auto), nowhere (never), wherever the kernel allows it by the receiver alone (always), or by both at once (both)";
     strategy: &'static str = STRATEGIES[0], "", OneOf(STRATEGIES), "How what waits for a peer is put into packets: everything small that waits together (aggregate), one by one (fifo), the most urgent first (priority), that and large messages cut so that all rails end together (split)";
     rails: String = String::new(), "", Text, "Over which interfaces ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
     remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "How long the remote shell of a host may take until the agent there answers";

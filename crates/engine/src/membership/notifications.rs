@@ -150,6 +150,8 @@ impl Core {
             if rank != lane.proto.me() {
                 // What a rail still holds of a buffer would keep its operation from ending.
                 connections.forget_links(lane, rank);
+                // It lives, perhaps, and what it copies into an operation's buffer would come after the end of the operation.
+                lane.rails.end_shared_copies(rank);
                 lane.proto.handle_gone(rank, peer::PeerEnd::Failed);
             }
         }

@@ -58,6 +58,13 @@ impl OutShare {
             at += n;
         }
     }
+
+    /// Writes it to `address` in the memory of another process, which has lent what lies there; says whether that could be written. If
+    /// not, what lies there is unknown.
+    pub fn store(&self, to: &Proof, address: u64) -> bool {
+        // SAFETY: the stretches are lent for reading as long as the share lives; the other process's protocol lends what lies there.
+        unsafe { process_memory::write(to, address, &self.0.stretches) }.is_ok()
+    }
 }
 
 impl InShare {

@@ -147,7 +147,7 @@ impl MachineLimits<'_> {
         let address = peer.address + offset as u64;
         if to_peer {
             // SAFETY: as the caller says.
-            return unsafe { process_memory::write(&peer.proof, address, (own, bytes)) };
+            return unsafe { process_memory::write(&peer.proof, address, &[(own, bytes)]) };
         }
         // SAFETY: as the caller says.
         unsafe { process_memory::read(&peer.proof, address, &[(own, bytes)]) }

@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::{Cursors, cells, payload};
-use crate::chunk_counter::{ChunkCounter, Generation};
+use crate::chunk_counter::{ChunkCounter, Generation, Progress};
 use crate::window::Window;
 
 /// A ring, and for each of its places a plain value that stands for the bytes there.
@@ -167,10 +167,20 @@ fn payload_over_laps(kind: fn(payload::PayloadMemory) -> payload::PayloadMemory)
     });
 }
 
-/// Takes and copies pieces until none is left; says how many it took.
-fn help(chunk_counter: &ChunkCounter, bytes: &[UnsafeCell<u64>], generation: Generation) -> usize {
+/// Takes and copies pieces until none is left, as the receiver; says how many it took.
+fn receive(chunk_counter: &ChunkCounter, bytes: &[UnsafeCell<u64>], generation: Generation) -> usize {
     let mut taken = 0;
-    while let Some(piece) = chunk_counter.take(generation, bytes.len() as u32) {
+    while let Some(piece) = chunk_counter.take_front(generation, bytes.len() as u32) {
+        put(&bytes[piece as usize], generation.0.into());
+        taken += 1;
+    }
+    taken
+}
+
+/// The same as the sender.
+fn send(chunk_counter: &ChunkCounter, bytes: &[UnsafeCell<u64>], generation: Generation) -> usize {
+    let mut taken = 0;
+    while let Some(piece) = chunk_counter.take_back(generation, bytes.len() as u32) {
         put(&bytes[piece as usize], generation.0.into());
         chunk_counter.finish_piece();
         taken += 1;
@@ -178,64 +188,132 @@ fn help(chunk_counter: &ChunkCounter, bytes: &[UnsafeCell<u64>], generation: Gen
     taken
 }
 
+/// Waits until neither end copies.
+fn settle(chunk_counter: &ChunkCounter, generation: Generation, pieces: u32) -> Progress {
+    loop {
+        match chunk_counter.progress(generation, pieces) {
+            Progress::Copying => thread::yield_now(),
+            settled => return settled,
+        }
+    }
+}
+
+fn transfer(pieces: usize) -> (Arc<ChunkCounter>, Arc<Vec<UnsafeCell<u64>>>) {
+    (Arc::default(), Arc::new((0..pieces).map(|_| UnsafeCell::new(0)).collect()))
+}
+
 #[test]
 fn loom_every_piece_is_copied_once_and_seen() {
     check(|| {
-        let chunk_counter = Arc::new(ChunkCounter::default());
-        let bytes: Arc<Vec<_>> = Arc::new((0..3).map(|_| UnsafeCell::new(0)).collect());
+        let (chunk_counter, bytes) = transfer(3);
         let generation = Generation(1);
         chunk_counter.start(generation);
-        let helper = thread::spawn({
+        let sender = thread::spawn({
             let (chunk_counter, bytes) = (chunk_counter.clone(), bytes.clone());
-            move || help(&chunk_counter, &bytes, generation)
+            move || send(&chunk_counter, &bytes, generation)
         });
-        let taken = help(&chunk_counter, &bytes, generation);
-        while !chunk_counter.finished(generation, 3) {
-            thread::yield_now();
-        }
+        let taken = receive(&chunk_counter, &bytes, generation);
+        assert_eq!(settle(&chunk_counter, generation, 3), Progress::Done);
         assert!(bytes.iter().all(|byte| get(byte) == 1));
-        assert_eq!(taken + helper.join().unwrap(), 3);
+        assert_eq!(taken + sender.join().unwrap(), 3);
     });
 }
 
-/// A thread that comes late to a transfer takes nothing of the next one.
+/// A sender that comes late to a transfer takes nothing of the next one.
 #[test]
-fn loom_a_late_helper_takes_nothing() {
+fn loom_a_late_sender_takes_nothing() {
     check(|| {
-        let chunk_counter = Arc::new(ChunkCounter::default());
-        let bytes: Arc<Vec<_>> = Arc::new((0..1).map(|_| UnsafeCell::new(0)).collect());
+        let (chunk_counter, bytes) = transfer(1);
         chunk_counter.start(Generation(1));
-        let helper = thread::spawn({
+        let sender = thread::spawn({
             let (chunk_counter, bytes) = (chunk_counter.clone(), bytes.clone());
-            move || help(&chunk_counter, &bytes, Generation(1))
+            move || send(&chunk_counter, &bytes, Generation(1))
         });
-        let taken = help(&chunk_counter, &bytes, Generation(1));
-        while !chunk_counter.finished(Generation(1), 1) {
-            thread::yield_now();
-        }
+        let taken = receive(&chunk_counter, &bytes, Generation(1));
+        assert_eq!(settle(&chunk_counter, Generation(1), 1), Progress::Done);
         chunk_counter.start(Generation(2));
-        assert_eq!(help(&chunk_counter, &bytes, Generation(2)), 1);
-        assert!(chunk_counter.finished(Generation(2), 1));
+        assert_eq!(receive(&chunk_counter, &bytes, Generation(2)), 1);
+        assert_eq!(chunk_counter.progress(Generation(2), 1), Progress::Done);
         assert_eq!(get(&bytes[0]), 2);
-        assert_eq!(taken + helper.join().unwrap(), 1);
+        assert_eq!(taken + sender.join().unwrap(), 1);
     });
 }
 
-/// A helper that sees a new transfer sees its count start at zero.
+/// A sender that sees a new transfer sees its count start at zero.
 #[test]
 fn loom_a_new_transfer_starts_at_zero() {
     check(|| {
-        let chunk_counter = Arc::new(ChunkCounter::default());
-        let bytes: Arc<Vec<_>> = Arc::new((0..2).map(|_| UnsafeCell::new(0)).collect());
-        let helper = thread::spawn({
+        let (chunk_counter, bytes) = transfer(2);
+        let sender = thread::spawn({
             let (chunk_counter, bytes) = (chunk_counter.clone(), bytes.clone());
-            move || help(&chunk_counter, &bytes, Generation(1))
+            move || send(&chunk_counter, &bytes, Generation(1))
         });
         chunk_counter.start(Generation(1));
-        help(&chunk_counter, &bytes, Generation(1));
-        while !chunk_counter.finished(Generation(1), 2) {
+        receive(&chunk_counter, &bytes, Generation(1));
+        assert_eq!(settle(&chunk_counter, Generation(1), 2), Progress::Done);
+        sender.join().unwrap();
+    });
+}
+
+/// A receiver that gives up has its memory for itself once the transfer is over: the model's cells find writes at the same time.
+#[test]
+fn loom_a_receiver_that_gives_up_waits_for_the_sender() {
+    check(|| {
+        let (chunk_counter, bytes) = transfer(2);
+        let generation = Generation(1);
+        chunk_counter.start(generation);
+        let sender = thread::spawn({
+            let (chunk_counter, bytes) = (chunk_counter.clone(), bytes.clone());
+            move || send(&chunk_counter, &bytes, generation)
+        });
+        chunk_counter.take_rest(generation, 2);
+        settle(&chunk_counter, generation, 2);
+        bytes.iter().for_each(|byte| put(byte, 7));
+        sender.join().unwrap();
+        assert!(bytes.iter().all(|byte| get(byte) == 7));
+    });
+}
+
+/// The same of a receiver that gets no word of how many pieces there are.
+#[test]
+fn loom_memory_is_quiet_after_a_stop() {
+    check(|| {
+        let (chunk_counter, bytes) = transfer(2);
+        let generation = Generation(1);
+        chunk_counter.start(generation);
+        let sender = thread::spawn({
+            let (chunk_counter, bytes) = (chunk_counter.clone(), bytes.clone());
+            move || send(&chunk_counter, &bytes, generation)
+        });
+        let stopped = chunk_counter.stop();
+        while !chunk_counter.is_quiet(stopped) {
             thread::yield_now();
         }
-        helper.join().unwrap();
+        bytes.iter().for_each(|byte| put(byte, 7));
+        sender.join().unwrap();
+    });
+}
+
+/// A receiver learns that the sender cannot write, and nothing writes any more then.
+#[test]
+fn loom_a_failure_of_the_sender_is_seen() {
+    check(|| {
+        let (chunk_counter, bytes) = transfer(2);
+        let generation = Generation(1);
+        chunk_counter.start(generation);
+        let sender = thread::spawn({
+            let (chunk_counter, bytes) = (chunk_counter.clone(), bytes.clone());
+            move || {
+                let piece = chunk_counter.take_back(generation, 2)?;
+                put(&bytes[piece as usize], 9);
+                chunk_counter.fail_piece();
+                Some(piece)
+            }
+        });
+        receive(&chunk_counter, &bytes, generation);
+        let settled = settle(&chunk_counter, generation, 2);
+        bytes.iter().for_each(|byte| put(byte, 7));
+        let has_failed = sender.join().unwrap().is_some();
+        assert_eq!(settled, if has_failed { Progress::Failed } else { Progress::Done });
     });
 }

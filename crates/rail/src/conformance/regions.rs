@@ -1,7 +1,7 @@
 //! Regions are reached only where they are, and chunk counters are seen from both ends.
 
 use canele_mem::buffer::RegionAddress;
-use canele_mem::chunk_counter::Generation;
+use canele_mem::chunk_counter::{Generation, Progress};
 use canele_sys::ids::RegionId;
 
 use super::{Harness, RegionHarness, TO_1, bytes, link_to, pair};
@@ -114,14 +114,22 @@ pub fn chunk_counters_are_shared<H: RegionHarness>() {
         let mut pieces = vec![];
         for n in 0..4 {
             let chunk_counter = h.rail(n % 2).chunk_counter(link[n % 2], n % 2 == 1, index).unwrap();
-            assert!(!chunk_counter.finished(generation, 4));
-            pieces.push(chunk_counter.take(generation, 4).unwrap());
-            chunk_counter.finish_piece();
+            assert_eq!(chunk_counter.progress(generation, 4), Progress::Copying);
+            pieces.push(match n % 2 {
+                1 => chunk_counter.take_front(generation, 4).unwrap(),
+                _ => {
+                    chunk_counter.take_back(generation, 4).inspect(|_| chunk_counter.finish_piece()).unwrap()
+                }
+            });
         }
-        assert_eq!(pieces, [0, 1, 2, 3]);
+        assert_eq!(pieces, [3, 0, 2, 1]);
         let chunk_counter = h.rail(0).chunk_counter(link[0], false, index).unwrap();
-        assert!(chunk_counter.take(generation, 4).is_none() && chunk_counter.finished(generation, 4));
-        assert_eq!(h.rail(1).chunk_counter(link[1], false, index).unwrap().take(other, 1), Some(0));
+        assert!(chunk_counter.take_back(generation, 4).is_none());
+        let chunk_counter = h.rail(1).chunk_counter(link[1], true, index).unwrap();
+        assert!(chunk_counter.take_front(generation, 4).is_none());
+        assert_eq!(chunk_counter.progress(generation, 4), Progress::Done);
+        let other_way = h.rail(1).chunk_counter(link[1], false, index).unwrap();
+        assert_eq!(other_way.take_back(other, 1), Some(0));
     }
 }
 

@@ -55,6 +55,11 @@ impl<N: Network> Set<N> {
         self.shm.outgoing()
     }
 
+    /// Ends what this rank and a peer of its host copy together: the peer writes no more into memory of this rank.
+    pub fn end_shared_copies(&self, peer: Rank) {
+        self.shm.end_shared_copies(peer);
+    }
+
     /// Forgets a peer of this host that is gone, which may have been introduced and never have sent anything.
     pub fn forget_host_peer(&mut self, peer: Rank) {
         if self.shm.is_introduced(peer) {

@@ -17,11 +17,13 @@ mod sleep;
 use std::sync::Arc;
 use std::time::Instant;
 
+use canele_profile::HostProfile;
 use canele_sys::atomic::AtomicUsize;
 use canele_sys::ids::{LinkId, Rank};
+use canele_sys::topology;
 use canele_sys::tunables::Tunables;
 
-use crate::shm::fetch::SingleCopy;
+use crate::shm::fetch::{SingleCopy, both_ends_from};
 use crate::shm::{Shm, Waker};
 use crate::tcp::Tcp;
 use crate::{Network, OpenError, Rail, Regions};
@@ -29,6 +31,17 @@ use descriptor_watcher::DescriptorWatcher;
 
 /// The number of the rail to ranks of this host.
 const HOST: u8 = 0;
+
+/// The length from which on both ends copy messages on this host, by its built-in profile, while so many pairs of ranks copy at once.
+fn both_ends_from_here(pairs: usize) -> usize {
+    let processors = topology::online().unwrap_or(1) as usize;
+    // Two processors of a virtual machine are mostly two threads of one core, though the kernel says that each has its caches.
+    let sharing = match processors {
+        1 | 2 => processors,
+        _ => topology::second_cache_sharing().unwrap_or(1) as usize,
+    };
+    both_ends_from(&HostProfile::builtin(processors, sharing), sharing >= processors, pairs)
+}
 
 /// The rails of a rank.
 pub struct Set<N = Tcp> {
@@ -62,6 +75,8 @@ impl<N: Network> Set<N> {
         (oversubscribed, alone): (bool, bool),
         tunables: &Tunables,
     ) -> Result<Self, OpenError> {
+        let here: Vec<u32> = here.into_iter().collect();
+        let pairs = here.len() / 2;
         let (cells, budget) = (tunables.ring_cells, tunables.inbox_bytes);
         let mut shm = Shm::open(me, here, cells, tunables.payload_ring_bytes, budget)?;
         if oversubscribed {
@@ -70,7 +85,10 @@ impl<N: Network> Set<N> {
         let single_copy = match tunables.single_copy {
             "always" => SingleCopy::Always,
             "never" => SingleCopy::Never,
-            _ => SingleCopy::Auto,
+            "both" => SingleCopy::Both,
+            // The two ends of a copy take turns where ranks share processors.
+            _ if oversubscribed || pairs == 0 => SingleCopy::Auto { both_from: usize::MAX },
+            _ => SingleCopy::Auto { both_from: both_ends_from_here(pairs) },
         };
         shm.copy_once(single_copy);
         if !alone {

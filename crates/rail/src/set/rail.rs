@@ -11,8 +11,9 @@ use canele_sys::segment::SegmentError;
 
 use super::{HOST, Set};
 use crate::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, Network, OneSided, Packet, PeerCopy, Rail,
-    Reach, Recoverable, Region, Rma, Slot, Speed, TakeIf, TryPost, TryTake, Unacked, Verb, VerbCompletion,
+    Armed, Busy, Caps, Class, CopyingEnds, Corrupt, FastPath, Header, Lost, Network, OneSided, Packet,
+    PeerCopy, Rail, Reach, Recoverable, Region, Rma, Slot, Speed, TakeIf, TryPost, TryTake, Unacked, Verb,
+    VerbCompletion,
 };
 
 /// Does the same with whichever rail a link is on.
@@ -240,7 +241,7 @@ impl<N: Network> OneSided for Set<N> {
 
 impl<N: Network> PeerCopy for Set<N> {
     #[inline]
-    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
+    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> Option<CopyingEnds> {
         on!(self, link, rail => rail.prefers_peer_copy(link, bytes))
     }
 
@@ -249,8 +250,21 @@ impl<N: Network> PeerCopy for Set<N> {
         on!(self, link, rail => rail.note_offer(link));
     }
 
+    #[inline]
+    fn prefers_both_ends(&mut self, link: LinkId, bytes: usize) -> bool {
+        on!(self, link, rail => rail.prefers_both_ends(link, bytes))
+    }
+
     fn copy_from_peer(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
         on!(self, link, rail => rail.copy_from_peer(link, address, message, into))
+    }
+
+    fn can_copy_to_peer(&mut self, link: LinkId) -> bool {
+        on!(self, link, rail => rail.can_copy_to_peer(link))
+    }
+
+    fn copy_to_peer(&mut self, link: LinkId, address: u64, from: OutShare) -> bool {
+        on!(self, link, rail => rail.copy_to_peer(link, address, from))
     }
 }
 

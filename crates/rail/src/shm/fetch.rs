@@ -1,6 +1,9 @@
-//! Which messages the peer reads from the memory of their sender, with one copy, and how long that took.
+//! Which messages are copied once, from the memory of their sender to that of their receiver, and how long that took.
 //!
-//! The kernel copies (`process_vm_readv`), one end works and the other one waits: where the sender has not written the message since it
+//! The kernel copies (`process_vm_readv`, `process_vm_writev`). Where the machine's profile says that both ends at once are faster than two
+//! copies through the ring, both copy: the receiver from the front, the sender from the back.
+//!
+//! Elsewhere the receiver may copy alone: one end works and the other one waits. Where the sender has not written the message since it
 //! was last read, and above some megabytes, that is faster than two copies through the ring; with what is fresh in the sender's cache it
 //! takes three times as long. Neither is known beforehand, so both are timed: now and then some messages in a row go the other way.
 //!
@@ -9,10 +12,15 @@
 //! ```
 //! Owns the choice and the words it is made of. Never reads memory itself.
 
+use canele_profile::HostProfile;
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::CopyingEnds;
 
 /// Shorter messages go through the ring.
 const LEAST: usize = 32 << 10;
+/// The same where both ends copy.
+const LEAST_OF_BOTH: usize = 16 << 10;
 /// Up to so many bytes each, and more: the lengths whose times are kept apart.
 const CLASSES: [usize; 3] = [128 << 10, 512 << 10, 2 << 20];
 /// A message that is read has so much beside its bytes: the announcement and its answer.
@@ -36,15 +44,48 @@ const SLOWER: u64 = 120;
 /// messages that caches hold. All that are long enough are read there.
 const SLOWER_SHARED: u64 = 200;
 
-/// Whether messages are read from memory.
+/// Whether messages are copied from memory to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SingleCopy {
-    /// Where it can be and is measured to be faster.
-    Auto,
-    /// Where it can be.
+    /// Where it can be and is faster.
+    Auto {
+        /// Both ends copy messages of so many bytes and more.
+        both_from: usize,
+    },
+    /// Where it can be, by the receiver alone.
     Always,
+    /// Where it can be, by both ends.
+    Both,
     /// Nowhere.
     Never,
+}
+
+impl SingleCopy {
+    /// The length from which on both ends copy; more than any if they never do.
+    pub fn both_from(self) -> usize {
+        match self {
+            Self::Auto { both_from } => both_from,
+            Self::Both => LEAST_OF_BOTH,
+            Self::Always | Self::Never => usize::MAX,
+        }
+    }
+}
+
+/// The length from which on both ends at once copy a message in less time than the ring takes, by the profile of the host; more than any if
+/// there is none. The ends share a cache if `is_near`, and so many pairs may copy at once.
+pub fn both_ends_from(profile: &HostProfile, is_near: bool, pairs: usize) -> usize {
+    let ring = if is_near { profile.ring.near } else { profile.ring.far };
+    let Some(single) = profile.single_copy else { return usize::MAX };
+    let [one, both] = [false, true].map(|both_ends| single.rate(pairs, both_ends));
+    if both <= ring.max(one) {
+        return usize::MAX;
+    }
+    // The announcement and its answer are a line each; the calls of the two ends are made at the same time.
+    let line_ns = if is_near { profile.line_ns.shared_l2 } else { profile.line_ns.shared_l3 };
+    let beside_ns = u64::from(single.call_ns) + 2 * u64::from(line_ns);
+    // Where bytes ÷ ring = beside + bytes ÷ both.
+    let bytes = beside_ns * u64::from(ring) / 1000 * u64::from(both) / u64::from(both - ring);
+    usize::try_from(bytes).unwrap_or(usize::MAX).max(LEAST_OF_BOTH)
 }
 
 /// What the reader tells the sender; in shared memory.
@@ -92,6 +133,8 @@ impl FetchTimes {
 /// The sender's choice.
 pub struct Offers {
     how: SingleCopy,
+    /// Both ends copy messages so long.
+    both_from: usize,
     /// Longer messages are read unless that is measured to take more than so many hundredths of the time through the ring.
     long: usize,
     slower: u64,
@@ -114,6 +157,7 @@ impl Offers {
         let (long, slower) = if shared { (LEAST - 1, SLOWER_SHARED) } else { (CLASSES[2], SLOWER) };
         Self {
             how,
+            both_from: how.both_from(),
             long,
             slower,
             reads: Default::default(),
@@ -125,15 +169,34 @@ impl Offers {
         }
     }
 
-    /// Whether a message of so many bytes had better be read.
+    /// By which ends a message of so many bytes had better be copied; none: it goes through the ring.
     #[inline]
-    pub fn prefers_peer_copy(&mut self, bytes: usize, times: &FetchTimes, ring_ps: u64) -> bool {
-        if bytes < LEAST || self.how == SingleCopy::Never || !times.is_able() {
-            return false;
+    pub fn prefers_peer_copy(
+        &mut self,
+        bytes: usize,
+        times: &FetchTimes,
+        ring_ps: impl FnOnce() -> u64,
+    ) -> Option<CopyingEnds> {
+        if bytes < LEAST.min(self.both_from) || self.how == SingleCopy::Never || !times.is_able() {
+            return None;
         }
-        self.how == SingleCopy::Always
-            || self.trial > 0
-            || !self.skip && self.is_faster(bytes, times, ring_ps)
+        if bytes >= self.both_from {
+            return Some(CopyingEnds::Both);
+        }
+        let is_read = match self.how {
+            SingleCopy::Always => true,
+            SingleCopy::Both | SingleCopy::Never => false,
+            SingleCopy::Auto { .. } => {
+                self.trial > 0 || !self.skip && self.is_faster(bytes, times, ring_ps())
+            }
+        };
+        (is_read && bytes >= LEAST).then_some(CopyingEnds::Receiver)
+    }
+
+    /// Whether both ends copy a message of so many bytes, if the peer may access the memory of this process.
+    #[inline]
+    pub fn prefers_both_ends(&self, bytes: usize, times: &FetchTimes) -> bool {
+        bytes >= self.both_from && times.is_able()
     }
 
     fn is_faster(&mut self, bytes: usize, times: &FetchTimes, ring_ps: u64) -> bool {
@@ -159,7 +222,7 @@ impl Offers {
     /// A long bulk goes through the ring; says whether it is to be timed: before a trial, and among messages that are read.
     #[inline]
     pub fn bulk(&mut self) -> bool {
-        if self.how != SingleCopy::Auto {
+        if !matches!(self.how, SingleCopy::Auto { .. }) {
             return false;
         }
         self.left -= 1;
@@ -177,12 +240,14 @@ mod tests {
     use super::*;
 
     const BYTES: usize = 64 << 10;
+    /// As where both ends are never faster than the ring.
+    const AUTO: SingleCopy = SingleCopy::Auto { both_from: usize::MAX };
 
     /// Sends so many messages in four bulks each, of which reading takes so many picoseconds a byte; how many were read.
     fn run(offers: &mut Offers, times: &FetchTimes, messages: u32, (ring_ps, fetch_ps): (u64, u64)) -> u32 {
         let mut fetched = 0;
         for _ in 0..messages {
-            if offers.prefers_peer_copy(BYTES, times, ring_ps) {
+            if offers.prefers_peer_copy(BYTES, times, || ring_ps).is_some() {
                 offers.note_offer();
                 times.learn(BYTES, BYTES, fetch_ps * BYTES as u64 / 1000);
                 fetched += 1;
@@ -197,17 +262,20 @@ mod tests {
 
     #[test]
     fn nothing_is_read_of_whom_it_cannot_be_and_nothing_short() {
-        let (mut offers, times) = (Offers::new(SingleCopy::Auto, false), FetchTimes::default());
+        let (mut offers, times) = (Offers::new(AUTO, false), FetchTimes::default());
         assert_eq!(run(&mut offers, &times, 1000, (100, 10)), 0);
         times.say_able();
-        assert!(!Offers::new(SingleCopy::Always, false).prefers_peer_copy(LEAST - 1, &times, 100));
-        assert!(Offers::new(SingleCopy::Always, false).prefers_peer_copy(LEAST, &times, 100));
-        assert!(!Offers::new(SingleCopy::Never, false).prefers_peer_copy(LEAST, &times, 100));
+        let ends = |how, bytes| Offers::new(how, false).prefers_peer_copy(bytes, &times, || 100);
+        assert_eq!(ends(SingleCopy::Always, LEAST - 1), None);
+        assert_eq!(ends(SingleCopy::Always, LEAST), Some(CopyingEnds::Receiver));
+        assert_eq!(ends(SingleCopy::Both, LEAST_OF_BOTH - 1), None);
+        assert_eq!(ends(SingleCopy::Both, LEAST_OF_BOTH), Some(CopyingEnds::Both));
+        assert_eq!(ends(SingleCopy::Never, 64 << 20), None);
     }
 
     #[test]
     fn the_faster_way_is_taken_and_the_other_one_tried() {
-        let (mut offers, times) = (Offers::new(SingleCopy::Auto, false), FetchTimes::default());
+        let (mut offers, times) = (Offers::new(AUTO, false), FetchTimes::default());
         times.say_able();
         let tried = run(&mut offers, &times, 10_000, (100, 300));
         assert!((3..=150).contains(&tried), "{tried} of 10000 messages were read though that is slower");
@@ -219,7 +287,7 @@ mod tests {
 
     #[test]
     fn what_caches_hold_is_read_only_where_that_is_much_faster() {
-        let (mut offers, times) = (Offers::new(SingleCopy::Auto, false), FetchTimes::default());
+        let (mut offers, times) = (Offers::new(AUTO, false), FetchTimes::default());
         times.say_able();
         assert!(run(&mut offers, &times, 10_000, (100, 75)) < 150);
     }
@@ -229,7 +297,7 @@ mod tests {
         let (times, bytes) = (FetchTimes::default(), 1 << 20);
         times.say_able();
         let prefers_peer_copy =
-            |shared, bytes| Offers::new(SingleCopy::Auto, shared).prefers_peer_copy(bytes, &times, 100);
+            |shared, bytes| Offers::new(AUTO, shared).prefers_peer_copy(bytes, &times, || 100).is_some();
         assert!(prefers_peer_copy(false, 8 * bytes) && prefers_peer_copy(true, 8 * bytes));
         assert!(!prefers_peer_copy(false, bytes) && prefers_peer_copy(true, bytes));
         times.learn(8 * bytes, bytes, 300_000);
@@ -240,9 +308,36 @@ mod tests {
             times.say_able();
             times.learn(bytes, bytes, took_ps * bytes as u64 / 1000);
             let prefers_peer_copy =
-                |shared| Offers::new(SingleCopy::Auto, shared).prefers_peer_copy(bytes, &times, 100);
+                |shared| Offers::new(AUTO, shared).prefers_peer_copy(bytes, &times, || 100).is_some();
             assert_eq!((prefers_peer_copy(true), prefers_peer_copy(false)), (is_read, false), "{took_ps}");
         }
         assert!(prefers_peer_copy(true, LEAST) && !prefers_peer_copy(true, LEAST - 1));
+    }
+
+    #[test]
+    fn both_ends_copy_from_the_length_on_that_the_setting_says_and_where_the_peer_may() {
+        let (times, how) = (FetchTimes::default(), SingleCopy::Auto { both_from: 20_000 });
+        let mut offers = Offers::new(how, false);
+        let mut ends = |bytes, times: &FetchTimes| {
+            let ends = offers.prefers_peer_copy(bytes, times, || 100);
+            assert_eq!(offers.prefers_both_ends(bytes, times), ends == Some(CopyingEnds::Both));
+            ends
+        };
+        assert_eq!(ends(20_000, &times), None, "the peer may not");
+        times.say_able();
+        assert_eq!(ends(19_999, &times), None);
+        assert_eq!(ends(20_000, &times), Some(CopyingEnds::Both));
+        assert_eq!(ends(64 << 20, &times), Some(CopyingEnds::Both));
+    }
+
+    #[test]
+    fn both_ends_win_where_caches_are_far_and_few_pairs_copy() {
+        let (near, far) = (HostProfile::SHARED_CACHES, HostProfile::OWN_CACHES);
+        assert_eq!(both_ends_from(&near, true, 1), usize::MAX, "the ring is faster");
+        let from = both_ends_from(&far, false, 1);
+        assert!((16 << 10..32 << 10).contains(&from), "from {from} bytes on");
+        assert!(both_ends_from(&far, false, 4) > from, "more pairs are slower");
+        assert_eq!(both_ends_from(&far, false, 16), usize::MAX);
+        assert_eq!(both_ends_from(&HostProfile { single_copy: None, ..far }, false, 1), usize::MAX);
     }
 }

@@ -5,7 +5,7 @@ use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use canele_mem::ring::cells::TakeCell;
 use canele_mem::ring::{cells, payload};
@@ -20,7 +20,10 @@ use super::inbox::Inbox;
 use super::layout::InboxLayout;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::Reading;
-use crate::{Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, TakeIf, TryTake};
+use crate::{CHUNK_COUNTERS, Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, TakeIf, TryTake};
+
+/// A piece that a peer has taken is written much earlier.
+const LONGEST_WRITE: Duration = Duration::from_secs(2);
 
 /// From the peer to here.
 pub struct Incoming {
@@ -213,6 +216,23 @@ impl Incoming {
             self.shared.fetch_times().learn(message, into.len(), since.elapsed().as_nanos() as u64);
         }
         read
+    }
+
+    /// Ends what both ends copy here. Where peers may write into the memory of this process, waits until this one has written what it had
+    /// taken: then that memory is the caller's alone. A process that has ended writes no more. One that is corrupt, or stopped with a piece in
+    /// hand, is waited for no longer than [`LONGEST_WRITE`].
+    pub fn end_shared_copies(&self) {
+        let since = Instant::now();
+        for index in 0..CHUNK_COUNTERS {
+            let chunk_counter = self.chunk_counter(index);
+            let stopped = chunk_counter.stop();
+            while !chunk_counter.is_quiet(stopped) && since.elapsed() < LONGEST_WRITE {
+                if !self.proof.is_some_and(|proof| process_memory::can_read(&proof)) {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+        }
     }
 
     pub fn chunk_counter(&self, index: usize) -> &ChunkCounter {

@@ -79,7 +79,7 @@ pub struct Shm {
     /// Payload rings begin again at their start when they are empty.
     rewinds: bool,
     single_copy: SingleCopy,
-    /// What shows peers that it is the memory of this process that they read.
+    /// What shows peers that it is the memory of this process that they read and write.
     word: Box<u64>,
     arrivals_seen: u32,
     notifications_seen: u32,
@@ -189,7 +189,7 @@ impl Shm {
         self.inbox.say_fencing(self.fencing);
     }
 
-    /// Lets peers read messages from the memory of this process, and reads theirs. Before a peer gets the inbox.
+    /// Lets peers read and write messages in the memory of this process, and does so in theirs. Before a peer gets the inbox.
     pub fn copy_once(&mut self, how: SingleCopy) {
         let mut word = [0; 8];
         let drawn = rustix::rand::getrandom(&mut word, rustix::rand::GetRandomFlags::empty());
@@ -275,6 +275,13 @@ impl Shm {
             self.outgoing.push(LinkId::in_memory(peer));
         }
         Ok(LinkId::in_memory(peer))
+    }
+
+    /// Ends what this rank and a peer copy together: the peer writes no more into memory of this rank.
+    pub fn end_shared_copies(&self, peer: Rank) {
+        if let Some(incoming) = self.links.get(self.number(peer)).and_then(|link| link.incoming.as_ref()) {
+            incoming.end_shared_copies();
+        }
     }
 
     /// The place of a rank among the links; of a rank before those of this host, one that no link has.

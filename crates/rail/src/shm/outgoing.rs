@@ -1,5 +1,6 @@
 //! From here to a peer: writes this rank's slice of the peer's inbox.
 
+use canele_mem::buffer::OutShare;
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
 use std::ptr::NonNull;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use canele_mem::ring::{cells, payload};
 use canele_sys::atomic::AtomicU32;
 use canele_sys::membarrier::Fencing;
+use canele_sys::process_memory::Proof;
 use canele_sys::segment::{Memfd, SegmentError};
 use canele_sys::sleep;
 
@@ -16,7 +18,7 @@ use super::inbox::Inbox;
 use super::layout::InboxLayout;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::{CopyMethod, LEAST_TIMED, Pace};
-use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, TryPost};
+use crate::{Busy, Class, CopyingEnds, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, TryPost};
 
 /// Nothing is claimed.
 const NOTHING: usize = usize::MAX;
@@ -66,6 +68,8 @@ pub struct Outgoing {
     claimed: usize,
     pace: Pace,
     offers: Offers,
+    /// This rank may write into the peer's memory, as far as it has tried.
+    may_write: bool,
     starved: Starved,
     ready: Ready,
     /// The peer's, whose sleep word and event these are.
@@ -118,6 +122,7 @@ impl Outgoing {
             claimed: NOTHING,
             pace: Pace::new(),
             offers: Offers::new(single_copy, rewinds),
+            may_write: single_copy != SingleCopy::Never,
             starved: Starved::default(),
             ready: Ready::new(&layout, layout.first_bytes()),
             inbox: inbox.clone(),
@@ -307,11 +312,28 @@ impl Outgoing {
         came
     }
 
-    /// Whether the peer had better read a message of so many bytes from memory.
+    /// By which ends a message of so many bytes had better be copied from memory to memory; none: it goes through the ring.
     #[inline]
-    pub fn prefers_peer_copy(&mut self, bytes: usize) -> bool {
-        let ring_ps = self.pace.took_ps(self.shared.answer());
-        self.offers.prefers_peer_copy(bytes, self.shared.fetch_times(), ring_ps)
+    pub fn prefers_peer_copy(&mut self, bytes: usize) -> Option<CopyingEnds> {
+        let Self { pace, shared, offers, .. } = self;
+        offers.prefers_peer_copy(bytes, shared.fetch_times(), || pace.took_ps(shared.answer()))
+    }
+
+    /// Whether both ends had better copy a message of so many bytes.
+    #[inline]
+    pub fn prefers_both_ends(&self, bytes: usize) -> bool {
+        self.offers.prefers_both_ends(bytes, self.shared.fetch_times())
+    }
+
+    /// By what the peer is known if this rank may write into its memory.
+    pub fn written_peer(&self) -> Option<Proof> {
+        self.inbox.proof().filter(|_| self.may_write)
+    }
+
+    /// Writes a part of a message into the peer's memory; says whether it could. What is refused once is not tried again.
+    pub fn store(&mut self, address: u64, from: &OutShare) -> bool {
+        self.may_write = self.written_peer().is_some_and(|proof| from.store(&proof, address));
+        self.may_write
     }
 
     /// A message was offered to be read.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use canele_mem::buffer::{InShare, RegionAddress};
+use canele_mem::buffer::{InShare, OutShare, RegionAddress};
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
 use canele_sys::ids::{LinkId, Rank};
@@ -11,8 +11,8 @@ use canele_sys::sleep::{self, WakeBy};
 use super::report_unreadable;
 use super::{Link, Outgoing, Shm};
 use crate::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, OneSided, Packet, PeerCopy, Rail, Reach,
-    Recoverable, Rma, Slot, TakeIf, TryPost, TryTake,
+    Armed, Busy, Caps, Class, CopyingEnds, Corrupt, FastPath, Header, OneSided, Packet, PeerCopy, Rail,
+    Reach, Recoverable, Rma, Slot, TakeIf, TryPost, TryTake,
 };
 
 impl Rail for Shm {
@@ -33,6 +33,7 @@ impl Rail for Shm {
     fn disconnect(&mut self, link: LinkId) {
         self.incoming.retain(|l| *l != link);
         self.outgoing.retain(|l| *l != link);
+        self.end_shared_copies(link.peer());
         if let Some(link) = self.link_mut(link.peer()) {
             *link = Link::default();
         }
@@ -186,9 +187,8 @@ impl OneSided for Shm {
 
 impl PeerCopy for Shm {
     #[inline]
-    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
-        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
-        outgoing.is_some_and(|outgoing| outgoing.prefers_peer_copy(bytes))
+    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> Option<CopyingEnds> {
+        self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut())?.prefers_peer_copy(bytes)
     }
 
     #[inline]
@@ -198,9 +198,25 @@ impl PeerCopy for Shm {
         }
     }
 
+    #[inline]
+    fn prefers_both_ends(&mut self, link: LinkId, bytes: usize) -> bool {
+        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_ref());
+        outgoing.is_some_and(|outgoing| outgoing.prefers_both_ends(bytes))
+    }
+
     fn copy_from_peer(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
         let incoming = self.link_mut(link.peer()).and_then(|l| l.incoming.as_ref());
         incoming.is_some_and(|incoming| incoming.fetch(address, message, &into))
+    }
+
+    fn can_copy_to_peer(&mut self, link: LinkId) -> bool {
+        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_ref());
+        outgoing.is_some_and(|outgoing| outgoing.written_peer().is_some())
+    }
+
+    fn copy_to_peer(&mut self, link: LinkId, address: u64, from: OutShare) -> bool {
+        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
+        outgoing.is_some_and(|outgoing| outgoing.store(address, &from))
     }
 }
 

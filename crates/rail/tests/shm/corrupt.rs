@@ -124,9 +124,11 @@ fn work(rail: &mut Shm, link: LinkId, random: &mut Random) -> bool {
             for mine in [true, false] {
                 if let Some(chunk_counter) = rail.chunk_counter(link, mine, random.below(8)) {
                     let generation = canele_mem::chunk_counter::Generation(random.below(3) as u32);
-                    assert!(chunk_counter.take(generation, 5).is_none_or(|piece| piece < 5));
+                    let pieces =
+                        [chunk_counter.take_front(generation, 5), chunk_counter.take_back(generation, 5)];
+                    assert!(pieces.iter().flatten().all(|piece| *piece < 5), "{pieces:?}");
                     chunk_counter.finish_piece();
-                    chunk_counter.finished(generation, 5);
+                    chunk_counter.progress(generation, 5);
                 }
             }
         }

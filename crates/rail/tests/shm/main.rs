@@ -6,11 +6,13 @@ mod sleep;
 use std::sync::Arc;
 
 use canele_mem::buffer::Owned;
+use canele_mem::chunk_counter::Generation;
 use canele_rail::conformance::{Harness, RegionHarness};
 use canele_rail::shm::Shm;
 use canele_rail::shm::fetch::SingleCopy;
-use canele_rail::{FastPath, Header, OneSided, PeerCopy, Rail};
+use canele_rail::{CopyingEnds, FastPath, Header, OneSided, PeerCopy, Rail};
 use canele_rail::{Region, WantedRegion};
+use canele_sys::atomic::{AtomicBool, Ordering};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
 /// All ranks in one process, introduced to each other as the launcher would; their rings rewind or not.
@@ -220,22 +222,76 @@ fn fetch(local: &mut Local, address: u64, into: &mut Owned<u8>) -> bool {
     read
 }
 
+/// Has rank 0 write a message of rank 1 to `address`; whether it could.
+fn store(local: &mut Local, address: u64, from: &mut Owned<u8>) -> bool {
+    let mut buffer = from.lend_out();
+    let share = buffer.share(0, buffer.len());
+    let written = local.rail(0).copy_to_peer(LinkId::in_memory(Rank(1)), address, share);
+    from.take_back_out(buffer);
+    written
+}
+
 #[test]
-fn a_message_is_read_from_its_senders_memory_if_both_may_and_it_is_long() {
-    let (to, message) = (LinkId::in_memory(Rank(0)), vec![7u8; 64 << 10]);
-    for (how, offers) in [
-        ([SingleCopy::Always, SingleCopy::Always], true),
-        ([SingleCopy::Never, SingleCopy::Always], false),
-        ([SingleCopy::Always, SingleCopy::Never], false),
+fn a_message_is_copied_from_process_to_process_if_both_may_and_it_is_long() {
+    use SingleCopy::{Always, Auto, Both, Never};
+    let to = LinkId::in_memory(Rank(0));
+    let auto = |both_from| Auto { both_from };
+    for (how, ends) in [
+        ([Always, Always], Some(CopyingEnds::Receiver)),
+        ([Both, Both], Some(CopyingEnds::Both)),
+        ([Always, Both], Some(CopyingEnds::Both)),
+        ([auto(20_000), auto(20_000)], Some(CopyingEnds::Both)),
+        ([auto(usize::MAX), auto(usize::MAX)], None),
+        ([Never, Both], None),
+        ([Both, Never], None),
     ] {
+        let message = vec![7u8; 64 << 10];
         let mut local = copying(how);
-        assert_eq!(local.rail(1).prefers_peer_copy(to, message.len()), offers, "{how:?}");
-        assert!(!local.rail(1).prefers_peer_copy(to, 1000));
+        local.connect(0, 1);
+        assert_eq!(local.rail(1).prefers_peer_copy(to, message.len()), ends, "{how:?}");
+        let is_by_both = ends == Some(CopyingEnds::Both);
+        assert_eq!(local.rail(1).prefers_both_ends(to, message.len()), is_by_both, "{how:?}");
+        assert_eq!(local.rail(1).prefers_peer_copy(to, 1000), None);
+        assert!(!local.rail(1).prefers_both_ends(to, 1000));
+        let may = !how.contains(&Never);
         let mut into = Owned::new(vec![0u8; message.len()]);
-        assert_eq!(fetch(&mut local, message.as_ptr() as u64, &mut into), offers);
-        assert_eq!(into.bytes() == message, offers);
+        assert_eq!(fetch(&mut local, message.as_ptr() as u64, &mut into), may);
+        assert_eq!(into.bytes() == message, may);
         assert!(!fetch(&mut local, 64, &mut into), "there is no memory");
+        let (mut from, mut there) = (Owned::new(vec![8u8; message.len()]), vec![0u8; message.len()]);
+        let link = LinkId::in_memory(Rank(1));
+        assert_eq!(local.rail(0).can_copy_to_peer(link), may, "{how:?}");
+        assert_eq!(store(&mut local, there.as_mut_ptr() as u64, &mut from), may);
+        assert_eq!(std::hint::black_box(&there) == from.bytes(), may);
+        assert!(!store(&mut local, 64, &mut from), "there is no memory");
+        assert!(!local.rail(0).can_copy_to_peer(link), "what was refused is not tried again");
     }
+}
+
+#[test]
+fn a_closed_link_lets_the_peer_take_no_piece_and_waits_for_the_one_in_its_hand() {
+    let mut local = copying([SingleCopy::Both, SingleCopy::Both]);
+    let (to, from) = (LinkId::in_memory(Rank(0)), LinkId::in_memory(Rank(1)));
+    let generation = Generation(1);
+    local.rail(0).chunk_counter(from, true, 3).expect("a chunk counter").start(generation);
+    let counter = local.rail(1).chunk_counter(to, false, 3).expect("a chunk counter");
+    assert_eq!(counter.take_back(generation, 4), Some(3));
+    let has_finished = &AtomicBool::new(false);
+    let sender = local.0[1].take().expect("it is open");
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut sender = sender;
+            let counter = sender.chunk_counter(to, false, 3).expect("a chunk counter");
+            // It takes pieces until the other end stops it.
+            while counter.take_back(generation, 4).is_some() {
+                counter.finish_piece();
+            }
+            has_finished.store(true, Ordering::SeqCst);
+            counter.finish_piece();
+        });
+        local.rail(0).disconnect(from);
+        assert!(has_finished.load(Ordering::SeqCst), "the peer still writes");
+    });
 }
 
 #[test]

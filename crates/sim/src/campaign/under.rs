@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::fault::{Fault, Rates};
 use crate::reliable::{Reliable, ReliableSettings};
 use crate::world::SimRail;
-use canele_mem::buffer::{InShare, RegionAddress};
+use canele_mem::buffer::{InShare, OutShare, RegionAddress};
 use canele_rail::{
-    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail, Reach,
-    Recoverable, Region, Rma, Slot, Speed, Unacked, Verb, VerbCompletion,
+    Armed, Busy, Caps, Class, CopyingEnds, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail,
+    Reach, Recoverable, Region, Rma, Slot, Speed, Unacked, Verb, VerbCompletion,
 };
 use canele_sys::ids::{LinkId, Rank, RegionId};
 use canele_sys::segment::SegmentError;
@@ -207,7 +207,7 @@ impl Rma for CampaignRail {
 }
 
 impl PeerCopy for CampaignRail {
-    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
+    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> Option<CopyingEnds> {
         each!(self, rail => rail.prefers_peer_copy(link, bytes))
     }
 
@@ -215,8 +215,20 @@ impl PeerCopy for CampaignRail {
         each!(self, rail => rail.note_offer(link));
     }
 
+    fn prefers_both_ends(&mut self, link: LinkId, bytes: usize) -> bool {
+        each!(self, rail => rail.prefers_both_ends(link, bytes))
+    }
+
     fn copy_from_peer(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
         each!(self, rail => rail.copy_from_peer(link, address, message, into))
+    }
+
+    fn can_copy_to_peer(&mut self, link: LinkId) -> bool {
+        each!(self, rail => rail.can_copy_to_peer(link))
+    }
+
+    fn copy_to_peer(&mut self, link: LinkId, address: u64, from: OutShare) -> bool {
+        each!(self, rail => rail.copy_to_peer(link, address, from))
     }
 }
 

@@ -101,7 +101,7 @@ impl Rma for Watched {
 }
 
 impl PeerCopy for Watched {
-    delegate!(rail: prefers_peer_copy note_offer copy_from_peer);
+    delegate!(rail: prefers_peer_copy note_offer prefers_both_ends copy_from_peer can_copy_to_peer copy_to_peer);
 }
 
 impl Recoverable for Watched {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use canele_mem::buffer::{InShare, RegionAddress};
+use canele_mem::buffer::{InShare, OutShare, RegionAddress};
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
-use canele_rail::{OneSided, PeerCopy, Reach, Region, Rma, Verb, VerbCompletion};
+use canele_rail::{CopyingEnds, OneSided, PeerCopy, Reach, Region, Rma, Verb, VerbCompletion};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 use canele_sys::process_memory::Proof;
 use canele_sys::segment::SegmentError;
@@ -67,17 +67,43 @@ impl OneSided for SimRail {
     }
 }
 
+/// What shows that memory is of this process. All ranks are of one process.
+const WORD: &u64 = &0x5a5a_1234_5678_a5a5;
+
 impl PeerCopy for SimRail {
-    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> bool {
+    fn prefers_peer_copy(&mut self, link: LinkId, bytes: usize) -> Option<CopyingEnds> {
+        let percent = self.fetched_percent(link, bytes);
         let mut world = self.world.borrow_mut();
-        let percent = world.networks[link.rail() as usize].model.fetched_percent;
-        percent > 0 && bytes >= LEAST_FETCHED && self.has_regions(link) && world.random.chance(percent)
+        let ends = if world.random.chance(50) { CopyingEnds::Both } else { CopyingEnds::Receiver };
+        (percent > 0 && world.random.chance(percent)).then_some(ends)
     }
 
-    /// All ranks are of one process. Now and then the memory cannot be read.
+    fn prefers_both_ends(&mut self, link: LinkId, bytes: usize) -> bool {
+        self.fetched_percent(link, bytes) > 0 && self.world.borrow_mut().random.chance(50)
+    }
+
+    /// Now and then the memory cannot be read.
     fn copy_from_peer(&mut self, _link: LinkId, address: u64, _message: usize, into: InShare) -> bool {
-        const WORD: &u64 = &0x5a5a_1234_5678_a5a5;
         !self.world.borrow_mut().random.chance(20) && into.fetch(&Proof::own(WORD), address)
+    }
+
+    fn can_copy_to_peer(&mut self, link: LinkId) -> bool {
+        self.has_regions(link) && !self.world.borrow_mut().random.chance(10)
+    }
+
+    /// Now and then the memory cannot be written.
+    fn copy_to_peer(&mut self, _link: LinkId, address: u64, from: OutShare) -> bool {
+        !self.world.borrow_mut().random.chance(20) && from.store(&Proof::own(WORD), address)
+    }
+}
+
+impl SimRail {
+    /// How many of a hundred messages of so many bytes had better be read from memory.
+    fn fetched_percent(&self, link: LinkId, bytes: usize) -> usize {
+        match bytes >= LEAST_FETCHED && self.has_regions(link) {
+            true => self.world.borrow().networks[link.rail() as usize].model.fetched_percent,
+            false => 0,
+        }
     }
 }
 
