@@ -105,6 +105,8 @@ pub(super) struct Call {
     pub value: u64,
     /// The network has not carried it out: the owner is asked.
     pub by_request: bool,
+    /// A flush tells what the owner refused of it.
+    pub is_silent: bool,
     pub failure: Option<RmaFailure>,
     pub has_ended: bool,
 }

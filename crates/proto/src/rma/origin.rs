@@ -86,14 +86,17 @@ impl RmaOrigin {
             awaited: 0,
             value: 0,
             by_request: false,
+            is_silent: !rma_request.is_answered(),
             failure: None,
             has_ended: false,
         };
-        let window = call.window();
-        let needless =
-            matches!(rma_request, RmaRequest::Flush { .. }) && !self.windows.at(window).needs_flush();
+        let used = self.windows.at(call.window());
+        // Calls before it that are still to be submitted may need it.
+        let needless = matches!(rma_request, RmaRequest::Flush { .. })
+            && !used.needs_flush()
+            && !used.is_open_before(serial);
         if !is_flush(&rma_request) {
-            self.windows.at(window).begin(serial, !rma_request.is_answered());
+            used.begin(serial);
         }
         let key = self.calls.insert(call);
         if needless {
@@ -165,7 +168,7 @@ impl RmaOrigin {
     pub fn take_failure(&mut self, owner: Rank, window: ExposureKey) -> Option<RmaFailure> {
         let window = (owner, Some(window.into()));
         self.windows.known(window)?;
-        self.windows.at(window).take_failure()
+        self.windows.at(window).take_failure_before(u64::MAX)
     }
 
     /// Forgets an exposure of an owner in which nothing is under way.

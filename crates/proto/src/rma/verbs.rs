@@ -2,14 +2,17 @@
 //!
 //! An owner does the requests of one origin in their order, and a verb passes its library. So a call is a verb only while all
 //! requests before it are known to be done, verbs that touch the same bytes follow each other, and a request leaves once the
-//! verbs before it have completed. A verb that was not carried out is asked for by a request, whose answer says what is wrong.
+//! verbs before it have completed. A request that waits for a lock is done later than others behind it: a verb goes to an exposure
+//! once a flush of that exposure has confirmed the requests there. A verb that was not carried out is asked for by a request, which is
+//! answered although a put may need no answer, as flushes may wait for it already.
 
-use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
+use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_rail::{FetchOp, FullRail, Rma, Verb, Verbs};
 use canele_sys::ids::{LinkId, Rank};
 
 use super::origin::RmaOrigin;
 use super::route::{MemoryRoute, route};
+use super::windows::WindowUse;
 use super::{MemoryAddress, MemoryKey, PutReport, RmaRequest};
 use crate::Proto;
 use crate::slab::Key;
@@ -35,15 +38,20 @@ pub(super) enum Post {
 
 /// The verb that does what a request asks for, and where.
 fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, MemoryAddress, u64)> {
-    let (verb, place, len) = match *rma_request {
-        RmaRequest::Put { place, len, report: PutReport::Answer } => (Verbs::PUT, place, len),
+    let is_region = |place: MemoryAddress| matches!(place.key, MemoryKey::Region(_));
+    Some(match *rma_request {
+        RmaRequest::Put { place, len, report: PutReport::Answer | PutReport::Flush } => {
+            (Verbs::PUT, place, len)
+        }
         RmaRequest::Get { place, len } => (Verbs::GET, place, len),
-        RmaRequest::Add { place, .. } => (Verbs::FETCH_OP, place, size_of::<u64>() as u64),
-        RmaRequest::Swap { place, .. } => (Verbs::COMPARE_SWAP, place, size_of::<u64>() as u64),
+        RmaRequest::Add { place, .. } if is_region(place) => {
+            (Verbs::FETCH_OP, place, size_of::<u64>() as u64)
+        }
+        RmaRequest::Swap { place, .. } if is_region(place) => {
+            (Verbs::COMPARE_SWAP, place, size_of::<u64>() as u64)
+        }
         _ => return None,
-    };
-    // What is exposed under a key is no registered region.
-    matches!(place.key, MemoryKey::Region(_)).then_some((verb, place, len))
+    })
 }
 
 impl RmaOrigin {
@@ -61,9 +69,6 @@ impl RmaOrigin {
             return request;
         }
         let Some(call) = self.calls.get_mut(key) else { return request };
-        if !call.rma_request.is_answered() && matches!(request, Post::Request) {
-            self.unconfirmed.insert(owner, call.serial);
-        }
         let Some((kind, place, len)) = verb_of(&call.rma_request).filter(|_| !call.by_request) else {
             return request;
         };
@@ -71,7 +76,10 @@ impl RmaOrigin {
         // A copy packs fine stretches better than a driver could list them.
         let is_fine = call.data.as_ref().is_some_and(OutBuffer::is_fine)
             || call.into.as_ref().is_some_and(InBuffer::is_fine);
-        if is_fine || !state.awaited.is_empty() || self.unconfirmed.contains_key(&owner) {
+        let is_unconfirmed = self.unconfirmed.contains_key(&owner)
+            || matches!(place.key, MemoryKey::Exposure(_))
+                && self.windows.known(call.window()).is_some_and(WindowUse::needs_flush);
+        if is_fine || !state.awaited.is_empty() || is_unconfirmed {
             return request;
         }
         if state.verb_ranges.overlap(place, len) {
@@ -95,17 +103,17 @@ impl RmaOrigin {
         let Some((call, bytes)) = self.calls.get_mut(call).zip(usize::try_from(len).ok()) else {
             return false;
         };
-        let MemoryKey::Region(region) = place.key else { return false };
-        let at = RegionAddress { region, offset: place.offset };
         let verb = match (call.rma_request, &mut call.data, &mut call.into) {
             (RmaRequest::Put { .. }, Some(data), _) if data.len() == bytes => {
-                Verb::Put { data: data.share(0, bytes), to: at }
+                Verb::Put { data: data.share(0, bytes), to: place }
             }
             (RmaRequest::Get { .. }, _, Some(into)) if into.len() == bytes => {
-                Verb::Get { from: at, into: into.share(0, bytes) }
+                Verb::Get { from: place, into: into.share(0, bytes) }
             }
-            (RmaRequest::Add { n, .. }, ..) => Verb::FetchOp { at, op: FetchOp::Add, operand: n },
-            (RmaRequest::Swap { expected, new, .. }, ..) => Verb::CompareSwap { at, expected, desired: new },
+            (RmaRequest::Add { n, .. }, ..) => Verb::FetchOp { at: place, op: FetchOp::Add, operand: n },
+            (RmaRequest::Swap { expected, new, .. }, ..) => {
+                Verb::CompareSwap { at: place, expected, desired: new }
+            }
             _ => return false,
         };
         if !verbs.post(rail, link, VerbUse::Call(posted), verb) {
@@ -135,6 +143,9 @@ impl RmaOrigin {
                 Ok(value) => call.value = value,
                 Err(_) => {
                     (call.by_request, call.is_submitted) = (true, false);
+                    if let RmaRequest::Put { report, .. } = &mut call.rma_request {
+                        *report = PutReport::Answer;
+                    }
                     state.queue.push_front(key);
                 }
             }
