@@ -64,7 +64,8 @@ impl Owner {
 impl RmaOrigin {
     /// Submits a call; as much of it leaves as can.
     pub fn submit<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, new: NewCall) -> Key {
-        let NewCall { owner, rma_request, elements, element_bytes, data, into, ending } = new;
+        let word_verb = if rail.has_verbs() { new.word_verb() } else { None };
+        let NewCall { owner, rma_request, elements, element_bytes, data, into, ending, .. } = new;
         proto.rma_requested = true;
         self.last_serial += 1;
         let serial = self.last_serial;
@@ -76,6 +77,7 @@ impl RmaOrigin {
             owner,
             rma_request,
             cutting,
+            word_verb,
             data,
             into,
             ending,

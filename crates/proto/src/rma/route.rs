@@ -22,8 +22,7 @@ const ON_WORDS: Verbs = Verbs::FETCH_OP.union(Verbs::COMPARE_SWAP);
 /// 1. Where a link may be lost while its peer lives, no verb changes a word: whether it was carried out would be unknown.
 /// 2. Verbs, requests and processors of the owner's host may change one word at the same time. So a rail has verbs on words only if
 ///    they are one step with the atomic instructions of those processors ([`canele_rail::Verb::FetchOp`]), by which owners serve requests.
-///    The elements of an exposure are changed by requests alone: owners change many of them by plain loops, behind a lock that no verb
-///    takes.
+///    For words that verbs may change, a layer above uses these instructions and no plain loops behind a lock: no verb takes the lock.
 pub fn route<R: OneSided + Rma>(rail: &R, owner: Rank, verb: Verbs) -> MemoryRoute {
     if rail.memory_link(owner).is_some() {
         return MemoryRoute::Map;

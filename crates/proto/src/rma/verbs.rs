@@ -4,16 +4,17 @@
 //! requests before it are known to be done, verbs that touch the same bytes follow each other, and a request leaves once the
 //! verbs before it have completed. A request that waits for a lock is done later than others behind it: a verb goes to an exposure
 //! once a flush of that exposure has confirmed the requests there. A verb that was not carried out is asked for by a request, which is
-//! answered although a put may need no answer, as flushes may wait for it already.
+//! answered although it may need no answer, as flushes may wait for it already.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
-use canele_rail::{FetchOp, FullRail, Rma, Verb, Verbs};
+use canele_rail::{FullRail, Rma, Verb, Verbs};
 use canele_sys::ids::{LinkId, Rank};
 
+use super::call::{Call, WORD, WordVerb};
 use super::origin::RmaOrigin;
 use super::route::{MemoryRoute, route};
 use super::windows::WindowUse;
-use super::{MemoryAddress, MemoryKey, PutReport, RmaRequest};
+use super::{ElementAccess, MemoryAddress, MemoryKey, PutReport, RmaRequest};
 use crate::Proto;
 use crate::slab::Key;
 use crate::verbs::{PostedVerbs, VerbUse};
@@ -36,22 +37,27 @@ pub(super) enum Post {
     Request,
 }
 
-/// The verb that does what a request asks for, and where.
-fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, MemoryAddress, u64)> {
+/// The verb that does what a call asks for, and where.
+fn verb_of(call: &Call) -> Option<(Verbs, MemoryAddress, u64)> {
     let is_region = |place: MemoryAddress| matches!(place.key, MemoryKey::Region(_));
-    Some(match *rma_request {
+    let of_word = match call.word_verb {
+        Some(WordVerb::Fetch(..)) => Verbs::FETCH_OP,
+        Some(WordVerb::CompareSwap(_)) => Verbs::COMPARE_SWAP,
+        None => Verbs::empty(),
+    };
+    match call.rma_request {
         RmaRequest::Put { place, len, report: PutReport::Answer | PutReport::Flush } => {
-            (Verbs::PUT, place, len)
+            Some((Verbs::PUT, place, len))
         }
-        RmaRequest::Get { place, len } => (Verbs::GET, place, len),
-        RmaRequest::Add { place, .. } if is_region(place) => {
-            (Verbs::FETCH_OP, place, size_of::<u64>() as u64)
+        RmaRequest::Get { place, len } => Some((Verbs::GET, place, len)),
+        RmaRequest::Add { place, .. } | RmaRequest::Swap { place, .. } => {
+            is_region(place).then_some((of_word, place, WORD))
         }
-        RmaRequest::Swap { place, .. } if is_region(place) => {
-            (Verbs::COMPARE_SWAP, place, size_of::<u64>() as u64)
+        RmaRequest::Access(ElementAccess { place, .. }) => {
+            (!of_word.is_empty()).then_some((of_word, place, WORD))
         }
-        _ => return None,
-    })
+        _ => None,
+    }
 }
 
 impl RmaOrigin {
@@ -69,7 +75,7 @@ impl RmaOrigin {
             return request;
         }
         let Some(call) = self.calls.get_mut(key) else { return request };
-        let Some((kind, place, len)) = verb_of(&call.rma_request).filter(|_| !call.by_request) else {
+        let Some((kind, place, len)) = verb_of(call).filter(|_| !call.by_request) else {
             return request;
         };
         let MemoryRoute::Verb(link) = route(rail, owner, kind) else { return request };
@@ -103,16 +109,16 @@ impl RmaOrigin {
         let Some((call, bytes)) = self.calls.get_mut(call).zip(usize::try_from(len).ok()) else {
             return false;
         };
-        let verb = match (call.rma_request, &mut call.data, &mut call.into) {
-            (RmaRequest::Put { .. }, Some(data), _) if data.len() == bytes => {
+        let verb = match (call.word_verb, call.rma_request, &mut call.data, &mut call.into) {
+            (Some(WordVerb::Fetch(op, operand)), ..) => Verb::FetchOp { at: place, op, operand },
+            (Some(WordVerb::CompareSwap([expected, desired])), ..) => {
+                Verb::CompareSwap { at: place, expected, desired }
+            }
+            (_, RmaRequest::Put { .. }, Some(data), _) if data.len() == bytes => {
                 Verb::Put { data: data.share(0, bytes), to: place }
             }
-            (RmaRequest::Get { .. }, _, Some(into)) if into.len() == bytes => {
+            (_, RmaRequest::Get { .. }, _, Some(into)) if into.len() == bytes => {
                 Verb::Get { from: place, into: into.share(0, bytes) }
-            }
-            (RmaRequest::Add { n, .. }, ..) => Verb::FetchOp { at: place, op: FetchOp::Add, operand: n },
-            (RmaRequest::Swap { expected, new, .. }, ..) => {
-                Verb::CompareSwap { at: place, expected, desired: new }
             }
             _ => return false,
         };
@@ -140,12 +146,10 @@ impl RmaOrigin {
             let Some(call) = self.calls.get_mut(key) else { continue };
             call.awaited -= 1;
             match result {
-                Ok(value) => call.value = value,
+                Ok(value) => call.keep_value(value),
                 Err(_) => {
                     (call.by_request, call.is_submitted) = (true, false);
-                    if let RmaRequest::Put { report, .. } = &mut call.rma_request {
-                        *report = PutReport::Answer;
-                    }
+                    call.make_answered();
                     state.queue.push_front(key);
                 }
             }

@@ -10,13 +10,15 @@ use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress};
 use canele_mem::exposed::Exposed;
 use canele_mem::layout::Layout;
 use canele_proto::rma::{
-    ExposureKey, NewCall, RmaLockKind, RmaMemory, RmaOperations, RmaOrigin, RmaRequest, RmaTarget, Tell,
+    ElementAccess, ExposureKey, NewCall, RmaLockKind, RmaMemory, RmaOperations, RmaOrigin, RmaRequest,
+    RmaTarget, Tell,
 };
 use canele_proto::slab::Key;
+use canele_rail::FetchOp;
 use canele_sys::atomic::AtomicU64;
 use canele_sys::ids::{Rank, RegionId};
 
-use super::operations::Words;
+use super::operations::{ADD, Words};
 use super::reference::{Done, area_at};
 use crate::campaign::net::Net;
 use crate::campaign::program::Program;
@@ -247,9 +249,11 @@ impl<'p> RmaPlay<'p> {
     ) {
         let (rma_request, elements) = call;
         let (mut data, mut into) = (Owned::new(data), Owned::new(vec![0; into]));
+        let is_sum = matches!(rma_request, RmaRequest::Access(ElementAccess { operation: (ADD, _), .. }));
         let new = NewCall {
             elements,
             element_bytes: 8,
+            fetch_op: is_sum.then_some(FetchOp::Add),
             data: Some(data.lend_out()),
             into: Some(into.lend_in()),
             ..NewCall::new(Rank(to as u32), rma_request)
