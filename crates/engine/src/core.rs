@@ -49,7 +49,12 @@ impl Core {
         let here = job.ranks_of(host);
         let (crowded_at_start, alone) = (here.len() > job.processors, job.hosts.len() == 1);
         let shares_memory_only = alone && job.spawned.iter().all(|world| world.network.is_none());
-        let mut rails = Set::open(me, here.iter(), (crowded_at_start, shares_memory_only), tunables)?;
+        let mut rails = Set::open(
+            me,
+            here.iter(),
+            (crowded_at_start, shares_memory_only),
+            (tunables, &job.profile.host),
+        )?;
         rails.add_ranks(job.ranks(), job.ranks_on(host).skip_while(|rank| *rank < job.size).map(Rank));
         // What all must have alike is what is in force, estimated or set.
         let in_force = Tunables { eager_bytes: eager_bytes(&job, tunables), ..tunables.clone() };

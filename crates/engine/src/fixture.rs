@@ -1,6 +1,7 @@
 //! Ranks for tests of single parts: rails and protocols in one process, without a launcher, a lock or an engine.
 
 use canele_control::{Handed, Host, JobInfo, RankPlace};
+use canele_profile::HostProfile;
 use canele_rail::{Member, Set};
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
@@ -20,7 +21,8 @@ fn rank_of_two(rank: u32, local_size: u32) -> Lane {
     let first = rank - place.local_rank;
     let here = first..first + local_size;
     let rails =
-        Set::open(Rank(rank), here, (false, local_size == 2), &tunables).expect("memory for an inbox");
+        Set::open(Rank(rank), here, (false, local_size == 2), (&tunables, &HostProfile::SHARED_CACHES))
+            .expect("memory for an inbox");
     Lane::new(
         rails,
         open_proto(Rank(rank), &job_of_two(2 / local_size as usize), &tunables),

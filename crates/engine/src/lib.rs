@@ -54,7 +54,7 @@ pub use canele_proto::{
     Envelope, EventListener, Matched, Moved, Notice, PeerIndex, ProtoEvent, Receives, Room, ShortAddress,
     ShortSent, Traffic, choice, matching::Want,
 };
-pub use canele_rail::MAX_INLINE;
+pub use canele_rail::{FetchOp, MAX_INLINE};
 pub use canele_rail::{Region, RegionMemory};
 pub use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 pub use canele_trace as trace;

@@ -16,7 +16,7 @@ use canele_testing::LocalRank;
 
 /// What each rank exposes: a word that all count in, one that is locked, then an area of each rank.
 const AREA: usize = 400_000;
-const WORDS: ElementOperation = ElementOperation { op: 1, element: 8, element_bytes: 8 };
+const WORDS: ElementOperation = ElementOperation { op: 1, element: 8, element_bytes: 8, fetch_op: None };
 
 /// Adds words of 64 bits, and exchanges them.
 struct Words;

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use crate::window::Window;
 use canele_sys::device::MemoryKind;
-use canele_sys::ids::RegionId;
+use canele_sys::ids::{MemoryKey, RegionId};
 use copying::{copy_between, fill_from};
 pub use divided::Divided;
 pub use owned::Owned;
@@ -49,6 +49,28 @@ pub struct RegionAddress {
     pub region: RegionId,
     /// Bytes from the region's start.
     pub offset: u64,
+}
+
+/// A place in memory of a rank that others may access.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct MemoryAddress {
+    /// Which memory.
+    pub key: MemoryKey,
+    /// Bytes from its start; the address, where memory is attached.
+    pub offset: u64,
+}
+
+impl MemoryAddress {
+    /// Returns the first byte of memory.
+    pub fn start(key: impl Into<MemoryKey>) -> Self {
+        Self { key: key.into(), offset: 0 }
+    }
+}
+
+impl From<RegionAddress> for MemoryAddress {
+    fn from(RegionAddress { region, offset }: RegionAddress) -> Self {
+        Self { key: region.into(), offset }
+    }
 }
 
 #[derive(Clone, Copy)]

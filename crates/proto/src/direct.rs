@@ -216,7 +216,7 @@ fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
                     reach(rail, *from, *far, at, n, |window| buffer.copy_from(at, window))
                 }
                 Some(MemoryRoute::Verb(link)) if !buffer.is_fine() => {
-                    Step::Verb(link, Verb::Get { from: *far, into: buffer.share(0, *len) })
+                    Step::Verb(link, Verb::Get { from: (*far).into(), into: buffer.share(0, *len) })
                 }
                 Some(MemoryRoute::Verb(_) | MemoryRoute::Request) => Step::Lost,
             };
@@ -229,7 +229,7 @@ fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
                 None => Step::Waits,
                 Some(MemoryRoute::Map) => reach(rail, to, *far, at, n, |window| buffer.copy_to(at, window)),
                 Some(MemoryRoute::Verb(link)) if !buffer.is_fine() => {
-                    Step::Verb(link, Verb::Put { data: buffer.share(0, len), to: *far })
+                    Step::Verb(link, Verb::Put { data: buffer.share(0, len), to: (*far).into() })
                 }
                 Some(MemoryRoute::Verb(_) | MemoryRoute::Request) => Step::Lost,
             };

@@ -1,7 +1,7 @@
 //! Verbs: accesses to the memory of a peer that the network carries out, without help of the peer's process.
 //!
 //! ```text
-//!   owner:   register(region) … tells the place by a message …                    … deregister(region)
+//!   owner:   register(place, memory) … tells the place by a message …              … deregister(place)
 //!   origin:  post_verb(link, token, verb) ─▶ progress of the rail ─▶ take_completion: token, result
 //! ```
 //! Every verb that was posted completes exactly once, in any order. Until then the rail holds its buffer; afterwards it touches neither the
@@ -9,8 +9,9 @@
 
 use std::sync::Arc;
 
-use canele_mem::buffer::{InShare, OutShare, RegionAddress};
-use canele_sys::ids::{LinkId, RegionId};
+use canele_mem::buffer::{InShare, MemoryAddress, OutShare};
+use canele_mem::exposed::Exposed;
+use canele_sys::ids::LinkId;
 use canele_sys::segment::SegmentError;
 
 use crate::{Rail, Region};
@@ -45,27 +46,27 @@ pub enum FetchOp {
     Replace,
 }
 
-/// An access to a registered region of a peer.
+/// An access to registered memory of a peer.
 pub enum Verb {
     /// Writes `data`. Once it completes, the owner sees it.
     Put {
         /// What is written, of any length.
         data: OutShare,
         /// Where.
-        to: RegionAddress,
+        to: MemoryAddress,
     },
     /// Reads as many bytes as `into` has.
     Get {
         /// From where.
-        from: RegionAddress,
+        from: MemoryAddress,
         /// Where they go.
         into: InShare,
     },
-    /// Changes an aligned word of 64 bits. The completion has the value before. It is one step for all verbs of the network, but not for
-    /// the owner's own instructions.
+    /// Changes an aligned word of 64 bits. The completion has the value before. It is one step for all verbs of the network, and for
+    /// atomic instructions of the processors of the owner's host: an adapter that does not promise this has no such verb.
     FetchOp {
         /// The word.
-        at: RegionAddress,
+        at: MemoryAddress,
         /// What is done.
         op: FetchOp,
         /// With what.
@@ -75,7 +76,7 @@ pub enum Verb {
     /// [`Verb::FetchOp`] is.
     CompareSwap {
         /// The word.
-        at: RegionAddress,
+        at: MemoryAddress,
         /// What it must be.
         expected: u64,
         /// What it becomes.
@@ -95,7 +96,7 @@ impl Verb {
     }
 
     /// Returns where it goes, and how many bytes it touches there.
-    pub fn target(&self) -> (RegionAddress, usize) {
+    pub fn target(&self) -> (MemoryAddress, usize) {
         match self {
             Self::Put { data, to } => (*to, data.len()),
             Self::Get { from, into } => (*from, into.len()),
@@ -107,7 +108,7 @@ impl Verb {
 /// Why a verb was not carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum VerbError {
-    /// The owner has not registered such a region, the range lies outside of it, or a word is not aligned. Nothing was touched.
+    /// The owner has not registered such memory, the range lies outside of it, or a word is not aligned. Nothing was touched.
     #[error("the owner has registered no such memory")]
     Refused,
     /// The link was lost or closed, or its peer is dead. Whether the verb was carried out is unknown.
@@ -134,16 +135,25 @@ pub trait Rma: Rail {
         false
     }
 
-    /// Lets peers access a region of this rank by verbs, until [`Rma::deregister`]. The rail keeps the region as long.
+    /// Lets peers access memory of this rank by verbs, until [`Rma::deregister`]: `place` names its first byte. The rail keeps the memory
+    /// as long. Several memories with one key do not overlap; a verb that reaches over the end of one of them is refused.
     ///
     /// # Errors
     /// The system or the adapter has no room for it.
-    fn register(&mut self, _region: &Arc<Region>) -> Result<(), SegmentError> {
+    fn register(&mut self, _place: MemoryAddress, _memory: &Exposed) -> Result<(), SegmentError> {
         Ok(())
     }
 
-    /// Ends the access to a region: verbs that reach it later are refused.
-    fn deregister(&mut self, _region: RegionId) {}
+    /// Registers a region of this rank, as [`Rma::register`].
+    ///
+    /// # Errors
+    /// As [`Rma::register`].
+    fn register_region(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
+        self.register(MemoryAddress::start(region.id()), &region.exposed())
+    }
+
+    /// Ends the access to the memory that was registered at `place`: verbs that reach it later are refused.
+    fn deregister(&mut self, _place: MemoryAddress) {}
 
     /// Posts a verb on an open link. Its completion has `token`, which is the caller's.
     ///

@@ -139,13 +139,13 @@ macro_rules! delegate {
         }
     };
     (@register $rail:ident) => {
-        fn register(&mut self, region: &::std::sync::Arc<::canele_rail::Region>) -> Result<(), ::canele_sys::segment::SegmentError> {
-            self.$rail.register(region)
+        fn register(&mut self, place: ::canele_mem::buffer::MemoryAddress, memory: &::canele_mem::exposed::Exposed) -> Result<(), ::canele_sys::segment::SegmentError> {
+            self.$rail.register(place, memory)
         }
     };
     (@deregister $rail:ident) => {
-        fn deregister(&mut self, region: ::canele_sys::ids::RegionId) {
-            self.$rail.deregister(region);
+        fn deregister(&mut self, place: ::canele_mem::buffer::MemoryAddress) {
+            self.$rail.deregister(place);
         }
     };
     (@post_verb $rail:ident) => {

@@ -89,6 +89,64 @@ impl RegionId {
     }
 }
 
+/// The key under which a rank has exposed memory to others. It is never 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ExposureKey(pub u64);
+
+impl ExposureKey {
+    /// Bit of the low word that keys of exposures have and no region has.
+    const MARK: u32 = 1 << 31;
+
+    /// The key of a place in the table of exposures, for one of the place's successive tenants.
+    pub fn new(index: usize, generation: u32) -> Self {
+        Self(u64::from(Self::MARK | index as u32) | u64::from(generation) << 32)
+    }
+
+    /// Returns the place in the table, and which of the place's tenants it is.
+    pub fn parts(self) -> Option<(usize, u32)> {
+        Some(((self.0 as u32).checked_sub(Self::MARK)? as usize, (self.0 >> 32) as u32))
+    }
+}
+
+/// What memory of a rank is named by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum MemoryKey {
+    /// A region.
+    Region(RegionId),
+    /// Memory that was exposed.
+    Exposure(ExposureKey),
+}
+
+impl MemoryKey {
+    /// As one word of a message.
+    pub fn to_word(self) -> u64 {
+        match self {
+            Self::Region(region) => region.to_word(),
+            Self::Exposure(key) => key.0,
+        }
+    }
+
+    /// From such a word.
+    pub fn from_word(word: u64) -> Self {
+        match word as u32 >= ExposureKey::MARK {
+            true => Self::Exposure(ExposureKey(word)),
+            false => Self::Region(RegionId::from_word(word)),
+        }
+    }
+}
+
+impl From<RegionId> for MemoryKey {
+    fn from(region: RegionId) -> Self {
+        Self::Region(region)
+    }
+}
+
+impl From<ExposureKey> for MemoryKey {
+    fn from(key: ExposureKey) -> Self {
+        Self::Exposure(key)
+    }
+}
+
 impl fmt::Display for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {}", self.0)

@@ -88,6 +88,7 @@ fn begin(
             oversubscribed: conditions.oversubscribed,
             shared_buffers: conditions.shared_buffers,
             costs: CollectiveCosts::of(&HostProfile::SHARED_CACHES, 2),
+            levels: None,
             forced: conditions.forced,
         };
         let seat = team.seat(seat);

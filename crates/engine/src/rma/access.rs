@@ -8,6 +8,7 @@ use canele_proto::rma::{
     CallEnding, ElementAccess, ElementAction, ExposureKey, LEAST_PIECE, MemoryAddress, NewCall, PutReport,
     RmaRequest,
 };
+use canele_rail::FetchOp;
 use canele_sys::ids::Rank;
 
 use crate::engine::Engine;
@@ -35,6 +36,9 @@ pub struct ElementOperation {
     pub element: u16,
     /// Packed bytes of one element, at most 256.
     pub element_bytes: usize,
+    /// What it does to an element that is a word of 64 bits, if the network may do it: atomic instructions of the processor are how else
+    /// such an element changes there.
+    pub fetch_op: Option<FetchOp>,
 }
 
 /// What an access does, with the origin's memory.
@@ -173,13 +177,20 @@ fn new_call(place: RmaPlace, access: Access) -> NewCall {
         }
         Access::Accumulate { operation, data } => {
             let rma_request = of_elements(ElementAction::Accumulate, Some(operation), data.len() as u64);
-            let element_bytes = operation.element_bytes;
-            NewCall { elements, element_bytes, data: Some(data), ..call(rma_request) }
+            let ElementOperation { element_bytes, fetch_op, .. } = operation;
+            NewCall { elements, element_bytes, fetch_op, data: Some(data), ..call(rma_request) }
         }
         Access::GetAccumulate { operation, data, into } => {
             let rma_request = of_elements(ElementAction::GetAccumulate, Some(operation), into.len() as u64);
-            let element_bytes = operation.element_bytes;
-            NewCall { elements, element_bytes, data: Some(data), into: Some(into), ..call(rma_request) }
+            let ElementOperation { element_bytes, fetch_op, .. } = operation;
+            NewCall {
+                elements,
+                element_bytes,
+                fetch_op,
+                data: Some(data),
+                into: Some(into),
+                ..call(rma_request)
+            }
         }
         Access::CompareAndSwap { operation, operands, into } => {
             let rma_request = of_elements(ElementAction::CompareAndSwap, Some(operation), into.len() as u64);

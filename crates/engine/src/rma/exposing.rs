@@ -10,12 +10,13 @@ use crate::engine::{Engine, Locked};
 use crate::lane::awaited::Awaited;
 
 impl Engine {
-    /// Exposes memory: a rank that knows the key can access it, with places counted from its start.
+    /// Exposes memory: a rank that knows the key can access it, with places counted from its start. Rails with verbs know it, too.
     ///
     /// # Errors
     /// `Forked`.
     pub fn expose(&self, memory: Exposed) -> Result<ExposureKey, Error> {
-        Ok(self.lock()?.rma.target.exposures.expose(memory))
+        let Core { lane, rma, .. } = &mut *self.lock()?;
+        Ok(rma.target.expose(&mut lane.rails, memory))
     }
 
     /// Begins an exposure without memory, to which some is attached later; its places are addresses.
@@ -23,7 +24,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn expose_dynamic(&self) -> Result<ExposureKey, Error> {
-        Ok(self.lock()?.rma.target.exposures.expose_dynamic())
+        Ok(self.lock()?.rma.target.expose_dynamic())
     }
 
     /// Adds memory to a dynamic exposure.
@@ -31,7 +32,8 @@ impl Engine {
     /// # Errors
     /// The exposure is none or not dynamic; other memory overlaps; `Forked`.
     pub fn attach(&self, window: ExposureKey, memory: Exposed) -> Result<(), Error> {
-        Ok(self.lock()?.rma.target.exposures.attach(window, memory)?)
+        let Core { lane, rma, .. } = &mut *self.lock()?;
+        Ok(rma.target.attach(&mut lane.rails, window, memory)?)
     }
 
     /// Removes the memory that begins at an address from a dynamic exposure, and waits until no transfer touches it.
@@ -40,7 +42,8 @@ impl Engine {
     /// The exposure is none or not dynamic; nothing begins there; `Forked`.
     pub fn detach(&self, window: ExposureKey, address: usize) -> Result<(), Error> {
         let mut core = self.lock()?;
-        let memory = core.rma.target.exposures.detach(window, address)?;
+        let Core { lane, rma, .. } = &mut *core;
+        let memory = rma.target.detach(&mut lane.rails, window, address)?;
         self.wait_untouched(core, &[memory]);
         Ok(())
     }
@@ -51,7 +54,8 @@ impl Engine {
     /// `Forked`.
     pub fn unexpose(&self, window: ExposureKey) -> Result<(), Error> {
         let mut core = self.lock()?;
-        let memory = core.rma.target.exposures.end(window);
+        let Core { lane, rma, .. } = &mut *core;
+        let memory = rma.target.unexpose(&mut lane.rails, window);
         self.wait_untouched(core, &memory);
         Ok(())
     }

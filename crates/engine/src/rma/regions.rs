@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_control::ToLauncher;
+use canele_mem::buffer::MemoryAddress;
 use canele_rail::{Mapped, Region, RegionMemory, Regions, Rma as _, UnmappedRegion};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::SegmentError;
@@ -179,7 +180,7 @@ impl Core {
     /// Lets networks access a region, and tells the launcher of it, which answers.
     fn announce_region(&mut self, region: &Arc<Region>) -> Result<(), Error> {
         let Lane { proto, rails, counts, .. } = &mut self.lane;
-        rails.register(region)?;
+        rails.register_region(region)?;
         let launcher = &mut self.membership.launcher;
         counts.system_calls += SYSTEM_CALLS;
         let (owner, id) = (proto.me().0, region.id().to_word());
@@ -201,7 +202,7 @@ impl Core {
     /// Ends the access of peers to a region of this rank.
     fn give_up_region(&mut self, id: RegionId) {
         let rails = &mut self.lane.rails;
-        rails.deregister(id);
+        rails.deregister(MemoryAddress::start(id));
         rails.regions_mut().drop_own(id);
     }
 

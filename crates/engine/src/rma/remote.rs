@@ -6,7 +6,7 @@ use canele_mem::buffer::RegionAddress;
 use canele_proto::rma::{
     DATA, Form, LateAnswer, MemoryAddress, MemoryRoute, PutReport, REQUESTS, RmaRequest, route,
 };
-use canele_rail::{RegionMemory, UnmappedRegion, Verbs};
+use canele_rail::{RegionMemory, Rma as _, UnmappedRegion, Verbs};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use super::call::RmaCall;
@@ -31,6 +31,11 @@ impl Engine {
     /// Returns whether regions of a rank are mapped here; those of other ranks are accessed by verbs or by requests.
     pub fn maps_memory_of(&self, rank: Rank) -> bool {
         self.lock().is_ok_and(|core| core.maps_memory_of(rank))
+    }
+
+    /// Returns whether this rank may access memory of others by verbs.
+    pub fn has_verbs(&self) -> bool {
+        self.lock().is_ok_and(|core| core.lane.rails.has_verbs())
     }
 
     /// Asks the layer above of another host's rank something. After a deadline, `undo` is asked should the answer, when it comes,

@@ -17,8 +17,8 @@ use super::epoch::{Epochs, FENCE};
 use super::exclusion::Excluding;
 use super::hints;
 use super::making::{
-    CONTROL, LACKS_MEMORY, MadeWindow, PAGE, RECORD, WinMemory, allocate, completed, first_here, make,
-    shares_host,
+    CONTROL, HAS_VERBS, LACKS_MEMORY, MadeWindow, PAGE, RECORD, WinMemory, allocate, completed, first_here,
+    make, shares_host,
 };
 use super::target::{Reached, RegionPart, ServedCount, WinTarget, reach};
 use super::{Flavor, OwnPart, Win, WinSettings};
@@ -161,7 +161,7 @@ impl Win {
         let me = own.rank();
         own.set_errhandler(Arc::new(Errhandler::Fatal));
         let target = |(rank, record): (usize, &[i64; RECORD])| -> WinTarget {
-            let [kind, size, unit, id, bytes, offset, _, _, _, key] = *record;
+            let [kind, size, unit, id, bytes, offset, _, _, _, key, _] = *record;
             let key = (key != 0).then(|| ExposureKey(key.cast_unsigned()));
             let member = own.group().member(rank);
             let owner = if flavor == Flavor::Shared { own.group().member(0) } else { member };
@@ -264,7 +264,8 @@ struct Ready {
 fn ready(comm: &Comm, made: &MadeWindow, records: &[i64]) -> Result<Ready> {
     let own = comm.twin()?;
     let found = control_of(&own, records);
-    let excluding = Excluding::new(own.rank(), own.engine.rank());
+    let words_by_verbs = records.as_chunks::<RECORD>().0.iter().any(|record| record[HAS_VERBS] != 0);
+    let excluding = Excluding { words_by_verbs, ..Excluding::new(own.rank(), own.engine.rank()) };
     if let (Some(key), Ok(control)) = (made.key, &found) {
         own.shared.served.add(key, control.clone(), excluding);
     }

@@ -4,13 +4,14 @@
 //! same way:
 //!
 //! ```text
-//!   1, 2, 4 or 8 bytes, aligned ── the processor's atomic operations, or in a long run plain loops that exclude those
+//!   1, 2, 4 or 8 bytes, aligned ── the processor's atomic operations, or in a long run plain loops that exclude those;
+//!                                  8 bytes by verbs too, where members have some: then by no plain loop
 //!   any other ──────────────────── the lock of the elements is held meanwhile
 //! ```
 
 mod changes;
 
-use canele_engine::Window;
+use canele_engine::{FetchOp, Window};
 use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
 use canele_mem::displaced::WORD;
 use changes::{SHORT_STRETCH, change_plainly, change_run, change_scattered};
@@ -96,6 +97,22 @@ impl Accumulation {
     /// The operation is not defined for the elements.
     pub fn change(self) -> Result<ElementChange> {
         Ok(ElementChange { rule: self.rule()?, bytes: self.bytes })
+    }
+}
+
+impl Accumulation {
+    /// What the network does to a word, if it can do the same.
+    pub fn fetch_op(self) -> Option<FetchOp> {
+        match self.rule().ok().filter(|_| self.bytes == WORD)? {
+            // Nothing is added to the bits.
+            Rule::Keep => Some(FetchOp::Or),
+            Rule::Replace => Some(FetchOp::Replace),
+            Rule::Add => Some(FetchOp::Add),
+            Rule::And => Some(FetchOp::And),
+            Rule::Or => Some(FetchOp::Or),
+            Rule::Xor => Some(FetchOp::Xor),
+            Rule::AddDouble | Rule::AddFloat | Rule::Combine(_) => None,
+        }
     }
 }
 
@@ -188,7 +205,7 @@ pub(super) fn try_accumulate(
     if !shape.is_aligned {
         return change_wide(stretches, how, rule, exclusion, data, (len, old));
     }
-    let is_long = exclusion.suits_long(len);
+    let is_long = exclusion.suits_long(len, how.bytes);
     let (mut _entered, mut _held) = (None, None);
     if is_long {
         _held = exclusion.hold_long();

@@ -6,6 +6,7 @@
 use std::thread;
 
 use canele_engine::{Engine, Rank};
+use canele_mem::displaced::WORD;
 use canele_mem::element_lock::{ANNOUNCEMENTS, ElementLock, ElementWait, Entered, Held};
 use canele_sys::atomic::AtomicU64;
 use canele_sys::fork::thread_number;
@@ -26,6 +27,8 @@ pub(super) struct Excluding {
     pub member: usize,
     /// Its rank in the job.
     pub me: Rank,
+    /// Verbs may change words of the window: no plain loop does.
+    pub words_by_verbs: bool,
     /// The number of the thread that announces itself where no other does.
     pub first_thread: u64,
 }
@@ -43,7 +46,7 @@ impl Excluding {
     pub fn new(member: usize, me: Rank) -> Self {
         // 0 is the number of many threads.
         let first_thread = Some(thread_number()).filter(|number| *number != 0).unwrap_or(u64::MAX);
-        Self { member, me, first_thread }
+        Self { member, me, words_by_verbs: false, first_thread }
     }
 
     fn lock(self, control: &Control, part: usize) -> ElementLock<'_> {
@@ -89,9 +92,10 @@ impl<'a> Exclusion<'a> {
         self.lock.try_hold_long(self.control.announcements(), &self.waiting)
     }
 
-    /// True if so many bytes are better changed by plain loops, be they one run or scattered elements.
-    pub fn suits_long(&self, bytes: usize) -> bool {
-        bytes >= NEXT_RUN && (bytes >= LONG_RUN || self.lock.is_in_long_mode())
+    /// True if so many bytes of such elements are better changed by plain loops, be they one run or scattered, and may be.
+    pub fn suits_long(&self, bytes: usize, element_bytes: usize) -> bool {
+        let is_long = bytes >= NEXT_RUN && (bytes >= LONG_RUN || self.lock.is_in_long_mode());
+        is_long && !(self.this.words_by_verbs && element_bytes == WORD)
     }
 }
 

@@ -36,7 +36,10 @@ pub(super) const PAGE: usize = 4096;
 const LONGEST_PIECE: usize = 1 << 20;
 
 /// The numbers that each member tells the others.
-pub(super) const RECORD: usize = 10;
+pub(super) const RECORD: usize = 11;
+
+/// Where in a record it stands whether the member may access memory of the others by verbs.
+pub(super) const HAS_VERBS: usize = 10;
 
 /// Where in a record it stands which region the control memory lies in, with its bytes and the offset there.
 pub(super) const CONTROL: usize = 6;
@@ -57,6 +60,8 @@ pub(super) struct MadeWindow {
     pub memory: Option<Arc<RegionMemory>>,
     /// The mapping in which its part of a shared window lies, and where in it: the program has its address as long as the window is there.
     pub mapped: Option<(Arc<RegionMemory>, usize)>,
+    /// It may access memory of the others by verbs.
+    pub has_verbs: bool,
     pub regions: Vec<Arc<canele_engine::Region>>,
     pub pieces: Vec<ArenaPiece>,
     /// The control memory, made by the first member of each host: region, its bytes, offset.
@@ -90,9 +95,10 @@ impl MadeWindow {
         let kind = 1 + i64::from(self.region.is_some()) + i64::from(own);
         let place = [id, bytes as i64, offset as i64];
         let key = self.key.map_or(0, |key| key.0.cast_signed());
+        let has_verbs = i64::from(self.has_verbs);
         let [id, bytes, offset] = place;
         let (size, unit) = (self.size as i64, self.unit as i64);
-        [kind, size, unit, id, bytes, offset, control[0], control[1], control[2], key]
+        [kind, size, unit, id, bytes, offset, control[0], control[1], control[2], key, has_verbs]
     }
 }
 
@@ -167,6 +173,7 @@ fn expose(comm: &Comm, flavor: Flavor, made: &mut MadeWindow) -> Result<()> {
     if comm.size() == 1 && flavor != Flavor::Dynamic {
         return Ok(());
     }
+    made.has_verbs = engine.has_verbs();
     made.key = match &made.memory {
         _ if flavor == Flavor::Dynamic => Some(engine.expose_dynamic()?),
         Some(memory) => Some(engine.expose(memory.exposed())?),

@@ -40,7 +40,7 @@ impl Accumulation {
     /// The numbers of it on the way.
     fn numbers(self) -> ElementOperation {
         let element = self.element.map_or(UNKNOWN | self.bytes as u16, |element| element as u16);
-        ElementOperation { op: self.op as u16, element, element_bytes: self.bytes }
+        ElementOperation { op: self.op as u16, element, element_bytes: self.bytes, fetch_op: self.fetch_op() }
     }
 
     /// The operation with these numbers.

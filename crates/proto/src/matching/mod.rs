@@ -156,21 +156,22 @@ fn envelope(source: Rank, tag: Tag) -> u64 {
 
 /// What a want leaves open; also the number of the index for such wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum PatternKind {
     Exact,
     AnySource,
     AnyTag,
     Anything,
 }
 
-impl Kind {
-    const ALL: [Kind; 4] = [Kind::Exact, Kind::AnySource, Kind::AnyTag, Kind::Anything];
-    const COUNT: usize = Kind::ALL.len();
+impl PatternKind {
+    const ALL: [PatternKind; 4] =
+        [PatternKind::Exact, PatternKind::AnySource, PatternKind::AnyTag, PatternKind::Anything];
+    const COUNT: usize = PatternKind::ALL.len();
 
     /// The key, in the index of this kind, of a message: the part of its envelope that such wants fix.
     #[inline]
     fn key(self, envelope: u64) -> u64 {
-        const FIXED: [u64; Kind::COUNT] = [!0, 0x0000_0000_ffff_ffff, 0xffff_ffff_0000_0000, 0];
+        const FIXED: [u64; PatternKind::COUNT] = [!0, 0x0000_0000_ffff_ffff, 0xffff_ffff_0000_0000, 0];
         envelope & FIXED[self as usize]
     }
 }
@@ -178,7 +179,7 @@ impl Kind {
 /// A want as the indexes use it: it accepts the messages whose key in the index of its kind is its key.
 #[derive(Clone, Copy, Debug)]
 struct Pattern {
-    kind: Kind,
+    kind: PatternKind,
     key: u64,
 }
 
@@ -190,7 +191,7 @@ impl Pattern {
 
     /// Whether it accepts messages of `source` and of no other.
     fn names(self, source: Rank) -> bool {
-        matches!(self.kind, Kind::Exact | Kind::AnyTag) && self.key >> 32 == u64::from(source.0)
+        matches!(self.kind, PatternKind::Exact | PatternKind::AnyTag) && self.key >> 32 == u64::from(source.0)
     }
 }
 
@@ -198,10 +199,10 @@ impl From<Want> for Pattern {
     #[inline]
     fn from(want: Want) -> Pattern {
         let (kind, source, tag) = match (want.source, want.tag) {
-            (Some(source), Some(tag)) => (Kind::Exact, source, tag),
-            (None, Some(tag)) => (Kind::AnySource, Rank(0), tag),
-            (Some(source), None) => (Kind::AnyTag, source, Tag(0)),
-            (None, None) => (Kind::Anything, Rank(0), Tag(0)),
+            (Some(source), Some(tag)) => (PatternKind::Exact, source, tag),
+            (None, Some(tag)) => (PatternKind::AnySource, Rank(0), tag),
+            (Some(source), None) => (PatternKind::AnyTag, source, Tag(0)),
+            (None, None) => (PatternKind::Anything, Rank(0), Tag(0)),
         };
         Pattern { kind, key: envelope(source, tag) }
     }

@@ -9,7 +9,7 @@
 use canele_sys::ids::{Rank, RequestId};
 
 use super::index::{Index, Linked, Links};
-use super::{Kind, Pattern, PostedId};
+use super::{Pattern, PatternKind, PostedId};
 use crate::slab::{Key, Slab};
 
 /// All posted receives of a flow.
@@ -24,8 +24,8 @@ pub(super) struct Posted {
     /// Counts the receives ever posted; never wraps (centuries, at one per nanosecond).
     next_stamp: u64,
     /// All receives but the oldest.
-    entries: Slab<Entry>,
-    indexes: [Index; Kind::COUNT],
+    entries: Slab<PostedEntry>,
+    indexes: [Index; PatternKind::COUNT],
 }
 
 /// Where a posted receive was put, and what tells it from those put there before and after.
@@ -44,14 +44,14 @@ struct Oldest {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PostedEntry {
     pattern: Pattern,
     request: RequestId,
     stamp: u64,
     links: Links,
 }
 
-impl Linked for Entry {
+impl Linked for PostedEntry {
     #[inline]
     fn links(&mut self, _which: usize) -> &mut Links {
         &mut self.links
@@ -116,8 +116,8 @@ impl Posted {
     #[inline(never)]
     fn post_by_index(&mut self, pattern: Pattern, request: RequestId, stamp: u64) -> PostedId {
         let Pattern { kind, key } = pattern;
-        let id = self.entries.insert(Entry { pattern, request, stamp, links: Links::LOOSE });
-        self.wildcards += u32::from(kind != Kind::Exact);
+        let id = self.entries.insert(PostedEntry { pattern, request, stamp, links: Links::LOOSE });
+        self.wildcards += u32::from(kind != PatternKind::Exact);
         self.indexes[kind as usize].append(&mut self.entries, kind as usize, key, id.index);
         PostedId(PostedPlace::Entry(id))
     }
@@ -127,8 +127,8 @@ impl Posted {
         if self.wildcards != 0 {
             return self.arrive_by_four(envelope);
         }
-        let exact = &mut self.indexes[Kind::Exact as usize];
-        let entry = exact.pop(&mut self.entries, Kind::Exact as usize, envelope)?;
+        let exact = &mut self.indexes[PatternKind::Exact as usize];
+        let entry = exact.pop(&mut self.entries, PatternKind::Exact as usize, envelope)?;
         self.waiting -= 1;
         Some(entry.request)
     }
@@ -136,16 +136,18 @@ impl Posted {
     /// As `arrive_by_index`, when receives of several kinds may want the message.
     #[inline(never)]
     fn arrive_by_four(&mut self, envelope: u64) -> Option<RequestId> {
-        let heads = Kind::ALL.iter().filter_map(|&kind| self.indexes[kind as usize].head(kind.key(envelope)));
+        let heads =
+            PatternKind::ALL.iter().filter_map(|&kind| self.indexes[kind as usize].head(kind.key(envelope)));
         let first = heads.min_by_key(|&entry| self.entries.at(entry).stamp)?;
         Some(self.leave(first))
     }
 
     /// Takes an entry out, of its index too.
     fn leave(&mut self, index: u32) -> RequestId {
-        let Entry { pattern: Pattern { kind, key }, request, links, .. } = self.entries.remove_at(index);
+        let PostedEntry { pattern: Pattern { kind, key }, request, links, .. } =
+            self.entries.remove_at(index);
         self.waiting -= 1;
-        self.wildcards -= u32::from(kind != Kind::Exact);
+        self.wildcards -= u32::from(kind != PatternKind::Exact);
         self.indexes[kind as usize].unlink(&mut self.entries, kind as usize, key, links);
         request
     }

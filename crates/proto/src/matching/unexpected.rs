@@ -9,31 +9,31 @@
 use canele_sys::ids::{Rank, Tag};
 
 use super::index::{Index, Linked, Links};
-use super::{FoundMessage, Kind, Pattern};
+use super::{FoundMessage, Pattern, PatternKind};
 use crate::slab::{NIL, Slab};
 
 /// All unexpected messages of a flow.
 #[derive(Debug)]
 pub(super) struct Unexpected {
-    entries: Slab<Entry>,
+    entries: Slab<UnexpectedEntry>,
     /// The message stored while no other waited, as long as it waits; else `NIL`.
     oldest: u32,
     /// Which indexes are maintained.
-    built: [bool; Kind::COUNT],
+    built: [bool; PatternKind::COUNT],
     /// Counts the messages ever stored; orders an index built late. Never wraps.
     next_stamp: u64,
-    indexes: [Index; Kind::COUNT],
+    indexes: [Index; PatternKind::COUNT],
 }
 
 #[derive(Debug)]
-struct Entry {
+struct UnexpectedEntry {
     envelope: u64,
     message: u32,
     stamp: u64,
-    links: [Links; Kind::COUNT],
+    links: [Links; PatternKind::COUNT],
 }
 
-impl Entry {
+impl UnexpectedEntry {
     #[inline]
     fn found(&self) -> FoundMessage {
         let (source, tag) = (Rank((self.envelope >> 32) as u32), Tag(self.envelope as u32));
@@ -41,7 +41,7 @@ impl Entry {
     }
 }
 
-impl Linked for Entry {
+impl Linked for UnexpectedEntry {
     #[inline]
     fn links(&mut self, which: usize) -> &mut Links {
         &mut self.links[which]
@@ -53,7 +53,7 @@ impl Default for Unexpected {
         Unexpected {
             entries: Slab::new(),
             oldest: NIL,
-            built: Kind::ALL.map(|kind| kind == Kind::Exact),
+            built: PatternKind::ALL.map(|kind| kind == PatternKind::Exact),
             next_stamp: 0,
             indexes: Default::default(),
         }
@@ -71,8 +71,8 @@ impl Unexpected {
         let stamp = self.next_stamp;
         self.next_stamp += 1;
         let alone = self.entries.is_empty();
-        let links = [Links::LOOSE; Kind::COUNT];
-        let entry = self.entries.insert(Entry { envelope, message, stamp, links }).index;
+        let links = [Links::LOOSE; PatternKind::COUNT];
+        let entry = self.entries.insert(UnexpectedEntry { envelope, message, stamp, links }).index;
         if alone {
             self.oldest = entry;
         } else {
@@ -109,18 +109,18 @@ impl Unexpected {
     /// Takes out the one with this envelope whose number `is_it`.
     #[cold]
     pub fn withdraw(&mut self, envelope: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        let hit = |entry: &Entry| entry.envelope == envelope && is_it(entry.message);
+        let hit = |entry: &UnexpectedEntry| entry.envelope == envelope && is_it(entry.message);
         if self.oldest != NIL && hit(self.entries.at(self.oldest)) {
             let oldest = core::mem::replace(&mut self.oldest, NIL);
             return Some(self.entries.remove_at(oldest).message);
         }
-        let mut next = self.indexes[Kind::Exact as usize].head(envelope).unwrap_or(NIL);
+        let mut next = self.indexes[PatternKind::Exact as usize].head(envelope).unwrap_or(NIL);
         while next != NIL {
             let entry = self.entries.at(next);
             if hit(entry) {
                 return Some(self.leave(next).message);
             }
-            next = entry.links[Kind::Exact as usize].next;
+            next = entry.links[PatternKind::Exact as usize].next;
         }
         None
     }
@@ -137,7 +137,7 @@ impl Unexpected {
     /// Puts an entry in the indexes that exist.
     #[inline(never)]
     fn enter(&mut self, envelope: u64, entry: u32) {
-        for kind in Kind::ALL {
+        for kind in PatternKind::ALL {
             if self.built[kind as usize] {
                 let (which, key) = (kind as usize, kind.key(envelope));
                 self.indexes[which].append(&mut self.entries, which, key, entry);
@@ -149,7 +149,7 @@ impl Unexpected {
     #[inline(never)]
     fn leave(&mut self, index: u32) -> FoundMessage {
         let entry = self.entries.remove_at(index);
-        for kind in Kind::ALL {
+        for kind in PatternKind::ALL {
             if self.built[kind as usize] {
                 let (which, key) = (kind as usize, kind.key(entry.envelope));
                 self.indexes[which].unlink(&mut self.entries, which, key, entry.links[which]);
@@ -161,7 +161,7 @@ impl Unexpected {
     /// Puts what is here, in order of arrival, into an index that no receive used before.
     #[cold]
     #[inline(never)]
-    fn build(&mut self, kind: Kind) {
+    fn build(&mut self, kind: PatternKind) {
         let others = self.entries.iter().filter(|(id, _)| id.index != self.oldest);
         let mut arrived: Vec<(u64, u32, u64)> =
             others.map(|(id, entry)| (entry.stamp, id.index, kind.key(entry.envelope))).collect();
@@ -184,7 +184,7 @@ impl Unexpected {
 
     /// Which indexes are maintained.
     #[cfg(test)]
-    pub fn built(&self) -> [bool; Kind::COUNT] {
+    pub fn built(&self) -> [bool; PatternKind::COUNT] {
         self.built
     }
 

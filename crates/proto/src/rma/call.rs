@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_mem::layout::Layout;
-use canele_sys::device::MemoryKinds;
+use canele_rail::FetchOp;
+use canele_sys::device::{MemoryKind, MemoryKinds};
 use canele_sys::ids::{Rank, RequestId};
 
 use super::cutting::Cutting;
 use super::windows::WindowAt;
-use super::{MemoryKey, Refusal, RmaRequest};
+use super::{ElementAccess, ElementAction, MemoryKey, PutReport, Refusal, RmaRequest};
 use crate::request::Failure;
+
+/// Bytes of a word.
+pub(super) const WORD: u64 = size_of::<u64>() as u64;
 
 /// What carries data between ranks by RMA, in words.
 const ACCESS: &str = "an access to memory of another rank";
@@ -25,6 +29,8 @@ pub struct NewCall {
     pub elements: Option<(Arc<Layout>, usize)>,
     /// Bytes between which an access to elements may be cut.
     pub element_bytes: usize,
+    /// What an operation on elements does to each, where they are words of 64 bits and the network may do it.
+    pub fetch_op: Option<FetchOp>,
     /// What is to be sent.
     pub data: Option<OutBuffer>,
     /// Where what is read belongs.
@@ -36,9 +42,48 @@ pub struct NewCall {
 impl NewCall {
     /// Without memory, and with an outcome.
     pub fn new(owner: Rank, rma_request: RmaRequest) -> Self {
-        let (elements, data, into) = (None, None, None);
-        Self { owner, rma_request, elements, element_bytes: 1, data, into, ending: CallEnding::Taken }
+        let (elements, fetch_op, data, into) = (None, None, None, None);
+        let ending = CallEnding::Taken;
+        Self { owner, rma_request, elements, element_bytes: 1, fetch_op, data, into, ending }
     }
+
+    /// The verb on a word that it is, if it is one.
+    pub(super) fn word_verb(&self) -> Option<WordVerb> {
+        match self.rma_request {
+            RmaRequest::Add { n, .. } => Some(WordVerb::Fetch(FetchOp::Add, n)),
+            RmaRequest::Swap { expected, new, .. } => Some(WordVerb::CompareSwap([expected, new])),
+            RmaRequest::Access(ElementAccess { action, len: WORD, .. }) if self.elements.is_none() => {
+                match action {
+                    ElementAction::Accumulate | ElementAction::GetAccumulate => {
+                        // An operation that needs no operand keeps the word.
+                        self.fetch_op.map(|op| WordVerb::Fetch(op, self.operand(0).unwrap_or(0)))
+                    }
+                    ElementAction::CompareAndSwap => {
+                        Some(WordVerb::CompareSwap([self.operand(0)?, self.operand(1)?]))
+                    }
+                    ElementAction::Put | ElementAction::Get => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// A word of the data, which the processor reads.
+    fn operand(&self, index: usize) -> Option<u64> {
+        let data = self.data.as_ref().filter(|data| data.memory() == MemoryKind::Host)?;
+        let mut bytes = [0; WORD as usize];
+        let at = index * bytes.len();
+        (data.len() >= at + bytes.len()).then(|| data.copy_to_slice(at, &mut bytes))?;
+        Some(u64::from_ne_bytes(bytes))
+    }
+}
+
+/// A verb on a word, with its operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum WordVerb {
+    Fetch(FetchOp, u64),
+    /// What is expected, and what replaces it.
+    CompareSwap([u64; 2]),
 }
 
 /// Who learns of the end of a call.
@@ -90,6 +135,8 @@ pub(super) struct Call {
     pub rma_request: RmaRequest,
     /// What is still to be submitted of an access to elements.
     pub cutting: Option<Cutting>,
+    /// The verb that it may be, if it is one on a word.
+    pub word_verb: Option<WordVerb>,
     pub data: Option<OutBuffer>,
     pub into: Option<InBuffer>,
     pub ending: CallEnding,
@@ -105,6 +152,8 @@ pub(super) struct Call {
     pub value: u64,
     /// The network has not carried it out: the owner is asked.
     pub by_request: bool,
+    /// A flush tells what the owner refused of it.
+    pub is_silent: bool,
     pub failure: Option<RmaFailure>,
     pub has_ended: bool,
 }
@@ -121,6 +170,25 @@ impl Call {
         let into = self.into.as_ref().map(InBuffer::memory);
         let mut memories = data.into_iter().chain(into);
         memories.find_map(|memory| Failure::of_memory(memory, MemoryKinds::all(), ACCESS))
+    }
+
+    /// Keeps what a verb on a word has read.
+    pub fn keep_value(&mut self, value: u64) {
+        self.value = value;
+        if let (RmaRequest::Access(_), Some(into)) = (self.rma_request, &mut self.into) {
+            into.copy_from_slice(0, &value.to_ne_bytes());
+        }
+    }
+
+    /// Has the owner answer its request.
+    pub fn make_answered(&mut self) {
+        match &mut self.rma_request {
+            RmaRequest::Put { report, .. } => *report = PutReport::Answer,
+            RmaRequest::Access(access) if access.action == ElementAction::Accumulate => {
+                access.action = ElementAction::GetAccumulate;
+            }
+            _ => {}
+        }
     }
 
     pub fn fail(&mut self, failure: RmaFailure) {

@@ -120,13 +120,16 @@ impl RmaOrigin {
             }
             state.flushes.retain(|other| *other != key);
             // The owner's word comes first: it is of what was done there.
-            let failure = state.take_failure();
+            let failure = state.take_failure_before(serial);
             failure.into_iter().for_each(|failure| call.fail(failure));
         } else {
             state.end(serial);
-            if let (CallEnding::Counted, Some(failure)) = (call.ending, &call.failure) {
-                state.fail(failure.clone());
-            }
+            // The owner answers what the network has refused, and a flush alone tells of it all the same.
+            let refused =
+                call.failure.take_if(|why| call.is_silent && matches!(why, RmaFailure::Refused(..)));
+            let is_told = call.is_silent || call.ending == CallEnding::Counted;
+            let failure = refused.or_else(|| call.failure.clone().filter(|_| is_told));
+            failure.into_iter().for_each(|failure| state.fail(serial, failure));
         }
         call.has_ended = true;
         proto.requests.count_completion();

@@ -5,29 +5,11 @@
 use std::collections::HashMap;
 
 use canele_mem::exposed::Exposed;
-use canele_sys::ids::Rank;
+use canele_sys::ids::{ExposureKey, Rank};
 
-use super::Refusal;
 use super::attached::{AttachError, Attached};
 use super::locks::LockQueue;
-
-/// Indexes from here on stand for exposures, below for regions.
-pub(super) const FIRST: u32 = 1 << 31;
-
-/// What origins name exposed memory by. It is never 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ExposureKey(pub u64);
-
-impl ExposureKey {
-    fn new(index: usize, generation: u32) -> Self {
-        Self(u64::from(FIRST | index as u32) | u64::from(generation) << 32)
-    }
-
-    /// Its place in the table, and which of the place's tenants it is.
-    fn parts(self) -> Option<(usize, u32)> {
-        Some(((self.0 as u32).checked_sub(FIRST)? as usize, (self.0 >> 32) as u32))
-    }
-}
+use super::{MemoryAddress, Refusal};
 
 /// Everything that a rank has exposed.
 #[derive(Default)]
@@ -67,12 +49,12 @@ impl Memory {
 
 impl Exposures {
     /// Exposes memory.
-    pub fn expose(&mut self, memory: Exposed) -> ExposureKey {
+    pub(super) fn expose(&mut self, memory: Exposed) -> ExposureKey {
         self.add(Memory::One(memory))
     }
 
     /// Begins an exposure without memory, to which some is attached later.
-    pub fn expose_dynamic(&mut self) -> ExposureKey {
+    pub(super) fn expose_dynamic(&mut self) -> ExposureKey {
         self.add(Memory::Attached(Attached::default()))
     }
 
@@ -103,7 +85,7 @@ impl Exposures {
     ///
     /// # Errors
     /// The exposure is not dynamic; other memory overlaps.
-    pub fn attach(&mut self, key: ExposureKey, memory: Exposed) -> Result<(), AttachError> {
+    pub(super) fn attach(&mut self, key: ExposureKey, memory: Exposed) -> Result<(), AttachError> {
         self.attached(key)?.attach(memory)
     }
 
@@ -111,7 +93,7 @@ impl Exposures {
     ///
     /// # Errors
     /// The exposure is not dynamic; nothing begins there.
-    pub fn detach(&mut self, key: ExposureKey, address: usize) -> Result<Exposed, AttachError> {
+    pub(super) fn detach(&mut self, key: ExposureKey, address: usize) -> Result<Exposed, AttachError> {
         self.attached(key)?.detach(address)
     }
 
@@ -123,13 +105,23 @@ impl Exposures {
     }
 
     /// Ends an exposure; gives the memory, which transfers under way may still hold.
-    pub fn end(&mut self, key: ExposureKey) -> Vec<Exposed> {
+    pub(super) fn end(&mut self, key: ExposureKey) -> Vec<Exposed> {
         let Some((index, _)) = key.parts().filter(|_| self.get(key).is_some()) else { return Vec::new() };
         match self.entries[index].1.take().map(|exposure| exposure.memory) {
             Some(Memory::One(memory)) => vec![memory],
             Some(Memory::Attached(list)) => list.parts.into_values().collect(),
             None => Vec::new(),
         }
+    }
+
+    /// Where each memory of an exposure begins.
+    pub(super) fn places(&self, key: ExposureKey) -> Vec<MemoryAddress> {
+        let offsets = match self.get(key).map(|exposure| &exposure.memory) {
+            Some(Memory::One(_)) => vec![0],
+            Some(Memory::Attached(list)) => list.parts.keys().map(|address| *address as u64).collect(),
+            None => Vec::new(),
+        };
+        offsets.into_iter().map(|offset| MemoryAddress { key: key.into(), offset }).collect()
     }
 
     /// How many signals of a kind have come from a rank.

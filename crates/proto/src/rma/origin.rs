@@ -64,7 +64,8 @@ impl Owner {
 impl RmaOrigin {
     /// Submits a call; as much of it leaves as can.
     pub fn submit<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, new: NewCall) -> Key {
-        let NewCall { owner, rma_request, elements, element_bytes, data, into, ending } = new;
+        let word_verb = if rail.has_verbs() { new.word_verb() } else { None };
+        let NewCall { owner, rma_request, elements, element_bytes, data, into, ending, .. } = new;
         proto.rma_requested = true;
         self.last_serial += 1;
         let serial = self.last_serial;
@@ -76,6 +77,7 @@ impl RmaOrigin {
             owner,
             rma_request,
             cutting,
+            word_verb,
             data,
             into,
             ending,
@@ -86,14 +88,17 @@ impl RmaOrigin {
             awaited: 0,
             value: 0,
             by_request: false,
+            is_silent: !rma_request.is_answered(),
             failure: None,
             has_ended: false,
         };
-        let window = call.window();
-        let needless =
-            matches!(rma_request, RmaRequest::Flush { .. }) && !self.windows.at(window).needs_flush();
+        let used = self.windows.at(call.window());
+        // Calls before it that are still to be submitted may need it.
+        let needless = matches!(rma_request, RmaRequest::Flush { .. })
+            && !used.needs_flush()
+            && !used.is_open_before(serial);
         if !is_flush(&rma_request) {
-            self.windows.at(window).begin(serial, !rma_request.is_answered());
+            used.begin(serial);
         }
         let key = self.calls.insert(call);
         if needless {
@@ -165,7 +170,7 @@ impl RmaOrigin {
     pub fn take_failure(&mut self, owner: Rank, window: ExposureKey) -> Option<RmaFailure> {
         let window = (owner, Some(window.into()));
         self.windows.known(window)?;
-        self.windows.at(window).take_failure()
+        self.windows.at(window).take_failure_before(u64::MAX)
     }
 
     /// Forgets an exposure of an owner in which nothing is under way.

@@ -15,10 +15,10 @@ const SEARCHED_FROM: usize = 64;
 
 /// Messages that have not left yet, to each rank in the order in which they were sent.
 #[derive(Default)]
-pub struct PendingSends(BTreeMap<Rank, Queue>);
+pub struct PendingSends(BTreeMap<Rank, PeerSends>);
 
 #[derive(Default)]
-struct Queue {
+struct PeerSends {
     messages: VecDeque<Message>,
     /// Bytes of the library's own memory that they lie in.
     bytes: usize,

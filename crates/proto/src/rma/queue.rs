@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// The RMA requests of one origin.
 #[derive(Default)]
-pub struct Queue {
+pub struct OriginQueue {
     /// Messages for which there is no room yet.
     pub waiting: VecDeque<WaitingRequest>,
     /// Messages that are here, or being received.
@@ -94,7 +94,7 @@ pub enum Then {
     Deposit([u64; 2]),
 }
 
-impl Queue {
+impl OriginQueue {
     /// RMA requests that are here.
     pub fn len(&self) -> usize {
         self.waiting.len() + self.taken()

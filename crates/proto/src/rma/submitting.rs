@@ -1,7 +1,7 @@
 //! How the requests of calls leave, for each owner in the order of the calls.
 
 use canele_mem::window::Window;
-use canele_rail::FullRail;
+use canele_rail::{FullRail, Rma};
 use canele_sys::ids::{Rank, Tag};
 
 use super::awaited::{Awaited, answer_to};
@@ -10,6 +10,7 @@ use super::cutting::Piece;
 use super::origin::RmaOrigin;
 use super::pending::PendingSends;
 use super::verbs::Post;
+use super::windows::WindowUse;
 use super::{ANSWERS, DATA, Form, REQUESTS, Refusal, RmaRequest};
 use crate::slab::Key;
 use crate::{Envelope, Proto};
@@ -29,7 +30,7 @@ impl RmaOrigin {
         owner: Rank,
     ) -> bool {
         let mut any = false;
-        while let Some(state) = self.owners.get_mut(&owner)
+        while let Some(state) = self.owners.get(&owner)
             && let Some(key) = state.queue.front().copied()
         {
             let unsuited = || self.calls.get(key).and_then(Call::why_not_carried_out);
@@ -38,6 +39,8 @@ impl RmaOrigin {
                     call.fail(RmaFailure::Failed(failure));
                     call.is_submitted = true;
                 }
+            } else if self.is_needless_flush(key) {
+                self.calls.get_mut(key).into_iter().for_each(|call| call.is_submitted = true);
             } else if state.awaited.len() >= MOST_ANSWERS
                 || state.awaited_bytes >= MOST_ANSWER_BYTES
                 || self.pending.len_to(owner) >= MOST_SENDS
@@ -47,7 +50,10 @@ impl RmaOrigin {
                 match self.post_verb(proto, rail, owner, key) {
                     Post::Done => {}
                     Post::Waits => return any,
-                    Post::Request => self.submit_next(proto, rail, key),
+                    Post::Request => {
+                        self.note_silent(rail, owner, key);
+                        self.submit_next(proto, rail, key);
+                    }
                 }
             }
             any = true;
@@ -57,6 +63,23 @@ impl RmaOrigin {
             }
         }
         any
+    }
+
+    /// True for a flush before which no request was submitted that nothing answers.
+    fn is_needless_flush(&self, key: Key) -> bool {
+        self.calls.get(key).is_some_and(|call| {
+            let needs = || self.windows.known(call.window()).is_some_and(WindowUse::needs_flush);
+            matches!(call.rma_request, RmaRequest::Flush { .. }) && !needs()
+        })
+    }
+
+    /// Notes a call whose request nothing answers: a flush asks for it, and until then no verb passes it.
+    fn note_silent<R: Rma>(&mut self, rail: &R, owner: Rank, key: Key) {
+        let Some(call) = self.calls.get(key).filter(|call| !call.rma_request.is_answered()) else { return };
+        self.windows.at(call.window()).note_silent(call.serial);
+        if rail.has_verbs() {
+            self.unconfirmed.insert(owner, call.serial);
+        }
     }
 
     /// Submits the next request of a call.

@@ -15,7 +15,7 @@ use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 use super::access::RmaOperations;
 use super::exposures::Exposures;
 use super::pending::PendingSends;
-use super::queue::{Queue, WaitingRequest};
+use super::queue::{OriginQueue, WaitingRequest};
 use super::refusals::Refusals;
 use super::work::Work;
 use super::{ArrivedRequest, DATA, REQUESTS};
@@ -62,7 +62,7 @@ pub struct RmaTarget {
     /// What is exposed.
     pub exposures: Exposures,
     pending: PendingSends,
-    queues: BTreeMap<Rank, Queue>,
+    queues: BTreeMap<Rank, OriginQueue>,
     refusals: Refusals,
     /// Origins that died amid an RMA request: notices behind it would come too early for ever.
     torn: HashSet<Rank>,
@@ -125,6 +125,6 @@ impl RmaTarget {
 
     /// RMA requests and answers under way, for tests and for people who look for memory.
     pub fn under_way(&self) -> usize {
-        self.pending.len() + self.queues.values().map(Queue::len).sum::<usize>()
+        self.pending.len() + self.queues.values().map(OriginQueue::len).sum::<usize>()
     }
 }

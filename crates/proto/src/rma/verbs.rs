@@ -2,15 +2,19 @@
 //!
 //! An owner does the requests of one origin in their order, and a verb passes its library. So a call is a verb only while all
 //! requests before it are known to be done, verbs that touch the same bytes follow each other, and a request leaves once the
-//! verbs before it have completed. A verb that was not carried out is asked for by a request, whose answer says what is wrong.
+//! verbs before it have completed. A request that waits for a lock is done later than others behind it: a verb goes to an exposure
+//! once a flush of that exposure has confirmed the requests there. A verb that was not carried out is asked for by a request, which is
+//! answered although it may need no answer, as flushes may wait for it already.
 
-use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
-use canele_rail::{FetchOp, FullRail, Rma, Verb, Verbs};
+use canele_mem::buffer::{InBuffer, OutBuffer};
+use canele_rail::{FullRail, Rma, Verb, Verbs};
 use canele_sys::ids::{LinkId, Rank};
 
+use super::call::{Call, WORD, WordVerb};
 use super::origin::RmaOrigin;
 use super::route::{MemoryRoute, route};
-use super::{MemoryAddress, MemoryKey, PutReport, RmaRequest};
+use super::windows::WindowUse;
+use super::{ElementAccess, MemoryAddress, MemoryKey, PutReport, RmaRequest};
 use crate::Proto;
 use crate::slab::Key;
 use crate::verbs::{PostedVerbs, VerbUse};
@@ -33,17 +37,27 @@ pub(super) enum Post {
     Request,
 }
 
-/// The verb that does what a request asks for, and where.
-fn verb_of(rma_request: &RmaRequest) -> Option<(Verbs, MemoryAddress, u64)> {
-    let (verb, place, len) = match *rma_request {
-        RmaRequest::Put { place, len, report: PutReport::Answer } => (Verbs::PUT, place, len),
-        RmaRequest::Get { place, len } => (Verbs::GET, place, len),
-        RmaRequest::Add { place, .. } => (Verbs::FETCH_OP, place, size_of::<u64>() as u64),
-        RmaRequest::Swap { place, .. } => (Verbs::COMPARE_SWAP, place, size_of::<u64>() as u64),
-        _ => return None,
+/// The verb that does what a call asks for, and where.
+fn verb_of(call: &Call) -> Option<(Verbs, MemoryAddress, u64)> {
+    let is_region = |place: MemoryAddress| matches!(place.key, MemoryKey::Region(_));
+    let of_word = match call.word_verb {
+        Some(WordVerb::Fetch(..)) => Verbs::FETCH_OP,
+        Some(WordVerb::CompareSwap(_)) => Verbs::COMPARE_SWAP,
+        None => Verbs::empty(),
     };
-    // What is exposed under a key is no registered region.
-    matches!(place.key, MemoryKey::Region(_)).then_some((verb, place, len))
+    match call.rma_request {
+        RmaRequest::Put { place, len, report: PutReport::Answer | PutReport::Flush } => {
+            Some((Verbs::PUT, place, len))
+        }
+        RmaRequest::Get { place, len } => Some((Verbs::GET, place, len)),
+        RmaRequest::Add { place, .. } | RmaRequest::Swap { place, .. } => {
+            is_region(place).then_some((of_word, place, WORD))
+        }
+        RmaRequest::Access(ElementAccess { place, .. }) => {
+            (!of_word.is_empty()).then_some((of_word, place, WORD))
+        }
+        _ => None,
+    }
 }
 
 impl RmaOrigin {
@@ -61,17 +75,17 @@ impl RmaOrigin {
             return request;
         }
         let Some(call) = self.calls.get_mut(key) else { return request };
-        if !call.rma_request.is_answered() && matches!(request, Post::Request) {
-            self.unconfirmed.insert(owner, call.serial);
-        }
-        let Some((kind, place, len)) = verb_of(&call.rma_request).filter(|_| !call.by_request) else {
+        let Some((kind, place, len)) = verb_of(call).filter(|_| !call.by_request) else {
             return request;
         };
         let MemoryRoute::Verb(link) = route(rail, owner, kind) else { return request };
         // A copy packs fine stretches better than a driver could list them.
         let is_fine = call.data.as_ref().is_some_and(OutBuffer::is_fine)
             || call.into.as_ref().is_some_and(InBuffer::is_fine);
-        if is_fine || !state.awaited.is_empty() || self.unconfirmed.contains_key(&owner) {
+        let is_unconfirmed = self.unconfirmed.contains_key(&owner)
+            || matches!(place.key, MemoryKey::Exposure(_))
+                && self.windows.known(call.window()).is_some_and(WindowUse::needs_flush);
+        if is_fine || !state.awaited.is_empty() || is_unconfirmed {
             return request;
         }
         if state.verb_ranges.overlap(place, len) {
@@ -95,17 +109,17 @@ impl RmaOrigin {
         let Some((call, bytes)) = self.calls.get_mut(call).zip(usize::try_from(len).ok()) else {
             return false;
         };
-        let MemoryKey::Region(region) = place.key else { return false };
-        let at = RegionAddress { region, offset: place.offset };
-        let verb = match (call.rma_request, &mut call.data, &mut call.into) {
-            (RmaRequest::Put { .. }, Some(data), _) if data.len() == bytes => {
-                Verb::Put { data: data.share(0, bytes), to: at }
+        let verb = match (call.word_verb, call.rma_request, &mut call.data, &mut call.into) {
+            (Some(WordVerb::Fetch(op, operand)), ..) => Verb::FetchOp { at: place, op, operand },
+            (Some(WordVerb::CompareSwap([expected, desired])), ..) => {
+                Verb::CompareSwap { at: place, expected, desired }
             }
-            (RmaRequest::Get { .. }, _, Some(into)) if into.len() == bytes => {
-                Verb::Get { from: at, into: into.share(0, bytes) }
+            (_, RmaRequest::Put { .. }, Some(data), _) if data.len() == bytes => {
+                Verb::Put { data: data.share(0, bytes), to: place }
             }
-            (RmaRequest::Add { n, .. }, ..) => Verb::FetchOp { at, op: FetchOp::Add, operand: n },
-            (RmaRequest::Swap { expected, new, .. }, ..) => Verb::CompareSwap { at, expected, desired: new },
+            (_, RmaRequest::Get { .. }, _, Some(into)) if into.len() == bytes => {
+                Verb::Get { from: place, into: into.share(0, bytes) }
+            }
             _ => return false,
         };
         if !verbs.post(rail, link, VerbUse::Call(posted), verb) {
@@ -132,9 +146,10 @@ impl RmaOrigin {
             let Some(call) = self.calls.get_mut(key) else { continue };
             call.awaited -= 1;
             match result {
-                Ok(value) => call.value = value,
+                Ok(value) => call.keep_value(value),
                 Err(_) => {
                     (call.by_request, call.is_submitted) = (true, false);
+                    call.make_answered();
                     state.queue.push_front(key);
                 }
             }

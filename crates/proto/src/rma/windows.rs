@@ -1,12 +1,15 @@
 //! What this rank has under way in each exposure of each owner, for flushes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use canele_sys::ids::Rank;
 
 use super::MemoryKey;
 use super::call::RmaFailure;
 use crate::slab::Key;
+
+/// So many failures of calls in one exposure are kept until a flush takes them.
+const MOST_FAILURES: usize = 64;
 
 /// Memory of one owner; none stands for requests that are for none.
 pub(super) type WindowAt = (Rank, Option<MemoryKey>);
@@ -19,8 +22,8 @@ pub(super) struct WindowUse {
     /// The last request that nothing answers, and the last flush that was answered.
     last_silent: u64,
     last_flushed: u64,
-    /// What went wrong first since the last flush.
-    failure: Option<RmaFailure>,
+    /// What went wrong since the last flush, by the numbers of the calls.
+    failures: BTreeMap<u64, RmaFailure>,
     /// Flushes that were answered, or need no answer, and wait for calls before them.
     pub flushes: Vec<Key>,
 }
@@ -54,23 +57,29 @@ impl Windows {
 }
 
 impl WindowUse {
-    pub fn begin(&mut self, serial: u64, is_silent: bool) {
+    pub fn begin(&mut self, serial: u64) {
         self.open.insert(serial);
-        if is_silent {
-            self.last_silent = serial;
-        }
+    }
+
+    /// A request of this call was submitted that nothing answers.
+    pub fn note_silent(&mut self, serial: u64) {
+        self.last_silent = self.last_silent.max(serial);
     }
 
     pub fn end(&mut self, serial: u64) {
         self.open.remove(&serial);
     }
 
-    pub fn fail(&mut self, failure: RmaFailure) {
-        self.failure.get_or_insert(failure);
+    pub fn fail(&mut self, serial: u64, failure: RmaFailure) {
+        if self.failures.len() < MOST_FAILURES {
+            self.failures.insert(serial, failure);
+        }
     }
 
-    pub fn take_failure(&mut self) -> Option<RmaFailure> {
-        self.failure.take()
+    /// Takes what went wrong with the calls before this number, and returns the first of it.
+    pub fn take_failure_before(&mut self, serial: u64) -> Option<RmaFailure> {
+        let later = self.failures.split_off(&serial);
+        std::mem::replace(&mut self.failures, later).into_values().next()
     }
 
     /// Whether the owner has to be asked if all before is done.
@@ -79,7 +88,7 @@ impl WindowUse {
     }
 
     fn is_unused(&self) -> bool {
-        self.open.is_empty() && self.flushes.is_empty() && self.failure.is_none() && !self.needs_flush()
+        self.open.is_empty() && self.flushes.is_empty() && self.failures.is_empty() && !self.needs_flush()
     }
 
     /// A flush of this number was answered.
@@ -96,17 +105,19 @@ impl WindowUse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rma::Refusal;
 
     #[test]
     fn nothing_is_kept_of_an_exposure_once_all_is_answered_or_flushed() {
         let (mut windows, at) = (Windows::default(), (Rank(1), Some(MemoryKey::from_word(7))));
-        windows.at(at).begin(1, false);
+        windows.at(at).begin(1);
         windows.forget_unused(at);
         assert!(windows.known(at).is_some_and(|used| used.is_open_before(2)));
         windows.at(at).end(1);
         windows.forget_unused(at);
         assert!(windows.known(at).is_none());
-        windows.at(at).begin(2, true);
+        windows.at(at).begin(2);
+        windows.at(at).note_silent(2);
         windows.at(at).end(2);
         windows.forget_unused(at);
         assert!(windows.known(at).is_some_and(WindowUse::needs_flush));
@@ -118,17 +129,33 @@ mod tests {
     #[test]
     fn a_flush_asks_only_for_what_nothing_else_answers() {
         let mut window = WindowUse::default();
-        window.begin(1, false);
+        window.begin(1);
         assert!(!window.needs_flush() && window.is_open_before(2));
-        window.begin(2, true);
+        window.begin(2);
+        window.note_silent(2);
         window.end(2);
         assert!(window.needs_flush());
-        window.begin(4, true);
+        window.begin(4);
+        window.note_silent(4);
         window.flushed(3);
         assert!(window.needs_flush(), "what came later is not flushed");
         window.flushed(5);
         window.end(1);
         window.end(4);
         assert!(!window.needs_flush() && !window.is_open_before(9));
+    }
+
+    #[test]
+    fn a_flush_takes_the_failures_of_calls_before_it_alone() {
+        let refused = |refusal| RmaFailure::Refused(None, refusal);
+        let mut window = WindowUse::default();
+        window.fail(4, refused(Refusal::Broken));
+        window.fail(2, refused(Refusal::NoRegion));
+        window.fail(1, refused(Refusal::NotLocked));
+        assert_eq!(window.take_failure_before(3), Some(refused(Refusal::NotLocked)));
+        assert_eq!(window.take_failure_before(4), None);
+        assert_eq!(window.take_failure_before(5), Some(refused(Refusal::Broken)));
+        (0..1000).for_each(|serial| window.fail(serial, refused(Refusal::Broken)));
+        assert_eq!(window.failures.len(), MOST_FAILURES);
     }
 }

@@ -9,7 +9,7 @@ use canele_sys::ids::{Rank, Tag};
 
 use super::exposures::Exposures;
 use super::pending::PendingSends;
-use super::queue::{Begun, Coming, Data, Queue, Then, WaitingRequest};
+use super::queue::{Begun, Coming, Data, OriginQueue, Then, WaitingRequest};
 use super::refusals::Refusals;
 use super::target::{MOST_ANSWER_BYTES, RmaMemory, TURN};
 use super::{
@@ -42,7 +42,7 @@ pub(super) enum Began {
 }
 
 impl<E: RmaMemory> Work<'_, E> {
-    pub(super) fn go_on(&mut self, from: Rank, queue: &mut Queue) -> bool {
+    pub(super) fn go_on(&mut self, from: Rank, queue: &mut OriginQueue) -> bool {
         let mut any = self.begin_held(from, queue);
         for _ in 0..TURN {
             if self.pending.bytes_to(from) >= MOST_ANSWER_BYTES {
@@ -89,7 +89,7 @@ impl<E: RmaMemory> Work<'_, E> {
     fn try_begin(
         &mut self,
         from: Rank,
-        queue: &mut Queue,
+        queue: &mut OriginQueue,
         (rma_request, form, sequence): (RmaRequest, Form, u32),
         data: &[u8],
     ) -> bool {
@@ -105,7 +105,7 @@ impl<E: RmaMemory> Work<'_, E> {
     }
 
     /// The exposure for whose lock, which is not granted, the origin sent a request before this one. Signals are of other epochs.
-    fn awaited_lock(&self, from: Rank, queue: &Queue, rma_request: &RmaRequest) -> Option<ExposureKey> {
+    fn awaited_lock(&self, from: Rank, queue: &OriginQueue, rma_request: &RmaRequest) -> Option<ExposureKey> {
         if matches!(rma_request, RmaRequest::Window { action: WindowAction::Signal(_), .. }) {
             return None;
         }
@@ -114,7 +114,7 @@ impl<E: RmaMemory> Work<'_, E> {
     }
 
     /// Begins what has waited for locks that the origin has now; says whether anything was. Of a dead origin nothing is.
-    fn begin_held(&mut self, from: Rank, queue: &mut Queue) -> bool {
+    fn begin_held(&mut self, from: Rank, queue: &mut OriginQueue) -> bool {
         if !queue.holds_any() {
             return false;
         }
@@ -141,7 +141,7 @@ impl<E: RmaMemory> Work<'_, E> {
     }
 
     /// An origin sent what is no RMA request: nothing is done any more of what it sent behind it, here or still to be received.
-    pub(super) fn shun(&mut self, from: Rank, queue: &mut Queue, tag: Tag, len: usize) {
+    pub(super) fn shun(&mut self, from: Rank, queue: &mut OriginQueue, tag: Tag, len: usize) {
         let what = format!("{from} sent an RMA request that cannot be: {tag:?}, {len} bytes");
         self.proto.on_corrupt(self.memory.rails(), from, Corrupt(what));
         queue.corrupt = true;
@@ -155,7 +155,7 @@ impl<E: RmaMemory> Work<'_, E> {
     }
 
     /// The next message of an origin, once it is here.
-    pub(super) fn receive(&mut self, from: Rank, queue: &mut Queue) -> Option<(Tag, KeptPayload)> {
+    pub(super) fn receive(&mut self, from: Rank, queue: &mut OriginQueue) -> Option<(Tag, KeptPayload)> {
         while let Some((tag, coming)) = queue.coming.front() {
             let tag = *tag;
             let outcome = match coming {

@@ -116,7 +116,8 @@ impl Attack {
         regions[0].window(0, REGION).expect("all of it").write(0, &[UNTOUCHED; REGION]);
         bad.open_link(0, ATTACKED);
         honest.open_link(0, ATTACKED);
-        let rma = Rma::new(rail.create_region(4096).expect("memory"));
+        let region = rail.create_region(4096).expect("memory");
+        let rma = Rma::new(&mut rail, region);
         let seen = vec![u64::from(regions[1].id().generation) << 32 | u64::from(regions[1].id().index)];
         let honest = (honest_proto, honest);
         Self {

@@ -137,11 +137,11 @@ impl RmaMemory for Memory<'_> {
 
 impl Rma {
     /// A region and two exposures, one of which has its memory attached.
-    pub fn new(region: Arc<Region>) -> Self {
+    pub fn new(rail: &mut SimRail, region: Arc<Region>) -> Self {
         let mut target = RmaTarget::default();
         let exposed = [Exposed::of(vec![0; LEN]), Exposed::of(vec![0; LEN])];
-        let keys = [target.exposures.expose(exposed[0].clone()), target.exposures.expose_dynamic()];
-        target.exposures.attach(keys[1], exposed[1].clone()).expect("it is dynamic");
+        let keys = [target.expose(rail, exposed[0].clone()), target.expose_dynamic()];
+        target.attach(rail, keys[1], exposed[1].clone()).expect("it is dynamic");
         let (origin, bytes, calls) = (RmaOrigin::default(), Bytewise::default(), Vec::new());
         Self { target, origin, bytes, region, exposed, keys, calls }
     }

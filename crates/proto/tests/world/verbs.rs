@@ -1,12 +1,13 @@
 //! Large messages over a network with verbs that maps no memory: a verb moves them where one end's memory lies in a region.
 
+mod lost;
+
 use std::sync::Arc;
 
 use canele_mem::buffer::Owned;
 use canele_proto::choice::Protocol;
 use canele_proto::matching::Want;
-use canele_proto::peer::PeerEnd;
-use canele_proto::request::{Buffer, Failure, Outcome};
+use canele_proto::request::{Buffer, Outcome};
 use canele_proto::{Envelope, Holding, Proto, Settings};
 use canele_rail::{Region, Rma};
 use canele_sim::world::{Model, SimRail, World};
@@ -30,7 +31,12 @@ struct Pair {
 
 /// A pair whose regions are registered at the network, or are not.
 fn pair(is_registered: bool) -> Pair {
-    let model = Model { maps_regions: false, verbs: true, recoverable: true, ..Model::default() };
+    pair_over(Model { recoverable: true, ..Model::default() }, is_registered)
+}
+
+/// The same over a network of such links, with verbs.
+fn pair_over(model: Model, is_registered: bool) -> Pair {
+    let model = Model { maps_regions: false, verbs: true, ..model };
     let world = World::new(2, &[model], 1);
     let mut rails = [world.rail(SENDER), world.rail(RECEIVER)];
     let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 20 };
@@ -39,7 +45,7 @@ fn pair(is_registered: bool) -> Pair {
         let rail: &mut SimRail = &mut rails[n];
         let region = rail.create_region(LEN).expect("memory");
         if is_registered {
-            rail.register(&region).expect("room");
+            rail.register_region(&region).expect("room");
         }
         region
     });
@@ -154,31 +160,5 @@ fn a_message_whose_verb_is_refused_goes_in_pieces() {
         pair.take(requests);
         assert_eq!(pair.counts(Protocol::Direct), [0, 0], "{in_region:?}");
         assert_eq!(pair.counts(Protocol::Streamed), [1, 1]);
-    }
-}
-
-#[test]
-fn a_peer_that_dies_while_a_verb_is_under_way_fails_the_request_and_the_buffer_comes_back() {
-    for (in_region, survivor) in [([true, false], 1), ([false, true], 0)] {
-        let mut pair = pair(true);
-        let requests = pair.submit(in_region);
-        let mut is_dead = false;
-        pair.pass(|pair| {
-            if pair.protos[survivor].holding().verbs > 0 && !is_dead {
-                is_dead = true;
-                let dead = Rank(1 - survivor as u32);
-                pair.world.kill(dead);
-                pair.protos[survivor].handle_gone(dead, PeerEnd::Failed);
-            }
-        });
-        assert!(is_dead, "a verb was posted");
-        let outcome = pair.protos[survivor].take(requests[survivor]).expect("it has ended");
-        assert!(matches!(outcome.result, Err(Failure::PeerFailed(_))), "{:?}", outcome.result);
-        match outcome.buffer {
-            Buffer::Out(buffer) => pair.owned[0].take_back_out(buffer),
-            Buffer::In(buffer) => pair.owned[1].take_back_in(buffer),
-            Buffer::None => panic!("a buffer comes back"),
-        }
-        assert!(pair.protos[survivor].is_idle());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use canele_mem::buffer::{Owned, RegionAddress};
+use canele_mem::buffer::{MemoryAddress, Owned};
 use canele_sys::ids::RegionId;
 
 use super::{Harness, Sent, TO_1, bytes, link_to, pair, receive, send};
@@ -16,12 +16,12 @@ const LEN: usize = 4096;
 fn registered<H: Harness>() -> (H, Arc<Region>) {
     let mut h = pair::<H>();
     let region = Regions::default().create(LEN).expect("memory");
-    h.rail(1).register(&region).expect("room for a region");
+    h.rail(1).register_region(&region).expect("room for a region");
     (h, region)
 }
 
-fn at(region: &Region, offset: usize) -> RegionAddress {
-    RegionAddress { region: region.id(), offset: offset as u64 }
+fn at(region: &Region, offset: usize) -> MemoryAddress {
+    MemoryAddress { key: region.id().into(), offset: offset as u64 }
 }
 
 fn post<H: Harness>(h: &mut H, token: u64, verb: Verb) -> bool {
@@ -54,7 +54,7 @@ fn result_of<H: Harness>(h: &mut H, verb: Verb) -> Result<u64, VerbError> {
     result
 }
 
-fn put<H: Harness>(h: &mut H, to: RegionAddress, data: &[u8]) -> Result<u64, VerbError> {
+fn put<H: Harness>(h: &mut H, to: MemoryAddress, data: &[u8]) -> Result<u64, VerbError> {
     let mut owned = Owned::new(data.to_vec());
     let mut buffer = owned.lend_out();
     let result = result_of(h, Verb::Put { data: buffer.share(0, data.len()), to });
@@ -62,7 +62,7 @@ fn put<H: Harness>(h: &mut H, to: RegionAddress, data: &[u8]) -> Result<u64, Ver
     result
 }
 
-fn get<H: Harness>(h: &mut H, from: RegionAddress, len: usize) -> Result<Vec<u8>, VerbError> {
+fn get<H: Harness>(h: &mut H, from: MemoryAddress, len: usize) -> Result<Vec<u8>, VerbError> {
     let mut owned = Owned::new(vec![0u8; len]);
     let mut buffer = owned.lend_in();
     let result = result_of(h, Verb::Get { from, into: buffer.share(0, len) });
@@ -77,7 +77,7 @@ pub fn verbs_are_refused_without_any<H: Harness>() {
     if !h.rail(0).caps(link).verbs.is_empty() {
         return;
     }
-    let place = RegionAddress { region: RegionId { index: 0, generation: 1 }, offset: 0 };
+    let place = MemoryAddress::start(RegionId { index: 0, generation: 1 });
     let verb = Verb::FetchOp { at: place, op: FetchOp::Add, operand: 1 };
     assert!(h.rail(0).post_verb(link, 1, verb).is_err());
     h.deliver();
@@ -108,7 +108,7 @@ pub fn words_change_in_one_step<H: Harness>() {
     h.connect(0, 2);
     h.connect(1, 2);
     let region = Regions::default().create(64).expect("memory");
-    h.rail(2).register(&region).expect("room for a region");
+    h.rail(2).register_region(&region).expect("room for a region");
     let place = at(&region, 8);
     let apply = |h: &mut H, rank: usize, verb: Verb| {
         let link = link_to(h, rank, 2);
@@ -192,11 +192,11 @@ pub fn what_is_not_registered_is_refused<H: Harness>() {
         RegionId { index: u32::MAX, generation },
     ];
     for other in others {
-        let place = RegionAddress { region: other, offset: 0 };
+        let place = MemoryAddress::start(other);
         assert_eq!(put(&mut h, place, &[1]), Err(VerbError::Refused), "{other:?}");
     }
     assert_eq!(get(&mut h, at(&region, 0), LEN), Ok(vec![0; LEN]));
-    h.rail(1).deregister(region.id());
+    h.rail(1).deregister(MemoryAddress::start(region.id()));
     assert_eq!(put(&mut h, at(&region, 0), &[1]), Err(VerbError::Refused));
     let mut there = [0; 1];
     region.window(0, 1).unwrap().read(0, &mut there);

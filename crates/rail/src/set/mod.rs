@@ -32,15 +32,15 @@ use descriptor_watcher::DescriptorWatcher;
 /// The number of the rail to ranks of this host.
 const HOST: u8 = 0;
 
-/// The length from which on both ends copy messages on this host, by its built-in profile, while so many pairs of ranks copy at once.
-fn both_ends_from_here(pairs: usize) -> usize {
+/// The length from which on both ends copy messages on this host, by its profile, while so many pairs of ranks copy at once.
+fn both_ends_from_here(host: &HostProfile, pairs: usize) -> usize {
     let processors = topology::online().unwrap_or(1) as usize;
     // Two processors of a virtual machine are mostly two threads of one core, though the kernel says that each has its caches.
     let sharing = match processors {
         1 | 2 => processors,
         _ => topology::second_cache_sharing().unwrap_or(1) as usize,
     };
-    both_ends_from(&HostProfile::builtin(processors, sharing), sharing >= processors, pairs)
+    both_ends_from(host, sharing >= processors, pairs)
 }
 
 /// The rails of a rank.
@@ -73,7 +73,7 @@ impl<N: Network> Set<N> {
         me: Rank,
         here: impl IntoIterator<Item = u32>,
         (oversubscribed, alone): (bool, bool),
-        tunables: &Tunables,
+        (tunables, host): (&Tunables, &HostProfile),
     ) -> Result<Self, OpenError> {
         let here: Vec<u32> = here.into_iter().collect();
         let pairs = here.len() / 2;
@@ -88,7 +88,7 @@ impl<N: Network> Set<N> {
             "both" => SingleCopy::Both,
             // The two ends of a copy take turns where ranks share processors.
             _ if oversubscribed || pairs == 0 => SingleCopy::Auto { both_from: usize::MAX },
-            _ => SingleCopy::Auto { both_from: both_ends_from_here(pairs) },
+            _ => SingleCopy::Auto { both_from: both_ends_from_here(host, pairs) },
         };
         shm.copy_once(single_copy);
         if !alone {

@@ -1,18 +1,18 @@
 //! The rails of a rank as one rail: each call goes to the rail of its link.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use canele_mem::buffer::{InShare, OutShare, RegionAddress};
+use canele_mem::buffer::{InShare, MemoryAddress, OutShare, RegionAddress};
 use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::exposed::Exposed;
 use canele_mem::window::Window;
-use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::ids::{LinkId, Rank};
 use canele_sys::segment::SegmentError;
 
 use super::{HOST, Set};
 use crate::{
     Armed, Busy, Caps, Class, CopyingEnds, Corrupt, FastPath, Header, Lost, Network, OneSided, Packet,
-    PeerCopy, Rail, Reach, Recoverable, Region, Rma, Slot, Speed, TakeIf, TryPost, TryTake, Unacked, Verb,
+    PeerCopy, Rail, Reach, Recoverable, Rma, Slot, Speed, TakeIf, TryPost, TryTake, Unacked, Verb,
     VerbCompletion,
 };
 
@@ -275,16 +275,16 @@ impl<N: Network> Rma for Set<N> {
         self.networks.iter().any(Rma::has_verbs)
     }
 
-    fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
-        let registered = self.networks.iter_mut().try_for_each(|network| network.register(region));
+    fn register(&mut self, place: MemoryAddress, memory: &Exposed) -> Result<(), SegmentError> {
+        let registered = self.networks.iter_mut().try_for_each(|network| network.register(place, memory));
         if registered.is_err() {
-            self.deregister(region.id());
+            self.deregister(place);
         }
         registered
     }
 
-    fn deregister(&mut self, region: RegionId) {
-        self.networks.iter_mut().for_each(|network| network.deregister(region));
+    fn deregister(&mut self, place: MemoryAddress) {
+        self.networks.iter_mut().for_each(|network| network.deregister(place));
     }
 
     fn post_verb(&mut self, link: LinkId, token: u64, verb: Verb) -> Result<(), Verb> {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use canele_profile::HostProfile;
 use canele_rail::{Armed, Class, FastPath, Header, Member, Rail, Recoverable, Set};
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::tunables::Tunables;
@@ -14,7 +15,9 @@ const AT_MOST: Duration = Duration::from_secs(60);
 fn open(me: u32, ports: &[&str]) -> Set<Unix> {
     let member = Member { me: Rank(me), ranks: 2, job: 78, key: [5; 32] };
     let ports: Vec<_> = ports.iter().map(|port| vec![(*port).to_owned()]).collect();
-    let mut set = Set::open(member.me, [me], (false, false), &Tunables::default()).expect("memory");
+    let mut set =
+        Set::open(member.me, [me], (false, false), (&Tunables::default(), &HostProfile::SHARED_CACHES))
+            .expect("memory");
     set.open_networks(member, &ports).expect("a port that can be used");
     set
 }

@@ -68,7 +68,7 @@ impl Net {
         let regions = region_bytes.iter().zip(&mut rails);
         let regions = regions.map(|(bytes, rail)| {
             let region = rail.rail.sim().create_region(*bytes).expect("memory");
-            rail.register(&region).expect("a simulated rail has room");
+            rail.register_region(&region).expect("a simulated rail has room");
             region
         });
         let regions = regions.collect();

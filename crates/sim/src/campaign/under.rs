@@ -1,19 +1,19 @@
 //! The rail that a rank of a campaign has: simulated, and where packets go wrong with faults, mended or not.
 
 use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::exposed::Exposed;
 use canele_mem::window::Window;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fault::{Fault, Rates};
 use crate::reliable::{Reliable, ReliableSettings};
 use crate::world::SimRail;
-use canele_mem::buffer::{InShare, OutShare, RegionAddress};
+use canele_mem::buffer::{InShare, MemoryAddress, OutShare, RegionAddress};
 use canele_rail::{
     Armed, Busy, Caps, Class, CopyingEnds, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail,
-    Reach, Recoverable, Region, Rma, Slot, Speed, Unacked, Verb, VerbCompletion,
+    Reach, Recoverable, Rma, Slot, Speed, Unacked, Verb, VerbCompletion,
 };
-use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::ids::{LinkId, Rank};
 use canele_sys::segment::SegmentError;
 
 /// What becomes of packets.
@@ -189,12 +189,12 @@ impl Rma for CampaignRail {
         each!(self, rail => rail.has_verbs())
     }
 
-    fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
-        each!(self, rail => rail.register(region))
+    fn register(&mut self, place: MemoryAddress, memory: &Exposed) -> Result<(), SegmentError> {
+        each!(self, rail => rail.register(place, memory))
     }
 
-    fn deregister(&mut self, region: RegionId) {
-        each!(self, rail => rail.deregister(region));
+    fn deregister(&mut self, place: MemoryAddress) {
+        each!(self, rail => rail.deregister(place));
     }
 
     fn post_verb(&mut self, link: LinkId, token: u64, verb: Verb) -> Result<(), Verb> {

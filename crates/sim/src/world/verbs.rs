@@ -1,18 +1,19 @@
 //! Verbs of simulated ranks: what is under way of them, and what they do where they arrive.
 //!
-//! Owns the registered regions and the completions that were not taken. A verb takes the time that a packet of its bytes takes in an idle
+//! Owns the registered memory and the completions that were not taken. A verb takes the time that a packet of its bytes takes in an idle
 //! network, and the verbs of one link leave one after the other. Where packets are late by chance, verbs overtake each other. They are
 //! not in the way of packets.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
 
+use canele_mem::buffer::MemoryAddress;
+use canele_mem::exposed::Exposed;
 use canele_mem::window::Window;
-use canele_rail::{FetchOp, Region, Verb, VerbCompletion, VerbError};
+use canele_rail::{FetchOp, Verb, VerbCompletion, VerbError};
 use canele_sys::atomic::Ordering::AcqRel;
-use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::ids::{LinkId, Rank};
 
 use super::State;
 use super::agenda::Event;
@@ -48,16 +49,12 @@ impl PostedVerb {
         self.verb.borrow().is_some()
     }
 
-    /// It arrives at the owner, who has registered this or nothing.
-    fn arrive(&self, region: Option<&Arc<Region>>) {
+    /// It arrives at the owner, which has registered memory that `find` knows.
+    fn arrive<'a>(&self, find: impl FnOnce(MemoryAddress, usize) -> Option<Window<'a>>) {
         let verb = self.verb.borrow();
         let Some(verb) = verb.as_ref() else { return };
         let (place, len) = verb.target();
-        let offset = usize::try_from(place.offset).ok();
-        let found = region.zip(offset).and_then(|(region, offset)| {
-            let window = region.window(offset, len)?;
-            carry_out(verb, window, &mut self.read.borrow_mut())
-        });
+        let found = find(place, len).and_then(|window| carry_out(verb, window, &mut self.read.borrow_mut()));
         self.outcome.set(found.ok_or(VerbError::Refused));
     }
 
@@ -102,19 +99,27 @@ fn carry_out(verb: &Verb, window: Window<'_>, read: &mut Vec<u8>) -> Option<u64>
 /// What the ranks of a world have of verbs.
 #[derive(Default)]
 pub struct WorldVerbs {
-    registered: BTreeMap<(Rank, RegionId), Arc<Region>>,
+    /// By its owner and the place of its first byte.
+    registered: BTreeMap<(Rank, MemoryAddress), Exposed>,
     completed: BTreeMap<Rank, VecDeque<VerbCompletion>>,
     /// Until when the verbs of a rank's link occupy it.
     busy_until_ns: BTreeMap<(Rank, LinkId), u64>,
 }
 
 impl WorldVerbs {
-    pub fn register(&mut self, owner: Rank, region: &Arc<Region>) {
-        self.registered.insert((owner, region.id()), region.clone());
+    pub fn register(&mut self, owner: Rank, place: MemoryAddress, memory: &Exposed) {
+        self.registered.insert((owner, place), memory.clone());
     }
 
-    pub fn deregister(&mut self, owner: Rank, id: RegionId) {
-        self.registered.remove(&(owner, id));
+    pub fn deregister(&mut self, owner: Rank, place: MemoryAddress) {
+        self.registered.remove(&(owner, place));
+    }
+
+    /// Finds `len` registered bytes of an owner.
+    fn find(&self, owner: Rank, place: MemoryAddress, len: usize) -> Option<Window<'_>> {
+        let first = MemoryAddress { offset: 0, ..place };
+        let ((_, start), memory) = self.registered.range((owner, first)..=(owner, place)).next_back()?;
+        memory.window(usize::try_from(place.offset - start.offset).ok()?, len)
     }
 
     pub fn kill(&mut self, rank: Rank) {
@@ -159,8 +164,7 @@ impl State {
             return;
         }
         if !self.is_dead(owner) && !posted.connection.is_lost() {
-            let at = posted.verb.borrow().as_ref().map(|verb| verb.target().0.region);
-            posted.arrive(at.and_then(|region| self.verbs.registered.get(&(owner, region))));
+            posted.arrive(|place, len| self.verbs.find(owner, place, len));
         }
         let model = self.networks[posted.connection.network as usize].model;
         let back_ns = model.idle_ns(posted.read.borrow().len() as u64);

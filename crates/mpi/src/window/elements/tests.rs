@@ -209,7 +209,7 @@ fn long_runs_and_scattered_elements_are_changed_as_elements_one_by_one() {
                 );
                 let mut old = vec![0; BYTES];
                 for from in (0..BYTES).step_by(at_once) {
-                    assert_eq!(exclusion.suits_long(at_once), at_once == BYTES);
+                    assert_eq!(exclusion.suits_long(at_once, 4), at_once == BYTES);
                     let range = from..from + at_once;
                     let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
                         // Long stretches, and short ones as of scattered elements.
@@ -289,4 +289,42 @@ fn long_runs_and_single_elements_of_several_threads_lose_nothing() {
         }
     }
     assert!(bytes_at(&memory, 0, 8 * ELEMENTS) == bytemuck::cast_slice::<f64, u8>(&expected));
+}
+
+#[test]
+fn words_that_verbs_may_change_are_changed_by_no_plain_loop() {
+    let control = control();
+    for words_by_verbs in [false, true] {
+        let excluding = Excluding { words_by_verbs, ..Excluding::new(3, ME) };
+        let exclusion = Exclusion::new(&control, 1, excluding, ElementWait { is_gone: &never, relax: None });
+        assert_eq!([4, 8].map(|bytes| exclusion.suits_long(1 << 16, bytes)), [true, !words_by_verbs]);
+    }
+}
+
+#[test]
+fn the_network_does_to_words_what_the_processor_does() {
+    const OLD: u64 = 0xf0f0_1234_8000_0001;
+    const OPERAND: u64 = 0x0ff0_5678_8000_0003;
+    let mut tried = 0;
+    for (op, element) in BuiltIn::ALL.into_iter().flat_map(|op| Element::ALL.map(|element| (op, element))) {
+        let how = how(op, element);
+        let Some(fetch_op) = how.fetch_op() else { continue };
+        tried += 1;
+        let change = how.change().expect("defined");
+        let operand = if change.has_operand() { OPERAND } else { 0 };
+        let memory = memory();
+        let window = memory.window(0, 8).expect("inside");
+        window.write(0, &OLD.to_ne_bytes());
+        let old = fetch_and_change(window.element(0, how.bytes).expect("aligned"), change, operand);
+        let expected = match fetch_op {
+            FetchOp::Add => OLD.wrapping_add(operand),
+            FetchOp::And => OLD & operand,
+            FetchOp::Or => OLD | operand,
+            FetchOp::Xor => OLD ^ operand,
+            FetchOp::Replace => operand,
+        };
+        assert_eq!((how.bytes, old, bytes_at(&memory, 0, 8)), (8, OLD, expected.to_ne_bytes().to_vec()));
+    }
+    assert!(tried >= 12, "{tried}");
+    assert_eq!(how(BuiltIn::Sum, Element::F64).fetch_op(), None);
 }

@@ -12,7 +12,7 @@ const OWNER: usize = 1;
 /// Exposes a word at the owner.
 fn expose(play: &mut Play) -> (Exposed, ExposureKey) {
     let memory = Exposed::of(vec![0; 8]);
-    let key = play.targets[OWNER].exposures.expose(memory.clone());
+    let key = play.expose(OWNER, memory.clone());
     (memory, key)
 }
 
@@ -117,7 +117,7 @@ fn what_is_behind_a_lock_that_its_origin_does_not_live_to_have_is_not_done() {
 fn a_lock_of_what_is_not_exposed_is_refused_when_it_is_given_back() {
     let mut play = idle(2);
     let (_, key) = expose(&mut play);
-    play.targets[OWNER].exposures.end(key);
+    play.unexpose(OWNER, key);
     let unlock = section(&mut play, 0, key, &Exposed::of(vec![7; 8]));
     play.settle();
     let result = play.origins[0].take(unlock).map(|outcome| outcome.result);

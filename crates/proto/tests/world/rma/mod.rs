@@ -1,6 +1,7 @@
 //! RMA requests: ranks that cannot map each other's memory put, get and count there, over networks whose links may be lost, and one of
 //! them may die. What each rank has put is where it belongs, in order; notices come when their data is there.
 
+mod exposures;
 mod here;
 mod locks;
 mod programs;
@@ -10,10 +11,11 @@ mod wrong;
 use std::collections::VecDeque;
 
 use canele_mem::buffer::Owned;
+use canele_mem::exposed::Exposed;
 use canele_proto::request::{Buffer, Failure};
 use canele_proto::rma::{
-    CallEnding, DATA, Form, LateAnswer, MemoryAddress, NewCall, PutReport, REQUESTS, Refusal, RmaFailure,
-    RmaOrigin, RmaOutcome, RmaRequest, RmaTarget,
+    CallEnding, DATA, ExposureKey, Form, LateAnswer, MemoryAddress, NewCall, PutReport, REQUESTS, Refusal,
+    RmaFailure, RmaOrigin, RmaOutcome, RmaRequest, RmaTarget,
 };
 use canele_proto::slab::Key;
 use canele_proto::{Envelope, Holding, Proto, Settings};
@@ -97,6 +99,14 @@ impl Play {
 
     fn ranks(&self) -> usize {
         self.left.len()
+    }
+
+    fn expose(&mut self, owner: usize, memory: Exposed) -> ExposureKey {
+        self.targets[owner].expose(&mut self.net.rails[owner], memory)
+    }
+
+    fn unexpose(&mut self, owner: usize, key: ExposureKey) {
+        self.targets[owner].unexpose(&mut self.net.rails[owner], key);
     }
 
     fn is_dead(&self, rank: usize) -> bool {

@@ -65,7 +65,7 @@ fn requests_that_come_whole_pass_no_matching() {
     let mut play = pair();
     // One beside the header of a packet, the other in its bulk.
     for (len, rounds) in [(8, 50), (300, 50)] {
-        let key = play.targets[1].exposures.expose(Exposed::of(vec![0; len]));
+        let key = play.expose(1, Exposed::of(vec![0; len]));
         let place = MemoryAddress { key: key.into(), offset: 0 };
         for round in 0..rounds {
             let memory = Exposed::of(vec![round; len]);
@@ -108,7 +108,7 @@ fn a_flush_ends_after_all_pieces_of_a_long_read_though_they_come_together() {
     const BYTES: usize = 40_000;
     let mut play = pair();
     let bytes: Vec<u8> = (0..2 * BYTES).map(|n| (n % 251) as u8).collect();
-    let key = play.targets[1].exposures.expose(Exposed::of(bytes.clone()));
+    let key = play.expose(1, Exposed::of(bytes.clone()));
     let memory = Exposed::of(vec![0; BYTES]);
     let place = MemoryAddress { key: key.into(), offset: 0 };
     let access = ElementAccess {

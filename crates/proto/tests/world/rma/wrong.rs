@@ -7,9 +7,13 @@ use super::*;
 
 /// A few ranks with small regions that do nothing of their own.
 pub(super) fn idle(ranks: usize) -> Play {
+    idle_over(Model { recoverable: true, ..Model::default() }, ranks)
+}
+
+/// The same over a network that maps no memory.
+pub(super) fn idle_over(model: Model, ranks: usize) -> Play {
     let settings = Settings { eager_bytes: 1000, piece_bytes: 512, unexpected_bytes: 1 << 20 };
-    let model =
-        Model { recoverable: true, distance: Distance::Network, maps_regions: false, ..Model::default() };
+    let model = Model { distance: Distance::Network, maps_regions: false, ..model };
     let net = Net::new(settings, &[model], "aggregate", Packets::Well, 1, &vec![4096; ranks]);
     Play {
         net,

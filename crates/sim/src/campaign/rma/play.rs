@@ -10,13 +10,15 @@ use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress};
 use canele_mem::exposed::Exposed;
 use canele_mem::layout::Layout;
 use canele_proto::rma::{
-    ExposureKey, NewCall, RmaLockKind, RmaMemory, RmaOperations, RmaOrigin, RmaRequest, RmaTarget, Tell,
+    ElementAccess, ExposureKey, NewCall, RmaLockKind, RmaMemory, RmaOperations, RmaOrigin, RmaRequest,
+    RmaTarget, Tell,
 };
 use canele_proto::slab::Key;
+use canele_rail::FetchOp;
 use canele_sys::atomic::AtomicU64;
 use canele_sys::ids::{Rank, RegionId};
 
-use super::operations::Words;
+use super::operations::{ADD, Words};
 use super::reference::{Done, area_at};
 use crate::campaign::net::Net;
 use crate::campaign::program::Program;
@@ -76,6 +78,8 @@ pub struct RmaPlay<'p> {
     parties: Vec<Party>,
     memory: Vec<Exposed>,
     keys: Vec<ExposureKey>,
+    /// How origins count the first byte of each memory.
+    starts: Vec<u64>,
     /// What each origin has done: [origin][owner].
     done: Vec<Vec<Done>>,
     /// Who has the lock of each owner.
@@ -115,24 +119,40 @@ impl RmaMemory for Here<'_> {
     }
 }
 
+/// Exposes memory in two parts that are attached.
+fn attach_in_parts(target: &mut RmaTarget, rail: &mut Watched, memory: &Exposed) -> ExposureKey {
+    let (key, half) = (target.expose_dynamic(), memory.len() / 2);
+    for (at, len) in [(half, memory.len() - half), (0, half)] {
+        let part = memory.part(at, len).expect("inside of the memory");
+        target.attach(rail, key, part).expect("no other part overlaps");
+    }
+    key
+}
+
 impl<'p> RmaPlay<'p> {
     pub fn new(program: &'p Program) -> Self {
         let Program { settings, networks, strategy, packets, seed, cuts, .. } = program;
         let ranks = program.actions.len();
-        let net = Net::new(*settings, networks, strategy, *packets, *seed, &vec![8; ranks]);
+        let mut net = Net::new(*settings, networks, strategy, *packets, *seed, &vec![8; ranks]);
         net.cut(cuts);
         let party = || Party { left: ACCESSES, ..Party::default() };
         let mut parties: Vec<_> = (0..ranks).map(|_| party()).collect();
         let memory: Vec<_> = (0..ranks).map(|_| Exposed::of(vec![0; area_at(ranks, ranks)])).collect();
-        let keys = parties.iter_mut().zip(&memory);
-        let keys = keys.map(|(party, memory)| party.target.exposures.expose(memory.clone())).collect();
+        let mut random = Random(seed ^ 0xacce55);
+        let exposed = parties.iter_mut().zip(&memory).zip(&mut net.rails);
+        let exposed = exposed.map(|((party, memory), rail)| match random.chance(50) {
+            true => (party.target.expose(rail, memory.clone()), 0),
+            false => (attach_in_parts(&mut party.target, rail, memory), memory.address() as u64),
+        });
+        let (keys, starts) = exposed.unzip();
         Self {
             program,
             net,
-            random: Random(seed ^ 0xacce55),
+            random,
             parties,
             memory,
             keys,
+            starts,
             done: vec![vec![Done::default(); ranks]; ranks],
             holders: vec![Vec::new(); ranks],
             dead: None,
@@ -229,9 +249,11 @@ impl<'p> RmaPlay<'p> {
     ) {
         let (rma_request, elements) = call;
         let (mut data, mut into) = (Owned::new(data), Owned::new(vec![0; into]));
+        let is_sum = matches!(rma_request, RmaRequest::Access(ElementAccess { operation: (ADD, _), .. }));
         let new = NewCall {
             elements,
             element_bytes: 8,
+            fetch_op: is_sum.then_some(FetchOp::Add),
             data: Some(data.lend_out()),
             into: Some(into.lend_in()),
             ..NewCall::new(Rank(to as u32), rma_request)

@@ -1,12 +1,11 @@
 //! Memory of peers: regions that are mapped, copies of the memory of a peer's process, and verbs.
 
-use std::sync::Arc;
-
-use canele_mem::buffer::{InShare, OutShare, RegionAddress};
+use canele_mem::buffer::{InShare, MemoryAddress, OutShare, RegionAddress};
 use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::exposed::Exposed;
 use canele_mem::window::Window;
-use canele_rail::{CopyingEnds, OneSided, PeerCopy, Reach, Region, Rma, Verb, VerbCompletion};
-use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_rail::{CopyingEnds, OneSided, PeerCopy, Reach, Rma, Verb, VerbCompletion};
+use canele_sys::ids::{LinkId, Rank};
 use canele_sys::process_memory::Proof;
 use canele_sys::segment::SegmentError;
 
@@ -112,13 +111,13 @@ impl Rma for SimRail {
         self.caps.iter().any(|caps| !caps.verbs.is_empty())
     }
 
-    fn register(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
-        self.world.borrow_mut().verbs.register(self.me, region);
+    fn register(&mut self, place: MemoryAddress, memory: &Exposed) -> Result<(), SegmentError> {
+        self.world.borrow_mut().verbs.register(self.me, place, memory);
         Ok(())
     }
 
-    fn deregister(&mut self, region: RegionId) {
-        self.world.borrow_mut().verbs.deregister(self.me, region);
+    fn deregister(&mut self, place: MemoryAddress) {
+        self.world.borrow_mut().verbs.deregister(self.me, place);
     }
 
     fn post_verb(&mut self, link: LinkId, token: u64, verb: Verb) -> Result<(), Verb> {

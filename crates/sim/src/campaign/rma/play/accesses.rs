@@ -13,7 +13,7 @@ use crate::campaign::rma::reference::{AREA, FETCHED, LOCKED, ORDERED, REPLACED, 
 
 impl RmaPlay<'_> {
     pub(super) fn place(&self, to: usize, offset: usize) -> MemoryAddress {
-        MemoryAddress { key: self.keys[to].into(), offset: offset as u64 }
+        MemoryAddress { key: self.keys[to].into(), offset: self.starts[to] + offset as u64 }
     }
 
     fn access(
