@@ -159,7 +159,7 @@ mod tests {
         let profile = Profile::built_in();
         let mut slower = profile.clone();
         slower.host.line_ns.socket += 1;
-        let settings = |profile| shared_settings(&Tunables::default(), profile);
+        let settings = |profile: &Profile| shared_settings(&Tunables::default(), profile);
         assert_eq!(settings(&profile), settings(&profile.clone()));
         let (one, other) = (settings(&profile), settings(&slower));
         let differs: Vec<_> = one.iter().zip(&other).filter(|(one, other)| one != other).collect();
