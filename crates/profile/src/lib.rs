@@ -4,6 +4,7 @@
 //! choose alike. It is plain data: `canele tune` measures it, the launcher reads it, and this crate keeps it.
 //!
 //! Units: times in nanoseconds, rates in bytes per microsecond (1000 are 1 GB/s), lengths in bytes.
+#![forbid(unsafe_code)]
 
 mod builtin;
 mod host;
