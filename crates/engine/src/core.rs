@@ -56,10 +56,8 @@ impl Core {
             (tunables, &job.profile.host),
         )?;
         rails.add_ranks(job.ranks(), job.ranks_on(host).skip_while(|rank| *rank < job.size).map(Rank));
-        // What all must have alike is what is in force, estimated or set.
-        let in_force = Tunables { eager_bytes: eager_bytes(&job, tunables), ..tunables.clone() };
         launcher.send_with(
-            &ToLauncher::Inbox { settings: shared_settings(&in_force, &job.profile) },
+            &ToLauncher::Inbox { settings: shared_settings(tunables, &job.profile) },
             &rails.inbox(),
         )?;
         if let Some(network) = &job.network {
@@ -170,7 +168,9 @@ pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto 
 
 /// The settings that all ranks must have alike, and the profile, by which they choose algorithms: jobs that become connected compare theirs.
 pub(crate) fn shared_settings(tunables: &Tunables, profile: &Profile) -> Vec<(String, String)> {
-    let mut settings = tunables.shared();
+    // What all must have alike is what is in force, estimated or set.
+    let eager_bytes = choice::eager_bytes(tunables.eager_bytes, &profile.host);
+    let mut settings = Tunables { eager_bytes, ..tunables.clone() }.shared();
     settings.push(("profile".into(), format!("{:016x}", profile.fingerprint())));
     settings
 }

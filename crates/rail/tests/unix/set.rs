@@ -132,7 +132,9 @@ fn a_port_that_cannot_be_used_is_no_error_beside_another() {
     let lens: Vec<_> = set.own_addresses().iter().map(|(_, address)| address.len()).collect();
     assert!(lens[0] == 0 && lens[1] > 0);
     let member = Member { me: Rank(0), ranks: 2, job: 78, key: [5; 32] };
-    let mut set = Set::<Unix>::open(Rank(0), [0], (false, false), &Tunables::default()).expect("memory");
+    let mut set =
+        Set::<Unix>::open(Rank(0), [0], (false, false), (&Tunables::default(), &HostProfile::SHARED_CACHES))
+            .expect("memory");
     let refused = set.open_networks(member, &[vec![too_long.clone()]]).expect_err("no port");
     assert!(refused.to_string().contains(&too_long));
 }
