@@ -1,6 +1,9 @@
 //! Exposures over a network with verbs: puts and gets are verbs, and locks, signals and flushes are kept as for requests.
 
-use canele_mem::buffer::MemoryAddress;
+use std::sync::Arc;
+
+use canele_mem::buffer::{MemoryAddress, OutBuffer};
+use canele_mem::layout::Layout;
 use canele_proto::rma::{ElementAccess, ElementAction, ExposureKey, RmaLockKind, WindowAction};
 use canele_rail::{FetchOp, Rma};
 use canele_sim::world::{Cut, When};
@@ -177,6 +180,52 @@ fn what_the_owner_refuses_is_told_by_the_next_flush_and_by_no_other() {
     play.settle();
     let results = [before, bad, behind, after].map(|call| refusal(result(&mut play, 0, call)));
     assert_eq!(results, [Ok(0), Ok(0), outside(), Ok(0)]);
+}
+
+#[test]
+fn a_flush_asks_for_a_request_that_has_not_left_when_it_is_submitted() {
+    let mut play = play(2);
+    let (memory, key) = expose(&mut play);
+    put(&mut play, 0, at(key, 0), 7, LEN);
+    // It waits for the verb before it.
+    let (layout, action) = (Layout::block(8).repeated(2, 16).expect("two words"), ElementAction::Put);
+    let access = ElementAccess { action, place: at(key, 0), operation: (0, 0), len: 16, elements: None };
+    let (proto, rail) = play.net.both(Rank(0));
+    let call = NewCall {
+        elements: Some((Arc::new(layout), 1)),
+        element_bytes: 8,
+        data: Exposed::of(vec![9; 16]).out_buffer(0, 16),
+        ending: CallEnding::Counted,
+        ..NewCall::new(Rank(OWNER as u32), RmaRequest::Access(access))
+    };
+    play.origins[0].submit(proto, rail, call);
+    let flushed = flush(&mut play, 0, key);
+    while !play.origins[0].has_ended(flushed) {
+        step(&mut play);
+    }
+    assert_eq!(bytes(&memory, 0, 25), [[9; 8].as_slice(), &[7; 8], &[9; 8], &[7]].concat());
+    assert_eq!(result(&mut play, 0, flushed), Ok(0));
+}
+
+#[test]
+fn a_flush_tells_of_no_access_behind_it() {
+    let mut play = play(2);
+    let (_, key) = expose(&mut play);
+    put(&mut play, 0, at(key, 0), 7, LEN);
+    let before = flush(&mut play, 0, key);
+    // Memory of a device is refused at once, while the flush waits for the verb.
+    let rma_request = RmaRequest::Put { place: at(key, 0), len: 8, report: PutReport::Flush };
+    let data = Some(OutBuffer::of_made_up_device(3, 8));
+    let (proto, rail) = play.net.both(Rank(0));
+    let call = NewCall { data, ..NewCall::new(Rank(OWNER as u32), rma_request) };
+    let bad = play.origins[0].submit(proto, rail, call);
+    let after = flush(&mut play, 0, key);
+    play.settle();
+    assert_eq!(result(&mut play, 0, before), Ok(0));
+    for call in [bad, after] {
+        let why = result(&mut play, 0, call);
+        assert!(matches!(why, Err(RmaFailure::Failed(Failure::Memory { .. }))), "{why:?}");
+    }
 }
 
 #[test]
