@@ -1,5 +1,7 @@
 //! On which host each member is.
 
+use std::collections::HashMap;
+
 /// On which host each member is; equal on all members. Hosts count in the order of their first members.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosts {
@@ -13,14 +15,13 @@ impl Hosts {
     /// From the number of each member's host, in the order of members. `None` unless there are several hosts and one of them has several
     /// members: otherwise there is one level only.
     pub fn new(numbers: impl IntoIterator<Item = u32>) -> Option<Self> {
-        let (mut found, mut hosts) = (Vec::new(), Self { members: Vec::new(), places: Vec::new() });
+        let (mut found, mut hosts) = (HashMap::new(), Self { members: Vec::new(), places: Vec::new() });
         for (member, number) in numbers.into_iter().enumerate() {
-            let known = found.iter().position(|other| *other == number);
-            let host = known.unwrap_or_else(|| {
-                found.push(number);
+            let next = hosts.members.len();
+            let host = *found.entry(number).or_insert(next);
+            if host == next {
                 hosts.members.push(Vec::new());
-                found.len() - 1
-            });
+            }
             hosts.places.push((host, hosts.members[host].len()));
             hosts.members[host].push(member);
         }
