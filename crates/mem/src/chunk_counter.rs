@@ -51,7 +51,7 @@ const FAILED: u64 = 1 << 31;
 
 /// How far a transfer is, for its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
+pub enum CopyProgress {
     /// Pieces are left, or the sender copies one.
     Copying,
     /// All pieces have been taken, and the sender has copied those that it took.
@@ -129,23 +129,23 @@ impl ChunkCounter {
     }
 
     /// How far a transfer is whose receiver has copied all pieces that it took.
-    pub fn progress(&self, generation: Generation, pieces: u32) -> Progress {
+    pub fn progress(&self, generation: Generation, pieces: u32) -> CopyProgress {
         // Relaxed: once all pieces are taken, the word does not change before the next `start`, which is the caller's.
         let claims = self.claims.load(Ordering::Relaxed);
         let (front, back) = taken(claims);
         if Generation::of(claims) != generation || front + back > pieces {
-            return Progress::Failed; // The peer wrote where it must not.
+            return CopyProgress::Failed; // The peer wrote where it must not.
         }
         // Acquire pairs with the release in `finish_piece`.
         let copied = self.copied.load(Ordering::Acquire);
         let has_failed = copied & FAILED != 0;
         if copied & !FAILED != generation.word() | u64::from(back) || !has_failed && front + back < pieces {
-            return Progress::Copying;
+            return CopyProgress::Copying;
         }
         match has_failed {
             // The sender takes no more.
-            true => Progress::Failed,
-            false => Progress::Done,
+            true => CopyProgress::Failed,
+            false => CopyProgress::Done,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Profiles of machines without a measured one, by their topology.
 
-use crate::{CopyRates, HostProfile, LineTimes, RingRates, SingleCopy};
+use crate::{CopyRates, HostProfile, LineTimes, RingRates, SingleCopyRates};
 
 impl HostProfile {
     /// Of processors that share their caches.
@@ -8,7 +8,7 @@ impl HostProfile {
         line_ns: LineTimes { same_core: 25, shared_l2: 50, shared_l3: 50, socket: 250 },
         copy: CopyRates { near: 40_000, far: 16_000 },
         ring: RingRates { near: 60_000, far: 12_000, near_piece: 16 << 10, far_piece: 32 << 10 },
-        single_copy: Some(SingleCopy {
+        single_copy: Some(SingleCopyRates {
             call_ns: 500,
             one_end: [14_500, 14_000, 12_000, 8_000, 4_000],
             both_ends: [31_000, 16_000, 12_000, 8_000, 4_000],
@@ -22,7 +22,7 @@ impl HostProfile {
         line_ns: LineTimes { same_core: 25, shared_l2: 50, shared_l3: 180, socket: 400 },
         copy: CopyRates { near: 34_000, far: 16_000 },
         ring: RingRates { near: 40_000, far: 12_800, near_piece: 16 << 10, far_piece: 32 << 10 },
-        single_copy: Some(SingleCopy {
+        single_copy: Some(SingleCopyRates {
             call_ns: 600,
             one_end: [15_800, 15_000, 14_000, 10_000, 6_000],
             both_ends: [36_000, 30_000, 20_000, 12_000, 6_000],

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How far apart two processors of one host are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Distance {
+pub enum ProcessorDistance {
     /// They are threads of one core.
     SameCore,
     /// They share the second-level cache.
@@ -17,12 +17,12 @@ pub enum Distance {
     Socket,
 }
 
-impl Distance {
+impl ProcessorDistance {
     /// All distances, from the shortest.
-    pub const ALL: [Distance; 4] = [Self::SameCore, Self::SharedL2, Self::SharedL3, Self::Socket];
+    pub const ALL: [ProcessorDistance; 4] = [Self::SameCore, Self::SharedL2, Self::SharedL3, Self::Socket];
 
     /// Returns how far apart two processors are. Processors of one package that share no cache are as far as those of two.
-    pub fn between(one: &Processor, other: &Processor) -> Distance {
+    pub fn between(one: &Processor, other: &Processor) -> ProcessorDistance {
         match () {
             () if one.core == other.core => Self::SameCore,
             () if one.second_cache == other.second_cache => Self::SharedL2,
@@ -43,7 +43,7 @@ pub struct HostProfile {
     /// Two copies through a ring, both ends at once.
     pub ring: RingRates,
     /// One copy between private buffers by the kernel; none where the kernel refuses it.
-    pub single_copy: Option<SingleCopy>,
+    pub single_copy: Option<SingleCopyRates>,
     /// The time from a wake-up call until the sleeper runs.
     pub wakeup_ns: u32,
     /// The time of a system call that does nothing.
@@ -66,12 +66,12 @@ pub struct LineTimes {
 
 impl LineTimes {
     /// The time over this distance.
-    pub fn over(&self, distance: Distance) -> u32 {
+    pub fn over(&self, distance: ProcessorDistance) -> u32 {
         match distance {
-            Distance::SameCore => self.same_core,
-            Distance::SharedL2 => self.shared_l2,
-            Distance::SharedL3 => self.shared_l3,
-            Distance::Socket => self.socket,
+            ProcessorDistance::SameCore => self.same_core,
+            ProcessorDistance::SharedL2 => self.shared_l2,
+            ProcessorDistance::SharedL3 => self.shared_l3,
+            ProcessorDistance::Socket => self.socket,
         }
     }
 }
@@ -100,13 +100,13 @@ pub struct RingRates {
     pub far_piece: u32,
 }
 
-/// How many pairs of processes copied at once for each rate of [`SingleCopy`].
+/// How many pairs of processes copied at once for each rate of [`SingleCopyRates`].
 pub const PAIRS: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// One copy between private buffers by the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SingleCopy {
+pub struct SingleCopyRates {
     /// The price of a call, beside its bytes.
     pub call_ns: u32,
     /// The rate of a pair in which one end copies, in bytes per microsecond, with so many pairs at once as [`PAIRS`] says.
@@ -115,7 +115,7 @@ pub struct SingleCopy {
     pub both_ends: [u32; PAIRS.len()],
 }
 
-impl SingleCopy {
+impl SingleCopyRates {
     /// The rate of one of `pairs` pairs, whose ends both copy if `both_ends`: that of the next measured number of pairs.
     pub fn rate(&self, pairs: usize, both_ends: bool) -> u32 {
         let rates = if both_ends { &self.both_ends } else { &self.one_end };
@@ -139,10 +139,10 @@ mod tests {
             third_cache,
         };
         let one = processor(0, 0, 0);
-        let distance = |other| Distance::between(&one, &other);
-        assert_eq!(distance(processor(0, 0, 0)), Distance::SameCore);
-        assert_eq!(distance(processor(1, 0, 0)), Distance::SharedL2);
-        assert_eq!(distance(processor(1, 1, 0)), Distance::SharedL3);
-        assert_eq!(distance(processor(1, 1, 8)), Distance::Socket);
+        let distance = |other| ProcessorDistance::between(&one, &other);
+        assert_eq!(distance(processor(0, 0, 0)), ProcessorDistance::SameCore);
+        assert_eq!(distance(processor(1, 0, 0)), ProcessorDistance::SharedL2);
+        assert_eq!(distance(processor(1, 1, 0)), ProcessorDistance::SharedL3);
+        assert_eq!(distance(processor(1, 1, 8)), ProcessorDistance::Socket);
     }
 }

@@ -21,7 +21,7 @@ mod ranges;
 
 pub use error::ProfileError;
 pub use file::{FILE_VERSION, MeasuredProfile};
-pub use host::{CopyRates, Distance, HostProfile, LineTimes, PAIRS, RingRates, SingleCopy};
+pub use host::{CopyRates, HostProfile, LineTimes, PAIRS, ProcessorDistance, RingRates, SingleCopyRates};
 pub use load::{BUILT_IN, LoadedProfile, ProfileSource, VARIABLE, load, user_path};
 pub use machine::MachineIdentity;
 pub use network::NetworkProfile;

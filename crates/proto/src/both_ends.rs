@@ -10,7 +10,7 @@
 //!   a receiver that cannot read takes the rest  ─▶ once the sender has stopped, it asks for the message in pieces
 //! ```
 
-use canele_mem::chunk_counter::{self, ChunkCounter, Progress};
+use canele_mem::chunk_counter::{self, ChunkCounter, CopyProgress};
 use canele_rail::{FullRail, Reach};
 use canele_sys::ids::LinkId;
 
@@ -62,9 +62,9 @@ pub(crate) fn copy_front<R: FullRail>(
         counter.take_rest(share.generation, pieces);
     }
     match counter.progress(share.generation, pieces) {
-        Progress::Copying => Step::Waits,
-        Progress::Done => Step::Over,
-        Progress::Failed => {
+        CopyProgress::Copying => Step::Waits,
+        CopyProgress::Done => Step::Over,
+        CopyProgress::Failed => {
             share.fallback.get_or_insert(Fallback::ReadAlone);
             Step::Over
         }

@@ -1,7 +1,8 @@
 //! How measured figures become a profile. What was not measured keeps the built-in figure, and is named.
 
 use canele_profile::{
-    Distance, HostProfile, MachineIdentity, MeasuredProfile, NetworkProfile, PAIRS, Profile, SingleCopy,
+    HostProfile, MachineIdentity, MeasuredProfile, NetworkProfile, PAIRS, ProcessorDistance, Profile,
+    SingleCopyRates,
 };
 
 use super::plan::{MachineCost, MeasurementPlan, Nearness, PIECES};
@@ -92,10 +93,10 @@ impl TakenFigures<'_> {
         let mut host = *built_in;
         let line = &mut host.line_ns;
         for (distance, name, value) in [
-            (Distance::SameCore, "same_core", &mut line.same_core),
-            (Distance::SharedL2, "shared_l2", &mut line.shared_l2),
-            (Distance::SharedL3, "shared_l3", &mut line.shared_l3),
-            (Distance::Socket, "socket", &mut line.socket),
+            (ProcessorDistance::SameCore, "same_core", &mut line.same_core),
+            (ProcessorDistance::SharedL2, "shared_l2", &mut line.shared_l2),
+            (ProcessorDistance::SharedL3, "shared_l3", &mut line.shared_l3),
+            (ProcessorDistance::Socket, "socket", &mut line.socket),
         ] {
             let of = self.nanoseconds(MachineCost::Line(distance));
             let why_not = "no two of these processors are so far apart";
@@ -170,7 +171,7 @@ impl TakenFigures<'_> {
     }
 
     /// What one copy by the kernel costs; nothing where the kernel refuses it.
-    fn single_copy(&mut self, built_in: &HostProfile) -> Option<SingleCopy> {
+    fn single_copy(&mut self, built_in: &HostProfile) -> Option<SingleCopyRates> {
         let call = self.nanoseconds(MachineCost::SingleCall)?;
         let mut single = built_in.single_copy.or(HostProfile::OWN_CACHES.single_copy)?;
         self.take("host.single_copy.call_ns", (&mut single.call_ns, "ns"), Some(call), NOT_FINITE);
@@ -239,7 +240,7 @@ mod tests {
     fn medians_become_figures_and_spreads_are_kept() {
         let plan = MeasurementPlan::new(&processors(8, (2, 4)), false);
         let tuned = tuned(&plan, |cost| match cost {
-            MachineCost::Line(Distance::SharedL3) => vec![90.0, 100.0, 300.0],
+            MachineCost::Line(ProcessorDistance::SharedL3) => vec![90.0, 100.0, 300.0],
             MachineCost::Copy(Nearness::Near) => vec![at(30_000.0); 3],
             MachineCost::Copy(Nearness::Far) => vec![at(15_000.0); 3],
             // 16 KB are best, 8 KB hardly less fast.

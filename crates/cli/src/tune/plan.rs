@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use canele_profile::{Distance, PAIRS};
+use canele_profile::{PAIRS, ProcessorDistance};
 use canele_sys::topology::Processor;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ impl fmt::Display for Nearness {
 /// One figure to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MachineCost {
-    Line(Distance),
+    Line(ProcessorDistance),
     Copy(Nearness),
     Ring(Nearness, u32),
     SingleCall,
@@ -62,18 +62,26 @@ impl MeasurementPlan {
     /// The plan for at least two processors, in the order in which ranks are spread over them.
     pub fn new(processors: &[Processor], is_quick: bool) -> Self {
         let first = &processors[0];
-        let partner_at = |distance: Distance| {
+        let partner_at = |distance: ProcessorDistance| {
             processors[1..]
                 .iter()
-                .find(|other| Distance::between(first, other) == distance)
+                .find(|other| ProcessorDistance::between(first, other) == distance)
                 .map(|other| other.id)
         };
-        let there: Vec<(Distance, u32)> = Distance::ALL
+        let there: Vec<(ProcessorDistance, u32)> = ProcessorDistance::ALL
             .into_iter()
             .filter_map(|distance| Some((distance, partner_at(distance)?)))
             .collect();
-        let near = there.iter().find(|(distance, _)| *distance == Distance::SharedL2).unwrap_or(&there[0]).1;
-        let far = there.iter().find(|(distance, _)| *distance >= Distance::SharedL3).unwrap_or(&there[0]).1;
+        let near = there
+            .iter()
+            .find(|(distance, _)| *distance == ProcessorDistance::SharedL2)
+            .unwrap_or(&there[0])
+            .1;
+        let far = there
+            .iter()
+            .find(|(distance, _)| *distance >= ProcessorDistance::SharedL3)
+            .unwrap_or(&there[0])
+            .1;
         let of = |what, partner| Measurement { what, partner };
         let mut all: Vec<Measurement> =
             there.iter().map(|(distance, partner)| of(MachineCost::Line(*distance), *partner)).collect();
@@ -133,10 +141,10 @@ pub mod tests {
     fn each_distance_that_there_is_is_measured() {
         let plan = MeasurementPlan::new(&processors(8, (2, 4)), false);
         let line = |distance| partner(&plan, MachineCost::Line(distance));
-        assert_eq!(line(Distance::SameCore), Some(8));
-        assert_eq!(line(Distance::SharedL2), Some(1));
-        assert_eq!(line(Distance::SharedL3), Some(2));
-        assert_eq!(line(Distance::Socket), Some(4));
+        assert_eq!(line(ProcessorDistance::SameCore), Some(8));
+        assert_eq!(line(ProcessorDistance::SharedL2), Some(1));
+        assert_eq!(line(ProcessorDistance::SharedL3), Some(2));
+        assert_eq!(line(ProcessorDistance::Socket), Some(4));
         assert_eq!(partner(&plan, MachineCost::Copy(Nearness::Near)), Some(1));
         assert_eq!(partner(&plan, MachineCost::Ring(Nearness::Far, 32 << 10)), Some(2));
         assert_eq!(plan.processors.len(), 16);
@@ -152,8 +160,8 @@ pub mod tests {
         let plan = MeasurementPlan::new(&processors(1, (1, 1)), true);
         assert_eq!(plan.processors, [0, 1]);
         assert!(
-            has(&plan, MachineCost::Line(Distance::SameCore))
-                && !has(&plan, MachineCost::Line(Distance::SharedL3))
+            has(&plan, MachineCost::Line(ProcessorDistance::SameCore))
+                && !has(&plan, MachineCost::Line(ProcessorDistance::SharedL3))
         );
         assert!(
             has(&plan, MachineCost::Copy(Nearness::Near)) && !has(&plan, MachineCost::Copy(Nearness::Far))

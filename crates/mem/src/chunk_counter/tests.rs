@@ -86,15 +86,15 @@ impl Transfer {
         assert!(both.clone().all(|(one, other)| one + other <= 1), "a piece was copied twice");
         let complete = both.clone().all(|(one, other)| one + other == 1);
         match self.counter.progress(GENERATION, self.pieces) {
-            Progress::Done => {
+            CopyProgress::Done => {
                 assert!(self.in_hand.is_none(), "the sender still writes");
                 let gave_up = matches!(self.receiver, Receiver::GivesUpAfter(_));
                 assert!(complete || gave_up, "a piece is missing");
             }
-            Progress::Failed => {
+            CopyProgress::Failed => {
                 assert!(self.in_hand.is_none() && self.sender_stops, "the sender still writes");
             }
-            Progress::Copying => {}
+            CopyProgress::Copying => {}
         }
     }
 }
@@ -126,11 +126,11 @@ fn whatever_becomes_of_an_end_no_piece_is_copied_twice_and_the_other_end_knows()
                     let progress = transfer.counter.progress(GENERATION, pieces);
                     let is_held = transfer.sender_stops && transfer.in_hand.is_some();
                     let ended = match () {
-                        () if is_held => progress == Progress::Copying,
+                        () if is_held => progress == CopyProgress::Copying,
                         () if receiver == Receiver::IsLate && transfer.sender_stops => {
-                            progress == Progress::Failed
+                            progress == CopyProgress::Failed
                         }
-                        () => progress != Progress::Copying,
+                        () => progress != CopyProgress::Copying,
                     };
                     assert!(ended, "{pieces} pieces, {fate:?}, {receiver:?}, order {order:b}: {progress:?}");
                     let stopped = transfer.counter.stop();
@@ -155,12 +155,12 @@ fn either_end_can_do_all_of_it() {
         while let Some(piece) = take(&counter) {
             pieces.push(piece);
             if !is_receiver {
-                assert_eq!(counter.progress(GENERATION, 3), Progress::Copying);
+                assert_eq!(counter.progress(GENERATION, 3), CopyProgress::Copying);
                 counter.finish_piece();
             }
         }
         assert_eq!(pieces, if is_receiver { [0, 1, 2] } else { [2, 1, 0] });
-        assert_eq!(counter.progress(GENERATION, 3), Progress::Done);
+        assert_eq!(counter.progress(GENERATION, 3), CopyProgress::Done);
     }
 }
 
@@ -177,7 +177,7 @@ fn the_most_pieces_fit_into_the_word_from_either_side() {
             assert_eq!(piece, Some(if is_receiver { n } else { MOST_PIECES - 1 - n }));
         }
         assert_eq!(counter.take_front(GENERATION, u32::MAX), None, "no more fit");
-        assert_eq!(counter.progress(GENERATION, MOST_PIECES), Progress::Done);
+        assert_eq!(counter.progress(GENERATION, MOST_PIECES), CopyProgress::Done);
     }
 }
 
@@ -191,6 +191,6 @@ fn what_a_peer_scribbles_there_ends_the_transfer_and_yields_no_piece_outside() {
         let ends = [counter.take_front(GENERATION, 5), counter.take_back(GENERATION, 5)];
         assert!(ends.iter().flatten().all(|piece| *piece < 5), "{claims:#x}: {ends:?}");
         counter.take_rest(GENERATION, 5);
-        assert_eq!(counter.progress(GENERATION, 5), Progress::Failed, "{claims:#x}");
+        assert_eq!(counter.progress(GENERATION, 5), CopyProgress::Failed, "{claims:#x}");
     }
 }

@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::{Cursors, cells, payload};
-use crate::chunk_counter::{ChunkCounter, Generation, Progress};
+use crate::chunk_counter::{ChunkCounter, CopyProgress, Generation};
 use crate::window::Window;
 
 /// A ring, and for each of its places a plain value that stands for the bytes there.
@@ -189,10 +189,10 @@ fn send(chunk_counter: &ChunkCounter, bytes: &[UnsafeCell<u64>], generation: Gen
 }
 
 /// Waits until neither end copies.
-fn settle(chunk_counter: &ChunkCounter, generation: Generation, pieces: u32) -> Progress {
+fn settle(chunk_counter: &ChunkCounter, generation: Generation, pieces: u32) -> CopyProgress {
     loop {
         match chunk_counter.progress(generation, pieces) {
-            Progress::Copying => thread::yield_now(),
+            CopyProgress::Copying => thread::yield_now(),
             settled => return settled,
         }
     }
@@ -213,7 +213,7 @@ fn loom_every_piece_is_copied_once_and_seen() {
             move || send(&chunk_counter, &bytes, generation)
         });
         let taken = receive(&chunk_counter, &bytes, generation);
-        assert_eq!(settle(&chunk_counter, generation, 3), Progress::Done);
+        assert_eq!(settle(&chunk_counter, generation, 3), CopyProgress::Done);
         assert!(bytes.iter().all(|byte| get(byte) == 1));
         assert_eq!(taken + sender.join().unwrap(), 3);
     });
@@ -230,10 +230,10 @@ fn loom_a_late_sender_takes_nothing() {
             move || send(&chunk_counter, &bytes, Generation(1))
         });
         let taken = receive(&chunk_counter, &bytes, Generation(1));
-        assert_eq!(settle(&chunk_counter, Generation(1), 1), Progress::Done);
+        assert_eq!(settle(&chunk_counter, Generation(1), 1), CopyProgress::Done);
         chunk_counter.start(Generation(2));
         assert_eq!(receive(&chunk_counter, &bytes, Generation(2)), 1);
-        assert_eq!(chunk_counter.progress(Generation(2), 1), Progress::Done);
+        assert_eq!(chunk_counter.progress(Generation(2), 1), CopyProgress::Done);
         assert_eq!(get(&bytes[0]), 2);
         assert_eq!(taken + sender.join().unwrap(), 1);
     });
@@ -250,7 +250,7 @@ fn loom_a_new_transfer_starts_at_zero() {
         });
         chunk_counter.start(Generation(1));
         receive(&chunk_counter, &bytes, Generation(1));
-        assert_eq!(settle(&chunk_counter, Generation(1), 2), Progress::Done);
+        assert_eq!(settle(&chunk_counter, Generation(1), 2), CopyProgress::Done);
         sender.join().unwrap();
     });
 }
@@ -314,6 +314,6 @@ fn loom_a_failure_of_the_sender_is_seen() {
         let settled = settle(&chunk_counter, generation, 2);
         bytes.iter().for_each(|byte| put(byte, 7));
         let has_failed = sender.join().unwrap().is_some();
-        assert_eq!(settled, if has_failed { Progress::Failed } else { Progress::Done });
+        assert_eq!(settled, if has_failed { CopyProgress::Failed } else { CopyProgress::Done });
     });
 }

@@ -1,6 +1,6 @@
 //! Transfers to and from regions where the other end is played by hand: what a rank that only ever polls would not show.
 
-use canele_mem::chunk_counter::{ChunkCounter, Generation, Progress};
+use canele_mem::chunk_counter::{ChunkCounter, CopyProgress, Generation};
 use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress};
@@ -357,11 +357,14 @@ fn send_by_both_ends(seed: u64) -> bool {
     let counter = ends.by_hand.chunk_counter(ends.link, true, 2).expect("a chunk counter");
     counter.take_rest(Generation(9), pieces);
     let progress = counter.progress(Generation(9), pieces);
-    assert_ne!(progress, Progress::Copying, "no piece is in hand");
+    assert_ne!(progress, CopyProgress::Copying, "no piece is in hand");
     // A sender that took no piece has nothing to say.
     let said = (THEIRS, FinStatus::Done);
-    assert!(ended == Some(said) || ended.is_none() && progress == Progress::Done, "{ended:?}, {progress:?}");
-    let (sent, has_all) = (owned_bytes(&mut ends, id, &mut owned), progress == Progress::Done);
+    assert!(
+        ended == Some(said) || ended.is_none() && progress == CopyProgress::Done,
+        "{ended:?}, {progress:?}"
+    );
+    let (sent, has_all) = (owned_bytes(&mut ends, id, &mut owned), progress == CopyProgress::Done);
     let wrote_all = std::hint::black_box(&into) == &sent;
     assert!(has_all || !wrote_all);
     wrote_all

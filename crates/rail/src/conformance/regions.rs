@@ -1,7 +1,7 @@
 //! Regions are reached only where they are, and chunk counters are seen from both ends.
 
 use canele_mem::buffer::RegionAddress;
-use canele_mem::chunk_counter::{Generation, Progress};
+use canele_mem::chunk_counter::{CopyProgress, Generation};
 use canele_sys::ids::RegionId;
 
 use super::{Harness, RegionHarness, TO_1, bytes, link_to, pair};
@@ -114,7 +114,7 @@ pub fn chunk_counters_are_shared<H: RegionHarness>() {
         let mut pieces = vec![];
         for n in 0..4 {
             let chunk_counter = h.rail(n % 2).chunk_counter(link[n % 2], n % 2 == 1, index).unwrap();
-            assert_eq!(chunk_counter.progress(generation, 4), Progress::Copying);
+            assert_eq!(chunk_counter.progress(generation, 4), CopyProgress::Copying);
             pieces.push(match n % 2 {
                 1 => chunk_counter.take_front(generation, 4).unwrap(),
                 _ => {
@@ -127,7 +127,7 @@ pub fn chunk_counters_are_shared<H: RegionHarness>() {
         assert!(chunk_counter.take_back(generation, 4).is_none());
         let chunk_counter = h.rail(1).chunk_counter(link[1], true, index).unwrap();
         assert!(chunk_counter.take_front(generation, 4).is_none());
-        assert_eq!(chunk_counter.progress(generation, 4), Progress::Done);
+        assert_eq!(chunk_counter.progress(generation, 4), CopyProgress::Done);
         let other_way = h.rail(1).chunk_counter(link[1], false, index).unwrap();
         assert_eq!(other_way.take_back(other, 1), Some(0));
     }
