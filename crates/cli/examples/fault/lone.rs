@@ -69,7 +69,7 @@ pub fn lost(which: u64) -> Outcome {
 pub fn severed(which: u64, what: &str) -> Outcome {
     let (job, lost) = (Job::start()?, Rank(which as u32));
     let (world, me) = (job.world(), job.rank());
-    world.barrier()?;
+    meet(&job, lost)?;
     println!("{me} is ready");
     if me == lost {
         if what == "send" {
@@ -107,6 +107,18 @@ pub fn severed(which: u64, what: &str) -> Outcome {
     }
     println!("{me} goes on");
     Ok(job.finish()?)
+}
+
+/// All other ranks have a connection with this one from now on: a barrier makes none between each two.
+fn meet(job: &Job, rank: Rank) -> Outcome {
+    let world = job.world();
+    if job.rank() != rank {
+        return Ok(world.send(rank, Tag(3), &[0u8])?);
+    }
+    (0..job.size()).map(Rank).filter(|other| *other != rank).try_for_each(|other| -> Outcome {
+        world.recv(other, Tag(3), &mut [0u8])?;
+        Ok(())
+    })
 }
 
 /// Allocates a region; prints the error, if it is one of memory, and shows that the job goes on.
