@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use canele_collective::{CollectiveCosts, Hosts, Team};
+use canele_collective::{Algorithm, CollectiveCosts, Hosts, Team};
 use canele_control::{Control, ControlError, Host, JobInfo, ToLauncher};
 use canele_profile::Profile;
 use canele_proto::{Proto, Settings, choice};
@@ -16,7 +16,6 @@ use crate::Error;
 use crate::collective::Collectives;
 use crate::connect::connections::Connections;
 use crate::connect::other_jobs::{add_others, own_addresses};
-use crate::forced::forced_algorithm;
 use crate::lane::Lane;
 use crate::membership::{Launcher, Membership};
 use crate::rma::Rma;
@@ -95,7 +94,11 @@ impl Core {
             connections: Connections::new(Instant::now()),
             membership: Membership::new(launcher, job),
             rma: Rma::default(),
-            collectives: Collectives::new(oversubscribed_everywhere, (costs, inside), forced_algorithm()),
+            collectives: Collectives::new(
+                oversubscribed_everywhere,
+                (costs, inside),
+                Algorithm::named(tunables.collective),
+            ),
             survivors: Survivors::new(Rank(place.rank)),
             tracer,
         })

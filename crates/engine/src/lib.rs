@@ -16,7 +16,6 @@ mod engine;
 mod error;
 #[cfg(test)]
 mod fixture;
-mod forced;
 mod lane;
 mod membership;
 mod p2p;

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::binding::ProcessorList;
 use super::descendants::{NoChildren, kill_all, reap, signal_all};
 use super::failure::Exit;
-use super::last_words::say_last;
+use super::own_line::say_at_once;
 use super::plan::Plan;
 use beats::StarterBeats;
 use crowding::Crowding;
@@ -182,7 +182,7 @@ impl Supervisor {
                 self.beats = StarterBeats::default();
                 kill_all(0, KILL_TIMEOUT_WITHOUT_LAUNCHER);
                 if !self.has_left {
-                    say_last(&format!(
+                    say_at_once(&format!(
                         "{} is gone: it was killed, or ran out of memory (the kernel's log tells, `dmesg`); everything below it was ended",
                         self.starter
                     ));

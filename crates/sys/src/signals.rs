@@ -96,10 +96,20 @@ pub(crate) fn give_back_but_ending() {
     }
 }
 
-/// Lets this process write to its terminal from the background, which may stop it otherwise: for last words.
-pub fn ignore_terminal_stop() {
-    // SAFETY: no handler is installed, and the number is valid.
-    unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
+/// Calls `write`, whose writes to this process's terminal are not held up where it runs in the background: such a write may stop the process otherwise.
+pub fn without_terminal_stop<T>(write: impl FnOnce() -> T) -> T {
+    let (mut stop, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: both sets are memory of this function, the number is valid, and `before` is read only after a successful call has written it.
+    unsafe {
+        libc::sigemptyset(stop.as_mut_ptr());
+        libc::sigaddset(stop.as_mut_ptr(), libc::SIGTTOU);
+        let is_blocked = libc::pthread_sigmask(libc::SIG_BLOCK, stop.as_ptr(), before.as_mut_ptr()) == 0;
+        let written = write();
+        if is_blocked {
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        }
+        written
+    }
 }
 
 #[cfg(test)]
@@ -161,5 +171,22 @@ mod tests {
         assert_eq!((blocked & ending, ignored & ending), (0, 0), "a rank can be ended");
         assert_ne!(blocked & bit(libc::SIGUSR1), 0);
         assert_ne!(ignored & bit(libc::SIGCHLD), 0);
+    }
+
+    #[test]
+    fn a_terminal_stops_no_write_and_nothing_of_it_is_passed_on() {
+        let stop = 1_u64 << (libc::SIGTTOU - 1);
+        // On a thread of its own, whose mask is not that of other tests.
+        let test = move || {
+            let [blocked, ignored] = without_terminal_stop(|| masks(Command::spawn));
+            assert_eq!((blocked & stop, ignored & stop), (stop, 0), "blocked meanwhile");
+            let [blocked, ignored] = masks(Command::spawn);
+            assert_eq!(
+                (blocked & stop, ignored & stop),
+                (0, 0),
+                "a program that is started later can be stopped"
+            );
+        };
+        std::thread::spawn(test).join().unwrap();
     }
 }

@@ -18,7 +18,7 @@ use std::path::Path;
 use crate::affinity::ProcessorSet;
 pub use caches::{Cache, caches};
 pub use quota::quota;
-pub use resources::{Resource, resources, second_cache_sharing};
+pub use resources::{Resource, resources};
 
 /// A processor as the kernel numbers them, and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

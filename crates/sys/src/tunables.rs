@@ -63,6 +63,22 @@ macro_rules! tunables {
     };
 }
 
+/// The algorithms of collectives; the first, the default, leaves the choice to estimates.
+pub const COLLECTIVE_ALGORITHMS: &[&str] = &[
+    "auto",
+    "flat",
+    "tree",
+    "doubling",
+    "burst",
+    "ring",
+    "pairwise",
+    "bruck",
+    "shared-buffer",
+    "shared-at-root",
+    "leaders",
+    "lanes",
+];
+
 /// The strategies that come with the library; the first is the default.
 pub const STRATEGIES: &[&str] = &["aggregate", "fifo", "priority", "split"];
 
@@ -89,6 +105,7 @@ tunables! {
     piece_bytes: usize = 64 << 10, "bytes", Between(KIB, 64 * MIB), "Largest piece of a long message put into shared memory at once; over sockets a piece takes about half a millisecond";
     single_copy: &'static str = SINGLE_COPY[0], "", OneOf(SINGLE_COPY), "Whether long messages between ranks of a host are copied straight from the memory of their sender to that of their receiver: where the kernel allows it and it is faster (auto), nowhere (never), wherever the kernel allows it by the receiver alone (always), or by both at once (both)";
     strategy: &'static str = STRATEGIES[0], "", OneOf(STRATEGIES), "How what waits for a peer is put into packets: everything small that waits together (aggregate), one by one (fifo), the most urgent first (priority), that and large messages cut so that all rails end together (split)";
+    collective: &'static str = COLLECTIVE_ALGORITHMS[0], "", OneOf(COLLECTIVE_ALGORITHMS), "The algorithm that collectives of all members' equal blocks take wherever it can carry them out: the one with the smallest estimate (auto), or for measurements this one";
     rails: String = String::new(), "", Text, "Over which interfaces ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
     remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "How long the remote shell of a host may take until the agent there answers";
     host_lost_ms: u64 = 8_000, "ms", Between(800, 3_600_000), "How long a host may be silent until its ranks count as lost";
@@ -103,8 +120,15 @@ tunables! {
 
 /// Tunables that all ranks of a job must have alike: the size of each other's rings, what may be sent unasked, and up to where it
 /// is, which tells how the data of a put or get to another host travels; and whether collective calls are compared.
-const SHARED: [&str; 6] =
-    ["check", "eager_bytes", "ring_cells", "payload_ring_bytes", "inbox_bytes", "unexpected_bytes"];
+const SHARED: [&str; 7] = [
+    "check",
+    "collective",
+    "eager_bytes",
+    "ring_cells",
+    "payload_ring_bytes",
+    "inbox_bytes",
+    "unexpected_bytes",
+];
 
 /// Tunables that only the launcher looks at: a rank that changes them changes nothing.
 const OF_LAUNCHER: [&str; 4] = ["rails", "remote_start_ms", "host_lost_ms", "foreign"];

@@ -56,6 +56,12 @@ impl Algorithm {
         }
     }
 
+    /// The algorithm of this name; `None` for `auto`, by which the estimates choose. The names are
+    /// [`canele_sys::tunables::COLLECTIVE_ALGORITHMS`].
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+
     /// What it does.
     pub fn doc(self) -> &'static str {
         match self {

@@ -198,3 +198,13 @@ fn a_forced_algorithm_is_taken_where_it_can_be() {
     assert_eq!(seat.choose(Shape { commutative: false, ..shape(Operation::Allreduce, 8) }), Flat);
     assert_eq!(seat.choose(shape(Operation::Barrier, 0)), Flat);
 }
+
+#[test]
+fn the_setting_names_every_algorithm() {
+    let [auto, names @ ..] = canele_sys::tunables::COLLECTIVE_ALGORITHMS else {
+        panic!("there are algorithms")
+    };
+    assert_eq!(names, Algorithm::ALL.map(Algorithm::name));
+    assert_eq!(Algorithm::named(auto), None);
+    assert_eq!(Algorithm::named("lanes"), Some(Lanes));
+}

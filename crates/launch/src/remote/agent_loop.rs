@@ -22,7 +22,7 @@ use crate::binding::Binding;
 use crate::events::{Events, Ready, Source};
 use crate::host_ranks::{HostRanks, Order, Own, Report};
 use crate::join::{Arrival, Arrivals};
-use crate::last_words::say_last;
+use crate::own_line::say_at_once;
 use crate::start::check_limits;
 
 /// Bytes waiting for the launcher from which on ranks are not listened to.
@@ -306,7 +306,7 @@ impl AgentLoop {
         let runs = self.host_ranks.as_ref().is_some_and(|host_ranks| !host_ranks.is_over());
         if runs && self.streams.is_some() {
             let host = uname();
-            say_last(&format!(
+            say_at_once(&format!(
                 "the job's launcher is gone: {how}; ending the ranks of host {}",
                 host.nodename().to_string_lossy()
             ));

@@ -10,7 +10,7 @@ use canele_sys::affinity::ProcessorSet;
 use canele_sys::bounded_read::read_kernel;
 
 use crate::descendants::below;
-use crate::last_words::say_last;
+use crate::own_line::say_at_once;
 
 /// The time from a start to the first look.
 const FIRST: Duration = Duration::from_millis(250);
@@ -87,7 +87,7 @@ impl Crowding {
             }
         }
         if self.reports {
-            say_last("ranks are no longer bound: others run on their processors too");
+            say_at_once("ranks are no longer bound: others run on their processors too");
         }
     }
 }

@@ -6,7 +6,7 @@ use canele_engine::Started;
 use canele_mpi::point::Target;
 use canele_mpi::{Comm, Data, Mode, Status};
 
-use super::short::{self, Attempt, Route};
+use super::short::{self, Attempt};
 use super::{from, target};
 use crate::buffer::data;
 use crate::constants::MPI_ANY_SOURCE;
@@ -44,15 +44,10 @@ pub fn send(
         true => short::send_at_once(buf, (count, datatype), (dest, tag), comm),
         false => Attempt::Left,
     };
-    match attempt {
-        Attempt::Left => send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard),
-        Attempt::LeftOn(..) => send_refused(buf, count, datatype, dest, tag, comm),
-        Attempt::Done => Ok(()),
-        Attempt::ToSleeper(route) => {
-            Route::wake_peer(route);
-            Ok(())
-        }
-    }
+    attempt.end_send(
+        || send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard),
+        || send_refused(buf, count, datatype, dest, tag, comm),
+    )
 }
 
 /// `MPI_Send` of a message that the short path has tried in vain.

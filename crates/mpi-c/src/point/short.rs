@@ -16,6 +16,7 @@ use crate::cache::{Resolved, ResolvedCache};
 use crate::codes::keep;
 use crate::constants::{MPI_REQUEST_NULL, MPI_SUCCESS};
 use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, RecvSource, source_of};
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, ObjectHandle};
 use crate::library;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
@@ -38,6 +39,23 @@ pub enum Attempt {
 }
 
 impl Attempt {
+    /// Ends a send that was tried so: wakes the peer, or calls `left` if no try was made, or `refused` for what the try has left.
+    pub fn end_send(
+        self,
+        left: impl FnOnce() -> CallResult,
+        refused: impl FnOnce() -> CallResult,
+    ) -> CallResult {
+        match self {
+            Self::Done => Ok(()),
+            Self::ToSleeper(route) => {
+                Route::wake_peer(route);
+                Ok(())
+            }
+            Self::Left => left(),
+            Self::LeftOn(..) => refused(),
+        }
+    }
+
     /// True if the call, a receive, is done.
     pub fn is_done(self) -> bool {
         matches!(self, Self::Done)

@@ -6,7 +6,7 @@ use canele_engine::Pending;
 use canele_mpi::request::Request;
 use canele_mpi::{Error, Mode};
 
-use super::short::{self, Attempt, Route};
+use super::short::{self, Attempt};
 use super::{from, probe, target, wait};
 use crate::buffer::data;
 use crate::constants::MPI_REQUEST_NULL;
@@ -53,15 +53,10 @@ pub fn isend(
         true => isend_at_once(buf, count, datatype, dest, tag, comm, request),
         false => Attempt::Left,
     };
-    match attempt {
-        Attempt::Left => isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard),
-        Attempt::LeftOn(..) => isend_refused(buf, count, datatype, dest, tag, comm, request),
-        Attempt::Done => Ok(()),
-        Attempt::ToSleeper(route) => {
-            Route::wake_peer(route);
-            Ok(())
-        }
-    }
+    attempt.end_send(
+        || isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard),
+        || isend_refused(buf, count, datatype, dest, tag, comm, request),
+    )
 }
 
 /// `MPI_Isend` of a message that the short path has tried in vain.

@@ -20,7 +20,6 @@ use std::time::Instant;
 use canele_profile::HostProfile;
 use canele_sys::atomic::AtomicUsize;
 use canele_sys::ids::{LinkId, Rank};
-use canele_sys::topology;
 use canele_sys::tunables::Tunables;
 
 use crate::shm::fetch::{SingleCopy, both_ends_from};
@@ -31,17 +30,6 @@ use descriptor_watcher::DescriptorWatcher;
 
 /// The number of the rail to ranks of this host.
 const HOST: u8 = 0;
-
-/// The length from which on both ends copy messages on this host, by its profile, while so many pairs of ranks copy at once.
-fn both_ends_from_here(host: &HostProfile, pairs: usize) -> usize {
-    let processors = topology::online().unwrap_or(1) as usize;
-    // Two processors of a virtual machine are mostly two threads of one core, though the kernel says that each has its caches.
-    let sharing = match processors {
-        1 | 2 => processors,
-        _ => topology::second_cache_sharing().unwrap_or(1) as usize,
-    };
-    both_ends_from(host, sharing >= processors, pairs)
-}
 
 /// The rails of a rank.
 pub struct Set<N = Tcp> {
@@ -88,7 +76,7 @@ impl<N: Network> Set<N> {
             "both" => SingleCopy::Both,
             // The two ends of a copy take turns where ranks share processors.
             _ if oversubscribed || pairs == 0 => SingleCopy::Auto { both_from: usize::MAX },
-            _ => SingleCopy::Auto { both_from: both_ends_from_here(host, pairs) },
+            _ => SingleCopy::Auto { both_from: both_ends_from(host, pairs) },
         };
         shm.copy_once(single_copy);
         if !alone {

@@ -12,7 +12,7 @@
 //! ```
 //! Owns the choice and the words it is made of. Never reads memory itself.
 
-use canele_profile::HostProfile;
+use canele_profile::{HostProfile, PairCosts};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::CopyingEnds;
@@ -71,17 +71,16 @@ impl SingleCopy {
     }
 }
 
-/// The length from which on both ends at once copy a message in less time than the ring takes, by the profile of the host; more than any if
-/// there is none. The ends share a cache if `is_near`, and so many pairs may copy at once.
-pub fn both_ends_from(profile: &HostProfile, is_near: bool, pairs: usize) -> usize {
-    let ring = if is_near { profile.ring.near } else { profile.ring.far };
+/// The length from which on both ends at once copy a message in less time than the ring takes, by the profile of the host, while so many pairs
+/// copy at once; more than any if there is none.
+pub fn both_ends_from(profile: &HostProfile, pairs: usize) -> usize {
+    let PairCosts { line_ns, ring_rate: ring, .. } = profile.pair_costs();
     let Some(single) = profile.single_copy else { return usize::MAX };
     let [one, both] = [false, true].map(|both_ends| single.rate(pairs, both_ends));
     if both <= ring.max(one) {
         return usize::MAX;
     }
     // The announcement and its answer are a line each; the calls of the two ends are made at the same time.
-    let line_ns = if is_near { profile.line_ns.shared_l2 } else { profile.line_ns.shared_l3 };
     let beside_ns = u64::from(single.call_ns) + 2 * u64::from(line_ns);
     // Where bytes ÷ ring = beside + bytes ÷ both.
     let bytes = beside_ns * u64::from(ring) / 1000 * u64::from(both) / u64::from(both - ring);
@@ -333,11 +332,11 @@ mod tests {
     #[test]
     fn both_ends_win_where_caches_are_far_and_few_pairs_copy() {
         let (near, far) = (HostProfile::SHARED_CACHES, HostProfile::OWN_CACHES);
-        assert_eq!(both_ends_from(&near, true, 1), usize::MAX, "the ring is faster");
-        let from = both_ends_from(&far, false, 1);
+        assert_eq!(both_ends_from(&near, 1), usize::MAX, "the ring is faster");
+        let from = both_ends_from(&far, 1);
         assert!((16 << 10..32 << 10).contains(&from), "from {from} bytes on");
-        assert!(both_ends_from(&far, false, 4) > from, "more pairs are slower");
-        assert_eq!(both_ends_from(&far, false, 16), usize::MAX);
-        assert_eq!(both_ends_from(&HostProfile { single_copy: None, ..far }, false, 1), usize::MAX);
+        assert!(both_ends_from(&far, 4) > from, "more pairs are slower");
+        assert_eq!(both_ends_from(&far, 16), usize::MAX);
+        assert_eq!(both_ends_from(&HostProfile { single_copy: None, ..far }, 1), usize::MAX);
     }
 }

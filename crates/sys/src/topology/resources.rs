@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{allowed, list, nodes};
 
@@ -68,28 +68,11 @@ pub(super) fn read(system: &Path, allowed: &[u32]) -> Vec<(Resource, Option<u32>
 
 /// The lowest processor that shares the cache for data of a level.
 pub(super) fn cache(folder: &Path, level: u32) -> Option<u32> {
-    first(&data_cache(folder, level)?.join("shared_cpu_list"))
-}
-
-/// The folder of the cache for data of a level.
-fn data_cache(folder: &Path, level: u32) -> Option<PathBuf> {
     let caches = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let mut caches = caches.filter(|cache| number(&cache.join("level")) == Some(level));
-    caches.find(|cache| fs::read_to_string(cache.join("type")).is_ok_and(|of| of.trim() != "Instruction"))
-}
-
-/// How many processors of this machine share the second-level cache of the first one that the calling thread may run on; `None` if the
-/// kernel does not tell.
-pub fn second_cache_sharing() -> Option<u32> {
-    let processor = *allowed().ok()?.first()?;
-    cache_sharing(Path::new("/sys/devices/system"), processor, 2)
-}
-
-/// How many processors share the cache for data of a level with one, as described in the folder `system`.
-pub(super) fn cache_sharing(system: &Path, processor: u32, level: u32) -> Option<u32> {
-    let data = data_cache(&system.join(format!("cpu/cpu{processor}/cache")), level)?;
-    let text = fs::read_to_string(data.join("shared_cpu_list")).ok()?;
-    Some(list::parse(&text)?.len() as u32)
+    let data = caches
+        .find(|cache| fs::read_to_string(cache.join("type")).is_ok_and(|of| of.trim() != "Instruction"));
+    first(&data?.join("shared_cpu_list"))
 }
 
 fn number(file: &Path) -> Option<u32> {

@@ -141,8 +141,6 @@ fn a_process_is_restricted_to_what_all_its_processors_lie_in() {
     assert_eq!(read(&[2, 3]), with([Some(1), Some(2), None, None, None]));
     assert_eq!(read(&[1, 2]), with([None; 5]));
     assert_eq!(read(&[]), []);
-    let sharing = |level| resources::cache_sharing(&system.0, 2, level);
-    assert_eq!((sharing(1), sharing(2), sharing(3)), (Some(1), None, Some(2)));
 }
 
 #[test]
