@@ -174,7 +174,7 @@ fn code(error: &Error) -> canele_error {
         Error::Memory(_) => CANELE_ERROR_MEMORY,
         Error::Open(_) | Error::Event(_) => CANELE_ERROR_NETWORK,
         Error::Control(_) => CANELE_ERROR_LAUNCHER,
-        Error::Tunable(_) | Error::Profile(_) => CANELE_ERROR_TUNABLE,
+        Error::Tunable(_) => CANELE_ERROR_TUNABLE,
         Error::NameTaken(_) => CANELE_ERROR_NAME_TAKEN,
         Error::Strategy(_) => CANELE_ERROR_STRATEGY,
         Error::Lengths { .. } => CANELE_ERROR_LENGTHS,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   operation, ranks, bytes ──▶ the algorithms that can carry it out      algorithm.rs
-//!   profile, processors, hosts ▶ the time of each of them                 costs.rs, estimate.rs, levels.rs
+//!   profile, processors, hosts ▶ the time of each of them                 costs.rs, load.rs, estimate.rs, levels.rs
 //!                               the smallest is taken, and built here
 //! ```
 //! Where ranks share processors a round that waits costs a turn of all of them, so algorithms win in which each rank waits once, for rank 0
@@ -19,6 +19,7 @@ mod algorithm;
 mod costs;
 mod estimate;
 mod levels;
+mod load;
 #[cfg(test)]
 mod tests;
 

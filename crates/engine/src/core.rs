@@ -41,7 +41,7 @@ impl Core {
     pub fn open(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
         let mut launcher = Launcher::new(control);
         let place = launcher.place();
-        let job = launcher.introduce()?.map_or_else(read_job_alone, Ok)?;
+        let job = launcher.introduce()?.unwrap_or_else(job_alone);
         let me = Rank(place.rank);
         let host = job.host_of(place.rank);
         // Ranks that are spawned later must agree with those at the start, which may be more or fewer than share the processors by now.
@@ -72,13 +72,6 @@ impl Core {
         }
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
-        // Of several hosts no rank knows the processors of all.
-        let processors = if alone { job.processors as usize } else { 1 };
-        let inside = CollectiveCosts::of(&job.profile.host, processors);
-        let costs = match alone {
-            true => inside,
-            false => CollectiveCosts::between(job.profile.networks.first()),
-        };
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
         let mut lane = Lane::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed);
         let mut tracer = None;
@@ -88,6 +81,7 @@ impl Core {
             lane.proto.observe_messages(MessageRecorder(created.clone()));
             tracer = Some(created);
         }
+        let costs = collective_costs(&job);
         Ok(Self {
             stats: Stats::new(lane.rails.stats_page()),
             lane,
@@ -96,7 +90,7 @@ impl Core {
             rma: Rma::default(),
             collectives: Collectives::new(
                 oversubscribed_everywhere,
-                (costs, inside),
+                costs,
                 Algorithm::named(tunables.collective),
             ),
             survivors: Survivors::new(Rank(place.rank)),
@@ -109,6 +103,13 @@ impl Core {
     pub fn check(&self) -> Result<(), Error> {
         let over = self.lane.is_closed || self.membership.launcher.is_lost;
         if over { Err(self.why_over()) } else { Ok(()) }
+    }
+
+    /// Has from now on the launcher that was started for this rank, with the job that it describes: its profile counts before there are peers.
+    pub fn adopt_launcher(&mut self, launcher: Launcher, job: JobInfo, tunables: &Tunables) {
+        self.lane.proto.set_host_profile(&job.profile.host, eager_bytes(&job, tunables));
+        self.collectives.set_costs(collective_costs(&job));
+        (self.membership.launcher, self.membership.job) = (launcher, job);
     }
 
     /// Fails if the job has no such rank so far.
@@ -145,6 +146,16 @@ impl Core {
     }
 }
 
+/// What the members of a collective pay, among all and inside one host.
+fn collective_costs(job: &JobInfo) -> (CollectiveCosts, CollectiveCosts) {
+    let alone = job.hosts.len() == 1;
+    // Of several hosts no rank knows the processors of all.
+    let processors = if alone { job.processors as usize } else { 1 };
+    let inside = CollectiveCosts::of(&job.profile.host, processors);
+    let all = if alone { inside } else { CollectiveCosts::between(job.profile.networks.first()) };
+    (all, inside)
+}
+
 /// What a rank of this host is sent unannounced.
 fn eager_bytes(job: &JobInfo, tunables: &Tunables) -> usize {
     choice::eager_bytes(tunables.eager_bytes, &job.profile.host)
@@ -164,7 +175,7 @@ pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto 
     } else {
         Proto::added(me, job.ranks() as usize, settings)
     };
-    proto.set_host_profile(&job.profile.host);
+    proto.set_host_profile(&job.profile.host, settings.eager_bytes);
     proto.set_strategy(canele_proto::strategy::named(tunables.strategy).expect("an allowed name"));
     proto
 }
@@ -178,12 +189,7 @@ pub(crate) fn shared_settings(tunables: &Tunables, profile: &Profile) -> Vec<(St
     settings
 }
 
-/// A job of one rank, without a launcher, with the profile that counts here.
-fn read_job_alone() -> Result<JobInfo, Error> {
-    Ok(JobInfo { profile: canele_profile::load()?.profile, ..job_alone() })
-}
-
-/// A job of one rank, without a launcher.
+/// A job of one rank, without a launcher, with the built-in profile: it has no peers yet.
 pub(crate) fn job_alone() -> JobInfo {
     JobInfo::new(vec![Host::this(1)])
 }
@@ -204,5 +210,24 @@ mod tests {
         assert_eq!(differs.len(), 1, "{differs:?}");
         assert_eq!(differs[0].0.0, "profile");
         assert_eq!(one.len(), Tunables::default().shared().len() + 1);
+    }
+
+    #[test]
+    fn a_rank_alone_takes_the_profile_of_the_launcher_that_comes_later() {
+        let tunables = Tunables::default();
+        let mut core = Core::open(&tunables, None).expect("memory for an inbox");
+        let mut profile = Profile::built_in();
+        profile.host.wakeup_ns += 1;
+        profile.host.ring.far = 1 + profile.host.ring.far / 2;
+        profile.host.ring.near = 1 + profile.host.ring.near / 2;
+        let job = JobInfo { profile: profile.clone(), ..job_alone() };
+        core.adopt_launcher(Launcher::new(None), job, &tunables);
+        assert_eq!(*core.lane.proto.host_profile(), profile.host);
+        let expected = choice::eager_bytes(tunables.eager_bytes, &profile.host);
+        assert_eq!(core.lane.proto.eager_bytes(), expected);
+        assert_eq!(
+            shared_settings(&tunables, &core.membership.job.profile),
+            shared_settings(&tunables, &profile)
+        );
     }
 }

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use canele_profile::Profile;
 use canele_rail::Waker;
 use canele_sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use canele_sys::biased_lock::{BiasedLock, Guard};
@@ -156,11 +155,6 @@ impl Engine {
     /// The job as it was when this rank joined it.
     pub fn job(&self) -> &JobInfo {
         &self.job
-    }
-
-    /// Returns what machine and networks cost: equal on all ranks of the job, so that all choose alike.
-    pub fn profile(&self) -> &Profile {
-        &self.job.profile
     }
 
     /// The process id of the job's launcher, which tells jobs of a host apart; 0 of a job without.

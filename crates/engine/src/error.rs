@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use canele_profile::ProfileError;
 use canele_proto::request::Failure;
 use canele_proto::rma::{AttachError, MemoryKey, Refusal};
 use canele_rail::{ConnectError, OpenError};
@@ -51,9 +50,6 @@ pub enum Error {
     /// A setting is wrong.
     #[error(transparent)]
     Tunable(#[from] TunableError),
-    /// The profile of a rank without a launcher cannot be used.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
     /// A name is published already.
     #[error("the name {0:?} is taken: names are published once in a job")]
     NameTaken(String),

@@ -1,6 +1,6 @@
 //! Which processors each rank of this host runs on.
 //!
-//! Owns the choice; the claims by which jobs keep off each other's cores are in `claims`. Never binds: that is done in each rank's process
+//! Owns the choice and how it is told; the claims by which jobs keep off each other's cores are in `claims`. Never binds: that is done in each rank's process
 //! before its program starts.
 
 mod claims;
@@ -11,6 +11,7 @@ mod tests;
 mod unit;
 
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use canele_control::RankSet;
@@ -164,6 +165,14 @@ impl fmt::Display for ProcessorList<'_> {
         }
         Ok(())
     }
+}
+
+/// Says on a rank's standard error where it will run.
+pub fn report_binding(error: &OwnedFd, rank: u32, processors: Option<&[u32]>) {
+    let to = processors.map(|all| format!("bound to processors {}", ProcessorList(all)));
+    let text = to.unwrap_or("not bound to processors".into());
+    // In one write, which other ranks' lines do not divide. What cannot be reported keeps no rank from starting.
+    let _ = rustix::io::write(error, format!("canele: rank {rank} is {text}\n").as_bytes());
 }
 
 /// Shares of the cores that no other job has. Where another user holds those that are missing, ranks are bound to them all the same: a claim

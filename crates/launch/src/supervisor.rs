@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitStatus, kill_process_group, set_child_subreaper};
 use serde::{Deserialize, Serialize};
 
-use super::binding::ProcessorList;
+use super::binding::{ProcessorList, report_binding};
 use super::descendants::{NoChildren, kill_all, reap, signal_all};
 use super::failure::Exit;
 use super::own_line::say_at_once;
@@ -391,14 +391,6 @@ fn starter() -> String {
         "{} (process {pid})",
         if is_agent { "the job's agent on this host" } else { "the job's launcher" }
     )
-}
-
-/// Says on a rank's standard error where it will run.
-fn report_binding(error: &OwnedFd, rank: u32, processors: Option<&[u32]>) {
-    let to = processors.map(|all| format!("bound to processors {}", ProcessorList(all)));
-    let text = to.unwrap_or("not bound to processors".into());
-    // In one write, which other ranks' lines do not divide. What cannot be reported keeps no rank from starting.
-    let _ = rustix::io::write(error, format!("canele: rank {rank} is {text}\n").as_bytes());
 }
 
 fn exit_of(status: WaitStatus) -> Option<Exit> {

@@ -257,9 +257,9 @@ impl Proto {
             && (self.handle_completed_verbs(rail) | self.requests.close_buffers())
     }
 
-    /// The costs of this job's hosts, before any link opens: links that open later have limits by them.
-    pub fn set_host_profile(&mut self, host: &HostProfile) {
-        self.host = *host;
+    /// The costs of this job's hosts, and the bytes that go unannounced by them, before any link opens: links that open later have limits by them.
+    pub fn set_host_profile(&mut self, host: &HostProfile, eager_bytes: usize) {
+        (self.host, self.settings.eager_bytes) = (*host, eager_bytes);
     }
 
     /// The costs of this job's hosts.

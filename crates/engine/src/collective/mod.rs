@@ -97,6 +97,11 @@ impl Collectives {
         Self { oversubscribed, costs, inside, forced, ..Self::default() }
     }
 
+    /// What members pay by the profile of a launcher that came later.
+    pub fn set_costs(&mut self, (costs, inside): (CollectiveCosts, CollectiveCosts)) {
+        (self.costs, self.inside) = (costs, inside);
+    }
+
     /// The flow's state, unless a thread uses it.
     #[inline]
     fn take(&mut self, flow: FlowId) -> Option<Box<State>> {

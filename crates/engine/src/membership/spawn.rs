@@ -100,7 +100,7 @@ impl Engine {
         let mut launcher = Launcher::new(Some(Control::new(RankPlace::ALONE, own.into())));
         let job = launcher.introduce()?.ok_or(ControlError::LauncherGone)?;
         let rails = &core.lane.rails;
-        let settings = shared_settings(&self.tunables, self.profile());
+        let settings = shared_settings(&self.tunables, &job.profile);
         launcher.send_with(&ToLauncher::Inbox { settings }, &rails.inbox())?;
         for region in rails.regions().all_own() {
             launcher.send_with(&ToLauncher::Region { id: region.id().to_word() }, &[region.fd()])?;
@@ -108,7 +108,7 @@ impl Engine {
         for (name, value) in core.membership.names.take_own() {
             launcher.send(&ToLauncher::Publish { name, value })?;
         }
-        (core.membership.launcher, core.membership.job) = (launcher, job);
+        core.adopt_launcher(launcher, job, &self.tunables);
         Ok(())
     }
 }
