@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use canele_launch::mpiexec::{self, Asked};
-use canele_launch::{JoinRole, adopt, serve_host, serve_join, supervise};
+use canele_launch::{JoinRole, StartError, adopt, serve_host, serve_join, supervise};
 use canele_sys::printable;
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use compile::Language;
@@ -193,7 +193,8 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Command::Adopt { program } => match adopt(program) {
             Ok(status) => ExitCode::from(status),
-            Err(error) => {
+            Err(StartError::Description(text)) => wrong_usage(&text),
+            Err(StartError::System(error)) => {
                 wrong_usage(&format!("adopt: only a program that starts processes starts this ({error})"))
             }
         },

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use canele_profile::{HostProfile, MachineIdentity, MeasuredProfile, Profile};
 use programs::{compiled, folder, library};
 use support::hosts::{Cluster, start_on};
 use support::ranks::setting;
@@ -35,12 +36,17 @@ fn job(options: &[&str], words: &[&str]) -> Run {
 
 /// The program without a launcher, which it starts itself.
 fn alone(on_failure: &str, words: &[&str]) -> Run {
+    start_alone(program(), words, ("CANELE_ON_FAILURE", on_failure))
+}
+
+/// A program without a launcher, with a variable.
+fn start_alone(program: &Path, words: &[&str], (name, value): (&str, &str)) -> Run {
     let launcher = Path::new(env!("CARGO_BIN_EXE_canele")).parent().expect("it lies in a folder").to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(launcher).chain(std::env::split_paths(&path)));
-    let mut command = Command::new(program());
+    let mut command = Command::new(program);
     command.args(words).env("LD_LIBRARY_PATH", library()).env("PATH", path.expect("folders of a PATH"));
-    start_command(command.env("CANELE_ON_FAILURE", on_failure), b"")
+    start_command(command.env(name, value), b"")
 }
 
 /// The name of a process; empty if it has ended.
@@ -135,6 +141,35 @@ fn a_program_that_was_started_alone_and_polls_ends_when_its_launcher_is_killed()
             "{}",
             ended.error
         );
+    }
+}
+
+/// The parent has the profile of the launcher, which compares what all ranks must have alike.
+#[test]
+fn a_program_that_was_started_alone_gets_the_profile_of_its_launcher() {
+    let spawns = compiled("spawn", &[folder("programs/spawn.c")]);
+    let file = std::env::temp_dir().join(format!("canele-spawns-{}.toml", std::process::id()));
+    let host = HostProfile { wakeup_ns: 4711, ..HostProfile::OWN_CACHES };
+    let profile = Profile { host, networks: Vec::new() };
+    let text = MeasuredProfile::new(MachineIdentity::here(), profile, Vec::new()).to_text();
+    std::fs::write(&file, text).expect("a file for the profile");
+    let variable = ("CANELE_PROFILE", file.to_str().expect("a path of text"));
+    let ended = start_alone(&spawns, &[], variable).end_within(Duration::from_secs(60));
+    std::fs::remove_file(&file).expect("it was written");
+    assert_eq!((ended.code(), ended.out.as_str()), (Some(0), "passed\n"), "{}", ended.error);
+}
+
+#[test]
+fn a_setting_that_its_launcher_cannot_use_is_named() {
+    let spawns = compiled("spawn", &[folder("programs/spawn.c")]);
+    for (name, value, words) in [
+        ("CANELE_PROFILE", "/no/such/profile.toml", "cannot read the profile /no/such/profile.toml: "),
+        ("CANELE_ON_FAILURE", "sometimes", "CANELE_ON_FAILURE is \"sometimes\": it is stop or continue"),
+    ] {
+        let ended = start_alone(&spawns, &[], (name, value)).end_within(Duration::from_secs(60));
+        assert_ne!(ended.code(), Some(0), "{}", ended.error);
+        assert!(ended.error.contains(&format!("canele: {words}")), "{}", ended.error);
+        assert!(!ended.error.contains("adopt: only"), "{}", ended.error);
     }
 }
 

@@ -221,10 +221,14 @@ mod tests {
         profile.host.ring.far = 1 + profile.host.ring.far / 2;
         profile.host.ring.near = 1 + profile.host.ring.near / 2;
         let job = JobInfo { profile: profile.clone(), ..job_alone() };
+        let (eager_before, costs_before) = (core.lane.proto.eager_bytes(), core.collectives.costs());
+        let costs = collective_costs(&job);
         core.adopt_launcher(Launcher::new(None), job, &tunables);
         assert_eq!(*core.lane.proto.host_profile(), profile.host);
         let expected = choice::eager_bytes(tunables.eager_bytes, &profile.host);
         assert_eq!(core.lane.proto.eager_bytes(), expected);
+        assert_eq!(core.collectives.costs(), costs);
+        assert!(expected != eager_before && costs != costs_before, "the profiles differ in what counts");
         assert_eq!(
             shared_settings(&tunables, &core.membership.job.profile),
             shared_settings(&tunables, &profile)

@@ -1,7 +1,7 @@
 //! Which processors each rank of this host runs on.
 //!
-//! Owns the choice and how it is told; the claims by which jobs keep off each other's cores are in `claims`. Never binds: that is done in each rank's process
-//! before its program starts.
+//! Owns the choice and how it is told; the claims by which jobs keep off each other's cores are in `claims`. Never binds: that is done in each
+//! rank's process before its program starts.
 
 mod claims;
 mod mapping;

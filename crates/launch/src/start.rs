@@ -11,6 +11,7 @@ use std::time::Duration;
 use canele_control::{
     Host, JobInfo, JobNetwork, MAX_MESSAGE, OnFailure, RankMap, RankSet, Socket, draw_job_id,
 };
+use canele_profile::Profile;
 use canele_rail::shm::layout::MOST_LOCAL_RANKS;
 use canele_sys::ids::LinkId;
 use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
@@ -59,9 +60,16 @@ pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
 /// input: it is rank 0, and the processes that it starts are the others. Returns when all have ended.
 ///
 /// # Errors
-/// No such program has started this process; `CANELE_ON_FAILURE` makes no sense; whatever the system refuses.
-pub fn adopt(pid: u32) -> io::Result<u8> {
+/// [`StartError::Description`]: a variable or the profile makes no sense. [`StartError::System`]: no such program has started this process, or
+/// the system refuses.
+pub fn adopt(pid: u32) -> Result<u8, StartError> {
     signals::set_aside_inherited();
+    let settings = environment_settings().map_err(|error| StartError::Description(error.to_string()))?;
+    Ok(adopted(pid, settings)?.run())
+}
+
+/// The launcher of a program that was started alone.
+fn adopted(pid: u32, (on_failure, profile): (OnFailure, Profile)) -> io::Result<Launcher> {
     let socket = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
     rustix::net::sockopt::socket_type(&socket)?;
     // No child shall keep the socket open, nor read from it.
@@ -83,8 +91,8 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
         id: draw_job_id()?,
         launcher: std::process::id(),
         universe: topology::usable(),
-        on_failure: on_failure()?,
-        profile: canele_profile::load().map_err(io::Error::other)?.profile,
+        on_failure,
+        profile,
         ..JobInfo::new(vec![host])
     };
     let (its_plan, its_info) = (plan.clone(), info.clone());
@@ -92,14 +100,18 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
         Ok(JobHosts::Here(Box::new(HostRanks::adopt(its_plan, its_info, (pid, socket), events)?)))
     };
     let settings = LauncherSettings { timeout: None, name_hosts: false, report_exits: false };
-    Ok(Launcher::new(plan, info, settings, Events::new()?, output, None, start)?.run())
+    Launcher::new(plan, info, settings, Events::new()?, output, None, start)
 }
 
-/// What the environment says a failure does to the others, where there is no command line.
+/// What the environment says of a job that has no command line: what a failure does to the others, and the profile.
 ///
 /// # Errors
-/// It says something else.
-pub fn on_failure() -> io::Result<OnFailure> {
+/// A variable makes no sense, or the profile cannot be used.
+pub fn environment_settings() -> io::Result<(OnFailure, Profile)> {
+    Ok((on_failure()?, canele_profile::load().map_err(io::Error::other)?.profile))
+}
+
+fn on_failure() -> io::Result<OnFailure> {
     match std::env::var("CANELE_ON_FAILURE").as_deref() {
         Err(_) | Ok("stop") => Ok(OnFailure::Stop),
         Ok("continue") => Ok(OnFailure::Continue),

@@ -5,28 +5,18 @@
 //! A long block is published in parts, in the two halves of a shared buffer by turns: while one is being fetched, the other one is
 //! written. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
 
+mod turns;
+
+pub(crate) use turns::{BYTES, hold, turns_at_root, turns_of};
+
 use crate::choose::Seat;
 use crate::schedule::{Area, Published, ScheduleDraft, SharedBufferNeed, Span};
-use crate::spec::{Operation, Shape};
 
 use super::{flat, others, rotation};
-
-/// Bytes of one half of a shared buffer: few, for the caches hold those of all ranks.
-const HALF: usize = 256 << 10;
-/// Bytes of a shared buffer.
-pub(crate) const BYTES: usize = 2 * HALF;
+use turns::{half, link, most, part, share_room, through, turns};
 
 /// The name of a shared buffer, and how much its owner publishes in all.
 const NAME: usize = 16;
-/// As much is fetched at a time to be reduced: the nearest cache holds it.
-const THROUGH: usize = 16 << 10;
-/// Bytes that a rank of a scan hands on at a time.
-const LINK: usize = 64 << 10;
-
-/// Whether shared buffers hold a whole element for each rank.
-pub(crate) fn hold(seat: Seat, element: usize) -> bool {
-    element * seat.ranks <= HALF
-}
 
 /// A shared buffer for this rank alone to publish on; gives where its name is.
 fn open(s: &mut ScheduleDraft<'_>, readers: usize) -> Span {
@@ -124,65 +114,9 @@ impl MemberBuffers {
     }
 }
 
-/// As many bytes as are fetched at a time, in whole elements.
-fn through(element: usize) -> usize {
-    (THROUGH / element).max(1) * element
-}
-
 /// A place in this rank's shared buffer.
 fn own(at: usize, len: usize) -> Span {
     Span { area: Area::Shared, at, len }
-}
-
-/// Where the halves begin, by turns.
-fn half(turn: usize) -> usize {
-    turn % 2 * HALF
-}
-
-/// The bytes of a span that come in a turn in which `most` of each span do.
-fn part(span: Span, turn: usize, most: usize) -> Span {
-    let at = span.len.min(turn * most);
-    span.part(at, most.min(span.len - at))
-}
-
-/// Bytes of blocks that are published in a turn: where a whole shared buffer holds as many blocks, they come in one.
-fn most(block: usize, blocks: usize, element: usize) -> usize {
-    let (half, whole) = (HALF / blocks, 2 * HALF / blocks);
-    let room = if block <= whole / element * element { whole } else { half };
-    room / element * element
-}
-
-/// The turns of a collective whose blocks have some bytes, in a reduction to one rank those by shares.
-pub(crate) fn turns_of(shape: Shape, ranks: usize) -> usize {
-    let Shape { operation, bytes, element, .. } = shape;
-    let most = match operation {
-        Operation::Reduce(_) | Operation::Allreduce => share_room(ranks, element) * ranks,
-        Operation::Scan | Operation::Exscan => link(element),
-        Operation::Alltoall => most(bytes, ranks, 1),
-        Operation::ReduceScatter => most(bytes, ranks, element),
-        _ => most(bytes, 1, 1),
-    };
-    turns(bytes, most).len()
-}
-
-/// The turns of a reduction by the root alone.
-pub(crate) fn turns_at_root(shape: Shape) -> usize {
-    turns(shape.bytes, most(shape.bytes, 1, shape.element)).len()
-}
-
-/// Bytes of the share of a vector that a rank publishes for another in a turn.
-fn share_room(ranks: usize, element: usize) -> usize {
-    BYTES / ranks / element * element
-}
-
-/// Bytes that a rank of a scan hands on at a time, in whole elements.
-fn link(element: usize) -> usize {
-    (LINK / element).max(1) * element
-}
-
-/// So many turns does it take.
-fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
-    0..len.div_ceil(most)
 }
 
 /// The root publishes its data; all fetch it.
@@ -360,7 +294,7 @@ pub(crate) fn scan(
     let theirs = s.scratch(NAME);
     let most = link(element);
     // So many links does a shared buffer hold.
-    let held = 2 * HALF / most;
+    let held = BYTES / most;
     let through = s.scratch(through(element));
     let (sum, links) = (if exclusive { s.scratch(most) } else { Span::NOTHING }, turns(input.len, most));
     s.round();

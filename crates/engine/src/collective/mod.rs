@@ -97,6 +97,12 @@ impl Collectives {
         Self { oversubscribed, costs, inside, forced, ..Self::default() }
     }
 
+    /// What members pay, among all and inside one host.
+    #[cfg(test)]
+    pub fn costs(&self) -> (CollectiveCosts, CollectiveCosts) {
+        (self.costs, self.inside)
+    }
+
     /// What members pay by the profile of a launcher that came later.
     pub fn set_costs(&mut self, (costs, inside): (CollectiveCosts, CollectiveCosts)) {
         (self.costs, self.inside) = (costs, inside);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 
 use canele_control::join::{JoinAnswer, JoinTask};
-use canele_control::{Host, JobInfo, JobNetwork, RankMap, RankSet, Socket, draw_job_id};
+use canele_control::{Host, JobInfo, JobNetwork, OnFailure, RankMap, RankSet, Socket, draw_job_id};
 use canele_profile::Profile;
 use canele_sys::tunables::Tunables;
 
@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::output_files::{OutputFiles, OutputSpec};
 use crate::plan::{Plan, Program};
 use crate::remote::{Agents, Task};
-use crate::start::on_failure;
+use crate::start::environment_settings;
 
 /// Waits for the ranks of the job, and looks after them until they have ended.
 ///
@@ -46,16 +46,16 @@ pub fn serve(begin: &JoinTask, starter: &Socket) -> io::Result<()> {
 /// What the environment of the ranks says of the job.
 struct JobSettings {
     tunables: Tunables,
+    on_failure: OnFailure,
     profile: Profile,
 }
 
 fn prepare<'a>(begin: &'a JoinTask, starter: &'a Socket) -> io::Result<(Events, Gathering<'a>, JobSettings)> {
     let tunables = Tunables::from_env().map_err(io::Error::other)?;
-    on_failure()?;
-    let profile = canele_profile::load().map_err(io::Error::other)?.profile;
+    let (on_failure, profile) = environment_settings()?;
     let events = Events::new()?;
     let gathering = Gathering::listen(begin, starter, &tunables.rails, &events)?;
-    Ok((events, gathering, JobSettings { tunables, profile }))
+    Ok((events, gathering, JobSettings { tunables, on_failure, profile }))
 }
 
 fn launch(
@@ -64,7 +64,7 @@ fn launch(
     settings: JobSettings,
     events: Events,
 ) -> io::Result<()> {
-    let JobSettings { tunables, profile } = settings;
+    let JobSettings { tunables, on_failure, profile } = settings;
     let plan = Plan {
         programs: vec![Program { ranks: begin.ranks, command: vec![OsString::from(&begin.program)] }],
         here: RankSet::default(),
@@ -94,7 +94,7 @@ fn launch(
         map: RankMap::new(of_ranks),
         universe: begin.ranks,
         processors: 0,
-        on_failure: on_failure()?,
+        on_failure,
         profile,
         joined: true,
         ..JobInfo::new(hosts)
