@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use support::hosts::Cluster;
-use support::ranks::program;
+use support::ranks::{program, temporary_folder};
 
 /// All rails between the hosts.
 fn all(cluster: &Cluster, verb: &str) {
@@ -20,19 +20,21 @@ fn all(cluster: &Cluster, verb: &str) {
 fn who_waits_for_a_rank_of_a_severed_host_is_told_and_goes_on() {
     let program = program();
     let start = |what| {
-        let cluster = Cluster::up()?;
+        let (cluster, signs) = (Cluster::up()?, temporary_folder());
         let options = ["--on-failure", "continue"];
-        let run = cluster.start("h0:2,h1:1", &options, &[&program, "severed", "2", what]);
-        Some((what, cluster, run))
+        let words = [&program, "severed", "2", what, signs.to_str().expect("a path of text")];
+        let run = cluster.start("h0:2,h1:1", &options, &words);
+        Some((what, cluster, run, signs))
     };
     let runs: Vec<_> = ["receive", "send", "probe"].into_iter().filter_map(start).collect();
     // Connected, waiting, and where they send, without room.
     sleep(Duration::from_secs(3));
-    for (_, cluster, _) in &runs {
+    for (_, cluster, ..) in &runs {
         all(cluster, "cut");
     }
-    for (what, _cluster, run) in runs {
+    for (what, _cluster, run, signs) in runs {
         let ended = run.end();
+        std::fs::remove_dir_all(signs).unwrap();
         let lines = ended.lines();
         let has = |text: &str| lines.iter().any(|line| line.starts_with(text));
         assert!(has("rank 0 goes on") && has("rank 1 goes on"), "{what}: {}{}", ended.out, ended.error);

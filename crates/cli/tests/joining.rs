@@ -169,10 +169,9 @@ fn ranks_whose_starter_is_killed_end() {
     let script = "\"$@\" & wait";
     let command = ["sh", "-c", script, "sh", &program(), "exchange-alone", "1000"];
     let job = start_pmi(2, &command, &[]);
-    wait_until("two ranks", || job.named("fault").len() == 2 && !job.named("rank-supervisor").is_empty());
-    let starter = job.ranks[1].id();
-    std::thread::sleep(Duration::from_millis(200));
-    kill("KILL", starter);
+    // That of the launcher, and that of the agent, which has its task then.
+    wait_until("the ranks to run", || job.named("rank-supervisor").len() == 2);
+    kill("KILL", job.ranks[1].id());
     let ended = job.end();
     assert!(ended.error.contains("outlived the launcher that had started it"), "{ended:?}");
 }
@@ -186,7 +185,7 @@ fn ranks_whose_starter_is_killed_before_all_have_come_end() {
     let first = command("\"$@\" & wait");
     let last = command("until test -e \"$BEGINS\"; do sleep 0.01; done; exec \"$@\"");
     let mut job = start_ranks(vec![first, last], &[("BEGINS", begins.to_str().expect("a path of text"))]);
-    wait_until("the first rank to begin", || !job.named("canele-launcher").is_empty());
+    wait_until("the first rank at the barrier", || job.waiting() == 1);
     kill("KILL", job.ranks[0].id());
     wait_until("the end of its starter", || job.ranks[0].try_wait().unwrap().is_some());
     // It waits in PMI, whose server lives.
@@ -202,7 +201,6 @@ fn ranks_whose_starter_is_killed_before_all_have_come_end() {
 fn a_signal_to_the_launcher_reaches_the_ranks() {
     for (signal, name) in [("TERM", "15 (Terminated)"), ("INT", "2 (Interrupt)")] {
         let job = start_pmi(2, &[&program(), "exchange-alone", "1000"], &[]);
-        // That of the launcher, and that of the agent, which has its task then.
         wait_until("the ranks to run", || job.named("rank-supervisor").len() == 2);
         kill(signal, job.named("canele-launcher")[0]);
         let ended = job.end();

@@ -196,6 +196,8 @@ pub(crate) fn job_alone() -> JobInfo {
 
 #[cfg(test)]
 mod tests {
+    use canele_profile::HostProfile;
+
     use super::*;
 
     #[test]
@@ -216,10 +218,10 @@ mod tests {
     fn a_rank_alone_takes_the_profile_of_the_launcher_that_comes_later() {
         let tunables = Tunables::default();
         let mut core = Core::open(&tunables, None).expect("memory for an inbox");
-        let mut profile = Profile::built_in();
-        profile.host.wakeup_ns += 1;
-        profile.host.ring.far = 1 + profile.host.ring.far / 2;
-        profile.host.ring.near = 1 + profile.host.ring.near / 2;
+        // That of another machine than the one this test runs on.
+        let hosts = [HostProfile::SHARED_CACHES, HostProfile::OWN_CACHES];
+        let host = hosts.into_iter().find(|host| *host != Profile::built_in().host).expect("one of two");
+        let profile = Profile { host, ..Profile::built_in() };
         let job = JobInfo { profile: profile.clone(), ..job_alone() };
         let (eager_before, costs_before) = (core.lane.proto.eager_bytes(), core.collectives.costs());
         let costs = collective_costs(&job);

@@ -65,8 +65,9 @@ pub fn lost(which: u64) -> Outcome {
 }
 
 /// All meet rank `which`, and then lose it without a word, its host being cut off. What they do then, `receive`, `send` or `probe`,
-/// fails, naming it; what they have to do with each other goes on.
-pub fn severed(which: u64, what: &str) -> Outcome {
+/// fails, naming it; what they have to do with each other goes on. Each says in the folder `signs` that it knows. The lost rank ends
+/// after that: that it has ended is told by its agent, which the others hear, and would be what fails.
+pub fn severed(which: u64, what: &str, signs: &str) -> Outcome {
     let (job, lost) = (Job::start()?, Rank(which as u32));
     let (world, me) = (job.world(), job.rank());
     meet(&job, lost)?;
@@ -78,6 +79,9 @@ pub fn severed(which: u64, what: &str) -> Outcome {
         }
         let alone = world.recv(Rank(0), Tag(9), &mut [1u8]).err().ok_or("a message that no rank sent")?;
         println!("{me} is alone: {alone}");
+        while std::fs::read_dir(signs)?.count() + 1 < job.size() as usize {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         return Ok(job.finish()?);
     }
     let begin = std::time::Instant::now();
@@ -93,6 +97,7 @@ pub fn severed(which: u64, what: &str) -> Outcome {
         other => return Err(format!("{other:?} does not say that {lost} is lost").into()),
     }
     println!("{me} knows after {:.1} s", begin.elapsed().as_secs_f64());
+    std::fs::write(std::path::Path::new(signs).join(me.0.to_string()), "")?;
     let others = (0..job.size()).map(Rank).filter(|rank| ![me, lost].contains(rank));
     for other in others {
         let (mine, mut got) = ([me.0], [0u32]);

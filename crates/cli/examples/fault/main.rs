@@ -59,7 +59,10 @@ fn run(words: &[String]) -> Outcome {
         Some("unfinished") => lone::unfinished(number(1)?),
         Some("absent") => lone::absent(number(1)?),
         Some("lost") => lone::lost(number(1)?),
-        Some("severed") => lone::severed(number(1)?, words.get(2).map_or("", String::as_str)),
+        Some("severed") => match words {
+            [_, _, what, signs] => lone::severed(number(1)?, what, signs),
+            _ => Err("a rank, what fails and a folder are missing".into()),
+        },
         Some("region") => lone::region(number(1)?),
         Some("late-put") => lone::late_put(),
         Some("blocked") => lone::blocked(number(1)?),

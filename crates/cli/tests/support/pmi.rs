@@ -33,6 +33,7 @@ struct State {
 /// Ranks that such a launcher has started.
 pub struct PmiJob {
     pub ranks: Vec<Child>,
+    space: Arc<Space>,
     mark: String,
     out: Vec<std::thread::JoinHandle<(String, String)>>,
 }
@@ -114,7 +115,7 @@ pub fn start_ranks(commands: Vec<Vec<String>>, variables: &[(&str, &str)]) -> Pm
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let mark = format!("pmi-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let (space, size) = (Arc::new(Space::default()), commands.len());
-    let mut job = PmiJob { ranks: Vec::new(), mark, out: Vec::new() };
+    let mut job = PmiJob { ranks: Vec::new(), space: space.clone(), mark, out: Vec::new() };
     for (rank, command) in commands.into_iter().enumerate() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let space = space.clone();
@@ -164,6 +165,11 @@ impl PmiJob {
             std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end() == name
         });
         found
+    }
+
+    /// How many ranks wait at a barrier.
+    pub fn waiting(&self) -> usize {
+        self.space.state.lock().unwrap().waiting
     }
 
     /// Waits for the ends of all ranks, after which no process is left.

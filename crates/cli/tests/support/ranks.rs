@@ -30,7 +30,7 @@ pub fn start_job(options: &[&str], words: &[&str], variables: &[(&str, &str)]) -
     let program = program();
     // Should the test give up, the job does too, later.
     let args = [&["run", "--timeout", "1000"], options, &[program.as_str()], words].concat();
-    let folder = tempfolder();
+    let folder = temporary_folder();
     let mut all = vec![("TMPDIR", folder.to_str().unwrap())];
     all.extend_from_slice(variables);
     FaultJob { run: start_with(&args, &all, b""), folder }
@@ -43,7 +43,8 @@ pub fn succeeds(options: &[&str], words: &[&str], variables: &[(&str, &str)]) ->
     ended
 }
 
-fn tempfolder() -> PathBuf {
+/// A new empty folder.
+pub fn temporary_folder() -> PathBuf {
     use canele_sys::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
