@@ -2,7 +2,7 @@
 
 use super::estimate::estimate_ns;
 use super::{Algorithm, CollectiveCosts, Seat, number, split};
-use crate::build::hosts::{Levels, lanes, leaders};
+use crate::build::hosts::{Levels, lanes, leaders, scans};
 use crate::hosts::Hosts;
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
@@ -57,9 +57,16 @@ impl HostLevels {
             Barrier => inside(Barrier, 0, Flat) + across(Barrier, 0, Doubling),
             Broadcast(_) => across(Broadcast(root), bytes, Tree) + inside(Broadcast(root), bytes, Tree),
             Reduce(_) => inside(Reduce(root), bytes, Tree) + across(Reduce(root), bytes, Tree),
-            Allreduce | Scan | Exscan => {
+            Allreduce => {
                 let down = inside(Broadcast(root), bytes, Tree);
                 inside(Reduce(root), bytes, Tree) + across(Allreduce, bytes, Doubling) + down
+            }
+            Scan | Exscan => {
+                let first = inside(Scan, bytes, Doubling).min(inside(Scan, bytes, Flat));
+                // Each member adds what the hosts before have together.
+                let added = bytes as f64 * self.inside.reduce_ns;
+                let down = inside(Broadcast(root), bytes, Tree) + added;
+                first + across(Exscan, bytes, Doubling) + down
             }
             Gather(_) | Scatter(_) => inside(Gather(root), bytes, Flat) + across(Gather(root), most, Flat),
             Allgather => {
@@ -154,17 +161,32 @@ pub(super) fn build(
         }
         Allgather => {
             let all = blocks(Span::output);
-            leaders::allgather(s, &levels, if in_place { all[me] } else { own }, &all);
+            allgather(s, (seat, hosts), if in_place { all[me] } else { own }, &all);
         }
         Alltoall => {
             let into = Span::output(0, ranks * bytes);
             let from = if in_place { into } else { Span::input(0, ranks * bytes) };
             leaders::alltoall(s, &levels, from, into, bytes);
         }
-        ReduceScatter => {
-            let area: fn(usize, usize) -> Span = if in_place { Span::output } else { Span::input };
-            leaders::reduce_scatter(s, &levels, area(0, ranks * bytes), &vec![bytes; ranks], result);
-        }
-        Scan | Exscan => unreachable!("scans have one level"),
+        ReduceScatter => reduce_scatter(s, (seat, hosts), &vec![bytes; ranks], in_place),
+        Scan | Exscan => scans::scan(s, &levels.led_by_last(), input, result, operation == Exscan),
     }
+}
+
+/// An allgather of blocks of any length, which all members know.
+pub(super) fn allgather(s: &mut ScheduleDraft<'_>, (seat, hosts): (Seat, &Hosts), mine: Span, all: &[Span]) {
+    leaders::allgather(s, &Levels::new(hosts, seat, None), mine, all);
+}
+
+/// A reduce-scatter of blocks of any length, which all members know.
+pub(super) fn reduce_scatter(
+    s: &mut ScheduleDraft<'_>,
+    (seat, hosts): (Seat, &Hosts),
+    lens: &[usize],
+    in_place: bool,
+) {
+    let total = lens.iter().sum();
+    let input = if in_place { Span::output(0, total) } else { Span::input(0, total) };
+    let mine = Span::output(0, lens[seat.me]);
+    leaders::reduce_scatter(s, &Levels::new(hosts, seat, None), input, lens, mine);
 }
