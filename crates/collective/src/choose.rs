@@ -337,7 +337,7 @@ pub(crate) fn uneven(
                 between::alltoall(s, seat, &vec![mine; all.len()], &all);
             } else {
                 // All know the lengths of all blocks.
-                let algorithm = seat.choose_of(Shape::new(Operation::Allgather, longest(&all)), true);
+                let algorithm = levels::choose_allgather(seat, hosts, &all);
                 match hosts.filter(|_| algorithm == Leaders) {
                     Some(hosts) => levels::allgather(s, (seat, hosts), mine, &all),
                     None => allgather(s, seat, algorithm, mine, &all),
