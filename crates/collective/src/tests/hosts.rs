@@ -302,9 +302,9 @@ fn few_messages_of_scans_and_of_blocks_of_any_length_cross() {
     let reduce = Uneven::ReduceScatter { lens: &lens, element: 8, commutative: false, in_place: false };
     let crossing = |build: &dyn Fn(usize) -> Schedule| count_crossing(&hosts, 24, build);
     let made = |me, spec| uneven(seat(me), (None, Some(&hosts)), spec).expect("lists of all members");
-    let gathers = crossing(&|me| made(me, gather(me)));
-    let reduces = crossing(&|me| made(me, reduce));
-    assert_eq!((gathers, reduces), (6, 6), "one for each pair of hosts, each way");
+    let of_gather = crossing(&|me| made(me, gather(me)));
+    let of_reduce = crossing(&|me| made(me, reduce));
+    assert_eq!((of_gather, of_reduce), (6, 6), "one for each pair of hosts, each way");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! ```
 //! Each level is one of the algorithms of one level, among some of the members.
 //!
-//! Gathers, scatters and alltoalls of blocks of different lengths have one level: a schedule is made before the first message, and a leader
+//! A gather, scatter or alltoall of blocks of different lengths has one level: a schedule is made before the first message, and a leader
 //! does not know then how long the blocks of the others are.
 
 pub(crate) mod lanes;
