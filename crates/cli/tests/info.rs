@@ -121,6 +121,19 @@ fn lines_of(answer: &Value) -> Vec<String> {
 }
 
 #[test]
+fn info_shows_leaders_among_the_candidates_of_scans_on_several_hosts() {
+    for operation in ["scan", "exscan"] {
+        let words =
+            ["info", "--collective", operation, "--bytes", "8", "--ranks", "16", "--hosts", "2", "--json"];
+        let answer = json(&canele(&words));
+        let estimates = answer["estimates"].as_array().unwrap();
+        let names: Vec<&str> =
+            estimates.iter().map(|estimate| estimate["algorithm"].as_str().unwrap()).collect();
+        assert_eq!(names, ["doubling", "flat", "leaders"], "{answer}");
+    }
+}
+
+#[test]
 fn info_says_which_algorithm_a_collective_takes_and_what_the_others_would_cost() {
     for (operation, bytes, ranks) in
         [("barrier", "0", "4"), ("allreduce", "8", "1000"), ("alltoall", "100000", "2")]

@@ -80,7 +80,7 @@ impl Schedule {
         let members = team.map(Team::members);
         match spec {
             CollectiveSpec::Even(shape) => schedule(seat, (members, hosts), *shape),
-            CollectiveSpec::Uneven(lists) => uneven(Seat { levels: None, ..seat }, members, *lists),
+            CollectiveSpec::Uneven(lists) => uneven(seat, (members, hosts), *lists),
         }
     }
 }
@@ -303,8 +303,13 @@ fn even_between(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
 }
 
 /// This rank's part of a collective of uneven blocks, among `team`.
-pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, spec: Uneven<'_>) -> Result<Schedule, Error> {
+pub(crate) fn uneven(
+    seat: Seat,
+    (team, hosts): (Option<&[Rank]>, Option<&Hosts>),
+    spec: Uneven<'_>,
+) -> Result<Schedule, Error> {
     spec.check(seat)?;
+    let seat = if hosts.is_some() { seat } else { Seat { levels: None, ..seat } };
     let mut draft = ScheduleDraft::of(team);
     let s = &mut draft;
     s.be_sparse();
@@ -332,8 +337,11 @@ pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, spec: Uneven<'_>) -> Res
                 between::alltoall(s, seat, &vec![mine; all.len()], &all);
             } else {
                 // All know the lengths of all blocks.
-                let algorithm = seat.choose_of(Shape::new(Operation::Allgather, longest(&all)), true);
-                allgather(s, seat, algorithm, mine, &all);
+                let algorithm = levels::choose_allgather(seat, hosts, &all);
+                match hosts.filter(|_| algorithm == Leaders) {
+                    Some(hosts) => levels::allgather(s, (seat, hosts), mine, &all),
+                    None => allgather(s, seat, algorithm, mine, &all),
+                }
             }
         }
         Uneven::Alltoall { from, into } => {
@@ -358,7 +366,10 @@ pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, spec: Uneven<'_>) -> Res
             } else {
                 let bytes = lens.iter().sum::<usize>().div_ceil(seat.ranks);
                 let algorithm = seat.choose_of(Shape { bytes, ..shape }, true);
-                reduce_scatter(s, seat, algorithm, lens, shape);
+                match hosts.filter(|_| algorithm == Leaders) {
+                    Some(hosts) => levels::reduce_scatter(s, (seat, hosts), lens, in_place),
+                    None => reduce_scatter(s, seat, algorithm, lens, shape),
+                }
             }
         }
         Uneven::Exchange { sends, receives } => neighbours::exchange(s, sends, receives),

@@ -90,7 +90,7 @@ impl Algorithm {
             Operation::Allgather => &[Burst, Ring, Flat, SharedBuffer, Leaders],
             Operation::Alltoall => &[Burst, Pairwise, Bruck, SharedBuffer, Leaders],
             Operation::ReduceScatter => &[Burst, Ring, Flat, SharedBuffer, Leaders],
-            Operation::Scan | Operation::Exscan => &[Doubling, Flat, SharedBuffer],
+            Operation::Scan | Operation::Exscan => &[Doubling, Flat, SharedBuffer, Leaders],
         }
     }
 
@@ -108,6 +108,7 @@ impl Algorithm {
         match self {
             // A rank sends blocks of others, whose lengths it must know.
             Bruck => is_even,
+            Leaders if !is_even => false,
             SharedBuffer | SharedAtRoot => {
                 let holds = !reduces || shared_buffer::hold(seat, shape.element);
                 let alltoall = shape.operation == Operation::Alltoall;
@@ -117,7 +118,9 @@ impl Algorithm {
             Ring => !reduces || shape.commutative && shape.bytes > 0,
             // Operands keep their order where the members of each host follow each other.
             Leaders => {
-                seat.levels.is_some_and(|levels| !reduces || shape.commutative || levels.are_in_blocks)
+                let is_scan = matches!(shape.operation, Operation::Scan | Operation::Exscan);
+                let keeps_order = reduces && (is_scan || !shape.commutative);
+                seat.levels.is_some_and(|levels| !keeps_order || levels.are_in_blocks)
             }
             Lanes => seat.levels.is_some_and(|levels| levels.is_even) && (!reduces || shape.commutative),
             Flat | Tree | Doubling | Burst | Pairwise => true,

@@ -1,8 +1,8 @@
 //! Collectives of several hosts: what the two levels cost, and which of their algorithms does what.
 
 use super::estimate::estimate_ns;
-use super::{Algorithm, CollectiveCosts, Seat, number, split};
-use crate::build::hosts::{Levels, lanes, leaders};
+use super::{Algorithm, CollectiveCosts, Seat, longest, number, split};
+use crate::build::hosts::{Levels, lanes, leaders, scans};
 use crate::hosts::Hosts;
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
@@ -57,21 +57,33 @@ impl HostLevels {
             Barrier => inside(Barrier, 0, Flat) + across(Barrier, 0, Doubling),
             Broadcast(_) => across(Broadcast(root), bytes, Tree) + inside(Broadcast(root), bytes, Tree),
             Reduce(_) => inside(Reduce(root), bytes, Tree) + across(Reduce(root), bytes, Tree),
-            Allreduce | Scan | Exscan => {
+            Allreduce => {
                 let down = inside(Broadcast(root), bytes, Tree);
                 inside(Reduce(root), bytes, Tree) + across(Allreduce, bytes, Doubling) + down
             }
-            Gather(_) | Scatter(_) => inside(Gather(root), bytes, Flat) + across(Gather(root), most, Flat),
-            Allgather => {
-                let down = inside(Broadcast(root), all, Tree);
-                inside(Gather(root), bytes, Flat) + across(Allgather, most, Burst) + down
+            Scan | Exscan => {
+                let first = inside(Scan, bytes, Doubling).min(inside(Scan, bytes, Flat));
+                // Each member adds what the hosts before have together.
+                let added = bytes as f64 * self.inside.reduce_ns;
+                let down = inside(Broadcast(root), bytes, Tree) + added;
+                first + across(Exscan, bytes, Doubling) + down
             }
+            Gather(_) | Scatter(_) => inside(Gather(root), bytes, Flat) + across(Gather(root), most, Flat),
+            Allgather => self.allgather_ns(seat, all, most),
             Alltoall => 2.0 * inside(Gather(root), all, Flat) + across(Alltoall, most * self.most, Burst),
             ReduceScatter => {
                 let down = inside(Scatter(root), bytes, Flat);
                 inside(Reduce(root), all, Tree) + across(ReduceScatter, most, Burst) + down
             }
         }
+    }
+
+    /// An allgather by leaders, of blocks that have so many bytes together, and so many on the host that has most of them.
+    fn allgather_ns(&self, seat: Seat, all: usize, of_host: usize) -> f64 {
+        let (root, shape) = (Root::At(0), Shape::new(Operation::Allgather, all));
+        let up = self.inside_ns(seat, shape, Operation::Gather(root), of_host / self.most, Algorithm::Flat);
+        let down = self.inside_ns(seat, shape, Operation::Broadcast(root), all, Algorithm::Tree);
+        up + self.across_ns(seat, shape, Operation::Allgather, of_host, Algorithm::Burst) + down
     }
 
     fn of_lanes(&self, seat: Seat, shape: Shape) -> f64 {
@@ -154,17 +166,47 @@ pub(super) fn build(
         }
         Allgather => {
             let all = blocks(Span::output);
-            leaders::allgather(s, &levels, if in_place { all[me] } else { own }, &all);
+            allgather(s, (seat, hosts), if in_place { all[me] } else { own }, &all);
         }
         Alltoall => {
             let into = Span::output(0, ranks * bytes);
             let from = if in_place { into } else { Span::input(0, ranks * bytes) };
             leaders::alltoall(s, &levels, from, into, bytes);
         }
-        ReduceScatter => {
-            let area: fn(usize, usize) -> Span = if in_place { Span::output } else { Span::input };
-            leaders::reduce_scatter(s, &levels, area(0, ranks * bytes), &vec![bytes; ranks], result);
-        }
-        Scan | Exscan => unreachable!("scans have one level"),
+        ReduceScatter => reduce_scatter(s, (seat, hosts), &vec![bytes; ranks], in_place),
+        Scan | Exscan => scans::scan(s, &levels.led_by_last(), input, result, operation == Exscan),
     }
+}
+
+/// The algorithm of an allgather of blocks of any length, which all members know. The time of one level follows from the longest block, that of
+/// leaders from the sum of all.
+pub(super) fn choose_allgather(seat: Seat, hosts: Option<&Hosts>, all: &[Span]) -> Algorithm {
+    let shape = Shape::new(Operation::Allgather, longest(all));
+    let algorithm = seat.choose_of(shape, true);
+    let (Some(levels), Some(hosts), None) = (seat.levels, hosts, seat.forced) else { return algorithm };
+    let of_host = |host| hosts.members(host).iter().map(|member| all[*member].len).sum::<usize>();
+    let (sum, most) =
+        (0..hosts.count()).map(of_host).fold((0, 0), |(sum, most), bytes| (sum + bytes, bytes.max(most)));
+    match levels.allgather_ns(seat, sum, most) < estimate_ns(seat, shape, algorithm) {
+        true => Algorithm::Leaders,
+        false => algorithm,
+    }
+}
+
+/// An allgather of blocks of any length, which all members know.
+pub(super) fn allgather(s: &mut ScheduleDraft<'_>, (seat, hosts): (Seat, &Hosts), mine: Span, all: &[Span]) {
+    leaders::allgather(s, &Levels::new(hosts, seat, None), mine, all);
+}
+
+/// A reduce-scatter of blocks of any length, which all members know.
+pub(super) fn reduce_scatter(
+    s: &mut ScheduleDraft<'_>,
+    (seat, hosts): (Seat, &Hosts),
+    lens: &[usize],
+    in_place: bool,
+) {
+    let total = lens.iter().sum();
+    let input = if in_place { Span::output(0, total) } else { Span::input(0, total) };
+    let mine = Span::output(0, lens[seat.me]);
+    leaders::reduce_scatter(s, &Levels::new(hosts, seat, None), input, lens, mine);
 }

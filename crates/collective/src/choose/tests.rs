@@ -199,6 +199,47 @@ fn a_forced_algorithm_is_taken_where_it_can_be() {
     assert_eq!(seat.choose(shape(Operation::Barrier, 0)), Flat);
 }
 
+/// A seat among 16 members of two hosts, in blocks.
+fn on_two_hosts() -> (Seat, Hosts) {
+    let hosts = Hosts::new((0..16).map(|rank| rank / 8)).expect("two levels");
+    let inside = CollectiveCosts::of(&HostProfile::SHARED_CACHES, 1);
+    let levels = Some(HostLevels::new(&hosts, inside));
+    let seat = seat(&HostProfile::SHARED_CACHES, 16, 16);
+    (Seat { costs: CollectiveCosts::default(), levels, ..seat }, hosts)
+}
+
+#[test]
+fn one_long_block_goes_through_leaders_and_many_go_round() {
+    let (seat, hosts) = on_two_hosts();
+    let chosen = |lens: [usize; 16]| {
+        let all = Span::output(0, lens.iter().sum()).split(lens);
+        levels::choose_allgather(seat, Some(&hosts), &all)
+    };
+    let one = |member: usize| std::array::from_fn(|n| if n == member { 1 << 20 } else { 0 });
+    assert_eq!((chosen([0; 16]), chosen([8; 16])), (Leaders, Leaders));
+    assert_eq!((chosen(one(0)), chosen(one(9))), (Leaders, Leaders));
+    assert_eq!(chosen([1 << 20; 16]), Ring);
+}
+
+#[test]
+fn equal_blocks_are_chosen_for_alike_in_both_forms() {
+    let (seat, hosts) = on_two_hosts();
+    for bytes in sizes() {
+        let all = split(Span::output, 16, bytes);
+        let chosen = levels::choose_allgather(seat, Some(&hosts), &all);
+        assert_eq!(chosen, seat.choose(Shape::new(Operation::Allgather, bytes)), "{bytes}");
+    }
+}
+
+#[test]
+fn no_leader_carries_blocks_whose_lengths_it_does_not_know() {
+    let (seat, _) = on_two_hosts();
+    for forced in [None, Some(Leaders)] {
+        let (seat, shape) = (Seat { forced, ..seat }, shape(Operation::Alltoall, 8));
+        assert_eq!((seat.choose_of(shape, true), seat.choose_of(shape, false)), (Leaders, Burst));
+    }
+}
+
 #[test]
 fn the_setting_names_every_algorithm() {
     let [auto, names @ ..] = canele_sys::tunables::COLLECTIVE_ALGORITHMS else {

@@ -1,7 +1,9 @@
 //! Blocks that lie in the output already, and blocks of any length, where ranks share processors and where they do not.
 
+use super::hosts::{PLACEMENTS, seat_on};
 use super::{Model, inputs, run_all, schedule_of, seat};
-use crate::choose::uneven;
+use crate::choose::{Algorithm, Seat, uneven};
+use crate::hosts::Hosts;
 use crate::reduce::{Op, Reduction};
 use crate::spec::{Block, Operation, Root, Shape, Uneven};
 
@@ -13,6 +15,25 @@ fn each(mut check: impl FnMut(usize, bool, usize)) {
         }
     }
     check(66, false, 2);
+}
+
+/// The same, also of members on several hosts, each with a leader.
+fn each_on_hosts(mut check: impl FnMut(Option<&Hosts>, usize, bool, usize)) {
+    each(|ranks, oversubscribed, words| check(None, ranks, oversubscribed, words));
+    for placement in PLACEMENTS {
+        let hosts = Hosts::new(placement.iter().copied()).expect("two levels");
+        for words in [0, 1, 3, 700] {
+            check(Some(&hosts), placement.len(), false, words);
+            check(Some(&hosts), placement.len(), true, words);
+        }
+    }
+}
+
+fn seat_among(hosts: Option<&Hosts>, me: usize, ranks: usize, oversubscribed: bool) -> Seat {
+    match hosts {
+        Some(hosts) => Seat { oversubscribed, ..seat_on(hosts, me, ranks, Some(Algorithm::Leaders)) },
+        None => seat(me, ranks, oversubscribed),
+    }
 }
 
 #[test]
@@ -75,25 +96,36 @@ fn scattered(words: &[usize]) -> Vec<Block> {
     blocks
 }
 
+/// The same, one behind the other.
+fn packed(words: &[usize]) -> Vec<Block> {
+    let ends = words.iter().scan(0, |end, words| {
+        *end += words * 8;
+        Some(*end)
+    });
+    ends.zip(words).map(|(end, words)| Block { at: end - words * 8, len: words * 8 }).collect()
+}
+
 fn words_of(block: Block) -> std::ops::Range<usize> {
     block.at / 8..(block.at + block.len) / 8
 }
 
 #[test]
 fn blocks_of_any_length_come_together() {
-    each(|ranks, oversubscribed, words| {
+    each_on_hosts(|hosts, ranks, oversubscribed, words| {
         let lens: Vec<usize> = (0..ranks).map(|rank| rank * words % (2 * words + 1)).collect();
-        let (all, given) = (scattered(&lens), inputs(ranks, 2 * words + 1));
+        let given = inputs(ranks, 2 * words + 1);
         let room = lens.iter().sum::<usize>() + ranks + 1;
-        for in_place in [false, true] {
+        let layouts = [scattered(&lens), packed(&lens)];
+        for (all, in_place) in layouts.iter().flat_map(|all| [(all, false), (all, true)]) {
             let model = |me: usize| {
                 let mut output = vec![0xAAAA; room];
                 let mine = (!in_place).then_some(Block { at: 0, len: lens[me] * 8 });
                 if in_place {
                     output[words_of(all[me])].copy_from_slice(&given[me][..lens[me]]);
                 }
-                let spec = Uneven::Allgather { mine, all: &all };
-                let schedule = uneven(seat(me, ranks, oversubscribed), None, spec).unwrap();
+                let spec = Uneven::Allgather { mine, all };
+                let schedule =
+                    uneven(seat_among(hosts, me, ranks, oversubscribed), (None, hosts), spec).unwrap();
                 Model::new(schedule, given[me].clone(), output)
             };
             let mut expected = vec![0xAAAA; room];
@@ -109,7 +141,7 @@ fn blocks_of_any_length_come_together() {
 
 #[test]
 fn blocks_of_any_length_are_reduced() {
-    each(|ranks, oversubscribed, words| {
+    each_on_hosts(|hosts, ranks, oversubscribed, words| {
         let lens: Vec<usize> = (0..ranks).map(|rank| rank * words % (2 * words + 1) * 8).collect();
         let total = lens.iter().sum::<usize>() / 8;
         let given = inputs(ranks, total);
@@ -123,7 +155,8 @@ fn blocks_of_any_length_are_reduced() {
                     commutative,
                     in_place: !me.is_multiple_of(2),
                 };
-                let schedule = uneven(seat(me, ranks, oversubscribed), None, spec).unwrap();
+                let schedule =
+                    uneven(seat_among(hosts, me, ranks, oversubscribed), (None, hosts), spec).unwrap();
                 let (input, output) = if !me.is_multiple_of(2) {
                     (Vec::new(), given[me].clone())
                 } else {

@@ -3,14 +3,14 @@
 use super::even::{at, roots, run_built};
 use super::{inputs, seat};
 use crate::build::hosts::{Levels, lanes, leaders};
-use crate::choose::{Algorithm, CollectiveCosts, HostLevels, Seat, schedule};
+use crate::choose::{Algorithm, CollectiveCosts, HostLevels, Seat, schedule, uneven};
 use crate::hosts::Hosts;
 use crate::reduce::Op;
 use crate::schedule::{Schedule, ScheduleDraft, Span};
-use crate::spec::{Operation, Root, Shape};
+use crate::spec::{Block, Operation, Root, Shape, Uneven};
 
 /// Hosts of ranks: in blocks, in turn, unevenly, mixed.
-const PLACEMENTS: [&[u32]; 8] = [
+pub(super) const PLACEMENTS: [&[u32]; 8] = [
     &[0, 0, 1, 1],
     &[0, 1, 0, 1],
     &[0, 0, 0, 1],
@@ -165,19 +165,24 @@ fn barriers_of_hosts_end_and_few_messages_cross() {
     each(|hosts, ranks, oversubscribed, _| {
         let build = |me| built(hosts, (me, ranks, oversubscribed), None, leaders::barrier);
         run_built(ranks, build, Operation::Barrier, 0, &vec![vec![]; ranks], Op::Sum);
-        let crossing = |me: usize| {
-            let schedule = build(me);
-            let host = hosts.place(me).0;
-            let sends = schedule.rounds.iter().flat_map(|round| &round.sends);
-            sends.filter(|send| hosts.place(send.peer.0 as usize).0 != host).count()
-        };
         let rounds = hosts.count().next_power_of_two().ilog2() as usize;
-        assert_eq!((0..ranks).map(crossing).sum::<usize>(), hosts.count() * rounds);
+        assert_eq!(count_crossing(hosts, ranks, build), hosts.count() * rounds);
     });
 }
 
+/// Messages between hosts.
+fn count_crossing(hosts: &Hosts, ranks: usize, build: impl Fn(usize) -> Schedule) -> usize {
+    let of_one = |me: usize| {
+        let schedule = build(me);
+        let host = hosts.place(me).0;
+        let sends = schedule.rounds.iter().flat_map(|round| &round.sends);
+        sends.filter(|send| hosts.place(send.peer.0 as usize).0 != host).count()
+    };
+    (0..ranks).map(of_one).sum()
+}
+
 /// A seat on these hosts that takes an algorithm wherever it can.
-fn seat_on(hosts: &Hosts, me: usize, ranks: usize, forced: Option<Algorithm>) -> Seat {
+pub(super) fn seat_on(hosts: &Hosts, me: usize, ranks: usize, forced: Option<Algorithm>) -> Seat {
     let levels = HostLevels::new(hosts, CollectiveCosts::of(&canele_profile::HostProfile::SHARED_CACHES, 1));
     Seat { levels: Some(levels), costs: CollectiveCosts::default(), forced, ..seat(me, ranks, false) }
 }
@@ -193,6 +198,8 @@ fn in_place_and_apart_give_the_same() {
         Operation::Allgather,
         Operation::Alltoall,
         Operation::ReduceScatter,
+        Operation::Scan,
+        Operation::Exscan,
     ];
     for (placement, operation) in
         PLACEMENTS.into_iter().flat_map(|placement| operations.map(|of| (placement, of)))
@@ -242,7 +249,13 @@ fn counted(operation: Operation, me: usize, words: usize, output: Vec<u64>) -> V
         Operation::Reduce(Root::At(root)) | Operation::Gather(Root::At(root)) if root as usize != me => {
             Vec::new()
         }
-        Operation::Reduce(_) | Operation::Allreduce | Operation::ReduceScatter => output[..words].to_vec(),
+        // The first member's output of an exscan is not touched.
+        Operation::Exscan if me == 0 => Vec::new(),
+        Operation::Reduce(_)
+        | Operation::Allreduce
+        | Operation::ReduceScatter
+        | Operation::Scan
+        | Operation::Exscan => output[..words].to_vec(),
         // In place the root's own block stays in its input.
         Operation::Scatter(Root::At(root)) if root as usize == me => Vec::new(),
         Operation::Scatter(_) => output[..words].to_vec(),
@@ -262,6 +275,8 @@ fn several_ranks_on_each_host_go_through_leaders_and_long_vectors_through_lanes(
         Operation::Allgather,
         Operation::Alltoall,
         Operation::ReduceScatter,
+        Operation::Scan,
+        Operation::Exscan,
     ] {
         assert_eq!(chosen(operation, 8), Algorithm::Leaders, "{operation:?}");
     }
@@ -271,4 +286,51 @@ fn several_ranks_on_each_host_go_through_leaders_and_long_vectors_through_lanes(
         Algorithm::Leaders,
         "a leader would carry the blocks of all"
     );
+}
+
+#[test]
+fn few_messages_of_scans_and_of_blocks_of_any_length_cross() {
+    let hosts = Hosts::new((0..24).map(|rank| rank / 8)).expect("two levels");
+    let seat = |me| seat_on(&hosts, me, 24, None);
+    for operation in [Operation::Scan, Operation::Exscan] {
+        let build = |me| schedule(seat(me), (None, Some(&hosts)), Shape::new(operation, 8)).expect("a scan");
+        assert_eq!(count_crossing(&hosts, 24, build), 3, "{operation:?}: 0 to 1, 1 to 2, 0 to 2");
+    }
+    let all: Vec<Block> = (0..24).map(|rank| Block { at: rank * 32, len: rank }).collect();
+    let lens: Vec<usize> = (0..24).map(|rank| rank * 8).collect();
+    let gather = |me: usize| Uneven::Allgather { mine: Some(Block { at: 0, len: me }), all: &all };
+    let reduce = Uneven::ReduceScatter { lens: &lens, element: 8, commutative: false, in_place: false };
+    let crossing = |build: &dyn Fn(usize) -> Schedule| count_crossing(&hosts, 24, build);
+    let made = |me, spec| uneven(seat(me), (None, Some(&hosts)), spec).expect("lists of all members");
+    let of_gather = crossing(&|me| made(me, gather(me)));
+    let of_reduce = crossing(&|me| made(me, reduce));
+    assert_eq!((of_gather, of_reduce), (6, 6), "one for each pair of hosts, each way");
+}
+
+#[test]
+fn members_that_do_not_all_know_the_lengths_keep_one_level() {
+    let hosts = Hosts::new([0, 0, 1, 1]).expect("two levels");
+    let all = [Block { at: 0, len: 8 }; 4];
+    let root = Root::At(0);
+    for spec in [
+        Uneven::Gather { root, mine: Some(all[0]), all: &all },
+        Uneven::Scatter { root, mine: Some(all[0]), all: &all },
+        Uneven::Alltoall { from: Some(&all), into: &all },
+    ] {
+        let build = |me| {
+            let seat = seat_on(&hosts, me, 4, Some(Algorithm::Leaders));
+            uneven(seat, (None, Some(&hosts)), spec).expect("lists of all members")
+        };
+        let is_alltoall = matches!(spec, Uneven::Alltoall { .. });
+        assert_eq!(count_crossing(&hosts, 4, build), if is_alltoall { 8 } else { 2 }, "{spec:?}");
+    }
+}
+
+#[test]
+fn scans_of_members_in_turn_keep_one_level() {
+    let hosts = Hosts::new([0, 1, 0, 1]).expect("two levels");
+    let seat = seat_on(&hosts, 0, 4, Some(Algorithm::Leaders));
+    for operation in [Operation::Scan, Operation::Exscan] {
+        assert_ne!(seat.choose(Shape::new(operation, 8)), Algorithm::Leaders);
+    }
 }

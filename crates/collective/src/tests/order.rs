@@ -1,6 +1,9 @@
 //! Reductions whose operands may not change places, in place or not, against what they mean.
 
-use super::{Model, run_all, schedule_of, seat};
+use super::hosts::{PLACEMENTS, seat_on};
+use super::{Model, run_all, seat};
+use crate::choose::{Algorithm, Seat, schedule};
+use crate::hosts::Hosts;
 use crate::reduce::{Kernel, Reduction};
 use crate::spec::{Operation, Root, Shape};
 
@@ -24,6 +27,8 @@ fn fold(into: &mut [u8], from: &[u8], from_first: bool, f: fn(Map, Map) -> Map) 
 #[derive(Clone, Copy, Debug)]
 struct Case {
     ranks: usize,
+    /// The host of each rank, which has a leader; none if all are on one host.
+    placement: Option<&'static [u32]>,
     oversubscribed: bool,
     commutative: bool,
     in_place: bool,
@@ -32,11 +37,13 @@ struct Case {
 
 impl Case {
     fn each(mut check: impl FnMut(Case)) {
-        for ranks in [1, 2, 3, 4, 5, 6, 7, 8, 13] {
+        let on_one_host = [1, 2, 3, 4, 5, 6, 7, 8, 13].map(|ranks| (ranks, None));
+        let on_several = PLACEMENTS.map(|placement| (placement.len(), Some(placement)));
+        for (ranks, placement) in on_one_host.into_iter().chain(on_several) {
             for maps in [0, 1, 5, 60, 700, 3000] {
                 for flags in 0..8 {
                     let [oversubscribed, commutative, in_place] = [1, 2, 4].map(|flag| flags & flag > 0);
-                    check(Case { ranks, oversubscribed, commutative, in_place, maps });
+                    check(Case { ranks, placement, oversubscribed, commutative, in_place, maps });
                 }
             }
         }
@@ -51,6 +58,15 @@ impl Case {
         ranks.map(|rank| given(rank, at)).reduce(|a, b| self.of(a, b))
     }
 
+    /// A rank's seat, and the hosts of all if they are several.
+    fn seat(self, me: usize) -> (Seat, Option<Hosts>) {
+        let Self { ranks, placement, oversubscribed, .. } = self;
+        let Some(placement) = placement else { return (seat(me, ranks, oversubscribed), None) };
+        let hosts = Hosts::new(placement.iter().copied()).expect("two levels");
+        let seat = Seat { oversubscribed, ..seat_on(&hosts, me, ranks, Some(Algorithm::Leaders)) };
+        (seat, Some(hosts))
+    }
+
     /// All outputs, each of so many maps, and the inputs of so many.
     fn run(self, operation: Operation, input: usize, output: usize) -> Vec<Vec<u64>> {
         let shape = Shape {
@@ -63,8 +79,9 @@ impl Case {
             // Only the root reduces in place.
             let is_root = |root: Root| root == Root::At(me as u32);
             let in_place = self.in_place && operation.root().is_none_or(is_root);
-            let schedule =
-                schedule_of(seat(me, self.ranks, self.oversubscribed), Shape { in_place, ..shape });
+            let (seat, hosts) = self.seat(me);
+            let schedule = schedule(seat, (None, hosts.as_ref()), Shape { in_place, ..shape });
+            let schedule = schedule.expect("a shape that can be");
             let mine: Vec<u64> = (0..input).flat_map(|at| given(me, at)).collect();
             let mut room = vec![0xAAAA; 2 * output.max(if in_place { input } else { 0 })];
             if in_place {

@@ -1,13 +1,13 @@
 //! Random collectives of random teams, several under way at a time, on a simulated network, with the algorithms of ranks that have
-//! processors of their own and of those that share some, with and without shared buffers.
+//! processors of their own and of those that share some, with and without shared buffers, on one host and on several.
 
 mod model;
 mod reference;
 mod spec;
 
 use canele_collective::{
-    Algorithm, Buffers, CollectiveBuffer, CollectiveCosts, CollectiveRequest, CollectiveSpec, Reduction,
-    Schedule, Seat, Team,
+    Algorithm, Buffers, CollectiveBuffer, CollectiveCosts, CollectiveRequest, CollectiveSpec, HostLevels,
+    Hosts, Reduction, Schedule, Seat, Team,
 };
 use canele_mem::buffer::Divided;
 use canele_profile::HostProfile;
@@ -43,19 +43,48 @@ fn own(bytes: &[u8]) -> CollectiveBuffer {
 }
 
 /// Which algorithms are taken: the same on all members.
-#[derive(Clone, Copy)]
 struct Conditions {
     oversubscribed: bool,
     shared_buffers: bool,
     forced: Option<Algorithm>,
+    /// The hosts of the members, if they are several.
+    hosts: Option<Hosts>,
 }
 
 impl Conditions {
-    fn draw(random: &mut Random) -> Self {
+    fn draw(random: &mut Random, members: usize) -> Self {
         let oversubscribed = random.chance(60);
         let forced = random.chance(50).then(|| random.pick(&Algorithm::ALL));
-        Self { oversubscribed, shared_buffers: oversubscribed && random.chance(70), forced }
+        let hosts = if random.chance(40) { hosts(random, members) } else { None };
+        let shared_buffers = oversubscribed && hosts.is_none() && random.chance(70);
+        Self { oversubscribed, shared_buffers, forced, hosts }
     }
+
+    /// The seat of a member of one group.
+    fn seat(&self, me: usize, ranks: usize) -> Seat {
+        let on_a_host = CollectiveCosts::of(&HostProfile::SHARED_CACHES, 2);
+        let levels = self.hosts.as_ref().map(|hosts| HostLevels::new(hosts, on_a_host));
+        Seat {
+            me,
+            ranks,
+            local: ranks,
+            oversubscribed: self.oversubscribed,
+            shared_buffers: self.shared_buffers,
+            costs: if levels.is_some() { CollectiveCosts::default() } else { on_a_host },
+            levels,
+            forced: self.forced,
+        }
+    }
+}
+
+/// Up to four hosts of any sizes, in blocks or mixed.
+fn hosts(random: &mut Random, members: usize) -> Option<Hosts> {
+    let most = 1 + random.below(4);
+    let mut numbers: Vec<u32> = (0..members).map(|_| random.below(most) as u32).collect();
+    if random.chance(60) {
+        numbers.sort_unstable();
+    }
+    Hosts::new(numbers)
 }
 
 /// What is expected of a part.
@@ -65,15 +94,16 @@ struct Expected {
     bytes: Vec<u8>,
 }
 
-/// Adds the parts of all members.
+/// Adds the parts of all members; says whether they take two levels.
 fn begin(
     crowd: &mut Crowd,
     (flow, call): (u32, u32),
-    (case, conditions): (&Case, Conditions),
+    (case, conditions): (&Case, &Conditions),
     members: &[Rank],
     parts: &mut [Vec<CollectiveRequest>],
     expected: &mut [Vec<Expected>],
-) {
+) -> bool {
+    let mut has_levels = false;
     for (me, rank) in members.iter().enumerate() {
         let asked = case.call(me);
         let memory = memory(case, me, &asked);
@@ -81,18 +111,13 @@ fn begin(
             asked.shape.map_or_else(|| CollectiveSpec::from(case.uneven(me, &asked)), CollectiveSpec::from);
         let buffers = Buffers { input: own(&memory.input), output: own(&memory.output) };
         let (team, reduction) = (team(case, members, me), Some(Reduction::from(kernel(case))));
-        let seat = Seat {
-            me,
-            ranks: members.len(),
-            local: members.len(),
-            oversubscribed: conditions.oversubscribed,
-            shared_buffers: conditions.shared_buffers,
-            costs: CollectiveCosts::of(&HostProfile::SHARED_CACHES, 2),
-            levels: None,
-            forced: conditions.forced,
-        };
-        let seat = team.seat(seat);
-        let schedule = Schedule::make(seat, (Some(&team), None), &spec).expect("a call that can be");
+        let seat = team.seat(conditions.seat(me, members.len()));
+        let hosts = conditions.hosts.as_ref();
+        has_levels |= !case.is_between()
+            && asked
+                .shape
+                .is_some_and(|shape| matches!(seat.choose(shape), Algorithm::Leaders | Algorithm::Lanes));
+        let schedule = Schedule::make(seat, (Some(&team), hosts), &spec).expect("a call that can be");
         let shared_buffer =
             schedule.shared_buffer.map(|shared_buffer| crowd.shared_buffer(*rank, shared_buffer.bytes));
         let mut part = CollectiveRequest::of(schedule.into(), (FlowId(flow), Tag(call)), reduction, buffers);
@@ -102,10 +127,12 @@ fn begin(
         parts[rank.0 as usize].push(part);
         expected[rank.0 as usize].push(Expected { case: case.clone(), me, bytes: memory.expected });
     }
+    has_levels
 }
 
-/// Says how many shared buffers were needed.
-fn play(seed: u64) -> usize {
+/// Says how many shared buffers were needed, and how many calls of even blocks took two levels.
+fn play(seed: u64) -> (usize, usize) {
+    let mut on_levels = 0;
     let mut random = Random(seed);
     let ranks = 1 + random.below(10);
     let mut crowd = Crowd::new(ranks, seed);
@@ -116,15 +143,16 @@ fn play(seed: u64) -> usize {
             let members = members(&mut random, ranks);
             for call in 0..1 + random.below(3) as u32 {
                 let case = Case::draw(&mut random, members.len());
-                let conditions = Conditions::draw(&mut random);
-                begin(
+                let conditions = Conditions::draw(&mut random, members.len());
+                let has_levels = begin(
                     &mut crowd,
                     (flow, turn * 10 + call),
-                    (&case, conditions),
+                    (&case, &conditions),
                     &members,
                     &mut parts,
                     &mut expected,
                 );
+                on_levels += usize::from(has_levels);
             }
         }
         let errors = crowd.run(&mut parts);
@@ -136,11 +164,15 @@ fn play(seed: u64) -> usize {
             }
         }
     }
-    crowd.shared_buffers
+    (crowd.shared_buffers, on_levels)
 }
 
 #[test]
 fn random_collectives_of_random_teams_do_what_they_mean() {
-    let shared_buffers: usize = (0..800).map(play).sum();
+    let (mut shared_buffers, mut on_levels) = (0, 0);
+    for (buffers, levels) in (0..800).map(play) {
+        (shared_buffers, on_levels) = (shared_buffers + buffers, on_levels + levels);
+    }
     assert!(shared_buffers > 500, "shared buffers are tried too, not {shared_buffers}");
+    assert!(on_levels > 500, "two levels are tried too, not {on_levels}");
 }

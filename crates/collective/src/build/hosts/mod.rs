@@ -5,9 +5,13 @@
 //!   lanes (long):     members share out the data; each ═▶ its fellows on the other hosts ═▶; members share in
 //! ```
 //! Each level is one of the algorithms of one level, among some of the members.
+//!
+//! A gather, scatter or alltoall of blocks of different lengths has one level: a schedule is made before the first message, and a leader
+//! does not know then how long the blocks of the others are.
 
 pub(crate) mod lanes;
 pub(crate) mod leaders;
+pub(crate) mod scans;
 
 use crate::choose::Seat;
 use crate::hosts::Hosts;
@@ -33,6 +37,12 @@ impl<'h> Levels<'h> {
             leaders[hosts.place(root).0] = root;
         }
         Self { hosts, seat, host, place, leaders }
+    }
+
+    /// The same, with the last member of each host as its leader.
+    pub fn led_by_last(self) -> Self {
+        let last = |host| *self.hosts.members(host).last().expect("a host has a member");
+        Self { leaders: (0..self.hosts.count()).map(last).collect(), ..self }
     }
 
     fn is_leader(&self) -> bool {
