@@ -69,6 +69,49 @@ fn tune_writes_a_profile_of_this_machine() {
 }
 
 #[test]
+fn a_check_measures_each_candidate_and_writes_nothing() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        return;
+    }
+    let folder = Folder::new("check");
+    let words = ["tune", "--check", "--quick", "--json", "--ranks", "3", "--bytes", "64"];
+    let ended =
+        start_with(&words, &[("CANELE_PROFILE", "built-in"), ("XDG_CONFIG_HOME", &folder.path(""))], b"")
+            .end();
+    assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    let answer: Value = serde_json::from_str(&ended.out).unwrap();
+    let rows = answer["rows"].as_array().unwrap();
+    let has = |operation: &str, candidate: &str| {
+        rows.iter().any(|row| row["operation"] == operation && row["candidate"] == candidate)
+    };
+    for operation in ["broadcast", "reduce", "allreduce", "gather", "scatter", "allgather"] {
+        assert!(has(operation, "flat"), "{operation}: {rows:?}");
+    }
+    assert!(has("message", "eager") && has("barrier", "doubling") && has("alltoall", "bruck"), "{rows:?}");
+    for row in rows {
+        let of = |key: &str| row[key].as_f64().unwrap();
+        assert!(of("measured_ns") > 0.0 && of("estimated_ns") > 0.0, "{row}");
+        let error = (of("estimated_ns") / of("measured_ns") - 1.0) * 100.0;
+        assert!((of("error_per_cent") - error).abs() < 1e-6, "{row}");
+    }
+    assert_eq!(answer["summary"]["estimates"], rows.len());
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0, "no profile is written");
+}
+
+#[test]
+fn wrong_options_of_a_check_are_refused() {
+    for (words, says) in [
+        (&["tune", "--check", "--output", "p.toml"][..], "writes no profile"),
+        (&["tune", "--check", "--hosts", "a:1,b:1"], "measures this host"),
+        (&["tune", "--json"], "with --check only"),
+    ] {
+        let ended = canele(words);
+        assert_eq!(ended.code(), Some(2), "{words:?}");
+        assert!(ended.error.contains(says), "{words:?}: {}", ended.error);
+    }
+}
+
+#[test]
 fn networks_between_two_hosts_are_measured_too() {
     if std::thread::available_parallelism().unwrap().get() < 2 {
         return;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use canele_launch::{BindTo, Unit};
 
@@ -24,8 +25,9 @@ pub fn launch(task: &Task, place: &HostOptions, arguments: &[OsString], out: Own
     // Hosts that are one machine underneath, as network namespaces are, would bind their ranks to the same processor.
     job.bind = Some(if task.between_hosts { BindTo::None } else { BindTo::Units(Unit::Hwthread, 1) });
     job.wait = Some(task.wait);
-    if !task.rails.is_empty() {
-        job.environment.push(("CANELE_RAILS".into(), task.rails.clone().into()));
-    }
+    job.environment.extend(
+        task.settings.iter().map(|(variable, value)| (variable.clone().into(), value.clone().into())),
+    );
+    job.timeout = task.most_seconds.map(Duration::from_secs);
     if run::main(&job, Some(out)) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
 }
