@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use canele_profile::{HostProfile, MachineIdentity, MeasuredProfile, Profile};
 use serde_json::Value;
 use support::hosts::rsh;
-use support::{Ended, canele, start_with};
+use support::{Ended, canele, kill, start_with};
 
 /// A folder of a test, removed when dropped.
 struct Folder(PathBuf);
@@ -175,6 +175,17 @@ fn info_shows_the_profile_that_counts_and_warns_of_another_machine() {
     assert_eq!(json["differences"].as_array().unwrap().len(), 1);
     let built_in = with_profile(&["info", "--profile"], "built-in").out;
     assert!(built_in.starts_with("profile      built in, for processors"), "{built_in}");
+}
+
+#[test]
+fn a_signal_to_a_check_ends_all_its_jobs() {
+    let words = ["tune", "--check=collectives", "--ranks", "2", "--bytes", "8"];
+    let run = start_with(&words, &[("CANELE_PROFILE", "built-in")], b"");
+    run.wait_for(1, "rank-supervisor");
+    kill("TERM", run.pid());
+    let ended = run.end();
+    assert_eq!((ended.code(), ended.out.as_str()), (Some(1), ""), "{}", ended.error);
+    assert!(ended.error.contains("the job was ended by signal 15"), "{}", ended.error);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! memory are measured; that one travels to the ranks as an inherited descriptor. It measures nothing itself.
 
 use super::case::{COPY_LIMIT_BYTES, Task};
+use super::launch::EndedBySignal;
 use super::report::Report;
 use super::{Failure, launch};
 use crate::run::HostOptions;
@@ -57,7 +58,7 @@ pub fn run_all(tasks: &[Task], place: &HostOptions) -> Result<Report, Failure> {
     all.ok_or_else(|| "no job to run".into())
 }
 
-/// Runs the jobs one after the other and hands over what each gave, until `take` fails.
+/// Runs the jobs one after the other and hands over what each gave, until `take` fails or a signal ends a job.
 pub fn run_each(
     tasks: &[Task],
     place: &HostOptions,
@@ -69,7 +70,11 @@ pub fn run_each(
     for task in tasks {
         bar.set_message(format!("{} ({} ranks, {})", task.bench, task.ranks, task.wait.value()));
         let before = bar.position();
-        take(task, run(task, place, &bar))?;
+        let report = run(task, place, &bar);
+        match report {
+            Err(failure) if failure.is::<EndedBySignal>() => return Err(failure),
+            report => take(task, report)?,
+        }
         bar.set_position(before + u64::from(task.rounds));
     }
     bar.finish_and_clear();

@@ -12,6 +12,14 @@ use super::case::Task;
 use crate::run;
 use crate::run::HostOptions;
 
+/// The signals by which a user ends a program: SIGHUP, SIGINT, SIGQUIT, SIGTERM.
+const ENDING: [u8; 4] = [1, 2, 3, 15];
+
+/// A signal has ended the job: no other one is to be started.
+#[derive(Debug, thiserror::Error)]
+#[error("the job was ended by signal {0}")]
+pub struct EndedBySignal(u8);
+
 /// Runs the job to its end; its standard output goes to `out`. The launcher says what went wrong with a rank.
 ///
 /// # Errors
@@ -29,5 +37,10 @@ pub fn launch(task: &Task, place: &HostOptions, arguments: &[OsString], out: Own
         task.settings.iter().map(|(variable, value)| (variable.clone().into(), value.clone().into())),
     );
     job.timeout = task.most_seconds.map(Duration::from_secs);
-    if run::main(&job, Some(out)) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
+    let ended = run::main(&job, Some(out));
+    if ended == ExitCode::SUCCESS {
+        return Ok(());
+    }
+    let signal = ENDING.into_iter().find(|signal| ended == ExitCode::from(128 + signal));
+    Err(signal.map_or_else(|| "the job failed".into(), |signal| EndedBySignal(signal).into()))
 }
