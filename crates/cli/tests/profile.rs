@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use canele_profile::{HostProfile, MachineIdentity, MeasuredProfile, Profile};
 use serde_json::Value;
 use support::hosts::rsh;
-use support::{Ended, canele, start_with};
+use support::{Ended, canele, kill, start_with};
 
 /// A folder of a test, removed when dropped.
 struct Folder(PathBuf);
@@ -66,6 +66,49 @@ fn tune_writes_a_profile_of_this_machine() {
     let shown = with_profile(&["info", "--profile"], &path);
     assert_eq!(shown.code(), Some(0), "{}", shown.error);
     assert!(shown.out.contains(&path) && !shown.out.contains("WARNING"), "{}", shown.out);
+}
+
+#[test]
+fn a_check_measures_each_candidate_and_writes_nothing() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        return;
+    }
+    let folder = Folder::new("check");
+    let words = ["tune", "--check", "--quick", "--json", "--ranks", "3", "--bytes", "64"];
+    let ended =
+        start_with(&words, &[("CANELE_PROFILE", "built-in"), ("XDG_CONFIG_HOME", &folder.path(""))], b"")
+            .end();
+    assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    let answer: Value = serde_json::from_str(&ended.out).unwrap();
+    let rows = answer["rows"].as_array().unwrap();
+    let has = |operation: &str, candidate: &str| {
+        rows.iter().any(|row| row["operation"] == operation && row["candidate"] == candidate)
+    };
+    for operation in ["broadcast", "reduce", "allreduce", "gather", "scatter", "allgather"] {
+        assert!(has(operation, "flat"), "{operation}: {rows:?}");
+    }
+    assert!(has("message", "eager") && has("barrier", "doubling") && has("alltoall", "bruck"), "{rows:?}");
+    for row in rows {
+        let of = |key: &str| row[key].as_f64().unwrap();
+        assert!(of("measured_ns") > 0.0 && of("estimated_ns") > 0.0, "{row}");
+        let error = (of("estimated_ns") / of("measured_ns") - 1.0) * 100.0;
+        assert!((of("error_per_cent") - error).abs() < 1e-6, "{row}");
+    }
+    assert_eq!(answer["summary"]["estimates"], rows.len());
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0, "no profile is written");
+}
+
+#[test]
+fn wrong_options_of_a_check_are_refused() {
+    for (words, says) in [
+        (&["tune", "--check", "--output", "p.toml"][..], "writes no profile"),
+        (&["tune", "--check", "--hosts", "a:1,b:1"], "measures this host"),
+        (&["tune", "--json"], "with --check only"),
+    ] {
+        let ended = canele(words);
+        assert_eq!(ended.code(), Some(2), "{words:?}");
+        assert!(ended.error.contains(says), "{words:?}: {}", ended.error);
+    }
 }
 
 #[test]
@@ -132,6 +175,17 @@ fn info_shows_the_profile_that_counts_and_warns_of_another_machine() {
     assert_eq!(json["differences"].as_array().unwrap().len(), 1);
     let built_in = with_profile(&["info", "--profile"], "built-in").out;
     assert!(built_in.starts_with("profile      built in, for processors"), "{built_in}");
+}
+
+#[test]
+fn a_signal_to_a_check_ends_all_its_jobs() {
+    let words = ["tune", "--check=collectives", "--ranks", "2", "--bytes", "8"];
+    let run = start_with(&words, &[("CANELE_PROFILE", "built-in")], b"");
+    run.wait_for(1, "rank-supervisor");
+    kill("TERM", run.pid());
+    let ended = run.end();
+    assert_eq!((ended.code(), ended.out.as_str()), (Some(1), ""), "{}", ended.error);
+    assert!(ended.error.contains("the job was ended by signal 15"), "{}", ended.error);
 }
 
 #[test]

@@ -222,7 +222,9 @@ impl BenchArguments {
             packs: self.packs.clone(),
             limits: !self.no_limits,
             between_hosts: self.place.is_elsewhere(),
-            rails: String::new(),
+            settings: Vec::new(),
+            calls: Vec::new(),
+            most_seconds: None,
         };
         ranks.iter().flat_map(|ranks| waits.iter().map(move |wait| task(*ranks, *wait))).collect()
     }
@@ -248,7 +250,7 @@ impl BenchArguments {
 }
 
 /// A size such as `64`, `64K` or `4M`.
-fn parse_bytes(text: &str) -> Result<usize, String> {
+pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|end: char| end.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 0,

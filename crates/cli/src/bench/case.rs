@@ -49,9 +49,25 @@ pub struct Task {
     pub limits: bool,
     /// The ranks are on several hosts.
     pub between_hosts: bool,
-    /// Over which networks they speak; empty: as the environment says.
+    /// Settings of its ranks beside those of the environment: variables and values.
     #[serde(default)]
-    pub rails: String,
+    pub settings: Vec<(String, String)>,
+    /// The collectives that are measured; empty: the workload's own.
+    #[serde(default)]
+    pub calls: Vec<PlannedCall>,
+    /// The job is ended after so many seconds.
+    #[serde(default)]
+    pub most_seconds: Option<u64>,
+}
+
+/// A collective that is measured, and how often in a round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedCall {
+    pub operation: String,
+    pub bytes: usize,
+    pub batches: u32,
+    /// Calls per batch.
+    pub iterations: u32,
 }
 
 impl Task {
@@ -222,7 +238,9 @@ mod tests {
             packs: vec![],
             limits: true,
             between_hosts: false,
-            rails: String::new(),
+            settings: vec![],
+            calls: vec![],
+            most_seconds: None,
         };
         assert_eq!(task.iterations(20_000, 0), 1000);
         assert_eq!(task.iterations(20_000, 64 << 10), 1024 / BATCHES);

@@ -4,6 +4,7 @@
 //! memory are measured; that one travels to the ranks as an inherited descriptor. It measures nothing itself.
 
 use super::case::{COPY_LIMIT_BYTES, Task};
+use super::launch::EndedBySignal;
 use super::report::Report;
 use super::{Failure, launch};
 use crate::run::HostOptions;
@@ -45,20 +46,39 @@ impl Order {
 
 /// Runs the jobs one after the other and joins their reports.
 pub fn run_all(tasks: &[Task], place: &HostOptions) -> Result<Report, Failure> {
-    let rounds = tasks.iter().map(|task| u64::from(task.rounds)).sum();
-    let style = ProgressStyle::with_template("{msg:24} [{bar:40}] {pos}/{len} rounds, {eta} left")?;
-    let bar = ProgressBar::new(rounds).with_style(style.progress_chars("=> "));
     let mut all: Option<Report> = None;
-    for task in tasks {
-        bar.set_message(format!("{} ({} ranks, {})", task.bench, task.ranks, task.wait.value()));
-        let report = run(task, place, &bar)?;
+    run_each(tasks, place, |_, report| {
+        let report = report?;
         match &mut all {
             Some(all) => all.join(report),
             None => all = Some(report),
         }
+        Ok(())
+    })?;
+    all.ok_or_else(|| "no job to run".into())
+}
+
+/// Runs the jobs one after the other and hands over what each gave, until `take` fails or a signal ends a job.
+pub fn run_each(
+    tasks: &[Task],
+    place: &HostOptions,
+    mut take: impl FnMut(&Task, Result<Report, Failure>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let rounds = tasks.iter().map(|task| u64::from(task.rounds)).sum();
+    let style = ProgressStyle::with_template("{msg:24} [{bar:40}] {pos}/{len} rounds, {eta} left")?;
+    let bar = ProgressBar::new(rounds).with_style(style.progress_chars("=> "));
+    for task in tasks {
+        bar.set_message(format!("{} ({} ranks, {})", task.bench, task.ranks, task.wait.value()));
+        let before = bar.position();
+        let report = run(task, place, &bar);
+        match report {
+            Err(failure) if failure.is::<EndedBySignal>() => return Err(failure),
+            report => take(task, report)?,
+        }
+        bar.set_position(before + u64::from(task.rounds));
     }
     bar.finish_and_clear();
-    all.ok_or_else(|| "no job to run".into())
+    Ok(())
 }
 
 fn run(task: &Task, place: &HostOptions, bar: &ProgressBar) -> Result<Report, Failure> {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use canele_launch::{BindTo, Unit};
 
@@ -10,6 +11,14 @@ use super::Failure;
 use super::case::Task;
 use crate::run;
 use crate::run::HostOptions;
+
+/// The signals by which a user ends a program: SIGHUP, SIGINT, SIGQUIT, SIGTERM.
+const ENDING: [u8; 4] = [1, 2, 3, 15];
+
+/// A signal has ended the job: no other one is to be started.
+#[derive(Debug, thiserror::Error)]
+#[error("the job was ended by signal {0}")]
+pub struct EndedBySignal(u8);
 
 /// Runs the job to its end; its standard output goes to `out`. The launcher says what went wrong with a rank.
 ///
@@ -24,8 +33,14 @@ pub fn launch(task: &Task, place: &HostOptions, arguments: &[OsString], out: Own
     // Hosts that are one machine underneath, as network namespaces are, would bind their ranks to the same processor.
     job.bind = Some(if task.between_hosts { BindTo::None } else { BindTo::Units(Unit::Hwthread, 1) });
     job.wait = Some(task.wait);
-    if !task.rails.is_empty() {
-        job.environment.push(("CANELE_RAILS".into(), task.rails.clone().into()));
+    job.environment.extend(
+        task.settings.iter().map(|(variable, value)| (variable.clone().into(), value.clone().into())),
+    );
+    job.timeout = task.most_seconds.map(Duration::from_secs);
+    let ended = run::main(&job, Some(out));
+    if ended == ExitCode::SUCCESS {
+        return Ok(());
     }
-    if run::main(&job, Some(out)) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
+    let signal = ENDING.into_iter().find(|signal| ended == ExitCode::from(128 + signal));
+    Err(signal.map_or_else(|| "the job failed".into(), |signal| EndedBySignal(signal).into()))
 }

@@ -27,11 +27,11 @@ mod table;
 mod urgent;
 mod workloads;
 
-pub use arguments::{Bench, BenchArguments};
-pub use case::{Buffers, Task};
-pub use job::run_all;
+pub use arguments::{Bench, BenchArguments, parse_bytes};
+pub use case::{BATCHES, Buffers, PlannedCall, Task};
+pub use job::{run_all, run_each};
 pub use rank::{RankArguments, inherited_segment, main as rank_main};
-pub use report::Report;
+pub use report::{Line, Report};
 pub use table::{axis_time, time};
 
 use canele_sys::printable;

@@ -18,7 +18,9 @@ pub fn task(bench: Bench, ranks: u32) -> Task {
         packs: vec![],
         limits: true,
         between_hosts: false,
-        rails: String::new(),
+        settings: vec![],
+        calls: vec![],
+        most_seconds: None,
     }
 }
 

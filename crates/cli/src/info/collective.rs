@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::{print, wrong_usage};
 
 /// The operations, by the names that are asked for.
-const OPERATIONS: [(&str, Operation); 11] = [
+pub const OPERATIONS: [(&str, Operation); 11] = [
     ("barrier", Operation::Barrier),
     ("broadcast", Operation::Broadcast(Root::At(0))),
     ("reduce", Operation::Reduce(Root::At(0))),
@@ -28,7 +28,7 @@ const OPERATIONS: [(&str, Operation); 11] = [
 ];
 
 /// Bytes of an element: those of a double.
-const ELEMENT_BYTES: usize = 8;
+pub const ELEMENT_BYTES: usize = 8;
 
 /// A collective of all ranks of a job.
 pub struct PlannedCollective<'a> {
@@ -131,7 +131,7 @@ impl AlgorithmReport {
 }
 
 /// A rank's seat among all of this host.
-fn on_this_host(ranks: usize, processors: usize, profile: &Profile) -> Seat {
+pub fn on_this_host(ranks: usize, processors: usize, profile: &Profile) -> Seat {
     let oversubscribed = ranks > processors;
     Seat {
         me: 0,

@@ -3,13 +3,13 @@
 //!
 //! Owns how these are printed. What a protocol costs and which one is taken is decided elsewhere.
 
-mod collective;
+pub mod collective;
 mod counters;
 mod job;
 mod links;
 mod machine;
 mod profile;
-mod protocol;
+pub mod protocol;
 mod tunables;
 
 pub use machine::processor_model;

@@ -99,7 +99,7 @@ pub fn main(message: &PlannedMessage, as_json: bool) -> ExitCode {
 
 /// What the rail to a peer of this host can do. The rings' sizes, and with them the largest eager message, depend on how many
 /// ranks share the budget.
-fn shared_memory(ranks: u32, tunables: &Tunables) -> Result<Caps, String> {
+pub fn shared_memory(ranks: u32, tunables: &Tunables) -> Result<Caps, String> {
     let (cells, payload) = (tunables.ring_cells, tunables.payload_ring_bytes);
     let rail = Shm::open(Rank(0), 0..ranks, cells, payload, tunables.inbox_bytes);
     let rail = rail.map_err(|error| error.to_string())?;

@@ -9,6 +9,7 @@
 //!                  worker 0:     progress and figures ──its output──▶ canele tune ─▶ table, profile
 //! ```
 
+mod check;
 mod figures;
 mod job;
 mod networks;
@@ -37,9 +38,11 @@ pub struct TuneArguments {
     /// Write the profile to this file, or to standard output for `-` [default: canele/profile.toml below $XDG_CONFIG_HOME or ~/.config]
     #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Measure for some seconds only: figures are less exact
+    /// Measure for some seconds only: figures are less exact; with --check fewer sizes
     #[arg(long)]
     quick: bool,
+    #[command(flatten)]
+    check: check::CheckOptions,
     #[command(flatten)]
     place: HostOptions,
 }
@@ -53,11 +56,17 @@ meanwhile disturb the figures: a spread above 10 % is marked with '!'.
 `canele run` reads the file and hands it to all ranks, which choose protocols and algorithms by it.
 `canele info --profile` shows it.
 
+With --check no profile is written. Messages between two ranks and collectives are measured by each protocol and each
+algorithm that can carry them out, and stand in a table beside their estimates by the profile that counts here.
+Messages go without single copies by the kernel. Where rounds differ by more than 10 %, the best one counts ('!').
+
 Examples:
   canele tune                             measure this machine, in about a minute
   canele tune --quick --output -          see roughly what it costs, and write no file
   canele tune --output /etc/canele/profile.toml
-  canele tune --hosts h0:1,h1:1           this machine, and the networks between two hosts";
+  canele tune --hosts h0:1,h1:1           this machine, and the networks between two hosts
+  canele tune --check                     how far the estimates are from what messages and collectives take
+  canele tune --check=collectives --ranks 8 --bytes 8,64K --json";
 
 /// Measures and writes. Answers 2 for wrong usage, 1 for a failure, else 0.
 pub fn main(arguments: &TuneArguments) -> ExitCode {
@@ -65,7 +74,11 @@ pub fn main(arguments: &TuneArguments) -> ExitCode {
         Ok(checked) => checked,
         Err(wrong) => return wrong_usage(&wrong),
     };
-    match tune(arguments, &topology).and_then(|tuned| publish(&tuned, &path)) {
+    let done = match arguments.check.check {
+        Some(_) => check::check(&arguments.check, arguments.quick, &arguments.place),
+        None => tune(arguments, &topology).and_then(|tuned| publish(&tuned, &path)),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             say(&format!("tune: {failure}"));
@@ -76,7 +89,12 @@ pub fn main(arguments: &TuneArguments) -> ExitCode {
 
 /// Where the profile is to be written, and on which processors it is measured.
 fn check(arguments: &TuneArguments) -> Result<(PathBuf, Topology), String> {
-    let path = arguments.output.clone().or_else(user_path);
+    arguments.check.refuse_wrong(arguments.output.is_some(), arguments.place.is_elsewhere())?;
+    let path = arguments.output.clone().or_else(|| match arguments.check.check {
+        // Nothing is written.
+        Some(_) => Some(PathBuf::new()),
+        None => user_path(),
+    });
     let path = path.ok_or("neither XDG_CONFIG_HOME nor HOME is set: name the file with --output FILE")?;
     if path.is_dir() {
         return Err(format!("--output {}: this is a folder", path.display()));

@@ -42,7 +42,9 @@ pub fn measure(place: &HostOptions, is_quick: bool) -> Result<Vec<(NetworkProfil
         packs: Vec::new(),
         limits: false,
         between_hosts: true,
-        rails: rails.to_owned(),
+        settings: if rails.is_empty() { Vec::new() } else { vec![("CANELE_RAILS".into(), rails.to_owned())] },
+        calls: Vec::new(),
+        most_seconds: None,
     };
     let run = |bench, bytes, rails: &str| run_all(&[task(bench, bytes, rails)], place);
     let all = run(Bench::Latency, SHORT_BYTES, "")?;

@@ -2,7 +2,7 @@
 //! whole vector for broadcast and allreduce.
 
 use super::super::Failure;
-use super::super::case::{Case, Figure, Limit, Task};
+use super::super::case::{Case, Figure, Limit, PlannedCall, Task};
 use super::super::sample::Workload;
 use super::largest;
 use canele::{Error, Flow, Job, Op, Rank};
@@ -30,10 +30,19 @@ impl Collectives {
                 vec![Limit::Flags],
             )
         };
-        let mut cases = vec![Case { bytes: None, ..case(BARRIER, 0) }];
-        for name in NAMES {
-            cases.extend(task.sizes(&[8]).into_iter().map(|bytes| case(name, bytes)));
+        let mut cases = Vec::new();
+        if task.calls.is_empty() {
+            cases.push(Case { bytes: None, ..case(BARRIER, 0) });
+            for name in NAMES {
+                cases.extend(task.sizes(&[8]).into_iter().map(|bytes| case(name, bytes)));
+            }
         }
+        let planned = task.calls.iter();
+        cases.extend(planned.map(|PlannedCall { operation, bytes, batches, iterations }| Case {
+            batches: *batches,
+            iterations: *iterations,
+            ..case(operation, *bytes)
+        }));
         let room = vec![1.0; largest(&cases) / size_of::<f64>() * task.ranks as usize];
         Ok(Collectives { flow: job.world(), output: room.clone(), input: room, cases })
     }
@@ -58,18 +67,23 @@ impl Workload for Collectives {
         let numbers = case.bytes.unwrap_or(0) / size_of::<f64>();
         let all = numbers * flow.size() as usize;
         let (input, output) = (&mut self.input, &mut self.output);
+        // Roots take turns: with one root calls would overlap, because it, or all others, wait for no other rank.
+        let mut roots = (0..flow.size()).cycle().map(Rank);
+        let mut root = || roots.next().unwrap_or(Rank(0));
         match case.operation.as_deref() {
-            // Roots take turns: with one root broadcasts would overlap, because it waits for no other rank.
-            Some("broadcast") => {
-                let mut roots = (0..flow.size()).cycle().map(Rank);
-                timed(calls, || flow.broadcast(roots.next().unwrap_or(Rank(0)), &mut input[..numbers]))
+            Some("broadcast") => timed(calls, || flow.broadcast(root(), &mut input[..numbers])),
+            Some("reduce") => {
+                timed(calls, || flow.reduce(root(), &input[..numbers], &mut output[..numbers], Op::Max))
             }
+            Some("gather") => timed(calls, || flow.gather(root(), &input[..numbers], &mut output[..all])),
+            Some("scatter") => timed(calls, || flow.scatter(root(), &input[..all], &mut output[..numbers])),
             Some("allreduce") => {
                 timed(calls, || flow.allreduce(&input[..numbers], &mut output[..numbers], Op::Max))
             }
             Some("allgather") => timed(calls, || flow.allgather(&input[..numbers], &mut output[..all])),
             Some("alltoall") => timed(calls, || flow.alltoall(&input[..all], &mut output[..all])),
-            _ => timed(calls, || flow.barrier()),
+            Some(BARRIER) | None => timed(calls, || flow.barrier()),
+            Some(other) => Err(format!("there is no collective {other} to measure").into()),
         }
     }
 }
