@@ -102,7 +102,7 @@ const UNSAFE: [(&str, &str); 10] = [
     ("canele-mpich-abi", "pointers of the program"),
     ("canele-capi", "pointers of the program"),
     ("canele-python", "pointers of the program"),
-    ("cestac", "instructions that name the direction of their rounding, in one module"),
+    ("cestac", "instructions that round, in two modules"),
 ];
 
 /// A crate of the workspace.

@@ -1,4 +1,5 @@
-//! Measures what an operation of the sequential form costs against one of plain numbers, in nanoseconds.
+//! Measures what an operation of the sequential form costs against one of plain numbers, in nanoseconds, with
+//! each kind of instructions that the processor has.
 //!
 //! Run: `cargo run --release -p cestac --example cost`
 //!
@@ -8,77 +9,98 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use cestac::rounding::Instructions;
 use cestac::{Real, Sequential, Session};
 
 /// Numbers in an array; three arrays of samples lie in the first cache.
 const LENGTH: usize = 256;
 /// Operations in a timed run.
-const OPERATIONS: usize = 1 << 20;
-/// Runs, of which the fastest counts.
-const RUNS: usize = 7;
+const OPERATIONS: usize = 1 << 14;
+/// Runs of each program in turn, of which the fastest counts.
+const RUNS: usize = 400;
 
 fn main() {
-    let session = Session::sequential(1);
-    println!("{:<18} {:>9} {:>12} {:>7}", "operation", "plain ns", "stochastic", "ratio");
-    compare::<f64>("f64");
-    compare::<f32>("f32");
-    drop(session);
+    for instructions in Instructions::detect() {
+        let session = Session::sequential_with(1, instructions);
+        println!(
+            "{instructions:?}\n{:<18} {:>9} {:>12} {:>7}",
+            "operation", "plain ns", "stochastic", "ratio"
+        );
+        compare::<f64>("f64");
+        compare::<f32>("f32");
+        drop(session);
+    }
 }
 
 fn compare<F: Real<Float = F> + cestac::rounding::Float>(name: &str) {
-    row(&format!("{name} + array"), array(|a: F, b| a + b), array(|a: Sequential<F>, b| a + b));
-    row(&format!("{name} - array"), array(|a: F, b| a - b), array(|a: Sequential<F>, b| a - b));
-    row(&format!("{name} * array"), array(|a: F, b| a * b), array(|a: Sequential<F>, b| a * b));
-    row(&format!("{name} / array"), array(|a: F, b| a / b), array(|a: Sequential<F>, b| a / b));
-    row(&format!("{name} sqrt array"), array(|a: F, _| a.sqrt()), array(|a: Sequential<F>, _| a.sqrt()));
-    row(&format!("{name} + chain"), chain(|a: F, b| a + b), chain(|a: Sequential<F>, b| a + b));
-    row(&format!("{name} * chain"), chain(|a: F, b| a * b), chain(|a: Sequential<F>, b| a * b));
-    row(&format!("{name} / chain"), chain(|a: F, b| a / b), chain(|a: Sequential<F>, b| a / b));
-    row(&format!("{name} a*x+y chain"), chain(|a: F, b| a * b + b), chain(|a: Sequential<F>, b| a * b + b));
+    let row = |operation: &str, plain: &mut dyn FnMut() -> f64, stochastic: &mut dyn FnMut() -> f64| {
+        let (mut one, mut other) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..RUNS {
+            (one, other) = (one.min(plain()), other.min(stochastic()));
+        }
+        println!("{:<18} {one:>9.2} {other:>12.2} {:>7.1}", format!("{name} {operation}"), other / one);
+    };
+    row("+ array", &mut array(|a: F, b| a + b), &mut array(|a: Sequential<F>, b| a + b));
+    row("- array", &mut array(|a: F, b| a - b), &mut array(|a: Sequential<F>, b| a - b));
+    row("* array", &mut array(|a: F, b| a * b), &mut array(|a: Sequential<F>, b| a * b));
+    row("/ array", &mut array(|a: F, b| a / b), &mut array(|a: Sequential<F>, b| a / b));
+    row("sqrt array", &mut array(|a: F, _| a.sqrt()), &mut array(|a: Sequential<F>, _| a.sqrt()));
+    row("+ chain", &mut chain(|a: F, b| a + b), &mut chain(|a: Sequential<F>, b| a + b));
+    row("* chain", &mut chain(|a: F, b| a * b), &mut chain(|a: Sequential<F>, b| a * b));
+    row("/ chain", &mut chain(|a: F, b| a / b), &mut chain(|a: Sequential<F>, b| a / b));
+    row("a*x+y chain", &mut chain(|a: F, b| a * b + b), &mut chain(|a: Sequential<F>, b| a * b + b));
 }
 
-fn row(name: &str, plain: f64, stochastic: f64) {
-    println!("{name:<18} {plain:>9.2} {stochastic:>12.2} {:>7.1}", stochastic / plain);
-}
-
-/// Numbers between 0.7 and 1.4, whose products stay in range.
+/// Numbers between 0.7 and 1.4 whose product is 1.
 fn numbers<R: Real>(shift: usize) -> Vec<R>
 where
     R::Float: cestac::rounding::Float,
 {
     use cestac::rounding::Float;
-    let number = |n: usize| 0.7 + 0.7 * ((n * 37 + shift) % LENGTH) as f64 / LENGTH as f64;
-    (0..LENGTH).map(|n| R::from(R::Float::from_f64(number(n)))).collect()
+    let number = |n: usize| (((n * 37 + shift) % LENGTH) as f64 + 0.5) / LENGTH as f64 - 0.5;
+    (0..LENGTH).map(|n| R::from(R::Float::from_f64(number(n).exp2()))).collect()
 }
 
-/// Nanoseconds of one operation on arrays.
-fn array<R: Real>(operation: impl Fn(R, R) -> R) -> f64 {
+/// A run that returns the nanoseconds of one operation on arrays.
+fn array<R: Real>(operation: impl Fn(R, R) -> R) -> impl FnMut() -> f64
+where
+    R::Float: cestac::rounding::Float,
+{
     let (a, b, mut c) = (numbers::<R>(1), numbers::<R>(100), numbers::<R>(0));
-    fastest(|| {
-        for _ in 0..OPERATIONS / LENGTH {
-            for ((a, b), c) in black_box(&a).iter().zip(&b).zip(&mut c) {
-                *c = operation(*a, *b);
+    move || {
+        time(|| {
+            for _ in 0..OPERATIONS / LENGTH {
+                for ((a, b), c) in black_box(&a).iter().zip(&b).zip(&mut c) {
+                    *c = operation(*a, *b);
+                }
+                black_box(&mut c);
             }
-            black_box(&mut c);
-        }
-    })
+        })
+    }
 }
 
-/// Nanoseconds of one operation whose left operand is the result of the one before.
-fn chain<R: Real>(operation: impl Fn(R, R) -> R) -> f64 {
+/// A run that returns the nanoseconds of one operation whose left operand is the result of the one before. All are one
+/// chain: the processor would compute several short ones at once.
+fn chain<R: Real>(operation: impl Fn(R, R) -> R) -> impl FnMut() -> f64
+where
+    R::Float: cestac::rounding::Float,
+{
     let b = numbers::<R>(100);
-    fastest(|| {
-        for _ in 0..OPERATIONS / LENGTH {
-            black_box(b.iter().fold(black_box(b[0]), |a, b| operation(a, *b)));
-        }
-    })
+    move || {
+        time(|| {
+            let mut a = black_box(b[0]);
+            for _ in 0..OPERATIONS / LENGTH {
+                a = black_box(&b).iter().fold(a, |a, b| operation(a, *b));
+            }
+            black_box(a);
+        })
+    }
 }
 
-fn fastest(mut run: impl FnMut()) -> f64 {
-    let time = |_| {
-        let start = Instant::now();
-        run();
-        start.elapsed().as_nanos() as f64 / OPERATIONS as f64
-    };
-    (0..RUNS).map(time).fold(f64::INFINITY, f64::min)
+/// Nanoseconds of one of the operations of a program. Each program has the processor's registers for itself.
+#[inline(never)]
+fn time(program: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    program();
+    start.elapsed().as_nanos() as f64 / OPERATIONS as f64
 }

@@ -12,7 +12,7 @@ use crate::instability::{self, Kind, Watch};
 use crate::operators::operators;
 use crate::random::Streams;
 use crate::real::Real;
-use crate::rounding::Float;
+use crate::rounding::{Directions, Float};
 use crate::samples::{self, Samples};
 
 thread_local! {
@@ -21,12 +21,12 @@ thread_local! {
 
 /// Begins with stream `rank` of a seed on this thread.
 pub(crate) fn start(seed: u64, rank: u64) {
-    STREAM.with(|stream| stream.start(seed, rank));
+    STREAM.with(|stream| stream.start(seed, rank, None));
 }
 
-/// One random bit for this rank's sample.
+/// A random direction for this rank's sample.
 #[inline(always)]
-fn take() -> [u64; 1] {
+fn take() -> Directions<1> {
     STREAM.with(Streams::take)
 }
 

@@ -1,17 +1,23 @@
 //! Random bits: one stream for each sample, one bit for each operation.
 //!
 //! Stream k of a seed is the same in both forms: the sequential form takes a bit from each of three streams, rank k of
-//! the parallel form takes one from stream k. Bits come in words of 64, so that an operation costs a count and a shift.
+//! the parallel form takes one from stream k. Bits come in words of 64, so that an operation costs a count and a
+//! shift, of all samples at once.
 
 use std::cell::Cell;
+
+use crate::rounding::{Directions, Instructions};
 
 /// Operations that a word lasts for.
 const BITS: u32 = u64::BITS;
 
 /// N streams that advance together.
 pub struct Streams<const N: usize> {
-    /// Bits left in the words.
-    left: Cell<u32>,
+    /// Bits of the words that are used up.
+    used: Cell<u32>,
+    instructions: Cell<Instructions>,
+    /// The instructions to use; nothing for the fastest ones.
+    wanted: Cell<Option<Instructions>>,
     words: [Cell<u64>; N],
     states: [Cell<u64>; N],
 }
@@ -25,26 +31,33 @@ impl<const N: usize> Streams<N> {
             states[k] = Cell::new(initial_state(0, k as u64));
             k += 1;
         }
-        Self { left: Cell::new(0), words: [const { Cell::new(0) }; N], states }
+        Self {
+            used: Cell::new(BITS),
+            instructions: Cell::new(Instructions::Portable),
+            wanted: Cell::new(None),
+            words: [const { Cell::new(0) }; N],
+            states,
+        }
     }
 
-    /// Begins with the streams `first` to `first` + N - 1 of `seed`.
-    pub fn start(&self, seed: u64, first: u64) {
-        self.left.set(0);
+    /// Begins with the streams `first` to `first` + N - 1 of `seed`, and rounds with `instructions`, or with the fastest.
+    pub fn start(&self, seed: u64, first: u64, instructions: Option<Instructions>) {
+        self.wanted.set(instructions);
+        self.used.set(BITS);
         for (stream, state) in (first..).zip(&self.states) {
             state.set(initial_state(seed, stream));
         }
     }
 
-    /// Takes one bit of each stream: all ones or 0.
+    /// Takes one bit of each stream.
     #[inline(always)]
-    pub fn take(&self) -> [u64; N] {
-        if self.left.get() == 0 {
+    pub fn take(&self) -> Directions<N> {
+        if self.used.get() == BITS {
             self.renew();
         }
-        let left = self.left.get() - 1;
-        self.left.set(left);
-        std::array::from_fn(|k| (self.words[k].get() >> left & 1).wrapping_neg())
+        let used = self.used.get();
+        self.used.set(used + 1);
+        Directions::new(std::array::from_fn(|k| self.words[k].get()), used, self.instructions.get())
     }
 
     #[cold]
@@ -54,7 +67,8 @@ impl<const N: usize> Streams<N> {
             state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
             word.set(mixed(state.get()));
         }
-        self.left.set(BITS);
+        self.used.set(0);
+        self.instructions.set(self.wanted.get().unwrap_or_else(Instructions::fastest));
     }
 }
 
@@ -78,17 +92,17 @@ mod tests {
     fn a_stream_alone_equals_that_among_three() {
         let (together, alone) = (Streams::<3>::new(), Streams::<1>::new());
         for (seed, k) in [(0, 0), (7, 1), (7, 2), (u64::MAX, 2)] {
-            together.start(seed, 0);
-            alone.start(seed, k as u64);
-            assert!((0..1000).all(|_| together.take()[k] == alone.take()[0]));
+            together.start(seed, 0, None);
+            alone.start(seed, k as u64, None);
+            assert!((0..1000).all(|_| together.take().masks()[k] == alone.take().masks()[0]));
         }
     }
 
     #[test]
     fn bits_are_fair_and_streams_differ() {
         let streams = Streams::<3>::new();
-        streams.start(1, 0);
-        let taken: Vec<_> = (0..30_000).map(|_| streams.take()).collect();
+        streams.start(1, 0, None);
+        let taken: Vec<_> = (0..30_000).map(|_| streams.take().masks()).collect();
         let count = |is: &dyn Fn(&[u64; 3]) -> bool| taken.iter().filter(|bits| is(bits)).count();
         for k in 0..3 {
             assert!((14_500..15_500).contains(&count(&|bits| bits[k] == u64::MAX)));

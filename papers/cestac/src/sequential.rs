@@ -8,7 +8,7 @@ use crate::instability::{self, CANCELLED_DIGITS, Kind, Watch};
 use crate::operators::operators;
 use crate::random::Streams;
 use crate::real::Real;
-use crate::rounding::Float;
+use crate::rounding::{Directions, Float, Instructions};
 use crate::samples::{self, SAMPLES, Samples};
 
 thread_local! {
@@ -16,13 +16,13 @@ thread_local! {
 }
 
 /// Begins with the streams of a seed on this thread.
-pub(crate) fn start(seed: u64) {
-    STREAMS.with(|streams| streams.start(seed, 0));
+pub(crate) fn start(seed: u64, instructions: Option<Instructions>) {
+    STREAMS.with(|streams| streams.start(seed, 0, instructions));
 }
 
-/// One random bit for each sample.
+/// A random direction for each sample.
 #[inline(always)]
-fn take() -> [u64; SAMPLES] {
+fn take() -> Directions<SAMPLES> {
     STREAMS.with(Streams::take)
 }
 
@@ -45,8 +45,8 @@ impl<F: Float> Real for Sequential<F> {
     #[inline]
     #[track_caller]
     fn sqrt(self) -> Self {
-        if instability::watches(Watch::Operations) && samples::is_noise(self.0) {
-            instability::count(Kind::SquareRoot, Location::caller());
+        if instability::watches(Watch::Operations) {
+            self.copy().watch_root(Location::caller());
         }
         Self(F::sqrt(self.0, take()))
     }
@@ -67,10 +67,11 @@ impl<F: Float> Real for Sequential<F> {
 impl<F: Float> Sequential<F> {
     #[inline(always)]
     fn operate_add(self, other: Self, place: &'static Location<'static>) -> Self {
+        let sum = Self(F::add(self.0, other.0, take()));
         if instability::watches(Watch::Operations) {
-            return self.copy().add_watched(other.copy(), place);
+            sum.copy().watch_sum(self.copy(), other.copy(), place);
         }
-        Self(F::add(self.0, other.0, take()))
+        sum
     }
 
     #[inline(always)]
@@ -111,12 +112,10 @@ impl<F: Float> Sequential<F> {
 
     #[cold]
     #[inline(never)]
-    fn add_watched(self, other: Self, place: &'static Location<'static>) -> Self {
-        let sum = Self(F::add(self.0, other.0, take()));
-        if sum.digits() + CANCELLED_DIGITS <= self.digits().min(other.digits()) {
+    fn watch_sum(self, a: Self, b: Self, place: &'static Location<'static>) {
+        if self.digits() + CANCELLED_DIGITS <= a.digits().min(b.digits()) {
             instability::count(Kind::Cancellation, place);
         }
-        sum
     }
 
     #[cold]
@@ -132,6 +131,14 @@ impl<F: Float> Sequential<F> {
     fn watch_division(self, place: &'static Location<'static>) {
         if samples::is_computed_zero(self.0) {
             instability::count(Kind::Division, place);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn watch_root(self, place: &'static Location<'static>) {
+        if samples::is_noise(self.0) {
+            instability::count(Kind::SquareRoot, place);
         }
     }
 }

@@ -7,6 +7,7 @@ use canele::Job;
 use crate::error::SessionError;
 use crate::exchange::{self, Exchanges};
 use crate::instability::{self, Instabilities, Watch};
+use crate::rounding::Instructions;
 use crate::{parallel, sequential};
 
 /// Computes with stochastic numbers on this thread while it exists.
@@ -23,7 +24,13 @@ pub struct Session {
 impl Session {
     /// Begins to compute in the sequential form. Without it a thread computes with seed 0 and watches nothing.
     pub fn sequential(seed: u64) -> Self {
-        sequential::start(seed);
+        sequential::start(seed, None);
+        Self { is_parallel: false, thread: PhantomData }
+    }
+
+    /// Does what [`Session::sequential`] does, and rounds with these instructions, to measure them. All give the same samples.
+    pub fn sequential_with(seed: u64, instructions: Instructions) -> Self {
+        sequential::start(seed, Some(instructions));
         Self { is_parallel: false, thread: PhantomData }
     }
 

@@ -20,90 +20,84 @@ impl DirectedRounding {
     }
 }
 
-/// A number with operations that round down and up: `f64` and `f32`.
-pub trait RoundedBothWays: Sized {
-    /// The sum, rounded down and up.
-    fn sum(self, other: Self, proof: DirectedRounding) -> [Self; 2];
-    /// The product, rounded down and up.
-    fn product(self, other: Self, proof: DirectedRounding) -> [Self; 2];
-    /// The quotient, rounded down and up.
-    fn quotient(self, other: Self, proof: DirectedRounding) -> [Self; 2];
-    /// The square root, rounded down and up.
-    fn root(self, proof: DirectedRounding) -> [Self; 2];
+/// A number with operations that are rounded by such instructions: `f64` and `f32`. A mask is all ones to round up, 0
+/// to round down.
+pub trait Directed: Sized {
+    /// The sum.
+    fn directed_sum(self, other: Self, up: u64, proof: DirectedRounding) -> Self;
+    /// The product.
+    fn directed_product(self, other: Self, up: u64, proof: DirectedRounding) -> Self;
 }
 
-macro_rules! rounded_both_ways {
-    ($type:ty: $add:literal $mul:literal $div:literal $sqrt:literal) => {
-        impl RoundedBothWays for $type {
+macro_rules! directed {
+    ($type:ty: $add:literal $mul:literal $minimum:literal) => {
+        impl Directed for $type {
             #[inline(always)]
-            fn sum(self, other: Self, _: DirectedRounding) -> [Self; 2] {
-                both!($add, self, other)
+            fn directed_sum(self, other: Self, up: u64, _: DirectedRounding) -> Self {
+                rounded!($add, $minimum, self, other, up)
             }
 
             #[inline(always)]
-            fn product(self, other: Self, _: DirectedRounding) -> [Self; 2] {
-                both!($mul, self, other)
-            }
-
-            #[inline(always)]
-            fn quotient(self, other: Self, _: DirectedRounding) -> [Self; 2] {
-                both!($div, self, other)
-            }
-
-            #[inline(always)]
-            fn root(self, _: DirectedRounding) -> [Self; 2] {
-                both!($sqrt, self, self)
+            fn directed_product(self, other: Self, up: u64, _: DirectedRounding) -> Self {
+                rounded!($mul, $minimum, self, other, up)
             }
         }
     };
 }
 
-/// The results of one instruction of two operands in both directions.
+/// The result of an instruction of two operands in one of both directions. To round up makes the lower result no
+/// number: the minimum is then the upper one, as it is of two zeros, which have the sign of a sum rounded to nearest.
 #[cfg(target_arch = "x86_64")]
-macro_rules! both {
-    ($instruction:literal, $a:expr, $b:expr) => {{
-        let (down, up);
-        // SAFETY: the proof says that the processor has the instructions; they read two registers and write one each.
+macro_rules! rounded {
+    ($instruction:literal, $minimum:literal, $a:expr, $b:expr, $mask:expr) => {{
+        let result;
+        // SAFETY: the proof says that the processor has the instructions, which use registers only.
         unsafe {
             std::arch::asm!(
+                "vmovq {mask}, {up}",
                 concat!($instruction, " {down}, {a}, {b}, {{rd-sae}}"),
-                concat!($instruction, " {up}, {a}, {b}, {{ru-sae}}"),
-                down = out(xmm_reg) down, up = lateout(xmm_reg) up, a = in(xmm_reg) $a, b = in(xmm_reg) $b,
-                options(pure, nomem, nostack, preserves_flags)
+                concat!($instruction, " {result}, {a}, {b}, {{ru-sae}}"),
+                "vorps {down}, {down}, {mask}",
+                concat!($minimum, " {result}, {down}, {result}"),
+                a = in(xmm_reg) $a, b = in(xmm_reg) $b, up = in(reg) $mask,
+                mask = out(xmm_reg) _, down = out(xmm_reg) _, result = out(xmm_reg) result,
+                options(pure, nomem, nostack)
             );
         }
-        [down, up]
+        result
     }};
 }
 
 /// There is no proof on other processors.
 #[cfg(not(target_arch = "x86_64"))]
-macro_rules! both {
-    ($instruction:literal, $a:expr, $b:expr) => {
-        unreachable!("{} {} {}", $instruction, $a, $b)
+macro_rules! rounded {
+    ($instruction:literal, $minimum:literal, $a:expr, $b:expr, $mask:expr) => {
+        unreachable!("{} {} {}", $a, $b, $mask)
     };
 }
 
-rounded_both_ways!(f64: "vaddsd" "vmulsd" "vdivsd" "vsqrtsd");
-rounded_both_ways!(f32: "vaddss" "vmulss" "vdivss" "vsqrtss");
+directed!(f64: "vaddsd" "vmulsd" "vminsd");
+directed!(f32: "vaddss" "vmulss" "vminss");
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn both<F: Copy>(operation: impl Fn(u64) -> F) -> [F; 2] {
+        [0, u64::MAX].map(operation)
+    }
+
     #[test]
     fn inexact_results_have_two_roundings_and_exact_ones_have_one() {
         let Some(proof) = DirectedRounding::detect() else { return };
-        let third = 1.0f64 / 3.0;
-        assert_eq!(1.0.quotient(3.0, proof), [third, third.next_up()]);
-        assert_eq!(1.0.sum(1e-30, proof), [1.0, 1f64.next_up()]);
-        assert_eq!((-1.0).sum(1e-30, proof), [-1.0, (-1f64).next_up()]);
-        assert_eq!(1e200.product(1e200, proof), [f64::MAX, f64::INFINITY]);
-        assert_eq!(2.0.root(proof), [2f64.sqrt().next_down(), 2f64.sqrt()]);
-        assert_eq!(1.5f32.product(2.0, proof), [3.0; 2]);
-        assert_eq!(
-            0.1f32.sum(0.2, proof).map(f64::from).map(|sum| sum > 0.1f32 as f64 + 0.2f32 as f64),
-            [false, true]
-        );
+        let sum = |a: f64, b: f64| both(|up| a.directed_sum(b, up, proof));
+        assert_eq!(sum(1.0, 1e-30), [1.0, 1f64.next_up()]);
+        assert_eq!(sum(-1.0, 1e-30), [-1.0, (-1f64).next_up()]);
+        assert_eq!(sum(1.0, 2.0), [3.0; 2]);
+        assert_eq!(both(|up| 1e200.directed_product(1e200, up, proof)), [f64::MAX, f64::INFINITY]);
+        assert_eq!(both(|up| 1.5f32.directed_product(2.0, up, proof)), [3.0; 2]);
+        let exact = 0.1f32 as f64 + 0.2f32 as f64;
+        let sums = both(|up| 0.1f32.directed_sum(0.2, up, proof));
+        assert_eq!(sums.map(|sum| f64::from(sum) > exact), [false, true]);
     }
 }

@@ -1,14 +1,21 @@
 //! Operations whose results are rounded up or down at random.
 //!
-//! Where the processor's instructions can name their direction (AVX-512), each result is computed in both, and a random
-//! bit selects one ([`directed`]). Elsewhere it comes from the nearest number and the sign of the error
-//! ([`residual`]). Both ways have the same results to the last bit.
+//! Where the processor's instructions can name their direction (AVX-512), each sum and product is computed in both, and
+//! a random bit selects one ([`directed`]). Other results come from the nearest number and the sign of its error: of
+//! vectors where the processor has fused multiply-adds ([`fused`]), else of single numbers ([`residual`]). All
+//! [`Instructions`] have the same results to the last bit.
 //!
 //! The processor's rounding mode is never changed. Rust and LLVM assume the default mode, to nearest: they compute
 //! constants at compile time, move operations over a change of the mode, and may compute one operation for two.
 
 #[expect(unsafe_code, reason = "instructions that name the direction of their rounding have no safe form")]
 pub mod directed;
+mod directions;
+#[expect(
+    unsafe_code,
+    reason = "vectors and fused multiply-adds have no safe form where the target may lack them"
+)]
+pub mod fused;
 pub mod residual;
 #[cfg(test)]
 mod tests;
@@ -17,17 +24,19 @@ use std::array::from_fn;
 use std::fmt::{Debug, LowerExp, UpperExp};
 
 use canele::Plain;
-use directed::{DirectedRounding, RoundedBothWays};
+use directed::Directed;
+pub use directions::{Directions, Instructions};
+use fused::Fused;
 
 use residual::Residual;
 
 /// The ordinary numbers under stochastic ones: `f64` and `f32`.
 ///
-/// Each operation takes N samples at once and a mask for each sample: all ones to round up, 0 to round down. An exact
-/// result stays as it is. So do infinities of infinite operands and of divisions by zero, and an exact zero keeps the
+/// Each operation takes N samples at once and the [`Directions`] in which they are rounded. An exact result stays as it
+/// is. So do infinities of infinite operands and of divisions by zero, and an exact zero keeps the
 /// sign that it has to nearest. A finite result that is too large is infinite or the largest number.
 pub trait Float:
-    Copy + Debug + PartialOrd + UpperExp + LowerExp + Plain + Send + Sync + RoundedBothWays + Residual + 'static
+    Copy + Debug + PartialOrd + UpperExp + LowerExp + Plain + Send + Sync + Directed + Fused + Residual + 'static
 {
     /// Decimal digits of the type's precision, rounded down.
     const DIGITS: u32;
@@ -39,53 +48,70 @@ pub trait Float:
     fn to_f64(self) -> f64;
     /// The nearest number of this type.
     fn from_f64(value: f64) -> Self;
-    /// The number itself, or no number if all bits of the mask are set.
-    #[doc(hidden)]
-    fn masked(self, mask: u64) -> Self;
 
     /// The sums of `a` and `b`.
     #[inline(always)]
-    fn add<const N: usize>(a: [Self; N], b: [Self; N], up: [u64; N]) -> [Self; N] {
-        match DirectedRounding::detect() {
-            Some(proof) => from_fn(|k| select(a[k].sum(b[k], proof), up[k])),
-            None => Residual::sums(a, b, up),
-        }
+    fn add<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> [Self; N] {
+        let results = match directions.instructions {
+            Instructions::Directed(proof, _) => {
+                let up = directions.masks();
+                return from_fn(|k| a[k].directed_sum(b[k], up[k], proof));
+            }
+            Instructions::Fused(proof) => Fused::sums(a, b, directions, proof),
+            Instructions::Portable => None,
+        };
+        results.unwrap_or_else(|| {
+            let up = directions.masks();
+            from_fn(|k| residual::sum(a[k], b[k], up[k]))
+        })
     }
 
     /// The products of `a` and `b`.
     #[inline(always)]
-    fn mul<const N: usize>(a: [Self; N], b: [Self; N], up: [u64; N]) -> [Self; N] {
-        match DirectedRounding::detect() {
-            Some(proof) => from_fn(|k| select(a[k].product(b[k], proof), up[k])),
-            None => Residual::products(a, b, up),
-        }
+    fn mul<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> [Self; N] {
+        let results = match directions.instructions {
+            Instructions::Directed(proof, _) => {
+                let up = directions.masks();
+                return from_fn(|k| a[k].directed_product(b[k], up[k], proof));
+            }
+            Instructions::Fused(proof) => Fused::products(a, b, directions, proof),
+            Instructions::Portable => None,
+        };
+        results.unwrap_or_else(|| {
+            let up = directions.masks();
+            from_fn(|k| residual::product(a[k], b[k], up[k]))
+        })
     }
 
     /// The quotients of `a` by `b`.
     #[inline(always)]
-    fn div<const N: usize>(a: [Self; N], b: [Self; N], up: [u64; N]) -> [Self; N] {
-        match DirectedRounding::detect() {
-            Some(proof) => from_fn(|k| select(a[k].quotient(b[k], proof), up[k])),
-            None => Residual::quotients(a, b, up),
-        }
+    fn div<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> [Self; N] {
+        let results = match directions.instructions {
+            Instructions::Directed(_, proof) | Instructions::Fused(proof) => {
+                Fused::quotients(a, b, directions, proof)
+            }
+            Instructions::Portable => None,
+        };
+        results.unwrap_or_else(|| {
+            let up = directions.masks();
+            from_fn(|k| residual::quotient(a[k], b[k], up[k]))
+        })
     }
 
     /// The square roots of `a`.
     #[inline(always)]
-    fn sqrt<const N: usize>(a: [Self; N], up: [u64; N]) -> [Self; N] {
-        match DirectedRounding::detect() {
-            Some(proof) => from_fn(|k| select(a[k].root(proof), up[k])),
-            None => Residual::roots(a, up),
-        }
+    fn sqrt<const N: usize>(a: [Self; N], directions: Directions<N>) -> [Self; N] {
+        let results = match directions.instructions {
+            Instructions::Directed(_, proof) | Instructions::Fused(proof) => {
+                Fused::roots(a, directions, proof)
+            }
+            Instructions::Portable => None,
+        };
+        results.unwrap_or_else(|| {
+            let up = directions.masks();
+            from_fn(|k| residual::root(a[k], up[k]))
+        })
     }
-}
-
-/// One of two roundings. Of two zeros it is the upper one, which has the sign of a sum that is rounded to nearest; a
-/// comparison with what is no number is false. The processor has one instruction for this minimum.
-#[inline(always)]
-fn select<F: Float>([down, upper]: [F; 2], up: u64) -> F {
-    let lower = down.masked(up);
-    if lower < upper { lower } else { upper }
 }
 
 impl Float for f64 {
@@ -106,11 +132,6 @@ impl Float for f64 {
     fn from_f64(value: f64) -> Self {
         value
     }
-
-    #[inline(always)]
-    fn masked(self, mask: u64) -> Self {
-        f64::from_bits(self.to_bits() | mask)
-    }
 }
 
 impl Float for f32 {
@@ -130,10 +151,5 @@ impl Float for f32 {
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value as f32
-    }
-
-    #[inline(always)]
-    fn masked(self, mask: u64) -> Self {
-        f32::from_bits(self.to_bits() | mask as u32)
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use proptest::prelude::*;
 
-use super::{Float, Residual};
+use super::{Directions, Float, Instructions};
 
 /// A natural number, least significant word first: slow, exact, and independent of the code under test.
 #[derive(Clone, PartialEq, Eq)]
@@ -89,22 +89,23 @@ fn compare_products(x: f64, y: f64, z: f64, w: f64) -> Ordering {
     }
 }
 
-/// Both results that an operation can have, the lower one first. The processor's own way and that by residuals agree.
-fn both<F: Float>(
-    operation: impl Fn([u64; 2]) -> [F; 2],
-    by_residual: impl Fn([u64; 2]) -> [F; 2],
-) -> [F; 2] {
-    let (results, same) = (operation([0, u64::MAX]), by_residual([0, u64::MAX]));
+/// Both results that an operation can have, the lower one first. All instructions that the processor has agree.
+fn both<F: Float>(operation: impl Fn(Directions<2>) -> [F; 2]) -> [F; 2] {
     let bits = |values: [F; 2]| values.map(|value| value.to_f64().to_bits());
-    let are_numbers = results.iter().all(|value| value.to_f64() == value.to_f64());
-    assert!(!are_numbers || bits(results) == bits(same), "{results:?} {same:?}");
-    results
+    let mut agreed: Option<[F; 2]> = None;
+    for instructions in Instructions::detect() {
+        let results = operation(Directions::new([0, u64::MAX], 0, instructions));
+        let same = *agreed.get_or_insert(results);
+        let are_numbers = results.iter().all(|value| value.to_f64() == value.to_f64());
+        assert!(!are_numbers || bits(results) == bits(same), "{instructions:?}: {results:?} {same:?}");
+    }
+    agreed.expect("each processor has portable instructions")
 }
 
 /// Both results of an operation of `Float`.
 macro_rules! both {
-    ($name:ident, $by_residual:ident, $($operand:expr),+) => {
-        both(|up| Float::$name($([$operand; 2],)+ up), |up| Residual::$by_residual($([$operand; 2],)+ up))
+    ($name:ident, $($operand:expr),+) => {
+        both(|directions| Float::$name($([$operand; 2],)+ directions))
     };
 }
 
@@ -164,7 +165,7 @@ proptest! {
 
     #[test]
     fn sums(a in doubles(), b in doubles()) {
-        let results = both!(add, sums, a, b);
+        let results = both!(add, a, b);
         check_double(results, |value| compare_sums(a, b, value, 0.0))?;
     }
 
@@ -173,14 +174,27 @@ proptest! {
         let b: f64 = a * b * 2f64.powi(scale);
         prop_assume!(b.is_finite());
         for b in [b, -b] {
-            let results = both!(add, sums, a, b);
+            let results = both!(add, a, b);
             check_double(results, |value| compare_sums(a, b, value, 0.0))?;
         }
     }
 
     #[test]
+    fn sums_of_huge_numbers(a in 0u64..1 << 54, b in 0u64..1 << 54, is_near: bool, is_negative: bool) {
+        // Parts of a sum may be too large where the sum itself is not.
+        let a = f64::from_bits(f64::MAX.to_bits() - a);
+        let b = f64::from_bits(f64::MAX.to_bits() - if is_near { b & 7 } else { b });
+        let b = if is_negative { -b } else { b };
+        for (a, b) in [(a, b), (b, a)] {
+            check_double(both!(add, a, b), |value| compare_sums(a, b, value, 0.0))?;
+            let [x, y] = [a, b].map(|one| (one.abs() * 2f64.powi(-896)).min(f32::MAX.into()).copysign(one) as f32);
+            check_single(both!(add, x, y), |value| compare_sums(x.into(), y.into(), value, 0.0))?;
+        }
+    }
+
+    #[test]
     fn products(a in doubles(), b in doubles()) {
-        let results = both!(mul, products, a, b);
+        let results = both!(mul, a, b);
         check_double(results, |value| compare_products(a, b, value, 1.0))?;
     }
 
@@ -188,7 +202,7 @@ proptest! {
     fn products_of_borderline_size(a in doubles(), b in 1.0..2.0, exponent in 1i32..130) {
         for target in [-1075, -1022, -960, -900, 1023] {
             let b = b * 2f64.powi((target - exponent_of(a) + exponent - 65).clamp(-1022, 1023));
-            let results = both!(mul, products, a, b);
+            let results = both!(mul, a, b);
             check_double(results, |value| compare_products(a, b, value, 1.0))?;
         }
     }
@@ -196,7 +210,7 @@ proptest! {
     #[test]
     fn quotients(a in doubles(), b in doubles()) {
         prop_assume!(b != 0.0);
-        let results = both!(div, quotients, a, b);
+        let results = both!(div, a, b);
         // The order of a / b and a value is that of a and their product if b is positive.
         let order = |value: f64| compare_products(a, 1.0, value, b);
         check_double(results, |value| if b < 0.0 { order(value).reverse() } else { order(value) })?;
@@ -205,35 +219,56 @@ proptest! {
     #[test]
     fn roots(a in doubles()) {
         let a = a.abs();
-        let results = both!(sqrt, roots, a);
+        let results = both!(sqrt, a);
         check_double(results, |value| compare_products(a, 1.0, value, value))?;
     }
 
     #[test]
     fn singles_of_all_operations(a in singles(), b in singles()) {
         let (x, y) = (f64::from(a), f64::from(b));
-        check_single(both!(add, sums, a, b), |value| compare_sums(x, y, value, 0.0))?;
+        check_single(both!(add, a, b), |value| compare_sums(x, y, value, 0.0))?;
         // A product of two singles is exact in double precision.
         let order = |value: f64| (x * y).partial_cmp(&value).unwrap();
-        check_single(both!(mul, products, a, b), order)?;
+        check_single(both!(mul, a, b), order)?;
         let order = |value: f64| x.abs().partial_cmp(&(value * value)).unwrap();
-        check_single(both!(sqrt, roots, a.abs()), order)?;
+        check_single(both!(sqrt, a.abs()), order)?;
         prop_assume!(b != 0.0);
         let order = |value: f64| x.partial_cmp(&(value * y)).unwrap();
         let order = |value: f64| if b < 0.0 { order(value).reverse() } else { order(value) };
-        check_single(both!(div, quotients, a, b), order)?;
+        check_single(both!(div, a, b), order)?;
     }
 
     #[test]
     fn samples_do_not_influence_each_other(a in [doubles(), doubles(), doubles()], b in [doubles(), doubles(), doubles()], up: [bool; 3]) {
-        let up = up.map(|bit| u64::from(bit).wrapping_neg());
+        // The third bit of a word decides.
+        let up = up.map(|bit| u64::from(bit) << 61);
         let same = |together: [f64; 3], alone: &dyn Fn(usize) -> [f64; 1]| {
             (0..3).all(|k| together[k].to_bits() == alone(k)[0].to_bits() || together[k].is_nan())
         };
-        prop_assert!(same(Float::add(a, b, up), &|k| Float::add([a[k]], [b[k]], [up[k]])));
-        prop_assert!(same(Float::mul(a, b, up), &|k| Float::mul([a[k]], [b[k]], [up[k]])));
-        prop_assert!(same(Float::div(a, b, up), &|k| Float::div([a[k]], [b[k]], [up[k]])));
-        prop_assert!(same(Float::sqrt(a, up), &|k| Float::sqrt([a[k]], [up[k]])));
+        for instructions in Instructions::detect() {
+            let all = Directions::new(up, 2, instructions);
+            let of = |k: usize| Directions::new([up[k]], 2, instructions);
+            prop_assert!(same(Float::add(a, b, all), &|k| Float::add([a[k]], [b[k]], of(k))));
+            prop_assert!(same(Float::mul(a, b, all), &|k| Float::mul([a[k]], [b[k]], of(k))));
+            prop_assert!(same(Float::div(a, b, all), &|k| Float::div([a[k]], [b[k]], of(k))));
+            prop_assert!(same(Float::sqrt(a, all), &|k| Float::sqrt([a[k]], of(k))));
+        }
+    }
+
+    #[test]
+    fn single_samples_do_not_influence_each_other(a in [singles(), singles(), singles()], b in [singles(), singles(), singles()], up: [bool; 3]) {
+        let up = up.map(|bit| u64::from(bit) << 61);
+        let same = |together: [f32; 3], alone: &dyn Fn(usize) -> [f32; 1]| {
+            (0..3).all(|k| together[k].to_bits() == alone(k)[0].to_bits() || together[k].is_nan())
+        };
+        for instructions in Instructions::detect() {
+            let all = Directions::new(up, 2, instructions);
+            let of = |k: usize| Directions::new([up[k]], 2, instructions);
+            prop_assert!(same(Float::add(a, b, all), &|k| Float::add([a[k]], [b[k]], of(k))));
+            prop_assert!(same(Float::mul(a, b, all), &|k| Float::mul([a[k]], [b[k]], of(k))));
+            prop_assert!(same(Float::div(a, b, all), &|k| Float::div([a[k]], [b[k]], of(k))));
+            prop_assert!(same(Float::sqrt(a, all), &|k| Float::sqrt([a[k]], of(k))));
+        }
     }
 }
 
@@ -271,9 +306,9 @@ fn special_values_stay<F: Float>() {
     ] {
         let (x, y) = (F::from_f64(a), F::from_f64(b));
         let results = [
-            (fixed::<F>(both!(add, sums, x, y)), a + b),
-            (fixed::<F>(both!(mul, products, x, y)), a * b),
-            (fixed::<F>(both!(div, quotients, x, y)), a / b),
+            (fixed::<F>(both!(add, x, y)), a + b),
+            (fixed::<F>(both!(mul, x, y)), a * b),
+            (fixed::<F>(both!(div, x, y)), a / b),
         ];
         for (found, expected) in results {
             assert!(
@@ -283,7 +318,7 @@ fn special_values_stay<F: Float>() {
         }
     }
     for a in [0.0, -0.0, 4.0, -4.0, inf, -inf, nan] {
-        let (found, expected) = (fixed::<F>(both!(sqrt, roots, F::from_f64(a))), a.sqrt());
+        let (found, expected) = (fixed::<F>(both!(sqrt, F::from_f64(a))), a.sqrt());
         assert!(found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(), "{a}: {found}");
     }
 }
@@ -296,14 +331,14 @@ fn infinities_and_zeros_stay_as_they_are() {
 
 #[test]
 fn results_beyond_the_largest_and_below_the_smallest_number_have_two_roundings() {
-    assert_eq!(both!(add, sums, f64::MAX, f64::MAX), [f64::MAX, f64::INFINITY]);
-    assert_eq!(both!(mul, products, f64::MAX, -2.0), [f64::NEG_INFINITY, f64::MIN]);
-    assert_eq!(both!(div, quotients, f64::MAX, 0.5), [f64::MAX, f64::INFINITY]);
+    assert_eq!(both!(add, f64::MAX, f64::MAX), [f64::MAX, f64::INFINITY]);
+    assert_eq!(both!(mul, f64::MAX, -2.0), [f64::NEG_INFINITY, f64::MIN]);
+    assert_eq!(both!(div, f64::MAX, 0.5), [f64::MAX, f64::INFINITY]);
     // The exact sum is above the largest number, which is the nearest one.
-    assert_eq!(both!(add, sums, f64::MAX, 1.0), [f64::MAX, f64::INFINITY]);
+    assert_eq!(both!(add, f64::MAX, 1.0), [f64::MAX, f64::INFINITY]);
     let tiny = f64::from_bits(1);
-    assert_eq!(both!(mul, products, tiny, -tiny), [-tiny, -0.0]);
-    assert_eq!(both!(div, quotients, tiny, f64::MAX), [0.0, tiny]);
-    assert_eq!(both!(mul, products, f32::MAX, 2.0), [f32::MAX, f32::INFINITY]);
-    assert_eq!(both!(mul, products, 1e-40f32, 1e-40), [0.0, f32::from_bits(1)]);
+    assert_eq!(both!(mul, tiny, -tiny), [-tiny, -0.0]);
+    assert_eq!(both!(div, tiny, f64::MAX), [0.0, tiny]);
+    assert_eq!(both!(mul, f32::MAX, 2.0), [f32::MAX, f32::INFINITY]);
+    assert_eq!(both!(mul, 1e-40f32, 1e-40), [0.0, f32::from_bits(1)]);
 }

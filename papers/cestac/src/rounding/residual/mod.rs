@@ -29,3 +29,31 @@ pub trait Residual: Sized {
     /// The square roots of `a`.
     fn roots<const N: usize>(a: [Self; N], up: [u64; N]) -> [Self; N];
 }
+
+/// One of [`Residual::sums`]. Takes numbers, not arrays: these would lie in memory where they are rarely needed.
+#[inline(never)]
+pub fn sum<F: Residual>(a: F, b: F, up: u64) -> F {
+    let [sum] = F::sums([a], [b], [up]);
+    sum
+}
+
+/// One of [`Residual::products`]. Takes numbers, not arrays: these would lie in memory where they are rarely needed.
+#[inline(never)]
+pub fn product<F: Residual>(a: F, b: F, up: u64) -> F {
+    let [product] = F::products([a], [b], [up]);
+    product
+}
+
+/// One of [`Residual::quotients`]. Takes numbers, not arrays: these would lie in memory where they are rarely needed.
+#[inline(never)]
+pub fn quotient<F: Residual>(a: F, b: F, up: u64) -> F {
+    let [quotient] = F::quotients([a], [b], [up]);
+    quotient
+}
+
+/// One of [`Residual::roots`]. Takes numbers, not arrays: these would lie in memory where they are rarely needed.
+#[inline(never)]
+pub fn root<F: Residual>(a: F, up: u64) -> F {
+    let [root] = F::roots([a], [up]);
+    root
+}

@@ -1,0 +1,183 @@
+//! The instructions of the four operations, for one vector.
+//!
+//! Each function takes operands and a vector of signs: negative to round down. It returns the results, and a bit for
+//! each that may be wrong. Bits beyond the operands say nothing.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+use super::FusedMultiplyAdd;
+
+/// Defines the operations of a kind of vector: its type, the suffixes of its instructions for all floating-point
+/// numbers, for their masks and for integers, the operands of its square root, and constants: the sign bit, the
+/// integer 1, and the smallest number whose residual is not lost.
+macro_rules! operations {
+    (
+        $module:ident: $operand:ty, $vector:ty, $suffix:literal $packed:literal $integer:literal
+        root $root:literal constants $constants:expr
+    ) => {
+        pub mod $module {
+            use super::*;
+
+            /// The sums: residuals by `TwoSum`. A sum or a part that is too large leaves no number.
+            #[inline(always)]
+            pub fn sum(a: $operand, b: $operand, down: $vector, _: FusedMultiplyAdd) -> ($operand, i32) {
+                let (near, wrong);
+                let [_, one, _] = $constants;
+                // SAFETY: the proof says that the processor has the instructions, which use registers only.
+                unsafe {
+                    asm!(
+                        concat!("vadd", $suffix, " {near}, {a}, {b}"),
+                        concat!("vsub", $suffix, " {beyond_b}, {near}, {a}"),
+                        concat!("vsub", $suffix, " {rest_of_a}, {near}, {beyond_b}"),
+                        concat!("vsub", $suffix, " {rest_of_a}, {a}, {rest_of_a}"),
+                        concat!("vsub", $suffix, " {beyond_b}, {beyond_b}, {b}"),
+                        "vxorps {zero}, {zero}, {zero}",
+                        "vxorps {rest_of_a}, {rest_of_a}, {down}",
+                        "vxorps {beyond_b}, {beyond_b}, {down}",
+                        "vxorps {down}, {near}, {down}",
+                        concat!("vcmplt", $suffix, " {zero}, {down}, {zero}"),
+                        "vorps {zero}, {zero}, {one}",
+                        concat!("vsub", $suffix, " {down}, {beyond_b}, {rest_of_a}"),
+                        concat!("vcmpunord", $suffix, " {down}, {down}, {down}"),
+                        concat!("vcmplt", $suffix, " {rest_of_a}, {beyond_b}, {rest_of_a}"),
+                        "vandps {rest_of_a}, {rest_of_a}, {zero}",
+                        concat!("vpadd", $integer, " {near}, {near}, {rest_of_a}"),
+                        concat!("vmovmsk", $packed, " {wrong:e}, {down}"),
+                        a = in(xmm_reg) a, b = in(xmm_reg) b, down = inout(xmm_reg) down => _,
+                        near = out(xmm_reg) near, beyond_b = out(xmm_reg) _, rest_of_a = out(xmm_reg) _,
+                        zero = out(xmm_reg) _, one = in(xmm_reg) one, wrong = lateout(reg) wrong,
+                        options(pure, nomem, nostack)
+                    );
+                }
+                (near, wrong)
+            }
+
+            /// The products. A residual is lost if the product is small.
+            #[inline(always)]
+            pub fn product(a: $operand, b: $operand, down: $vector, _: FusedMultiplyAdd) -> ($operand, i32) {
+                let (near, wrong);
+                let [sign, one, smallest] = $constants;
+                // SAFETY: as above.
+                unsafe {
+                    asm!(
+                        concat!("vmul", $suffix, " {near}, {a}, {b}"),
+                        "vmovaps {residual}, {a}",
+                        concat!("vfmsub213", $suffix, " {residual}, {b}, {near}"),
+                        "vxorps {zero}, {zero}, {zero}",
+                        "vxorps {residual}, {residual}, {down}",
+                        "vxorps {down}, {near}, {down}",
+                        concat!("vcmplt", $suffix, " {down}, {down}, {zero}"),
+                        "vorps {down}, {down}, {one}",
+                        concat!("vcmplt", $suffix, " {residual}, {zero}, {residual}"),
+                        "vandnps {zero}, {sign}, {near}",
+                        "vandps {residual}, {residual}, {down}",
+                        concat!("vpadd", $integer, " {near}, {near}, {residual}"),
+                        concat!("vcmple", $suffix, " {zero}, {zero}, {smallest}"),
+                        concat!("vmovmsk", $packed, " {wrong:e}, {zero}"),
+                        a = in(xmm_reg) a, b = in(xmm_reg) b, down = inout(xmm_reg) down => _,
+                        near = out(xmm_reg) near, residual = out(xmm_reg) _, zero = out(xmm_reg) _,
+                        sign = in(xmm_reg) sign, one = in(xmm_reg) one, smallest = in(xmm_reg) smallest,
+                        wrong = lateout(reg) wrong,
+                        options(pure, nomem, nostack)
+                    );
+                }
+                (near, wrong)
+            }
+
+            /// The quotients. A residual is lost if the dividend is small, and is 0 if that is 0.
+            #[inline(always)]
+            pub fn quotient(a: $operand, b: $operand, down: $vector, _: FusedMultiplyAdd) -> ($operand, i32) {
+                let (near, wrong);
+                let [sign, one, smallest] = $constants;
+                // SAFETY: as above.
+                unsafe {
+                    asm!(
+                        concat!("vdiv", $suffix, " {near}, {a}, {b}"),
+                        "vandps {turned}, {b}, {sign}",
+                        "vxorps {turned}, {turned}, {down}",
+                        "vmovaps {residual}, {a}",
+                        // It has the sign of the residual if b is positive.
+                        concat!("vfnmadd231", $suffix, " {residual}, {near}, {b}"),
+                        "vxorps {residual}, {residual}, {turned}",
+                        "vxorps {turned}, {turned}, {turned}",
+                        "vxorps {down}, {near}, {down}",
+                        concat!("vcmplt", $suffix, " {down}, {down}, {turned}"),
+                        "vorps {down}, {down}, {one}",
+                        concat!("vcmplt", $suffix, " {residual}, {turned}, {residual}"),
+                        "vandps {residual}, {residual}, {down}",
+                        concat!("vpadd", $integer, " {near}, {near}, {residual}"),
+                        // One bit less than 0 is no number.
+                        "vandnps {turned}, {sign}, {a}",
+                        concat!("vpsub", $integer, " {turned}, {turned}, {one}"),
+                        concat!("vcmple", $suffix, " {turned}, {turned}, {smallest}"),
+                        concat!("vmovmsk", $packed, " {wrong:e}, {turned}"),
+                        a = in(xmm_reg) a, b = in(xmm_reg) b, down = inout(xmm_reg) down => _,
+                        near = out(xmm_reg) near, residual = out(xmm_reg) _, turned = out(xmm_reg) _,
+                        sign = in(xmm_reg) sign, one = in(xmm_reg) one, smallest = in(xmm_reg) smallest,
+                        wrong = lateout(reg) wrong,
+                        options(pure, nomem, nostack)
+                    );
+                }
+                (near, wrong)
+            }
+
+            /// The square roots. A residual is lost if the operand is small, and is 0 if that is 0.
+            #[inline(always)]
+            pub fn root(a: $operand, down: $vector, _: FusedMultiplyAdd) -> ($operand, i32) {
+                let (near, wrong);
+                let [sign, one, smallest] = $constants;
+                // SAFETY: as above.
+                unsafe {
+                    asm!(
+                        concat!("vsqrt", $suffix, " {near}, ", $root),
+                        "vmovaps {residual}, {a}",
+                        concat!("vfnmadd231", $suffix, " {residual}, {near}, {near}"),
+                        "vxorps {zero}, {zero}, {zero}",
+                        "vxorps {residual}, {residual}, {down}",
+                        "vxorps {down}, {near}, {down}",
+                        concat!("vcmplt", $suffix, " {down}, {down}, {zero}"),
+                        "vorps {down}, {down}, {one}",
+                        concat!("vcmplt", $suffix, " {residual}, {zero}, {residual}"),
+                        "vandps {residual}, {residual}, {down}",
+                        concat!("vpadd", $integer, " {near}, {near}, {residual}"),
+                        "vandnps {zero}, {sign}, {a}",
+                        concat!("vpsub", $integer, " {zero}, {zero}, {one}"),
+                        concat!("vcmple", $suffix, " {zero}, {zero}, {smallest}"),
+                        concat!("vmovmsk", $packed, " {wrong:e}, {zero}"),
+                        a = in(xmm_reg) a, down = inout(xmm_reg) down => _,
+                        near = out(xmm_reg) near, residual = out(xmm_reg) _, zero = out(xmm_reg) _,
+                        sign = in(xmm_reg) sign, one = in(xmm_reg) one, smallest = in(xmm_reg) smallest,
+                        wrong = lateout(reg) wrong,
+                        options(pure, nomem, nostack)
+                    );
+                }
+                (near, wrong)
+            }
+        }
+    };
+}
+
+operations!(two_doubles: __m128d, __m128d, "pd" "pd" "q" root "{a}" constants double());
+operations!(one_double: f64, __m128d, "sd" "pd" "q" root "{a}, {a}" constants double());
+operations!(four_singles: __m128, __m128, "ps" "ps" "d" root "{a}" constants single());
+
+/// The constants of doubles. Residuals are at most 106 bits shorter than what they are residuals of.
+#[inline(always)]
+fn double() -> [__m128d; 3] {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe {
+        let smallest = f64::from_bits((1023 - 900) << 52);
+        [_mm_set1_pd(-0.0), _mm_set1_pd(f64::from_bits(1)), _mm_set1_pd(smallest)]
+    }
+}
+
+/// The constants of singles. Residuals are at most 48 bits shorter than what they are residuals of.
+#[inline(always)]
+fn single() -> [__m128; 3] {
+    // SAFETY: SSE is part of x86-64.
+    unsafe {
+        let smallest = f32::from_bits((127 - 90) << 23);
+        [_mm_set1_ps(-0.0), _mm_set1_ps(f32::from_bits(1)), _mm_set1_ps(smallest)]
+    }
+}

@@ -1,0 +1,60 @@
+//! Rounding up and down by the error of the nearest number, with vectors and fused multiply-adds (x86-64 with FMA).
+//!
+//! Residuals are those of [`residual`](super::residual), and only their signs matter. So the last sum of `TwoSum` is a
+//! comparison here. A fused multiply-add gives the residual of a product, also of one that is too large. Where a
+//! residual may be lost, the results are computed anew ([`residual`](super::residual)).
+
+#[cfg(not(target_arch = "x86_64"))]
+mod elsewhere;
+#[cfg(target_arch = "x86_64")]
+mod instructions;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
+
+use super::directions::Directions;
+
+/// Proof that the processor has fused multiply-adds.
+#[derive(Clone, Copy, Debug)]
+pub struct FusedMultiplyAdd(());
+
+impl FusedMultiplyAdd {
+    /// Returns the proof, if the processor and the system have FMA, and so AVX.
+    pub fn detect() -> Option<Self> {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("fma") {
+            return Some(Self(()));
+        }
+        None
+    }
+}
+
+/// A number with operations that are rounded by fused multiply-adds: `f64` and `f32`.
+pub trait Fused: Sized {
+    /// The sums of `a` and `b`; none if one may be wrong.
+    fn sums<const N: usize>(
+        a: [Self; N],
+        b: [Self; N],
+        directions: Directions<N>,
+        proof: FusedMultiplyAdd,
+    ) -> Option<[Self; N]>;
+    /// The products of `a` and `b`; none if one may be wrong.
+    fn products<const N: usize>(
+        a: [Self; N],
+        b: [Self; N],
+        directions: Directions<N>,
+        proof: FusedMultiplyAdd,
+    ) -> Option<[Self; N]>;
+    /// The quotients of `a` by `b`; none if one may be wrong.
+    fn quotients<const N: usize>(
+        a: [Self; N],
+        b: [Self; N],
+        directions: Directions<N>,
+        proof: FusedMultiplyAdd,
+    ) -> Option<[Self; N]>;
+    /// The square roots of `a`; none if one may be wrong.
+    fn roots<const N: usize>(
+        a: [Self; N],
+        directions: Directions<N>,
+        proof: FusedMultiplyAdd,
+    ) -> Option<[Self; N]>;
+}
