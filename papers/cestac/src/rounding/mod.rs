@@ -30,6 +30,9 @@ use fused::Fused;
 
 use residual::Residual;
 
+/// Portable instructions are the fastest here, so that they are not left to functions of their own.
+const IS_PORTABLE: bool = cfg!(not(target_arch = "x86_64"));
+
 /// The ordinary numbers under stochastic ones: `f64` and `f32`.
 ///
 /// Each operation takes N samples at once and the [`Directions`] in which they are rounded. An exact result stays as it
@@ -58,6 +61,7 @@ pub trait Float:
                 return from_fn(|k| a[k].directed_sum(b[k], up[k], proof));
             }
             Instructions::Fused(proof) => Fused::sums(a, b, directions, proof),
+            Instructions::Portable if IS_PORTABLE => return Residual::sums(a, b, directions.masks()),
             Instructions::Portable => None,
         };
         results.unwrap_or_else(|| {
@@ -75,6 +79,7 @@ pub trait Float:
                 return from_fn(|k| a[k].directed_product(b[k], up[k], proof));
             }
             Instructions::Fused(proof) => Fused::products(a, b, directions, proof),
+            Instructions::Portable if IS_PORTABLE => return Residual::products(a, b, directions.masks()),
             Instructions::Portable => None,
         };
         results.unwrap_or_else(|| {
@@ -90,6 +95,7 @@ pub trait Float:
             Instructions::Directed(_, proof) | Instructions::Fused(proof) => {
                 Fused::quotients(a, b, directions, proof)
             }
+            Instructions::Portable if IS_PORTABLE => return Residual::quotients(a, b, directions.masks()),
             Instructions::Portable => None,
         };
         results.unwrap_or_else(|| {
@@ -105,6 +111,7 @@ pub trait Float:
             Instructions::Directed(_, proof) | Instructions::Fused(proof) => {
                 Fused::roots(a, directions, proof)
             }
+            Instructions::Portable if IS_PORTABLE => return Residual::roots(a, directions.masks()),
             Instructions::Portable => None,
         };
         results.unwrap_or_else(|| {
