@@ -3,7 +3,7 @@
 //! are in use.
 //!
 //! A long block is published in parts, in the two halves of a shared buffer by turns: while one is being fetched, the other one is
-//! written. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
+//! written. Where ranks have processors, what one rank publishes for all is cut so that there are several parts. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
 
 use crate::choose::Seat;
 use crate::schedule::{Area, Published, ScheduleDraft, SharedBufferNeed, Span};
@@ -15,6 +15,10 @@ use super::{flat, others, rotation};
 const HALF: usize = 256 << 10;
 /// Bytes of a shared buffer.
 pub(crate) const BYTES: usize = 2 * HALF;
+
+/// In so many pieces at least is data cut that is read while it is written; a shorter piece than this costs more than it saves.
+const PIECES: usize = 4;
+const LEAST_PIECE: usize = 32 << 10;
 
 /// The name of a shared buffer, and how much its owner publishes in all.
 const NAME: usize = 16;
@@ -152,10 +156,20 @@ fn most(block: usize, blocks: usize, element: usize) -> usize {
     room / element * element
 }
 
+/// Bytes that one rank publishes for others in a turn. Where those have processors, they fetch a piece while the next one is written.
+fn piece(seat: Seat, bytes: usize, element: usize) -> usize {
+    match seat.oversubscribed {
+        true => most(bytes, 1, element),
+        false => (bytes / PIECES).clamp(LEAST_PIECE.max(element), HALF) / element * element,
+    }
+}
+
 /// The turns of a collective whose blocks have some bytes, in a reduction to one rank those by shares.
-pub(crate) fn turns_of(shape: Shape, ranks: usize) -> usize {
+pub(crate) fn turns_of(shape: Shape, seat: Seat) -> usize {
     let Shape { operation, bytes, element, .. } = shape;
+    let ranks = seat.ranks;
     let most = match operation {
+        Operation::Broadcast(_) => piece(seat, bytes, 1),
         Operation::Reduce(_) | Operation::Allreduce => share_room(ranks, element) * ranks,
         Operation::Scan | Operation::Exscan => link(element),
         Operation::Alltoall => most(bytes, ranks, 1),
@@ -166,8 +180,8 @@ pub(crate) fn turns_of(shape: Shape, ranks: usize) -> usize {
 }
 
 /// The turns of a reduction by the root alone.
-pub(crate) fn turns_at_root(shape: Shape) -> usize {
-    turns(shape.bytes, most(shape.bytes, 1, shape.element)).len()
+pub(crate) fn turns_at_root(shape: Shape, seat: Seat) -> usize {
+    turns(shape.bytes, piece(seat, shape.bytes, shape.element)).len()
 }
 
 /// Bytes of the share of a vector that a rank publishes for another in a turn.
@@ -188,7 +202,7 @@ fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
 /// The root publishes its data; all fetch it.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
     s.publishes(data.len);
-    let most = most(data.len, 1, 1);
+    let most = piece(seat, data.len, 1);
     let parts = turns(data.len, most).map(|turn| (turn, part(data, turn, most)));
     if seat.me == root {
         let name = open(s, seat.ranks - 1);
@@ -287,7 +301,7 @@ pub(crate) fn reduce_at_root(
     (result, element): (Span, usize),
 ) {
     s.publishes(input.len);
-    let most = most(input.len, 1, element);
+    let most = piece(seat, input.len, element);
     let parts = turns(input.len, most).map(|turn| (turn, part(input, turn, most)));
     if seat.me != root {
         let name = open(s, 1);

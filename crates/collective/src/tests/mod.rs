@@ -4,6 +4,7 @@ mod blocks;
 mod even;
 mod hosts;
 mod order;
+mod own_caches;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -45,6 +45,7 @@ fn own(bytes: &[u8]) -> CollectiveBuffer {
 /// Which algorithms are taken: the same on all members.
 #[derive(Clone, Copy)]
 struct Conditions {
+    host: HostProfile,
     oversubscribed: bool,
     shared_buffers: bool,
     forced: Option<Algorithm>,
@@ -54,7 +55,8 @@ impl Conditions {
     fn draw(random: &mut Random) -> Self {
         let oversubscribed = random.chance(60);
         let forced = random.chance(50).then(|| random.pick(&Algorithm::ALL));
-        Self { oversubscribed, shared_buffers: oversubscribed && random.chance(70), forced }
+        let host = random.pick(&[HostProfile::SHARED_CACHES, HostProfile::OWN_CACHES]);
+        Self { host, oversubscribed, shared_buffers: random.chance(70), forced }
     }
 }
 
@@ -65,7 +67,7 @@ struct Expected {
     bytes: Vec<u8>,
 }
 
-/// Adds the parts of all members.
+/// Adds the parts of all members; says whether they take slices.
 fn begin(
     crowd: &mut Crowd,
     (flow, call): (u32, u32),
@@ -73,7 +75,8 @@ fn begin(
     members: &[Rank],
     parts: &mut [Vec<CollectiveRequest>],
     expected: &mut [Vec<Expected>],
-) {
+) -> bool {
+    let mut has_slices = false;
     for (me, rank) in members.iter().enumerate() {
         let asked = case.call(me);
         let memory = memory(case, me, &asked);
@@ -87,11 +90,13 @@ fn begin(
             local: members.len(),
             oversubscribed: conditions.oversubscribed,
             shared_buffers: conditions.shared_buffers,
-            costs: CollectiveCosts::of(&HostProfile::SHARED_CACHES, 2),
+            costs: CollectiveCosts::of(&conditions.host, 2),
             levels: None,
             forced: conditions.forced,
         };
         let seat = team.seat(seat);
+        has_slices |=
+            !case.is_between() && asked.shape.is_some_and(|shape| seat.choose(shape) == Algorithm::Slices);
         let schedule = Schedule::make(seat, (Some(&team), None), &spec).expect("a call that can be");
         let shared_buffer =
             schedule.shared_buffer.map(|shared_buffer| crowd.shared_buffer(*rank, shared_buffer.bytes));
@@ -102,10 +107,12 @@ fn begin(
         parts[rank.0 as usize].push(part);
         expected[rank.0 as usize].push(Expected { case: case.clone(), me, bytes: memory.expected });
     }
+    has_slices
 }
 
-/// Says how many shared buffers were needed.
-fn play(seed: u64) -> usize {
+/// Says how many shared buffers were needed, and how many calls took slices.
+fn play(seed: u64) -> (usize, usize) {
+    let mut slices = 0;
     let mut random = Random(seed);
     let ranks = 1 + random.below(10);
     let mut crowd = Crowd::new(ranks, seed);
@@ -117,7 +124,7 @@ fn play(seed: u64) -> usize {
             for call in 0..1 + random.below(3) as u32 {
                 let case = Case::draw(&mut random, members.len());
                 let conditions = Conditions::draw(&mut random);
-                begin(
+                let has_slices = begin(
                     &mut crowd,
                     (flow, turn * 10 + call),
                     (&case, conditions),
@@ -125,6 +132,7 @@ fn play(seed: u64) -> usize {
                     &mut parts,
                     &mut expected,
                 );
+                slices += usize::from(has_slices);
             }
         }
         let errors = crowd.run(&mut parts);
@@ -136,11 +144,15 @@ fn play(seed: u64) -> usize {
             }
         }
     }
-    crowd.shared_buffers
+    (crowd.shared_buffers, slices)
 }
 
 #[test]
 fn random_collectives_of_random_teams_do_what_they_mean() {
-    let shared_buffers: usize = (0..800).map(play).sum();
+    let (mut shared_buffers, mut in_slices) = (0, 0);
+    for (buffers, slices) in (0..800).map(play) {
+        (shared_buffers, in_slices) = (shared_buffers + buffers, in_slices + slices);
+    }
+    assert!(in_slices > 50, "slices are tried too, not {in_slices}");
     assert!(shared_buffers > 500, "shared buffers are tried too, not {shared_buffers}");
 }
