@@ -3,7 +3,8 @@
 //! are in use.
 //!
 //! A long block is published in parts, in the two halves of a shared buffer by turns: while one is being fetched, the other one is
-//! written. Where ranks have processors, what one rank publishes for all is cut so that there are several parts. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
+//! written. What one rank publishes where ranks have processors is cut into several pieces, and it waits for no reader as long as the
+//! shared buffer holds them all. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
 
 use crate::choose::Seat;
 use crate::schedule::{Area, Published, ScheduleDraft, SharedBufferNeed, Span};
@@ -40,20 +41,48 @@ fn open(s: &mut ScheduleDraft<'_>, readers: usize) -> Span {
     name
 }
 
-/// Tells a reader that this turn's part is in the shared buffer, and hears that it has the one before: what is published next is written
-/// over that.
-fn announce(s: &mut ScheduleDraft<'_>, reader: usize, turn: usize, name: Span) {
-    s.send(reader, name);
-    if turn > 0 {
-        s.receive(reader, Span::NOTHING);
-    }
+/// The pieces in which one rank publishes data, by turns; a shared buffer holds several.
+#[derive(Clone, Copy)]
+struct Pieces {
+    most: usize,
+    turns: usize,
 }
 
-/// The same as a reader.
-fn hear(s: &mut ScheduleDraft<'_>, shower: usize, turn: usize, name: Span) {
-    s.receive(shower, name);
-    if turn > 0 {
-        s.send(shower, Span::NOTHING);
+impl Pieces {
+    fn new(seat: Seat, bytes: usize, element: usize) -> Self {
+        let most = piece(seat, bytes, element);
+        Self { most, turns: turns(bytes, most).len() }
+    }
+
+    fn held(self) -> usize {
+        BYTES / self.most
+    }
+
+    /// Where a turn's piece is published.
+    fn place(self, turn: usize) -> usize {
+        turn % self.held() * self.most
+    }
+
+    /// The pieces of a span, with their turns.
+    fn of(self, span: Span) -> impl Iterator<Item = (usize, Span)> {
+        (0..self.turns).map(move |turn| (turn, part(span, turn, self.most)))
+    }
+
+    /// Tells a reader that this turn's piece is in the shared buffer, and hears that it has the one over which the next piece is written.
+    fn announce(self, s: &mut ScheduleDraft<'_>, reader: usize, turn: usize, name: Span) {
+        s.send(reader, name);
+        let next = turn + 1;
+        if next < self.turns && next >= self.held() {
+            s.receive(reader, Span::NOTHING);
+        }
+    }
+
+    /// The same as a reader.
+    fn hear(self, s: &mut ScheduleDraft<'_>, shower: usize, turn: usize, name: Span) {
+        s.receive(shower, name);
+        if turn > 0 && turn - 1 + self.held() < self.turns {
+            s.send(shower, Span::NOTHING);
+        }
     }
 }
 
@@ -202,19 +231,18 @@ fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
 /// The root publishes its data; all fetch it.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
     s.publishes(data.len);
-    let most = piece(seat, data.len, 1);
-    let parts = turns(data.len, most).map(|turn| (turn, part(data, turn, most)));
+    let pieces = Pieces::new(seat, data.len, 1);
     if seat.me == root {
         let name = open(s, seat.ranks - 1);
-        for (turn, part) in parts {
-            s.copy(part, own(half(turn), part.len)).round();
-            others(seat).for_each(|rank| announce(s, rank, turn, name));
+        for (turn, part) in pieces.of(data) {
+            s.copy(part, own(pieces.place(turn), part.len)).round();
+            others(seat).for_each(|rank| pieces.announce(s, rank, turn, name));
         }
     } else {
         let name = s.scratch(NAME);
-        for (turn, part) in parts {
-            hear(s.round(), root, turn, name);
-            s.fetch(root, Published { name, at: half(turn) }, part);
+        for (turn, part) in pieces.of(data) {
+            pieces.hear(s.round(), root, turn, name);
+            s.fetch(root, Published { name, at: pieces.place(turn) }, part);
         }
         s.has_read(root, name);
     }
@@ -301,21 +329,21 @@ pub(crate) fn reduce_at_root(
     (result, element): (Span, usize),
 ) {
     s.publishes(input.len);
-    let most = piece(seat, input.len, element);
-    let parts = turns(input.len, most).map(|turn| (turn, part(input, turn, most)));
+    let pieces = Pieces::new(seat, input.len, element);
     if seat.me != root {
         let name = open(s, 1);
-        for (turn, part) in parts {
-            s.copy(part, own(half(turn), part.len)).round();
-            announce(s, root, turn, name);
+        for (turn, part) in pieces.of(input) {
+            s.copy(part, own(pieces.place(turn), part.len)).round();
+            pieces.announce(s, root, turn, name);
         }
         return;
     }
     let mut shared_buffers = MemberBuffers::of_others(s, seat);
-    for (turn, input) in parts {
+    for (turn, input) in pieces.of(input) {
         s.round();
-        others(seat).for_each(|rank| hear(s, rank, turn, shared_buffers.names[rank]));
-        shared_buffers.fold(s, input, half(turn), (part(result, turn, most), element));
+        others(seat).for_each(|rank| pieces.hear(s, rank, turn, shared_buffers.names[rank]));
+        let result = part(result, turn, pieces.most);
+        shared_buffers.fold(s, input, pieces.place(turn), (result, element));
     }
     shared_buffers.close(s);
 }

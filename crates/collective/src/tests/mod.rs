@@ -126,7 +126,10 @@ fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec
     loop {
         let mut moved = false;
         for (me, model) in models.iter_mut().enumerate() {
-            moved |= model.advance((me, &mut shared_buffers), &mut wires, reduction, &mut started[me]);
+            // Each runs ahead as far as nothing holds it, so that what is written over too early is noticed.
+            while model.advance((me, &mut shared_buffers), &mut wires, reduction, &mut started[me]) {
+                moved = true;
+            }
         }
         if !moved {
             break;

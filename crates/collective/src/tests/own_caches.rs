@@ -201,6 +201,21 @@ fn what_one_rank_publishes_is_read_while_it_writes_on() {
 }
 
 #[test]
+fn a_piece_that_is_written_over_has_been_read() {
+    // 512 KB and what is a little longer than a shared buffer and than two of them.
+    for maps in [32 << 10, (32 << 10) + 1, 70_001] {
+        for (operation, algorithm) in [
+            (Broadcast(Root::At(0)), SharedBuffer),
+            (Broadcast(Root::At(2)), SharedBuffer),
+            (Reduce(Root::At(2)), SharedAtRoot),
+            (Scan, SharedBuffer),
+        ] {
+            Call { operation, algorithm, ranks: 3, maps, in_place: false }.check();
+        }
+    }
+}
+
+#[test]
 fn slices_without_bytes_are_not_sent() {
     let messages = |operation, maps| {
         let call = Call { operation, algorithm: Slices, ranks: 7, maps, in_place: false };
