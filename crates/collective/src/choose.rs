@@ -8,9 +8,9 @@
 //! ```
 //! Where ranks share processors a round that waits costs a turn of all of them, so algorithms win in which each rank waits once, for rank 0
 //! (or the root). For long data the caches are shared too, and shared buffers, which publish it once, win. With a processor for
-//! each, what counts is the number of messages one after the other, and for long data the bytes that each rank handles.
+//! each, what counts is the number of messages one after the other, and for long data the bytes that all ranks copy at once.
 //!
-//! A collective that is only started has no shared buffer.
+//! A collective that is only started has no shared buffer, nor has one of several hosts.
 //!
 //! In an alltoall there is one message between two members whatever the algorithm is, except for Bruck's and shared buffers; so the others may
 //! be chosen by lengths that only some of them know.

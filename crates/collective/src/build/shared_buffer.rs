@@ -6,20 +6,19 @@
 //! written. What one rank publishes where ranks have processors is cut into several pieces, and it waits for no reader as long as the
 //! shared buffer holds them all. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
 
+mod pieces;
+
 use crate::choose::Seat;
 use crate::schedule::{Area, Published, ScheduleDraft, SharedBufferNeed, Span};
 use crate::spec::{Operation, Shape};
 
 use super::{flat, others, rotation};
+use pieces::{Pieces, piece};
 
 /// Bytes of one half of a shared buffer: few, for the caches hold those of all ranks.
 const HALF: usize = 256 << 10;
 /// Bytes of a shared buffer.
 pub(crate) const BYTES: usize = 2 * HALF;
-
-/// In so many pieces at least is data cut that is read while it is written; a shorter piece than this costs more than it saves.
-const PIECES: usize = 4;
-const LEAST_PIECE: usize = 32 << 10;
 
 /// The name of a shared buffer, and how much its owner publishes in all.
 const NAME: usize = 16;
@@ -39,51 +38,6 @@ fn open(s: &mut ScheduleDraft<'_>, readers: usize) -> Span {
     s.shared_buffer(SharedBufferNeed { bytes: BYTES, name, readers });
     s.round();
     name
-}
-
-/// The pieces in which one rank publishes data, by turns; a shared buffer holds several.
-#[derive(Clone, Copy)]
-struct Pieces {
-    most: usize,
-    turns: usize,
-}
-
-impl Pieces {
-    fn new(seat: Seat, bytes: usize, element: usize) -> Self {
-        let most = piece(seat, bytes, element);
-        Self { most, turns: turns(bytes, most).len() }
-    }
-
-    fn held(self) -> usize {
-        BYTES / self.most
-    }
-
-    /// Where a turn's piece is published.
-    fn place(self, turn: usize) -> usize {
-        turn % self.held() * self.most
-    }
-
-    /// The pieces of a span, with their turns.
-    fn of(self, span: Span) -> impl Iterator<Item = (usize, Span)> {
-        (0..self.turns).map(move |turn| (turn, part(span, turn, self.most)))
-    }
-
-    /// Tells a reader that this turn's piece is in the shared buffer, and hears that it has the one over which the next piece is written.
-    fn announce(self, s: &mut ScheduleDraft<'_>, reader: usize, turn: usize, name: Span) {
-        s.send(reader, name);
-        let next = turn + 1;
-        if next < self.turns && next >= self.held() {
-            s.receive(reader, Span::NOTHING);
-        }
-    }
-
-    /// The same as a reader.
-    fn hear(self, s: &mut ScheduleDraft<'_>, shower: usize, turn: usize, name: Span) {
-        s.receive(shower, name);
-        if turn > 0 && turn - 1 + self.held() < self.turns {
-            s.send(shower, Span::NOTHING);
-        }
-    }
 }
 
 /// The shared buffers of all members.
@@ -183,14 +137,6 @@ fn most(block: usize, blocks: usize, element: usize) -> usize {
     let (half, whole) = (HALF / blocks, 2 * HALF / blocks);
     let room = if block <= whole / element * element { whole } else { half };
     room / element * element
-}
-
-/// Bytes that one rank publishes for others in a turn. Where those have processors, they fetch a piece while the next one is written.
-fn piece(seat: Seat, bytes: usize, element: usize) -> usize {
-    match seat.oversubscribed {
-        true => most(bytes, 1, element),
-        false => (bytes / PIECES).clamp(LEAST_PIECE.max(element), HALF) / element * element,
-    }
 }
 
 /// The turns of a collective whose blocks have some bytes, in a reduction to one rank those by shares.

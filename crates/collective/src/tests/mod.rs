@@ -146,7 +146,7 @@ fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec
     models.into_iter().map(|model| model.output).collect()
 }
 
-/// In a call that waits inside: shared buffers are for ranks that share processors.
+/// In a call that waits inside, with shared buffers for ranks that share processors.
 fn seat(me: usize, ranks: usize, oversubscribed: bool) -> Seat {
     Seat {
         me,
