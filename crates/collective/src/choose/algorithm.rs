@@ -129,7 +129,8 @@ impl Algorithm {
             SharedBuffer | SharedAtRoot => {
                 let holds = !reduces || shared_buffer::hold(seat, shape.element);
                 let alltoall = shape.operation == Operation::Alltoall;
-                seat.shared_buffers && seat.ranks > 1 && shape.bytes > 0 && holds && (is_even || !alltoall)
+                let on_one_host = seat.shared_buffers && seat.levels.is_none();
+                on_one_host && seat.ranks > 1 && shape.bytes > 0 && holds && (is_even || !alltoall)
             }
             // Two ranks share no vector with others, and ranks without processors wait for each other's turns.
             Slices => !seat.oversubscribed && seat.ranks > 2 && shape.bytes > 0,

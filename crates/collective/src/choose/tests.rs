@@ -279,3 +279,18 @@ fn estimates_of_many_ranks_are_near_what_was_measured() {
         assert!((0.67..1.5).contains(&times), "{operation:?} of {bytes} bytes: {us} µs, not {measured_us}");
     }
 }
+
+#[test]
+fn members_on_several_hosts_publish_nothing() {
+    let hosts = Hosts::new([0, 0, 1, 1]).expect("two levels");
+    let on_one = seat(&HostProfile::OWN_CACHES, 4, 4);
+    let on_two = Seat { levels: Some(HostLevels::new(&hosts, on_one.costs)), ..on_one };
+    for operation in OPERATIONS {
+        let publishes = |seat: Seat| {
+            let candidates = seat.candidates(shape(operation, 1 << 20));
+            candidates.iter().any(|one| matches!(one.algorithm, SharedBuffer | SharedAtRoot))
+        };
+        let has_none = matches!(operation, Operation::Barrier | Operation::Gather(_) | Operation::Scatter(_));
+        assert_eq!((publishes(on_one), publishes(on_two)), (!has_none, false), "{operation:?}");
+    }
+}
