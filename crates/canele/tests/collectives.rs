@@ -45,3 +45,32 @@ fn a_death_fails_the_collective_on_every_rank() {
         }
     }
 }
+
+/// A job of two ranks that publish wherever they can, which a machine with two processors gives one each.
+fn publishing(options: &[&str], arguments: &[&str]) -> std::process::Output {
+    let mut command = launch::command();
+    command.env("CANELE_COLLECTIVE", "shared-buffer").args(["run", "--timeout", "120", "-n", "2"]);
+    command.args(options).arg(launch::path("collective_check")).args(arguments);
+    command.output().expect("the launcher starts")
+}
+
+#[test]
+fn ranks_with_a_processor_each_publish_what_others_need() {
+    for arguments in [&[][..], &["leave", "10"], &["leave", "3000"], &["leave", "300000"], &["disagree"]] {
+        let ended = publishing(&[], arguments);
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{arguments:?}: {}{errors}", ended.status);
+    }
+}
+
+#[test]
+fn a_death_is_told_while_ranks_with_a_processor_each_publish() {
+    for numbers in ["1", "3000", "300000"] {
+        for (victim, other) in [("0", "1"), ("1", "0")] {
+            let ended = publishing(&["--on-failure", "continue"], &["die", victim, numbers]);
+            let told = String::from_utf8_lossy(&ended.stdout);
+            let errors = String::from_utf8_lossy(&ended.stderr);
+            assert!(told.contains(&format!("rank {other} was told")), "{numbers}: {told}{errors}");
+        }
+    }
+}

@@ -8,9 +8,9 @@
 //! ```
 //! Where ranks share processors a round that waits costs a turn of all of them, so algorithms win in which each rank waits once, for rank 0
 //! (or the root). For long data the caches are shared too, and shared buffers, which publish it once, win. With a processor for
-//! each, what counts is the number of messages one after the other, and for long data the bytes that each rank handles.
+//! each, what counts is the number of messages one after the other, and for long data the bytes that all ranks copy at once.
 //!
-//! A collective that is only started has no shared buffer.
+//! A collective that is only started has no shared buffer, nor has one of several hosts.
 //!
 //! In an alltoall there is one message between two members whatever the algorithm is, except for Bruck's and shared buffers; so the others may
 //! be chosen by lengths that only some of them know.
@@ -28,7 +28,7 @@ pub use costs::CollectiveCosts;
 pub use levels::HostLevels;
 
 use crate::Error;
-use crate::build::{between, bruck, flat, long, neighbours, shared_buffer, short};
+use crate::build::{between, bruck, flat, long, neighbours, shared_buffer, short, slices};
 use crate::hosts::Hosts;
 use crate::schedule::{Schedule, ScheduleDraft, Span};
 use crate::spec::{Block, CollectiveSpec, Operation, Root, Shape, Uneven, check_root};
@@ -98,6 +98,16 @@ impl Seat {
 
     pub(crate) fn is_between(self) -> bool {
         self.local < self.ranks
+    }
+
+    /// Each member has a processor, with caches of its own.
+    pub(crate) fn has_own_caches(self) -> bool {
+        !self.oversubscribed && self.costs.has_own_caches()
+    }
+
+    /// Each member has a processor, and all of those share their caches.
+    pub(crate) fn shares_caches(self) -> bool {
+        !self.oversubscribed && self.costs.is_of_host() && !self.costs.has_own_caches()
     }
 
     /// Members of the other group.
@@ -173,6 +183,7 @@ fn even(s: &mut ScheduleDraft<'_>, seat: Seat, hosts: Option<&Hosts>, shape: Sha
             match algorithm {
                 Flat => flat::broadcast(s, seat, root, data),
                 SharedBuffer => shared_buffer::broadcast(s, seat, root, data),
+                Slices => slices::broadcast(s, seat, root, data),
                 _ => short::broadcast(s, seat, root, data),
             }
         }
@@ -211,6 +222,9 @@ fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Sh
         (Operation::Reduce(root), SharedBuffer) => {
             shared_buffer::reduce(s, seat, Some(number(root)), input, (result, element));
         }
+        (Operation::Reduce(root), Slices) => {
+            slices::reduce(s, seat, number(root), input, (result, element));
+        }
         (Operation::Reduce(root), Flat) => flat::reduce(s, seat, number(root), input, result),
         (Operation::Reduce(root), _) if commutative => short::reduce(s, seat, number(root), input, result),
         (Operation::Reduce(root), _) => short::reduce_in_order(s, seat, number(root), input, result),
@@ -225,6 +239,7 @@ fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Sh
         }
         (_, SharedBuffer) => shared_buffer::reduce(s, seat, None, input, (result, element)),
         (_, Flat) => flat::allreduce(s, seat, input, result),
+        (_, Slices) => slices::allreduce(s, seat, input, (result, element)),
         (_, Ring) => long::allreduce(s, seat, input, result, element),
         _ => short::allreduce(s, seat, input, result),
     }
@@ -238,7 +253,7 @@ fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, l
         Flat => flat::reduce_scatter(s, seat, input, lens, mine),
         SharedBuffer => shared_buffer::reduce_scatter(s, seat, input, lens, (mine, shape.element)),
         Ring => long::reduce_scatter(s, seat, input, lens, mine),
-        _ => short::reduce_scatter(s, seat, input, lens, mine),
+        _ => slices::reduce_scatter(s, seat, input, lens, (mine, slices::part(seat, shape.element))),
     }
 }
 

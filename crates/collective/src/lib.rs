@@ -9,7 +9,7 @@
 //! Each call has a number, equal on all members because all make the same calls in the same order, which is its messages' tag: messages of
 //! two calls never mix, and any number of calls may be under way.
 //!
-//! Where ranks share processors, long data is not sent but published: in shared buffers (`shared_buffers`), in memory that all members can
+//! On one host long data may be published instead of sent: in shared buffers (`shared_buffers`), in memory that all members can
 //! read. Messages say that it is there.
 //!
 //! Members are all ranks of the job or a team of them ([`Team`]). A member that died fails the collective on every other one, and

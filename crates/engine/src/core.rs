@@ -131,6 +131,13 @@ impl Core {
         }
     }
 
+    /// True if the members of a team, or else all ranks, are on one host.
+    pub fn are_on_one_host(&self, team: Option<&Team>) -> bool {
+        let job = &self.membership.job;
+        let Some(team) = team.filter(|_| job.hosts.len() > 1) else { return job.hosts.len() < 2 };
+        team.members().windows(2).all(|pair| job.host_of(pair[0].0) == job.host_of(pair[1].0))
+    }
+
     /// Fails if the job has no such source so far.
     pub fn check_source(&self, want: canele_proto::matching::Want) -> Result<(), Error> {
         want.source.map_or(Ok(()), |source| self.check_rank(source))

@@ -48,5 +48,6 @@ pub use region::{Region, RegionMemory, UnmappedRegion};
 pub use regions::{Mapped, Regions, WantedRegion};
 pub use rma::{FetchOp, Rma, Verb, VerbCompletion, VerbError, Verbs};
 pub use set::Set;
+pub use shm::fetch::both_ends_from;
 pub use shm::{StatsPage, Waker};
 pub use unacked::{Bulk, Lost, Unacked, UnackedPacket};

@@ -75,6 +75,7 @@ pub const COLLECTIVE_ALGORITHMS: &[&str] = &[
     "bruck",
     "shared-buffer",
     "shared-at-root",
+    "slices",
     "leaders",
     "lanes",
 ];

@@ -138,7 +138,7 @@ pub fn on_this_host(ranks: usize, processors: usize, profile: &Profile) -> Seat 
         ranks,
         local: ranks,
         oversubscribed,
-        shared_buffers: oversubscribed,
+        shared_buffers: true,
         costs: CollectiveCosts::of(&profile.host, processors),
         levels: None,
         forced: None,

@@ -3,8 +3,10 @@
 //! are in use.
 //!
 //! A long block is published in parts, in the two halves of a shared buffer by turns: while one is being fetched, the other one is
-//! written. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
+//! written. What one rank publishes where ranks have processors is cut into several pieces, and it waits for no reader as long as the
+//! shared buffer holds them all. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
 
+mod pieces;
 mod turns;
 
 pub(crate) use turns::{BYTES, hold, turns_at_root, turns_of};
@@ -13,6 +15,7 @@ use crate::choose::Seat;
 use crate::schedule::{Area, Published, ScheduleDraft, SharedBufferNeed, Span};
 
 use super::{flat, others, rotation};
+use pieces::Pieces;
 use turns::{half, link, most, part, share_room, through, turns};
 
 /// The name of a shared buffer, and how much its owner publishes in all.
@@ -24,23 +27,6 @@ fn open(s: &mut ScheduleDraft<'_>, readers: usize) -> Span {
     s.shared_buffer(SharedBufferNeed { bytes: BYTES, name, readers });
     s.round();
     name
-}
-
-/// Tells a reader that this turn's part is in the shared buffer, and hears that it has the one before: what is published next is written
-/// over that.
-fn announce(s: &mut ScheduleDraft<'_>, reader: usize, turn: usize, name: Span) {
-    s.send(reader, name);
-    if turn > 0 {
-        s.receive(reader, Span::NOTHING);
-    }
-}
-
-/// The same as a reader.
-fn hear(s: &mut ScheduleDraft<'_>, shower: usize, turn: usize, name: Span) {
-    s.receive(shower, name);
-    if turn > 0 {
-        s.send(shower, Span::NOTHING);
-    }
 }
 
 /// The shared buffers of all members.
@@ -122,19 +108,18 @@ fn own(at: usize, len: usize) -> Span {
 /// The root publishes its data; all fetch it.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
     s.publishes(data.len);
-    let most = most(data.len, 1, 1);
-    let parts = turns(data.len, most).map(|turn| (turn, part(data, turn, most)));
+    let pieces = Pieces::new(seat, data.len, 1);
     if seat.me == root {
         let name = open(s, seat.ranks - 1);
-        for (turn, part) in parts {
-            s.copy(part, own(half(turn), part.len)).round();
-            others(seat).for_each(|rank| announce(s, rank, turn, name));
+        for (turn, part) in pieces.of(data) {
+            s.copy(part, own(pieces.place(turn), part.len)).round();
+            others(seat).for_each(|rank| pieces.announce(s, rank, turn, name));
         }
     } else {
         let name = s.scratch(NAME);
-        for (turn, part) in parts {
-            hear(s.round(), root, turn, name);
-            s.fetch(root, Published { name, at: half(turn) }, part);
+        for (turn, part) in pieces.of(data) {
+            pieces.hear(s.round(), root, turn, name);
+            s.fetch(root, Published { name, at: pieces.place(turn) }, part);
         }
         s.has_read(root, name);
     }
@@ -221,21 +206,21 @@ pub(crate) fn reduce_at_root(
     (result, element): (Span, usize),
 ) {
     s.publishes(input.len);
-    let most = most(input.len, 1, element);
-    let parts = turns(input.len, most).map(|turn| (turn, part(input, turn, most)));
+    let pieces = Pieces::new(seat, input.len, element);
     if seat.me != root {
         let name = open(s, 1);
-        for (turn, part) in parts {
-            s.copy(part, own(half(turn), part.len)).round();
-            announce(s, root, turn, name);
+        for (turn, part) in pieces.of(input) {
+            s.copy(part, own(pieces.place(turn), part.len)).round();
+            pieces.announce(s, root, turn, name);
         }
         return;
     }
     let mut shared_buffers = MemberBuffers::of_others(s, seat);
-    for (turn, input) in parts {
+    for (turn, input) in pieces.of(input) {
         s.round();
-        others(seat).for_each(|rank| hear(s, rank, turn, shared_buffers.names[rank]));
-        shared_buffers.fold(s, input, half(turn), (part(result, turn, most), element));
+        others(seat).for_each(|rank| pieces.hear(s, rank, turn, shared_buffers.names[rank]));
+        let result = part(result, turn, pieces.most);
+        shared_buffers.fold(s, input, pieces.place(turn), (result, element));
     }
     shared_buffers.close(s);
 }

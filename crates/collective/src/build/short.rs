@@ -3,7 +3,7 @@
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
 
-use super::{doubling, others, rotation};
+use super::{doubling, others, rotation, slices};
 
 /// Dissemination: in round `k` each rank hears, from the rank 2ᵏ before it, of 2ᵏ more.
 pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat) {
@@ -145,18 +145,7 @@ pub(crate) fn exscan(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result:
 
 /// Burst: each rank sends each other its block at once, and reduces what it got in the order of ranks.
 pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
-    let blocks = input.split(lens.iter().copied());
-    let mut parts = vec![blocks[seat.me]; seat.ranks];
-    s.round();
-    for (to, from) in rotation(seat) {
-        parts[from] = s.scratch(mine.len);
-        s.send(to, blocks[to]).receive(from, parts[from]);
-    }
-    parts[seat.me] = s.apart(blocks[seat.me], mine);
-    s.copy(parts[0], mine);
-    parts[1..].iter().for_each(|part| {
-        s.reduce(*part, mine, false);
-    });
+    slices::reduce_scatter(s, seat, input, lens, (mine, usize::MAX));
 }
 
 /// Burst: each rank sends its block to all others at once.

@@ -26,6 +26,8 @@ pub enum Algorithm {
     SharedBuffer,
     /// Inputs are published in shared buffers, and the root reduces them.
     SharedAtRoot,
+    /// Each rank owns a slice of a vector, which it gets from all at once and hands to all at once.
+    Slices,
     /// One rank of each host speaks for it: one packet for each pair of hosts.
     Leaders,
     /// Each rank of a host carries its share between hosts, all at once.
@@ -36,8 +38,20 @@ use Algorithm::*;
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 11] =
-        [Flat, Tree, Doubling, Burst, Ring, Pairwise, Bruck, SharedBuffer, SharedAtRoot, Leaders, Lanes];
+    pub const ALL: [Self; 12] = [
+        Flat,
+        Tree,
+        Doubling,
+        Burst,
+        Ring,
+        Pairwise,
+        Bruck,
+        SharedBuffer,
+        SharedAtRoot,
+        Slices,
+        Leaders,
+        Lanes,
+    ];
 
     /// Its name in commands.
     pub fn name(self) -> &'static str {
@@ -51,6 +65,7 @@ impl Algorithm {
             Bruck => "bruck",
             SharedBuffer => "shared-buffer",
             SharedAtRoot => "shared-at-root",
+            Slices => "slices",
             Leaders => "leaders",
             Lanes => "lanes",
         }
@@ -74,6 +89,9 @@ impl Algorithm {
             Bruck => "blocks are carried by others: few messages, and more bytes",
             SharedBuffer => "data is published in shared buffers, once",
             SharedAtRoot => "inputs are published in shared buffers, and the root reduces them",
+            Slices => {
+                "each rank owns a slice of a vector, which it gets from all at once and hands to all at once"
+            }
             Leaders => "one rank of each host speaks for it: one packet for each pair of hosts",
             Lanes => "each rank of a host carries its share between hosts, all at once",
         }
@@ -83,9 +101,9 @@ impl Algorithm {
     pub(super) fn of(operation: Operation) -> &'static [Self] {
         match operation {
             Operation::Barrier => &[Doubling, Flat, Leaders],
-            Operation::Broadcast(_) => &[Tree, Flat, SharedBuffer, Leaders, Lanes],
-            Operation::Reduce(_) => &[Tree, Flat, SharedAtRoot, SharedBuffer, Leaders],
-            Operation::Allreduce => &[Doubling, Ring, Flat, SharedBuffer, Leaders, Lanes],
+            Operation::Broadcast(_) => &[Tree, Flat, SharedBuffer, Slices, Leaders, Lanes],
+            Operation::Reduce(_) => &[Tree, Flat, SharedAtRoot, SharedBuffer, Slices, Leaders],
+            Operation::Allreduce => &[Doubling, Ring, Flat, SharedBuffer, Slices, Leaders, Lanes],
             Operation::Gather(_) | Operation::Scatter(_) => &[Flat, Leaders],
             Operation::Allgather => &[Burst, Ring, Flat, SharedBuffer, Leaders],
             Operation::Alltoall => &[Burst, Pairwise, Bruck, SharedBuffer, Leaders],
@@ -112,8 +130,11 @@ impl Algorithm {
             SharedBuffer | SharedAtRoot => {
                 let holds = !reduces || shared_buffer::hold(seat, shape.element);
                 let alltoall = shape.operation == Operation::Alltoall;
-                seat.shared_buffers && seat.ranks > 1 && shape.bytes > 0 && holds && (is_even || !alltoall)
+                let on_one_host = seat.shared_buffers && seat.levels.is_none();
+                on_one_host && seat.ranks > 1 && shape.bytes > 0 && holds && (is_even || !alltoall)
             }
+            // Two ranks share no vector with others, and ranks without processors wait for each other's turns.
+            Slices => !seat.oversubscribed && seat.ranks > 2 && shape.bytes > 0,
             // Each share of a vector begins its way at another rank.
             Ring => !reduces || shape.commutative && shape.bytes > 0,
             // Operands keep their order where the members of each host follow each other.

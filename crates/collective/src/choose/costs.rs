@@ -1,6 +1,7 @@
 //! What the members of a collective pay, from the machine's profile.
 
-use canele_profile::{HostProfile, NetworkProfile};
+use canele_profile::{HostProfile, NetworkProfile, SingleCopyRates};
+use canele_rail::both_ends_from;
 
 /// A processor's time for one end of a message, beside its lines.
 const CELL_NS: f64 = 30.0;
@@ -29,8 +30,8 @@ pub struct CollectiveCosts {
     pub(super) near_copy_ns: f64,
     pub(super) far_copy_ns: f64,
     pub(super) scattered_copy_ns: f64,
-    /// A message that the kernel copies once, and each of its bytes; nothing where it does not.
-    pub(super) single_copy_ns: Option<(f64, f64)>,
+    /// The host whose processors do the work; nothing between hosts.
+    pub(super) host: Option<HostProfile>,
     /// A byte that is reduced, of operands in the nearest cache.
     pub(super) reduce_ns: f64,
     /// A shared buffer, for each of its readers: its name is looked up, and its word counts.
@@ -62,7 +63,7 @@ impl CollectiveCosts {
             near_copy_ns: copy_ns,
             far_copy_ns: copy_ns,
             scattered_copy_ns: copy_ns * SCATTERED_TIMES,
-            single_copy_ns: None,
+            host: None,
             ..Self::of(&HostProfile::SHARED_CACHES, 1)
         }
     }
@@ -84,7 +85,6 @@ impl CollectiveCosts {
     pub fn of(host: &HostProfile, processors: usize) -> Self {
         let pair = host.pair_costs();
         let line_ns = f64::from(pair.line_ns);
-        let per_byte = |rate: u32| 1000.0 / f64::from(rate.max(1));
         let near_copy_ns = per_byte(pair.copy_rate);
         Self {
             processors: processors.max(1) as f64,
@@ -94,11 +94,46 @@ impl CollectiveCosts {
             near_copy_ns,
             far_copy_ns: per_byte(host.copy.far),
             scattered_copy_ns: per_byte(host.ring.far),
-            single_copy_ns: host
-                .single_copy
-                .map(|single| (f64::from(single.call_ns), per_byte(single.rate(processors, false)))),
+            host: Some(*host),
             reduce_ns: near_copy_ns * REDUCTION_SHARE,
             publish_ns: LOOK_UP_NS + 2.0 * line_ns,
         }
     }
+
+    /// All members are on one host, whose processors do the work.
+    pub(crate) fn is_of_host(&self) -> bool {
+        self.host.is_some()
+    }
+
+    /// The processors have caches of their own: a line comes from another one's more slowly than within one.
+    pub(crate) fn has_own_caches(&self) -> bool {
+        self.host.is_some_and(|host| host.line_ns.shared_l3 > host.line_ns.shared_l2)
+    }
+
+    /// So many times as long as alone does a copy out of another processor's cache take while so many processors copy. What all of them get
+    /// together was measured of single copies.
+    pub(super) fn crowding(&self, processors: f64) -> f64 {
+        let single = self.host.filter(|_| self.has_own_caches());
+        let single = single.and_then(|host| host.single_copy.or(HostProfile::OWN_CACHES.single_copy));
+        single.map_or(1.0, |single| {
+            f64::from(single.rate(1, false)) / f64::from(single.rate(processors as usize, false).max(1))
+        })
+    }
+
+    /// A message that the kernel copies once, and each of its bytes, copied by one of so many processors at once; nothing where it copies none.
+    pub(super) fn single_copy_ns(&self, processors: f64) -> Option<(f64, f64)> {
+        let SingleCopyRates { call_ns, .. } = self.host?.single_copy?;
+        let rate = self.host?.single_copy?.rate(processors as usize, false);
+        Some((f64::from(call_ns), per_byte(rate)))
+    }
+
+    /// The length from which on both ends copy a message, where so many ranks have a processor each.
+    pub(super) fn both_ends_from(&self, ranks: usize) -> usize {
+        self.host.map_or(usize::MAX, |host| both_ends_from(&host, ranks / 2))
+    }
+}
+
+/// The nanoseconds of a byte at so many bytes per microsecond.
+fn per_byte(rate: u32) -> f64 {
+    1000.0 / f64::from(rate.max(1))
 }

@@ -8,8 +8,8 @@
 
 use crate::spec::Shape;
 
-use super::load::Load;
-use super::{Algorithm, CollectiveCosts, Seat};
+use super::load::{LAST_CACHE_BYTES, Load};
+use super::{Algorithm, Seat};
 
 /// Where each rank sends to more peers than these, the lines of its rings are not all in the nearest cache.
 const NEAR_PEERS: f64 = 8.0;
@@ -19,6 +19,9 @@ const CACHE_BYTES: f64 = 1_048_576.0;
 
 /// Ranks that share processors read longer messages from the memory of their sender.
 const SINGLE_COPY_BYTES: f64 = 32_768.0;
+
+/// So many times as long takes a byte that leaves memory and goes to memory, neither of which is in a cache.
+const MEMORY_TIMES: f64 = 2.0;
 
 /// A processor's time to pack a block, beside its bytes.
 const PACKING_NS: f64 = 9.0;
@@ -33,39 +36,72 @@ pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64
     let ranks = seat.ranks as f64;
     let processors = if seat.oversubscribed { costs.processors.min(ranks) } else { ranks };
     let is_far = load.used * ranks / processors > CACHE_BYTES;
-    let (copy_ns, is_read_once) = costs.copy_ns(seat.oversubscribed, &load, is_far);
+    let crowding = costs.crowding(processors);
+    let copying = Copying::of(seat, &load, is_far, processors);
     // A message that is read from its sender's memory is answered: each of both waits for the other one.
-    let waits = if is_read_once { 2.0 * load.waits } else { load.waits };
+    let waits = if copying.is_once { 2.0 } else { 1.0 };
     let waiting = match seat.oversubscribed {
-        true => waits * costs.turn_ns * ranks / processors,
-        false => load.rounds * costs.round_ns,
+        true => waits * load.waits * costs.turn_ns * ranks / processors,
+        false => (2.0 * waits - 1.0) * load.rounds * costs.round_ns,
     };
     let fetch_ns = if is_far { costs.far_copy_ns } else { costs.near_copy_ns };
-    // Operands that no cache holds are fetched, but for those that are reduced part by part out of shared buffers.
-    let reduce_ns =
-        if is_far && !load.is_published { costs.reduce_ns + costs.far_copy_ns } else { costs.reduce_ns };
+    // Operands that no cache holds are fetched, but for those that are reduced part by part, or were just received through a cache of both ends.
+    let is_near = load.is_in_parts || seat.shares_caches();
+    let reduce_ns = if is_far && !is_near { costs.reduce_ns + costs.far_copy_ns } else { costs.reduce_ns };
     let many = usize::from(load.peers > NEAR_PEERS);
     waiting
         + load.messages.on(processors) * costs.message_ns[many]
-        + load.copied.on(processors) * copy_ns
-        + load.fetched.on(processors) * fetch_ns
+        + copying.ns
+        + load.fetched.crowded_on(processors, crowding, load.own) * fetch_ns
         + load.reduced.on(processors) * reduce_ns
         + load.packed.on(processors) * PACKING_NS
         + load.readers / processors * costs.publish_ns
 }
 
-impl CollectiveCosts {
-    /// A byte at one end of a message, and whether the kernel copies it once. Ranks that share processors have it copy long messages so.
-    fn copy_ns(&self, oversubscribed: bool, load: &Load, is_far: bool) -> (f64, bool) {
-        let twice = match is_far {
-            false => self.near_copy_ns,
-            true if load.is_scattered => self.scattered_copy_ns,
-            true => self.far_copy_ns,
+/// How the messages of an algorithm are copied.
+struct Copying {
+    /// The time of it.
+    ns: f64,
+    /// The kernel copies each once.
+    is_once: bool,
+}
+
+impl Copying {
+    fn of(seat: Seat, load: &Load, is_far: bool, processors: f64) -> Self {
+        let costs = seat.costs;
+        let byte_ns = match is_far {
+            false => costs.near_copy_ns,
+            true if load.is_scattered => costs.scattered_copy_ns,
+            true => costs.far_copy_ns,
         };
-        let once = self.single_copy_ns.map(|(call, byte)| (call / load.read_once + byte) / 2.0);
-        match once.filter(|once| oversubscribed && load.read_once > SINGLE_COPY_BYTES && *once < twice) {
-            Some(once) => (once, true),
-            None => (twice, false),
+        let both = load.copied.crowded_on(processors, costs.crowding(processors), 0.0) * byte_ns;
+        // Where both ends have a processor and caches between them they copy at the same time.
+        let twice = Self { ns: if seat.shares_caches() { both / 2.0 } else { both }, is_once: false };
+        match Self::once(seat, load, processors) {
+            Some(ns) if !seat.oversubscribed || ns < twice.ns => Self { ns, is_once: true },
+            _ => twice,
         }
+    }
+
+    /// The time if the kernel copies each message once; nothing where it does not. Ranks that share processors have it copy long ones so.
+    fn once(seat: Seat, load: &Load, processors: f64) -> Option<f64> {
+        let (costs, once) = (seat.costs, &load.once);
+        if seat.oversubscribed {
+            let (call_ns, byte_ns) = costs.single_copy_ns(costs.processors)?;
+            let is_long = once.message > SINGLE_COPY_BYTES;
+            let copied = load.copied.on(processors) / 2.0;
+            return is_long.then_some(copied * (call_ns / once.message + byte_ns));
+        }
+        let (call_ns, crowded_ns) = costs.single_copy_ns(processors).filter(|_| costs.has_own_caches())?;
+        let bytes = match once.message >= costs.both_ends_from(seat.ranks) as f64 {
+            true => once.by_both,
+            false => once.received,
+        };
+        let is_long = once.message >= SINGLE_COPY_BYTES;
+        // A call takes a processor and no memory, so it costs nothing where what all of them get together is the limit.
+        let alone_ns = crowded_ns / costs.crowding(processors);
+        let busiest = bytes.busiest * (call_ns / once.message + alone_ns);
+        let memory = if once.held >= LAST_CACHE_BYTES { MEMORY_TIMES } else { 1.0 };
+        is_long.then(|| busiest.max(bytes.all / processors * crowded_ns) * memory)
     }
 }

@@ -1,12 +1,14 @@
 //! What each algorithm has the members do: messages, waits, copies and reductions, of the busiest rank and of all.
 
-use crate::build::shared_buffer;
+mod published;
+
+use crate::build::slices;
 use crate::spec::{Operation, Root, Shape};
 
 use super::{Algorithm, Seat};
 
-/// Bytes of a shared buffer: its parts are published by turns.
-const SHARED_BYTES: f64 = shared_buffer::BYTES as f64;
+/// Bytes of a processor's share of all caches, the last one too.
+pub(super) const LAST_CACHE_BYTES: f64 = 4_194_304.0;
 
 /// What is done by the rank that does most, and by all.
 #[derive(Clone, Copy, Default)]
@@ -28,7 +30,12 @@ impl Share {
 
     /// The time on so many processors, in units of what is done.
     pub(super) fn on(self, processors: f64) -> f64 {
-        self.busiest.max(self.all / processors)
+        self.crowded_on(processors, 1.0, 0.0)
+    }
+
+    /// The same where all of it but `own` takes so many times as long while all processors do it at once.
+    pub(super) fn crowded_on(self, processors: f64, crowding: f64, own: f64) -> f64 {
+        self.busiest.max((own + (self.all - own) * crowding) / processors)
     }
 }
 
@@ -44,20 +51,41 @@ pub(super) struct Load {
     pub(super) peers: f64,
     /// Bytes copied at the ends of messages.
     pub(super) copied: Share,
-    /// Bytes of a message that the kernel may copy once, if it is long: how fast that is was measured for blocks with one reader alone.
-    pub(super) read_once: f64,
-    /// Bytes copied in and out of shared buffers, or put aside; bytes reduced.
+    /// The same where the kernel copies messages once, if they are long.
+    pub(super) once: SingleCopies,
+    /// Bytes copied in and out of shared buffers, or put aside: so many of all by ranks out of their own memory. Bytes reduced.
     pub(super) fetched: Share,
+    pub(super) own: f64,
     pub(super) reduced: Share,
     /// Blocks that are put together for a message, or taken apart.
     pub(super) packed: Share,
     /// Bytes of one rank's memory and rings that are in use.
     pub(super) used: f64,
+    /// What comes to be reduced comes part by part, and is reduced while a cache holds it.
+    pub(super) is_in_parts: bool,
     /// The blocks of all peers are under way at once.
     pub(super) is_scattered: bool,
-    /// Data goes through shared buffers, which have so many readers together.
-    pub(super) is_published: bool,
+    /// Readers of all shared buffers together.
     pub(super) readers: f64,
+}
+
+/// Messages between private buffers that the kernel may copy once.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SingleCopies {
+    /// Bytes of a message; nothing where it is not counted: how fast such copies are was measured of blocks with one reader at a time.
+    pub(super) message: f64,
+    /// Bytes copied by the receivers alone, and by both ends.
+    pub(super) received: Share,
+    pub(super) by_both: Share,
+    /// Bytes of a rank's memory that messages leave or come to, of all ranks alike.
+    pub(super) held: f64,
+}
+
+impl SingleCopies {
+    /// By ranks of which each copies as much.
+    fn each(message: f64, bytes: Share, held: f64) -> Self {
+        Self { message, received: bytes, by_both: bytes, held }
+    }
 }
 
 impl Load {
@@ -74,6 +102,7 @@ impl Load {
             Algorithm::Bruck => of.bruck(),
             Algorithm::SharedBuffer => of.shared_buffer(),
             Algorithm::SharedAtRoot => of.shared_at_root(),
+            Algorithm::Slices => of.slices(),
             Algorithm::Leaders | Algorithm::Lanes => unreachable!("their estimates are those of both levels"),
         }
     }
@@ -102,9 +131,28 @@ impl Members {
         self.shape.operation == Operation::Alltoall && self.shape.in_place
     }
 
-    /// Bytes of a message whose block has one reader, and is read there where it belongs.
-    fn read_once(&self) -> f64 {
-        if self.shape.operation == Operation::Alltoall { self.bytes } else { 0.0 }
+    /// The ranks have a processor and caches each.
+    fn has_own_caches(&self) -> bool {
+        self.seat.has_own_caches()
+    }
+
+    /// A block to or from each other rank, which is read there where it belongs.
+    fn single_copies(&self) -> SingleCopies {
+        let Self { n, others, bytes, .. } = *self;
+        let message = match self.shape.operation {
+            Operation::ReduceScatter => bytes.min(self.part()),
+            _ => bytes,
+        };
+        // What is reduced at once stays in a cache.
+        let held = if self.reduces() { 0.0 } else { self.given_and_gotten() };
+        let is_counted = self.shape.operation == Operation::Alltoall || self.has_own_caches();
+        let copies = SingleCopies::each(message, Share::each(n, others * bytes), held);
+        if is_counted { copies } else { SingleCopies::default() }
+    }
+
+    /// Bytes of a block that are reduced before the next ones come.
+    fn part(&self) -> f64 {
+        slices::part(self.seat, self.shape.element) as f64
     }
 
     /// Bytes that a rank gives and gets.
@@ -139,7 +187,22 @@ impl Members {
             _ => 2.0,
         };
         let reduced = if self.reduces() { others * come } else { 0.0 };
+        let once = match self.shape.operation {
+            // The root alone copies, or each of the others its block; the root's memory is that of all.
+            Gather(_) if self.has_own_caches() => SingleCopies {
+                message: bytes,
+                received: Share { busiest: others * bytes, all: others * bytes },
+                by_both: Share { busiest: bytes, all: others * bytes },
+                held: 2.0 * bytes,
+            },
+            Scatter(_) if self.has_own_caches() => {
+                let all = Share { busiest: bytes, all: others * bytes };
+                SingleCopies::each(bytes, all, 2.0 * bytes)
+            }
+            _ => SingleCopies::default(),
+        };
         Load {
+            once,
             rounds: ways,
             waits: 1.0,
             messages: Share { busiest: ways * others, all: 2.0 * ways * others },
@@ -198,20 +261,65 @@ impl Members {
     fn burst(&self) -> Load {
         let Self { n, others, bytes, .. } = *self;
         let reduced = if self.reduces() { others * bytes } else { 0.0 };
+        let is_in_parts = self.reduces() && self.has_own_caches();
+        let parts = if is_in_parts { (bytes / self.part()).ceil().max(1.0) } else { 1.0 };
+        let is_put_aside = self.reduces() && !is_in_parts || self.exchanges_in_place();
         Load {
-            rounds: 1.0,
-            waits: 1.0,
-            messages: Share::each(n, 2.0 * others),
+            rounds: parts,
+            waits: parts,
+            messages: Share::each(n, 2.0 * others * parts),
             peers: others,
             copied: Share::each(n, 2.0 * others * bytes),
-            read_once: self.read_once(),
-            fetched: Share::each(
-                n,
-                if self.reduces() || self.exchanges_in_place() { others * bytes } else { 0.0 },
-            ),
+            once: self.single_copies(),
+            fetched: Share::each(n, if is_put_aside { others * bytes } else { 0.0 }),
             reduced: Share::each(n, reduced),
+            is_in_parts,
             is_scattered: true,
             used: self.given_and_gotten() + others * bytes,
+            ..Load::default()
+        }
+    }
+
+    /// Bursts of slices, one in which they are reduced and one in which they are handed to all; or all to the root, or from it.
+    fn slices(&self) -> Load {
+        use Operation::*;
+        let Self { n, others, bytes, .. } = *self;
+        // The root of a broadcast keeps no slice.
+        let owners = if self.reduces() { n } else { others };
+        let (slice, peers) = (bytes / owners, owners - 1.0);
+        let parts = if self.reduces() { (slice / self.part()).ceil().max(1.0) } else { 1.0 };
+        // Bursts, those whose messages are parts counted by parts and by slices; messages that the root sends or receives.
+        let (bursts, whole, root) = match self.shape.operation {
+            Allreduce => (parts + 1.0, 2.0, 0.0),
+            _ => (parts, 1.0, others),
+        };
+        let with_root = root.min(1.0);
+        let ends = |bursts: f64| Share {
+            busiest: 2.0 * bursts * peers + root,
+            all: 2.0 * (bursts * peers * owners + root),
+        };
+        let reduced = if self.reduces() { peers * slice } else { 0.0 };
+        let by_both = Share {
+            busiest: (whole * peers + with_root) * slice,
+            all: (whole * peers * owners + root) * slice,
+        };
+        let received = match self.shape.operation {
+            Reduce(_) => Share { busiest: (whole * peers + root) * slice, ..by_both },
+            _ => by_both,
+        };
+        let message = if self.has_own_caches() { slice.min(self.part()) } else { 0.0 };
+        Load {
+            rounds: bursts + with_root,
+            waits: bursts + with_root,
+            messages: ends(bursts),
+            peers,
+            copied: ends(whole).times(slice),
+            once: SingleCopies { message, received, by_both, held: self.given_and_gotten() },
+            fetched: Share::each(n, if self.has_own_caches() { 0.0 } else { reduced }),
+            reduced: Share::each(n, reduced),
+            is_in_parts: self.has_own_caches(),
+            is_scattered: true,
+            used: self.given_and_gotten() + peers * slice,
             ..Load::default()
         }
     }
@@ -231,7 +339,11 @@ impl Members {
             messages: Share::each(n, 2.0 * rounds),
             peers: if self.shape.operation == Operation::Alltoall { others } else { 0.0 },
             copied: Share::each(n, 2.0 * rounds * block),
-            read_once: self.read_once(),
+            once: if self.shape.operation == Operation::Alltoall {
+                self.single_copies()
+            } else {
+                SingleCopies::default()
+            },
             fetched: Share::each(n, if is_put_aside { others * bytes } else { 0.0 }),
             reduced: Share::each(n, reduced),
             // All blocks pass through the ring of the neighbour.
@@ -253,85 +365,6 @@ impl Members {
             fetched: Share::each(n, packed * bytes),
             packed: Share::each(n, packed),
             used: self.given_and_gotten() + 2.0 * n * bytes,
-            ..Load::default()
-        }
-    }
-
-    fn shared_buffer(&self) -> Load {
-        use Operation::*;
-        let Self { n, others, bytes, seat, shape } = *self;
-        let turns = shared_buffer::turns_of(shape, seat.ranks) as f64;
-        // Ends of messages of one meeting of all, through the middle.
-        let meeting = Share { busiest: 2.0 * others, all: 4.0 * others };
-        let (rounds, waits, messages, fetched, reduced) = match shape.operation {
-            Broadcast(_) => {
-                let messages =
-                    Share { busiest: others * (2.0 * turns - 1.0), all: 2.0 * others * (2.0 * turns - 1.0) };
-                (turns, turns, messages, Share { busiest: bytes + bytes / turns, all: n * bytes }, 0.0)
-            }
-            // A chain, link by link: each rank copies its input, fetches, and publishes. All processors wait for the one with its turn.
-            Scan | Exscan => {
-                let links = turns + others;
-                (
-                    links,
-                    turns + seat.costs.processors,
-                    Share::each(n, 4.0 * turns),
-                    Share::each(n, 3.0 * bytes),
-                    bytes,
-                )
-            }
-            Reduce(_) | Allreduce => {
-                let all = if shape.operation == Allreduce { 3.0 * n - 2.0 } else { 2.0 * n };
-                let fetched = Share { busiest: 3.0 * bytes, all: all * bytes };
-                (4.0 * turns, 2.0 * turns, meeting.times(2.0 * turns), fetched, others / n * bytes)
-            }
-            Allgather => (2.0 * turns, turns, meeting.times(turns), Share::each(n, n * bytes), 0.0),
-            Alltoall => (2.0 * turns, turns, meeting.times(turns), Share::each(n, 2.0 * others * bytes), 0.0),
-            ReduceScatter => (
-                2.0 * turns,
-                turns,
-                meeting.times(turns),
-                Share::each(n, 2.0 * others * bytes),
-                others * bytes,
-            ),
-            Barrier | Gather(_) | Scatter(_) => unreachable!("nothing is published"),
-        };
-        let published = match shape.operation {
-            Alltoall | ReduceScatter => others * bytes,
-            _ => bytes,
-        };
-        let readers = match shape.operation {
-            Broadcast(_) | Scan | Exscan => n,
-            _ => n * others,
-        };
-        Load {
-            rounds,
-            waits,
-            messages,
-            fetched,
-            reduced: Share::each(n, reduced),
-            used: self.given_and_gotten() + published.min(SHARED_BYTES),
-            is_published: true,
-            readers,
-            ..Load::default()
-        }
-    }
-
-    fn shared_at_root(&self) -> Load {
-        let Self { n, others, bytes, shape, .. } = *self;
-        let turns = shared_buffer::turns_at_root(shape) as f64;
-        Load {
-            rounds: turns,
-            waits: turns,
-            messages: Share {
-                busiest: others * (2.0 * turns - 1.0),
-                all: 2.0 * others * (2.0 * turns - 1.0),
-            },
-            fetched: Share { busiest: n * bytes, all: 2.0 * others * bytes },
-            reduced: Share { busiest: others * bytes, all: others * bytes },
-            used: self.given_and_gotten() + bytes.min(SHARED_BYTES),
-            is_published: true,
-            readers: n,
             ..Load::default()
         }
     }

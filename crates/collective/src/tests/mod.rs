@@ -4,6 +4,7 @@ mod blocks;
 mod even;
 mod hosts;
 mod order;
+mod own_caches;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -125,7 +126,10 @@ fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec
     loop {
         let mut moved = false;
         for (me, model) in models.iter_mut().enumerate() {
-            moved |= model.advance((me, &mut shared_buffers), &mut wires, reduction, &mut started[me]);
+            // Each runs ahead as far as nothing holds it, so that what is written over too early is noticed.
+            while model.advance((me, &mut shared_buffers), &mut wires, reduction, &mut started[me]) {
+                moved = true;
+            }
         }
         if !moved {
             break;
@@ -142,7 +146,7 @@ fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec
     models.into_iter().map(|model| model.output).collect()
 }
 
-/// In a call that waits inside: shared buffers are for ranks that share processors.
+/// In a call that waits inside, with shared buffers for ranks that share processors.
 fn seat(me: usize, ranks: usize, oversubscribed: bool) -> Seat {
     Seat {
         me,

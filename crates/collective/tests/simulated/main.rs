@@ -44,6 +44,7 @@ fn own(bytes: &[u8]) -> CollectiveBuffer {
 
 /// Which algorithms are taken: the same on all members.
 struct Conditions {
+    host: HostProfile,
     oversubscribed: bool,
     shared_buffers: bool,
     forced: Option<Algorithm>,
@@ -56,13 +57,14 @@ impl Conditions {
         let oversubscribed = random.chance(60);
         let forced = random.chance(50).then(|| random.pick(&Algorithm::ALL));
         let hosts = if random.chance(40) { hosts(random, members) } else { None };
-        let shared_buffers = oversubscribed && hosts.is_none() && random.chance(70);
-        Self { oversubscribed, shared_buffers, forced, hosts }
+        let host = random.pick(&[HostProfile::SHARED_CACHES, HostProfile::OWN_CACHES]);
+        let shared_buffers = hosts.is_none() && random.chance(70);
+        Self { host, oversubscribed, shared_buffers, forced, hosts }
     }
 
     /// The seat of a member of one group.
     fn seat(&self, me: usize, ranks: usize) -> Seat {
-        let on_a_host = CollectiveCosts::of(&HostProfile::SHARED_CACHES, 2);
+        let on_a_host = CollectiveCosts::of(&self.host, 2);
         let levels = self.hosts.as_ref().map(|hosts| HostLevels::new(hosts, on_a_host));
         Seat {
             me,
@@ -94,7 +96,7 @@ struct Expected {
     bytes: Vec<u8>,
 }
 
-/// Adds the parts of all members; says whether they take two levels.
+/// Adds the parts of all members; says whether they take two levels, and slices.
 fn begin(
     crowd: &mut Crowd,
     (flow, call): (u32, u32),
@@ -102,8 +104,8 @@ fn begin(
     members: &[Rank],
     parts: &mut [Vec<CollectiveRequest>],
     expected: &mut [Vec<Expected>],
-) -> bool {
-    let mut has_levels = false;
+) -> [bool; 2] {
+    let (mut has_levels, mut has_slices) = (false, false);
     for (me, rank) in members.iter().enumerate() {
         let asked = case.call(me);
         let memory = memory(case, me, &asked);
@@ -113,10 +115,9 @@ fn begin(
         let (team, reduction) = (team(case, members, me), Some(Reduction::from(kernel(case))));
         let seat = team.seat(conditions.seat(me, members.len()));
         let hosts = conditions.hosts.as_ref();
-        has_levels |= !case.is_between()
-            && asked
-                .shape
-                .is_some_and(|shape| matches!(seat.choose(shape), Algorithm::Leaders | Algorithm::Lanes));
+        let chosen = asked.shape.filter(|_| !case.is_between()).map(|shape| seat.choose(shape));
+        has_levels |= matches!(chosen, Some(Algorithm::Leaders | Algorithm::Lanes));
+        has_slices |= chosen == Some(Algorithm::Slices);
         let schedule = Schedule::make(seat, (Some(&team), hosts), &spec).expect("a call that can be");
         let shared_buffer =
             schedule.shared_buffer.map(|shared_buffer| crowd.shared_buffer(*rank, shared_buffer.bytes));
@@ -127,12 +128,12 @@ fn begin(
         parts[rank.0 as usize].push(part);
         expected[rank.0 as usize].push(Expected { case: case.clone(), me, bytes: memory.expected });
     }
-    has_levels
+    [has_levels, has_slices]
 }
 
-/// Says how many shared buffers were needed, and how many calls of even blocks took two levels.
-fn play(seed: u64) -> (usize, usize) {
-    let mut on_levels = 0;
+/// Says how many shared buffers were needed, and how many calls of even blocks took two levels and slices.
+fn play(seed: u64) -> [usize; 3] {
+    let (mut on_levels, mut in_slices) = (0, 0);
     let mut random = Random(seed);
     let ranks = 1 + random.below(10);
     let mut crowd = Crowd::new(ranks, seed);
@@ -144,7 +145,7 @@ fn play(seed: u64) -> (usize, usize) {
             for call in 0..1 + random.below(3) as u32 {
                 let case = Case::draw(&mut random, members.len());
                 let conditions = Conditions::draw(&mut random, members.len());
-                let has_levels = begin(
+                let [has_levels, has_slices] = begin(
                     &mut crowd,
                     (flow, turn * 10 + call),
                     (&case, &conditions),
@@ -153,6 +154,7 @@ fn play(seed: u64) -> (usize, usize) {
                     &mut expected,
                 );
                 on_levels += usize::from(has_levels);
+                in_slices += usize::from(has_slices);
             }
         }
         let errors = crowd.run(&mut parts);
@@ -164,15 +166,17 @@ fn play(seed: u64) -> (usize, usize) {
             }
         }
     }
-    (crowd.shared_buffers, on_levels)
+    [crowd.shared_buffers, on_levels, in_slices]
 }
 
 #[test]
 fn random_collectives_of_random_teams_do_what_they_mean() {
-    let (mut shared_buffers, mut on_levels) = (0, 0);
-    for (buffers, levels) in (0..800).map(play) {
-        (shared_buffers, on_levels) = (shared_buffers + buffers, on_levels + levels);
+    let mut counts = [0; 3];
+    for counted in (0..800).map(play) {
+        counts.iter_mut().zip(counted).for_each(|(all, more)| *all += more);
     }
+    let [shared_buffers, on_levels, in_slices] = counts;
+    assert!(in_slices > 50, "slices are tried too, not {in_slices}");
     assert!(shared_buffers > 500, "shared buffers are tried too, not {shared_buffers}");
     assert!(on_levels > 500, "two levels are tried too, not {on_levels}");
 }

@@ -15,8 +15,8 @@ pub struct Crowd {
     pub shared_buffers: usize,
 }
 
-/// So often a rank may ask for a shared buffer that is not mapped yet.
-const LOOKS: usize = 8;
+/// So often a rank may ask for shared buffers that are not mapped yet: it asks for that of each of nine others twice at most.
+const LOOKS: usize = 32;
 
 impl Crowd {
     pub fn new(ranks: usize, seed: u64) -> Self {

@@ -178,15 +178,16 @@ impl Engine {
         is_of_one_job: bool,
         mode: CallMode,
     ) -> (Seat, Option<Hosts>) {
+        let on_one_host = is_of_one_job && core.are_on_one_host(liveness.team.as_ref());
         // Ranks of other jobs know nothing of how this job's ranks share processors, nor of its profile.
         let (oversubscribed, costs, forced) = match core.collectives {
-            Collectives { oversubscribed, costs, forced, .. } if is_of_one_job => {
-                (oversubscribed, costs, forced)
+            Collectives { oversubscribed, costs, inside, forced, .. } if is_of_one_job => {
+                (oversubscribed, if on_one_host { inside } else { costs }, forced)
             }
             _ => (false, CollectiveCosts::default(), None),
         };
         let ranks = self.size() as usize;
-        let shared_buffers = oversubscribed && mode == CallMode::Blocking;
+        let shared_buffers = on_one_host && mode == CallMode::Blocking;
         let me = self.rank().0 as usize;
         let hosts = core.hosts_of_members(liveness.team.as_ref()).filter(|_| is_of_one_job);
         let levels = hosts.as_ref().map(|hosts| HostLevels::new(hosts, core.collectives.inside));

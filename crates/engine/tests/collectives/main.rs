@@ -1,5 +1,6 @@
 //! Collectives of real engines, through the public interface.
 
+mod algorithms;
 mod flows;
 mod parted;
 mod team;

@@ -4,8 +4,10 @@ use crate::choose::Seat;
 use crate::schedule::Span;
 use crate::spec::{Operation, Shape};
 
+use super::pieces::piece;
+
 /// Bytes of one half of a shared buffer: few, for the caches hold those of all ranks.
-const HALF: usize = 256 << 10;
+pub(super) const HALF: usize = 256 << 10;
 /// Bytes of a shared buffer.
 pub(crate) const BYTES: usize = 2 * HALF;
 
@@ -43,9 +45,11 @@ pub(super) fn most(block: usize, blocks: usize, element: usize) -> usize {
 }
 
 /// The turns of a collective whose blocks have some bytes, in a reduction to one rank those by shares.
-pub(crate) fn turns_of(shape: Shape, ranks: usize) -> usize {
+pub(crate) fn turns_of(shape: Shape, seat: Seat) -> usize {
     let Shape { operation, bytes, element, .. } = shape;
+    let ranks = seat.ranks;
     let most = match operation {
+        Operation::Broadcast(_) => piece(seat, bytes, 1),
         Operation::Reduce(_) | Operation::Allreduce => share_room(ranks, element) * ranks,
         Operation::Scan | Operation::Exscan => link(element),
         Operation::Alltoall => most(bytes, ranks, 1),
@@ -56,8 +60,8 @@ pub(crate) fn turns_of(shape: Shape, ranks: usize) -> usize {
 }
 
 /// The turns of a reduction by the root alone.
-pub(crate) fn turns_at_root(shape: Shape) -> usize {
-    turns(shape.bytes, most(shape.bytes, 1, shape.element)).len()
+pub(crate) fn turns_at_root(shape: Shape, seat: Seat) -> usize {
+    turns(shape.bytes, piece(seat, shape.bytes, shape.element)).len()
 }
 
 /// Bytes of the share of a vector that a rank publishes for another in a turn.
