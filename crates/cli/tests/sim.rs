@@ -65,8 +65,8 @@ fn cells(table: &str) -> Vec<Vec<String>> {
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     let mut lines: Vec<_> = table.lines().skip(2).map(cells).collect();
     lines.iter_mut().for_each(|line| {
-        line[8].clear();
-        line[12].clear();
+        line[10].clear();
+        line[14].clear();
     });
     lines
 }
@@ -81,8 +81,8 @@ fn many_ranks_take_the_same_virtual_time_and_memory_in_every_run() {
         let (first, again) = (cells(&first), cells(&again));
         assert_eq!(first, again);
         assert_eq!(first.len(), 8, "two numbers of ranks, four operations: {first:?}");
-        assert!(first.iter().all(|line| line.len() == 14), "{first:?}");
-        let counted = first.iter().all(|line| line[9..12].iter().all(|bytes| bytes.parse::<u64>().is_ok()));
+        assert!(first.iter().all(|line| line.len() == 16), "{first:?}");
+        let counted = first.iter().all(|line| line[11..14].iter().all(|bytes| bytes.parse::<u64>().is_ok()));
         assert_eq!(counted, cfg!(feature = "memory"), "{first:?}");
     }
 }
@@ -94,22 +94,22 @@ fn each_case_is_a_line_of_json_with_the_numbers_of_the_table() {
     assert_eq!((status, of_json), (Some(0), Some(0)), "{err}");
     let (table, rows) = (cells(&table), rows.lines().map(json).collect::<Vec<_>>());
     assert_eq!((table.len(), rows.len()), (4, 4), "two numbers of ranks, two operations");
-    let mut fields = BTreeSet::from(["ranks", "operation", "network", "virtual_ns", "rounds_ns", "messages"]);
-    fields.extend(["events", "wall_s", "idle_bytes", "state_bytes", "net_bytes"]);
+    let mut fields = BTreeSet::from(["ranks", "operation", "network", "virtual_ns", "model_ns", "messages"]);
+    fields.extend(["per_host", "between", "events", "wall_s", "idle_bytes", "state_bytes", "net_bytes"]);
     for (row, cells) in rows.iter().zip(table) {
         assert_eq!(keys(row), fields);
         let count = |key: &str| row[key].as_u64().unwrap_or_else(|| panic!("no number {key}: {row}"));
-        let (virtual_ns, rounds_ns) = (count("virtual_ns") as f64, count("rounds_ns") as f64);
+        let (virtual_ns, model_ns) = (count("virtual_ns") as f64, count("model_ns") as f64);
         assert_eq!([&row["network"], &row["operation"]], [cells[1].as_str(), cells[2].as_str()]);
-        assert_eq!(cells[3], count("ranks").to_string());
+        assert_eq!(cells[3..5], [count("ranks").to_string(), count("per_host").to_string()]);
         assert_eq!(
-            cells[4..6],
-            [format!("{:.1}", virtual_ns / 1e3), format!("{:.2}", virtual_ns / rounds_ns)]
+            cells[5..7],
+            [format!("{:.1}", virtual_ns / 1e3), format!("{:.2}", virtual_ns / model_ns)]
         );
-        assert_eq!(cells[6..8], [count("messages").to_string(), count("events").to_string()]);
+        assert_eq!(cells[7..10], ["messages", "between", "events"].map(|key| count(key).to_string()));
         let bytes = ["idle_bytes", "state_bytes", "net_bytes"];
         let bytes = bytes.map(|key| row[key].as_u64().map_or("-".into(), |bytes| bytes.to_string()));
-        assert_eq!(cells[9..12], bytes);
+        assert_eq!(cells[11..14], bytes);
         assert!(row["wall_s"].as_f64() > Some(0.0), "{row}");
     }
 }
@@ -120,7 +120,7 @@ fn a_barrier_of_64_ranks_takes_six_messages_one_after_the_other() {
     assert_eq!(status, Some(0), "{err}");
     let line = &cells(&out)[0];
     // 2 µs, 8 µs and 16 bytes, twice 14 ns.
-    assert_eq!(line[4..8], ["60.2", "1.00", "384", "1152"], "{out}");
+    assert_eq!(line[5..10], ["60.2", "1.00", "384", "384", "1152"], "{out}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_broadcast_reaches_every_rank_and_waits_for_none_but_its_tree() {
     // A status of 0 says that every rank has what rank 0 gave.
     let (status, out, err) = canele("sim scale --ranks 100 --operation broadcast --bytes 64");
     assert_eq!(status, Some(0), "{err}");
-    assert_eq!(cells(&out)[0][6], "99", "one message for each rank but the first: {out}");
+    assert_eq!(cells(&out)[0][7], "99", "one message for each rank but the first: {out}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use canele_collective::{Operation, Root};
 use canele_sim::campaign::{Faults, Programs, Setup};
 use canele_sim::preset;
 use canele_sim::world::Model;
@@ -31,6 +32,7 @@ pub enum Sort {
 const SCALE_EXAMPLES: &str = "Examples:
   canele sim scale --ranks 64,1000                              all operations on ethernet
   canele sim scale --ranks 10000 --operation barrier,allreduce
+  canele sim scale --ranks 64000 --per-host 64 --operation barrier,allreduce,scan
   canele sim scale --ranks 2,16,128,1000 --net hsl --plot scale.svg";
 
 const EXAMPLES: &str = "Examples:
@@ -127,13 +129,16 @@ pub struct Scale {
     /// How many ranks, 2 to 100000; several numbers separated by commas
     #[arg(long, value_name = "N", value_delimiter = ',', required = true, value_parser = many)]
     pub ranks: Vec<usize>,
-    /// The network, as of `canele sim campaign`; several times for one after the other
+    /// Ranks on each host, which reach each other through shared memory and share a port of the network, 1 to 1024
+    #[arg(long, value_name = "K", default_value = "1", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    pub per_host: usize,
+    /// The network between hosts, as of `canele sim campaign`; several times for one after the other
     #[arg(long, value_name = "NAME", default_value = "ethernet", value_parser = network)]
     pub net: Vec<Network>,
     /// What they do, several separated by commas
     #[arg(long, value_name = "O", value_delimiter = ',', value_enum, default_values_t = [ScaleOperation::Connect, ScaleOperation::Barrier, ScaleOperation::Allreduce, ScaleOperation::Alltoall])]
     pub operation: Vec<ScaleOperation>,
-    /// What each rank has for each in an alltoall, or for all in an allreduce, or one for all in a broadcast, in bytes: a multiple of 8
+    /// Of a block, in bytes, a multiple of 8: what a rank has for all, or for each other one
     #[arg(long, value_name = "B", default_value = "8", value_parser = block)]
     pub bytes: usize,
     /// Draw virtual time over ranks into this file, as SVG
@@ -153,10 +158,44 @@ pub enum ScaleOperation {
     Barrier,
     /// A broadcast from rank 0
     Broadcast,
+    /// A reduction to rank 0
+    Reduce,
     /// An allreduce
     Allreduce,
+    /// A gather at rank 0
+    Gather,
+    /// A scatter from rank 0
+    Scatter,
+    /// An allgather
+    Allgather,
     /// An alltoall
     Alltoall,
+    /// A reduce-scatter
+    ReduceScatter,
+    /// An inclusive scan
+    Scan,
+    /// An exclusive scan
+    Exscan,
+}
+
+impl ScaleOperation {
+    /// What members do in it.
+    pub fn of_members(self) -> Operation {
+        let root = Root::At(0);
+        match self {
+            Self::Connect | Self::Barrier => Operation::Barrier,
+            Self::Broadcast => Operation::Broadcast(root),
+            Self::Reduce => Operation::Reduce(root),
+            Self::Allreduce => Operation::Allreduce,
+            Self::Gather => Operation::Gather(root),
+            Self::Scatter => Operation::Scatter(root),
+            Self::Allgather => Operation::Allgather,
+            Self::Alltoall => Operation::Alltoall,
+            Self::ReduceScatter => Operation::ReduceScatter,
+            Self::Scan => Operation::Scan,
+            Self::Exscan => Operation::Exscan,
+        }
+    }
 }
 
 impl fmt::Display for ScaleOperation {
@@ -165,8 +204,15 @@ impl fmt::Display for ScaleOperation {
             Self::Connect => "connect",
             Self::Barrier => "barrier",
             Self::Broadcast => "broadcast",
+            Self::Reduce => "reduce",
             Self::Allreduce => "allreduce",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::Allgather => "allgather",
             Self::Alltoall => "alltoall",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::Scan => "scan",
+            Self::Exscan => "exscan",
         })
     }
 }

@@ -64,6 +64,8 @@ struct Network {
     connections: BTreeMap<Pair, Rc<Connection>>,
     /// Losses that wait for their packet.
     counting: Vec<Counting>,
+    /// Packets that have been sent over it.
+    packets: u64,
 }
 
 struct Counting {
@@ -99,7 +101,7 @@ impl World {
         let network = |model: &Model| {
             model.check().unwrap_or_else(|wrong| panic!("a network that cannot be: {wrong}"));
             let fabric = Fabric::new(*model, ranks);
-            Network { model: *model, fabric, connections: BTreeMap::new(), counting: Vec::new() }
+            Network { model: *model, fabric, connections: BTreeMap::new(), counting: Vec::new(), packets: 0 }
         };
         Self(Rc::new(RefCell::new(State {
             now_ns: 0,
@@ -152,6 +154,11 @@ impl World {
     /// How many events have happened so far: arrivals, and what is done within the networks.
     pub fn events(&self) -> u64 {
         self.0.borrow().agenda.happened()
+    }
+
+    /// How many packets have been sent over one of its networks.
+    pub fn packets(&self, network: u8) -> u64 {
+        self.0.borrow().networks[network as usize].packets
     }
 
     /// Moves time to `time_ns`, never back; what was due until then has happened.
@@ -280,6 +287,7 @@ impl State {
         let network = connection.network;
         if !connection.is_lost() {
             let sim_packet = SimPacket { way: way.clone(), number, bytes, from, to };
+            self.networks[network as usize].packets += 1;
             self.networks[network as usize].fabric.enter(self.now_ns, sim_packet, &mut self.due);
             self.plan(network);
         }

@@ -48,6 +48,8 @@ pub struct Model {
     pub best_packet: usize,
     /// How the ranks are joined.
     pub topology: Topology,
+    /// Ranks that follow each other and share a port of a crossbar, as those of one host do; at least 1.
+    pub ranks_per_port: usize,
 }
 
 /// How the ranks of a network are joined.
@@ -57,7 +59,7 @@ pub enum Topology {
     /// Each rank has a line of its own to each other: no two pairs share anything.
     #[default]
     Direct,
-    /// Each rank has one port out and one port in, on a switch that itself is never in the way.
+    /// Each rank, or each few of them, has one port out and one port in, on a switch that itself is never in the way.
     Crossbar,
     /// Each rank hangs on a router; packets creep through one or several of them.
     Wormhole(Wormhole),
@@ -105,6 +107,7 @@ impl Default for Model {
             busy: false,
             best_packet: 0,
             topology: Topology::Direct,
+            ranks_per_port: 1,
         }
     }
 }
@@ -126,6 +129,7 @@ impl Model {
             ("stages", self.stages),
             ("stage_bytes", self.stage_bytes),
             ("cells", self.cells as u64),
+            ("ranks_per_port", self.ranks_per_port as u64),
         ];
         if let Some((name, _)) = least_one.iter().find(|(_, value)| *value == 0) {
             return Err(format!("{name} is at least 1"));

@@ -105,6 +105,21 @@ fn one_sender_shares_its_port_among_receivers() {
 }
 
 #[test]
+fn ranks_of_one_host_share_its_ports_and_work_at_the_same_time() {
+    let model = Model { ranks_per_port: 2, overhead_ns: 300, ..crossbar() };
+    let mut all = All::new(4, model);
+    // Both work for their packet first; the second one waits for the port out.
+    assert!(all.send(0, 2, 1000) && all.send(1, 3, 1000));
+    let times: Vec<_> = all.all().into_iter().map(|(.., at)| at).collect();
+    assert_eq!(times, [1400, 2400]);
+    // Both hosts have their own ports.
+    let mut all = All::new(4, model);
+    assert!(all.send(0, 2, 1000) && all.send(3, 1, 1000));
+    let times: Vec<_> = all.all().into_iter().map(|(.., at)| at).collect();
+    assert_eq!(times, [1400, 1400]);
+}
+
+#[test]
 fn stages_fill_once_and_a_small_packet_does_not_overtake_a_large_one() {
     let model = Model { stages: 4, stage_bytes: 500, ..crossbar() };
     let mut all = All::new(2, model);

@@ -1,22 +1,24 @@
 //! One case: an operation of so many ranks on a network, what it is checked for, and what is measured of it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use canele_collective::{
-    Buffers, CollectiveBuffer, CollectiveRequest, Op, Operation, Reduction, Root, Shape,
+    Buffers, CollectiveBuffer, CollectiveRequest, CollectiveSpec, Op, Reduction, Schedule, Shape,
 };
 use canele_engine::FlowId;
 use canele_mem::buffer::Divided;
-use canele_profile::HostProfile;
 use canele_proto::choice::eager_bytes;
 use canele_proto::{Proto, Settings};
-use canele_sys::ids::Rank;
+use canele_sys::ids::{Rank, Tag};
 use canele_sys::tunables::Tunables;
 use indicatif::ProgressBar;
 use serde::{Serialize, Serializer};
 
-use super::crowd::{Crowd, Net, Trouble, protos, setup_ns};
+use super::crowd::{Crowd, Net, Trouble, protos};
+use super::data::Data;
 use super::memory::change_of;
+use super::placing::{HOST, Placing};
 use crate::sim::arguments::{Network, ScaleOperation};
 
 const FLOW: FlowId = FlowId(1);
@@ -25,6 +27,8 @@ const FLOW: FlowId = FlowId(1);
 pub struct ScaleCase<'a> {
     pub network: &'a Network,
     pub ranks: usize,
+    /// Ranks on each host; the last one may have fewer.
+    pub per_host: usize,
     pub operation: ScaleOperation,
     /// Of a block.
     pub bytes: usize,
@@ -34,13 +38,16 @@ pub struct ScaleCase<'a> {
 #[derive(Serialize)]
 pub struct ScaleRow {
     pub ranks: usize,
+    pub per_host: usize,
     #[serde(serialize_with = "in_a_word")]
     pub operation: ScaleOperation,
     pub network: String,
     pub virtual_ns: u64,
-    /// What as many messages one after the other as the algorithm has rounds would take in an idle network.
-    pub rounds_ns: u64,
+    /// What it would take by the model: as many messages one after the other as doubling has rounds, and the bytes of the busiest port.
+    pub model_ns: u64,
     pub messages: u64,
+    /// Of the messages, those between hosts.
+    pub between: u64,
     pub events: u64,
     pub wall_s: f64,
     /// Of the protocols, before and after; of the simulated network and rails. None where allocations are not counted.
@@ -62,30 +69,35 @@ impl ScaleRow {
 
 impl ScaleCase<'_> {
     pub fn run(&self, bar: &ProgressBar) -> Result<ScaleRow, Trouble> {
-        let (ranks, model) = (self.ranks, &self.network.model);
+        let ranks = self.ranks;
         let mut idle = Vec::new();
         let per_rank = |bytes: Option<u64>| bytes.map(|bytes| bytes / ranks as u64);
+        let placing = Placing::new(&self.network.model, ranks, self.per_host);
         let idle_bytes = per_rank(change_of(|| idle = protos(ranks, settings())));
-        let mut crowd = Crowd { protos: idle, net: Net::new(ranks, model) };
+        let mut crowd = Crowd { protos: idle, net: Net::new(&placing) };
         if self.operation != ScaleOperation::Connect {
-            self.once(&mut crowd, 0, bar)?; // It opens the connections.
+            self.once(&mut crowd, &placing, 0, bar)?; // It opens the connections.
         }
         let (messages, events) = (sent(&crowd.protos), crowd.net.world.events());
-        let (virtual_ns, wall_s) = self.once(&mut crowd, 1, bar)?;
+        let between = crowd.net.between_hosts();
+        let (virtual_ns, wall_s) = self.once(&mut crowd, &placing, 1, bar)?;
         let messages = sent(&crowd.protos) - messages;
+        let between = crowd.net.between_hosts() - between;
         let events = crowd.net.world.events() - events;
         let Crowd { protos, net } = crowd;
         let net_bytes = per_rank(change_of(|| drop(net)));
         let state_bytes = per_rank(change_of(|| drop(protos)));
         let (operation, network) = (self.operation, self.network.name.clone());
-        let rounds_ns = self.rounds_ns();
+        let model_ns = placing.model_ns(operation, self.bytes as u64);
         Ok(ScaleRow {
             ranks,
+            per_host: self.per_host,
             operation,
             network,
             virtual_ns,
-            rounds_ns,
+            model_ns,
             messages,
+            between,
             events,
             wall_s,
             idle_bytes,
@@ -95,8 +107,16 @@ impl ScaleCase<'_> {
     }
 
     /// Runs and checks it; gives its virtual time and ours.
-    fn once(&self, crowd: &mut Crowd, call: u32, bar: &ProgressBar) -> Result<(u64, f64), Trouble> {
-        let mut requests: Vec<_> = crowd.protos.iter().map(|proto| self.request(proto, call)).collect();
+    fn once(
+        &self,
+        crowd: &mut Crowd,
+        placing: &Placing,
+        call: u32,
+        bar: &ProgressBar,
+    ) -> Result<(u64, f64), Trouble> {
+        let data = Data { operation: self.operation, ranks: self.ranks, words: self.bytes / 8 };
+        let mut requests: Vec<_> =
+            (0..self.ranks).map(|me| self.request(placing, &data, (me, call))).collect();
         let (begin_ns, start) = (crowd.net.world.now_ns(), Instant::now());
         let end_ns = crowd.run(&mut requests, |world| {
             let (events, us) = (world.events() as f64 / 1e6, world.now_ns() / 1000);
@@ -107,76 +127,23 @@ impl ScaleCase<'_> {
             bar.tick();
         })?;
         let wall_s = start.elapsed().as_secs_f64();
-        let sums = self.sums();
-        let is_right =
-            |(rank, request): &(Rank, &CollectiveRequest)| self.is_right(*rank, request.output(), &sums);
-        let wrong = (0..).map(Rank).zip(&requests).find(|of_rank| !is_right(of_rank));
-        match wrong {
-            Some((rank, _)) => Err(Trouble::Wrong(rank)),
+        let is_wrong = |(me, request): &(usize, &CollectiveRequest)| !data.is_right(*me, request.output());
+        match requests.iter().enumerate().find(is_wrong) {
+            Some((me, _)) => Err(Trouble::Wrong(Rank(me as u32))),
             None => Ok((end_ns - begin_ns, wall_s)),
         }
     }
 
-    fn request(&self, proto: &Proto, call: u32) -> CollectiveRequest {
-        let (me, ranks) = (proto.me().0 as usize, self.ranks);
-        let words = self.bytes / 8;
-        let fill = |to: usize| (0..words).flat_map(move |n| word(me, to, n).to_le_bytes());
-        let (operation, input, output) = match self.operation {
-            ScaleOperation::Connect | ScaleOperation::Barrier => (Operation::Barrier, Vec::new(), Vec::new()),
-            ScaleOperation::Broadcast => {
-                let output = if me == 0 { fill(0).collect() } else { vec![0; words * 8] };
-                (Operation::Broadcast(Root::At(0)), Vec::new(), output)
-            }
-            ScaleOperation::Allreduce => (Operation::Allreduce, fill(0).collect(), vec![0; words * 8]),
-            ScaleOperation::Alltoall => {
-                let input = (0..ranks).flat_map(fill).collect();
-                (Operation::Alltoall, input, vec![0; ranks * words * 8])
-            }
-        };
-        let shape = Shape { element: 8, ..Shape::new(operation, words * 8) };
+    fn request(&self, placing: &Placing, data: &Data, (me, call): (usize, u32)) -> CollectiveRequest {
+        let shape = Shape { element: 8, ..Shape::new(self.operation.of_members(), data.words * 8) };
+        let schedule =
+            Schedule::make(placing.seat(me), (None, placing.hosts()), &CollectiveSpec::from(shape))
+                .expect("an operation without lists, whose root there is");
         let own = |bytes: Vec<u8>| CollectiveBuffer::Own(Box::new(Divided::from(&bytes[..])));
-        let buffers = Buffers { input: own(input), output: own(output) };
-        CollectiveRequest::new(proto, (FLOW, call), None, shape, Some(Reduction::of::<u64>(Op::Sum)), buffers)
-            .expect("an operation without lists or roots")
+        let buffers = Buffers { input: own(data.input(me)), output: own(data.output(me)) };
+        let reduction = Some(Reduction::of::<u64>(Op::Sum));
+        CollectiveRequest::of(Arc::new(schedule), (FLOW, Tag(call)), reduction, buffers)
     }
-
-    fn is_right(&self, me: Rank, output: &[u8], sums: &[u64]) -> bool {
-        let (me, words) = (me.0 as usize, self.bytes / 8);
-        let mut got =
-            output.chunks_exact(8).map(|word| word.iter().rev().fold(0, |w, b| w << 8 | u64::from(*b)));
-        match self.operation {
-            ScaleOperation::Connect | ScaleOperation::Barrier => true,
-            ScaleOperation::Broadcast => (0..words).all(|n| got.next() == Some(word(0, 0, n))),
-            ScaleOperation::Allreduce => got.eq(sums.iter().copied()),
-            ScaleOperation::Alltoall => {
-                (0..self.ranks).all(|from| (0..words).all(|n| got.next() == Some(word(from, me, n))))
-            }
-        }
-    }
-
-    /// What an allreduce gives: the sums of all ranks' words.
-    fn sums(&self) -> Vec<u64> {
-        let sum = |n| (0..self.ranks).fold(0, |sum: u64, rank| sum.wrapping_add(word(rank, 0, n)));
-        let words = if self.operation == ScaleOperation::Allreduce { self.bytes / 8 } else { 0 };
-        (0..words).map(sum).collect()
-    }
-
-    fn rounds_ns(&self) -> u64 {
-        let (ranks, model) = (self.ranks, &self.network.model);
-        let rounds = u64::from(ranks.next_power_of_two().ilog2());
-        rounds
-            * match self.operation {
-                ScaleOperation::Connect => setup_ns(model) + model.idle_ns(0),
-                ScaleOperation::Barrier => model.idle_ns(0),
-                ScaleOperation::Broadcast | ScaleOperation::Allreduce => model.idle_ns(self.bytes as u64),
-                ScaleOperation::Alltoall => model.idle_ns((self.bytes * ranks / 2) as u64),
-            }
-    }
-}
-
-/// Another one for every pair and place.
-fn word(from: usize, to: usize, n: usize) -> u64 {
-    ((from as u64) << 40 | (to as u64) << 16 | n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 fn sent(protos: &[Proto]) -> u64 {
@@ -186,7 +153,7 @@ fn sent(protos: &[Proto]) -> u64 {
 fn settings() -> Settings {
     let tunables = Tunables::default();
     Settings {
-        eager_bytes: eager_bytes(tunables.eager_bytes, &HostProfile::SHARED_CACHES),
+        eager_bytes: eager_bytes(tunables.eager_bytes, &HOST),
         piece_bytes: tunables.piece_bytes,
         unexpected_bytes: tunables.unexpected_bytes as u64,
     }

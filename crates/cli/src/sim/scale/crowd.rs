@@ -8,11 +8,11 @@ use std::collections::BinaryHeap;
 use canele_collective::{CollectiveProgress, CollectiveRequest, Error};
 use canele_proto::{Proto, Settings};
 use canele_rail::Rail;
-use canele_sim::world::{Model, SimRail, World, WorldEvent};
+use canele_sim::world::{SimRail, World, WorldEvent};
 use canele_sys::ids::{LinkId, Rank};
 
-/// Round trips from wanting a connection to having it: one of the network's own, two of the handshake.
-const ROUND_TRIPS: u64 = 3;
+use super::placing::{Placing, setup_ns};
+
 /// Events between two signs of life.
 const EVENTS_PER_SIGN: u64 = 1 << 16;
 
@@ -34,20 +34,22 @@ pub enum Trouble {
 }
 
 /// Ranks in one world.
-pub struct Crowd {
+pub struct Crowd<'p> {
     pub protos: Vec<Proto>,
-    pub net: Net,
+    pub net: Net<'p>,
 }
 
 /// What is simulated of them.
-pub struct Net {
+pub struct Net<'p> {
     pub world: World,
     rails: Vec<SimRail>,
     /// Links that each rank has seen its peers open.
     seen: Vec<usize>,
     /// When which rank has its link to which.
     opening: BinaryHeap<Reverse<(u64, Rank, Rank)>>,
-    setup_ns: u64,
+    placing: &'p Placing,
+    /// For each network.
+    setup_ns: [u64; 2],
 }
 
 /// Returns the state of ranks that no peer has talked to.
@@ -55,22 +57,23 @@ pub fn protos(ranks: usize, settings: Settings) -> Vec<Proto> {
     (0..ranks as u32).map(|rank| Proto::new(Rank(rank), ranks, settings)).collect()
 }
 
-/// How long it takes to connect over a network.
-pub fn setup_ns(model: &Model) -> u64 {
-    ROUND_TRIPS * 2 * model.idle_ns(0)
-}
-
-impl Net {
-    /// A world of so many ranks that have no connections.
-    pub fn new(ranks: usize, model: &Model) -> Self {
-        let world = World::new(ranks, std::slice::from_ref(model), 0);
+impl<'p> Net<'p> {
+    /// A world of ranks that have no connections.
+    pub fn new(placing: &'p Placing) -> Self {
+        let (ranks, models) = (placing.ranks(), placing.models());
+        let world = World::new(ranks, &models, 0);
         let rails = (0..ranks as u32).map(|rank| world.rail(Rank(rank))).collect();
         let (seen, opening) = (vec![0; ranks], BinaryHeap::new());
-        Self { world, rails, seen, opening, setup_ns: setup_ns(model) }
+        Self { world, rails, seen, opening, placing, setup_ns: models.map(|model| setup_ns(&model)) }
+    }
+
+    /// How many packets have left for other hosts.
+    pub fn between_hosts(&self) -> u64 {
+        self.world.packets(0)
     }
 }
 
-impl Crowd {
+impl Crowd<'_> {
     /// Every rank does its part; gives the time at which the last one is done. Then waits until nothing is under way.
     pub fn run(
         &mut self,
@@ -97,7 +100,7 @@ impl Crowd {
 
     /// Moves time to whatever happens next, at whom.
     fn next(&mut self) -> Option<WorldEvent> {
-        let Net { world, opening, rails, .. } = &mut self.net;
+        let Net { world, opening, rails, placing, .. } = &mut self.net;
         let due_ns = opening.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
         while let Some(news) = world.advance_before(due_ns) {
             // Room is nothing to a rank that has nothing to send.
@@ -106,7 +109,7 @@ impl Crowd {
             }
         }
         let Reverse((_, rank, peer)) = opening.pop()?;
-        open(&mut self.protos[rank.0 as usize], &mut rails[rank.0 as usize], peer);
+        open(&mut self.protos[rank.0 as usize], &mut rails[rank.0 as usize], placing.link(rank, peer));
         Some(WorldEvent { rank, packet: None })
     }
 
@@ -124,7 +127,7 @@ impl Crowd {
             net.seen[at] += 1;
             // A connection that may be lost has both directions from the start.
             if rail.caps(link).needs_numbers() {
-                open(proto, rail, link.peer());
+                open(proto, rail, link);
             }
         }
         loop {
@@ -133,7 +136,8 @@ impl Crowd {
             let came = packet.is_some_and(|link| proto.receive_from(rail, link));
             let did = came || (!proto.is_idle() && proto.pass(rail));
             while let Some(peer) = proto.take_wanted() {
-                let at_ns = net.world.now_ns() + net.setup_ns;
+                let network = net.placing.link(rank, peer).rail();
+                let at_ns = net.world.now_ns() + net.setup_ns[network as usize];
                 net.opening.push(Reverse((at_ns, rank, peer)));
             }
             if !did {
@@ -147,10 +151,11 @@ impl Crowd {
     }
 }
 
-fn open(proto: &mut Proto, rail: &mut SimRail, peer: Rank) {
+fn open(proto: &mut Proto, rail: &mut SimRail, link: LinkId) {
+    let peer = link.peer();
     if proto.link_from(peer).is_none() {
-        rail.open_link(0, peer);
-        proto.link_opened(rail, peer, LinkId::new(0, peer));
+        rail.open_link(link.rail(), peer);
+        proto.link_opened(rail, peer, link);
     }
 }
 

@@ -5,7 +5,9 @@
 
 mod case;
 mod crowd;
+mod data;
 mod memory;
+mod placing;
 mod plot;
 mod table;
 
@@ -30,7 +32,13 @@ pub fn main(asked: &Scale) -> ExitCode {
     for network in &asked.net {
         for ranks in &asked.ranks {
             for operation in &asked.operation {
-                let case = ScaleCase { network, ranks: *ranks, operation: *operation, bytes: asked.bytes };
+                let case = ScaleCase {
+                    network,
+                    ranks: *ranks,
+                    per_host: asked.per_host,
+                    operation: *operation,
+                    bytes: asked.bytes,
+                };
                 match case.run(&bar) {
                     Ok(row) => {
                         bar.suspend(|| print(&if asked.json { row.json() } else { table::line(&row) }));

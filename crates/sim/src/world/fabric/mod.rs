@@ -59,7 +59,7 @@ impl Fabric {
     pub fn new(model: Model, ranks: usize) -> Self {
         let kind = match model.topology {
             Topology::Direct => Kind::Direct,
-            Topology::Crossbar => Kind::Crossbar(Crossbar::new(ranks)),
+            Topology::Crossbar => Kind::Crossbar(Crossbar::new(ranks, model.ranks_per_port)),
             Topology::Wormhole(wormhole) => Kind::Wormhole(Box::new(Routers::new(&model, wormhole, ranks))),
         };
         Self { model, kind }
