@@ -56,12 +56,17 @@ impl Stage {
 
 #[test]
 fn either_the_sleeper_sees_the_packet_or_the_sender_sees_the_sleeper() {
-    let fencing = membarrier::register_everywhere();
-    let stage = Stage::default();
-    thread::scope(|scope| {
-        scope.spawn(|| stage.sender(fencing));
-        assert_eq!(stage.sleeper(), 0, "rounds in which neither saw the other");
-    });
+    membarrier::alone(
+        "sleep::tests::either_the_sleeper_sees_the_packet_or_the_sender_sees_the_sleeper",
+        || {
+            let fencing = membarrier::register_everywhere();
+            let stage = Stage::default();
+            thread::scope(|scope| {
+                scope.spawn(|| stage.sender(fencing));
+                assert_eq!(stage.sleeper(), 0, "rounds in which neither saw the other");
+            });
+        },
+    );
 }
 
 /// A word with a cache line to itself, so that a store to it takes long to become visible while another is loaded.
