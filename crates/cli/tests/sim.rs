@@ -124,6 +124,30 @@ fn a_barrier_of_64_ranks_takes_six_messages_one_after_the_other() {
 }
 
 #[test]
+fn ranks_of_a_host_share_what_goes_between_hosts() {
+    let operations =
+        "barrier,broadcast,reduce,allreduce,gather,scatter,allgather,alltoall,reduce-scatter,scan,exscan";
+    // A last host with fewer ranks, and a network of routers.
+    for line in ["--ranks 128 --per-host 16", "--ranks 42 --per-host 5", "--ranks 64 --per-host 16 --net hsl"]
+    {
+        let (status, out, err) = canele(&format!("sim scale {line} --operation {operations}"));
+        assert_eq!(status, Some(0), "{line}: {err}");
+        let lines = cells(&out);
+        assert_eq!(lines.len(), 11, "{out}");
+        if line.ends_with("--per-host 16") {
+            // Three rounds of eight hosts; a tree; each pair of hosts.
+            let between = |operation: &str| {
+                let line = lines.iter().find(|line| line[2] == operation).expect("an operation");
+                line[8].parse::<u64>().expect("a number")
+            };
+            assert_eq!(["barrier", "broadcast", "reduce", "alltoall"].map(between), [24, 7, 7, 56], "{out}");
+            let model = |line: &Vec<String>| line[6].parse::<f64>().expect("a number");
+            assert!(lines.iter().all(|line| model(line) < 1.7), "{out}");
+        }
+    }
+}
+
+#[test]
 fn a_broadcast_reaches_every_rank_and_waits_for_none_but_its_tree() {
     // A status of 0 says that every rank has what rank 0 gave.
     let (status, out, err) = canele("sim scale --ranks 100 --operation broadcast --bytes 64");
@@ -140,7 +164,11 @@ fn a_picture_is_drawn_and_wrong_numbers_are_refused() {
     let svg = std::fs::read_to_string(&path).expect("the picture");
     std::fs::remove_file(&path).expect("it can be removed");
     assert!(svg.starts_with("<svg") && svg.contains("allreduce, ethernet"), "{svg}");
-    for (line, says) in [("--ranks 1", "2 to 100000"), ("--ranks 4 --bytes 12", "multiple of 8")] {
+    for (line, says) in [
+        ("--ranks 1", "2 to 100000"),
+        ("--ranks 4 --bytes 12", "multiple of 8"),
+        ("--ranks 4 --per-host 0", "1..=1024"),
+    ] {
         let (status, _, err) = canele(&format!("sim scale {line}"));
         assert_eq!(status, Some(2));
         assert!(err.contains(says), "{err}");

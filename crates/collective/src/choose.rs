@@ -28,7 +28,7 @@ pub use costs::CollectiveCosts;
 pub use levels::HostLevels;
 
 use crate::Error;
-use crate::build::{between, bruck, flat, long, neighbours, shared_buffer, short, slices};
+use crate::build::{between, bruck, flat, halving, long, neighbours, shared_buffer, short, slices, tree};
 use crate::hosts::Hosts;
 use crate::schedule::{Schedule, ScheduleDraft, Span};
 use crate::spec::{Block, CollectiveSpec, Operation, Root, Shape, Uneven, check_root};
@@ -91,6 +91,12 @@ impl Seat {
         Self { me, ranks, local: ranks, levels: None, ..self }
     }
 
+    /// Of one member of each host, among so many hosts.
+    pub(crate) fn across(self, me: usize, hosts: usize) -> Self {
+        let free = Self { oversubscribed: false, shared_buffers: false, forced: None, ..self };
+        free.within(me, hosts)
+    }
+
     /// In this rank's own group.
     pub(crate) fn own(self) -> Self {
         self.within(self.me, self.local)
@@ -108,6 +114,11 @@ impl Seat {
     /// Each member has a processor, and all of those share their caches.
     pub(crate) fn shares_caches(self) -> bool {
         !self.oversubscribed && self.costs.is_of_host() && !self.costs.has_own_caches()
+    }
+
+    /// Messages go over a network, or may.
+    pub(crate) fn is_over_a_network(self) -> bool {
+        !self.costs.is_of_host()
     }
 
     /// Members of the other group.
@@ -144,8 +155,13 @@ impl Seat {
         if let Some(forced) = self.able(shape, is_even).find(|one| Some(one.algorithm) == self.forced) {
             return forced.algorithm;
         }
+        self.best(shape, is_even).algorithm
+    }
+
+    /// The same, whatever the user's setting names.
+    fn best(self, shape: Shape, is_even: bool) -> Candidate {
         let least = self.able(shape, is_even).min_by(|one, other| one.ns.total_cmp(&other.ns));
-        least.expect("each operation has an algorithm that needs nothing").algorithm
+        least.expect("each operation has an algorithm that needs nothing")
     }
 }
 
@@ -190,12 +206,18 @@ fn even(s: &mut ScheduleDraft<'_>, seat: Seat, hosts: Option<&Hosts>, shape: Sha
         Operation::Gather(root) => {
             let all = split(Span::output, ranks, bytes);
             let mine = if in_place { all[me] } else { Span::input(0, bytes) };
-            flat::gather(s, seat, number(root), mine, &all);
+            match algorithm {
+                Tree => tree::gather(s, seat, number(root), (mine, &|_| bytes), &all),
+                _ => flat::gather(s, seat, number(root), mine, &all),
+            }
         }
         Operation::Scatter(root) => {
             let all = split(Span::input, ranks, bytes);
             let mine = if in_place { all[me] } else { Span::output(0, bytes) };
-            flat::scatter(s, seat, number(root), &all, mine);
+            match algorithm {
+                Tree => tree::scatter(s, seat, number(root), &all, (mine, &|_| bytes)),
+                _ => flat::scatter(s, seat, number(root), &all, mine),
+            }
         }
         Operation::Allgather => {
             let all = split(Span::output, ranks, bytes);
@@ -249,16 +271,36 @@ fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, l
     let total = lens.iter().sum();
     let mine = Span::output(0, lens[seat.me]);
     let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
+    reduce_blocks(s, (seat, algorithm), input, lens, (mine, shape.element));
+}
+
+/// A reduce-scatter of an input anywhere, by one of the algorithms of one level.
+pub(crate) fn reduce_blocks(
+    s: &mut ScheduleDraft<'_>,
+    (seat, algorithm): (Seat, Algorithm),
+    input: Span,
+    lens: &[usize],
+    (mine, element): (Span, usize),
+) {
     match algorithm {
         Flat => flat::reduce_scatter(s, seat, input, lens, mine),
-        SharedBuffer => shared_buffer::reduce_scatter(s, seat, input, lens, (mine, shape.element)),
+        SharedBuffer => shared_buffer::reduce_scatter(s, seat, input, lens, (mine, element)),
         Ring => long::reduce_scatter(s, seat, input, lens, mine),
-        _ => slices::reduce_scatter(s, seat, input, lens, (mine, slices::part(seat, shape.element))),
+        Halving => halving::reduce_scatter(s, seat, input, lens, mine),
+        _ => slices::reduce_scatter(s, seat, input, lens, (mine, slices::part(seat, element))),
     }
 }
 
-fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, mine: Span, all: &[Span]) {
+/// An allgather by one of the algorithms of one level.
+pub(crate) fn allgather(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    algorithm: Algorithm,
+    mine: Span,
+    all: &[Span],
+) {
     match algorithm {
+        Bruck => bruck::allgather(s, seat, mine, all),
         Flat => flat::allgather(s, seat, mine, all),
         SharedBuffer => shared_buffer::allgather(s, seat, mine, all),
         Ring => long::allgather(s, seat, mine, all),
@@ -382,7 +424,7 @@ pub(crate) fn uneven(
                 let bytes = lens.iter().sum::<usize>().div_ceil(seat.ranks);
                 let algorithm = seat.choose_of(Shape { bytes, ..shape }, true);
                 match hosts.filter(|_| algorithm == Leaders) {
-                    Some(hosts) => levels::reduce_scatter(s, (seat, hosts), lens, in_place),
+                    Some(hosts) => levels::reduce_scatter(s, (seat, hosts), lens, shape),
                     None => reduce_scatter(s, seat, algorithm, lens, shape),
                 }
             }

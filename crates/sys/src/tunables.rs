@@ -73,6 +73,7 @@ pub const COLLECTIVE_ALGORITHMS: &[&str] = &[
     "ring",
     "pairwise",
     "bruck",
+    "halving",
     "shared-buffer",
     "shared-at-root",
     "slices",

@@ -1,4 +1,4 @@
-//! Bruck's alltoall: ⌈log₂ N⌉ messages of each rank, one after the other, where a message for each other rank would be N−1.
+//! Bruck's alltoall and allgather: ⌈log₂ N⌉ messages of each rank, one after the other, where a message for each other rank would be N−1.
 //!
 //! ```text
 //!   turned: block i is for the rank i behind this one
@@ -13,7 +13,7 @@ use crate::schedule::{Blocks, ScheduleDraft, Span};
 
 use super::doubling;
 
-/// The whole of it, for blocks of `bytes` that lie one behind the other in `from`, and will in the output.
+/// The alltoall, for blocks of `bytes` that lie one behind the other in `from`, and will in the output.
 pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: Span, bytes: usize) {
     let Seat { me, ranks, .. } = seat;
     let most = doubling(ranks).map(|distance| travelling(ranks, distance)).max().unwrap_or(0);
@@ -55,6 +55,36 @@ pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: Span, bytes:
     };
     back(0, me, me + 1);
     back(me + 1, ranks - 1, ranks - me - 1);
+}
+
+/// The allgather: in round k each rank hands the 2ᵏ blocks from its own on to the rank 2ᵏ before it. They wait in scratch, turned: its own
+/// first.
+pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
+    let Seat { me, ranks, .. } = seat;
+    let turned = s.scratch(all.iter().map(|block| block.len).sum());
+    let parts = turned.split((0..ranks).map(|n| all[(me + n) % ranks].len));
+    s.round().copy(mine, parts[0]);
+    for distance in doubling(ranks) {
+        let count = distance.min(ranks - distance);
+        let (to, from) = ((me + ranks - distance) % ranks, (me + distance) % ranks);
+        s.round().send(to, joined(&parts[..count])).receive(from, joined(&parts[distance..distance + count]));
+    }
+    let (before, behind) = parts.split_at(ranks - me);
+    for (parts, blocks) in [(before, &all[me..]), (behind, &all[..me])] {
+        match blocks.windows(2).all(|pair| pair[0].at + pair[0].len == pair[1].at) {
+            true if !blocks.is_empty() => {
+                s.copy(joined(parts), joined(blocks));
+            }
+            _ => parts.iter().zip(blocks).for_each(|(part, block)| {
+                s.copy(*part, *block);
+            }),
+        }
+    }
+}
+
+/// Blocks that lie one behind the other, of which there is one at least.
+fn joined(blocks: &[Span]) -> Span {
+    Span { len: blocks.iter().map(|block| block.len).sum(), ..blocks[0] }
 }
 
 /// How many of the numbers below `ranks` have the bit that `distance` is.

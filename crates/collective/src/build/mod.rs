@@ -5,12 +5,14 @@
 pub(crate) mod between;
 pub(crate) mod bruck;
 pub(crate) mod flat;
+pub(crate) mod halving;
 pub(crate) mod hosts;
 pub(crate) mod long;
 pub(crate) mod neighbours;
 pub(crate) mod shared_buffer;
 pub(crate) mod short;
 pub(crate) mod slices;
+pub(crate) mod tree;
 
 use crate::choose::Seat;
 

@@ -3,6 +3,7 @@
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
 
+use super::tree::Tree;
 use super::{doubling, others, rotation, slices};
 
 /// Dissemination: in round `k` each rank hears, from the rank 2ᵏ before it, of 2ᵏ more.
@@ -173,36 +174,5 @@ pub(crate) fn alltoall_in_place(s: &mut ScheduleDraft<'_>, seat: Seat, all: &[Sp
     let parts: Vec<Span> = others.iter().map(|rank| s.scratch(all[*rank].len)).collect();
     for (rank, part) in others.iter().zip(&parts) {
         s.send(*rank, all[*rank]).receive(*rank, *part).copy(*part, all[*rank]);
-    }
-}
-
-/// A binomial tree: rank `v`, counted from the root, has the children `v + 2ᵏ` for all 2ᵏ below its lowest bit.
-struct Tree {
-    /// This rank's number, counted from the root.
-    place: usize,
-    root: usize,
-    ranks: usize,
-}
-
-impl Tree {
-    fn new(seat: Seat, root: usize) -> Self {
-        Self { place: (seat.me + seat.ranks - root) % seat.ranks, root, ranks: seat.ranks }
-    }
-
-    fn rank(&self, place: usize) -> usize {
-        (place + self.root) % self.ranks
-    }
-
-    fn parent(&self) -> Option<usize> {
-        (self.place > 0).then(|| self.rank(self.place & (self.place - 1)))
-    }
-
-    /// Nearest first.
-    fn children(&self) -> impl Iterator<Item = usize> {
-        let lowest = if self.place == 0 { self.ranks } else { 1 << self.place.trailing_zeros() };
-        doubling(lowest)
-            .map(|distance| self.place + distance)
-            .take_while(|p| *p < self.ranks)
-            .map(|p| self.rank(p))
     }
 }

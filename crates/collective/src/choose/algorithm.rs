@@ -22,6 +22,8 @@ pub enum Algorithm {
     Pairwise,
     /// Blocks are carried by others: few messages, and more bytes.
     Bruck,
+    /// A rank hands half of what is left to be reduced to a partner, and gets the other half: few messages.
+    Halving,
     /// Data is published in shared buffers, once.
     SharedBuffer,
     /// Inputs are published in shared buffers, and the root reduces them.
@@ -38,7 +40,7 @@ use Algorithm::*;
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Flat,
         Tree,
         Doubling,
@@ -46,6 +48,7 @@ impl Algorithm {
         Ring,
         Pairwise,
         Bruck,
+        Halving,
         SharedBuffer,
         SharedAtRoot,
         Slices,
@@ -63,6 +66,7 @@ impl Algorithm {
             Ring => "ring",
             Pairwise => "pairwise",
             Bruck => "bruck",
+            Halving => "halving",
             SharedBuffer => "shared-buffer",
             SharedAtRoot => "shared-at-root",
             Slices => "slices",
@@ -87,6 +91,7 @@ impl Algorithm {
             Ring => "each block goes from neighbour to neighbour",
             Pairwise => "one message out and one in at a time, each round with other partners",
             Bruck => "blocks are carried by others: few messages, and more bytes",
+            Halving => "each rank hands half of what is left to be reduced to a partner: few messages",
             SharedBuffer => "data is published in shared buffers, once",
             SharedAtRoot => "inputs are published in shared buffers, and the root reduces them",
             Slices => {
@@ -104,10 +109,10 @@ impl Algorithm {
             Operation::Broadcast(_) => &[Tree, Flat, SharedBuffer, Slices, Leaders, Lanes],
             Operation::Reduce(_) => &[Tree, Flat, SharedAtRoot, SharedBuffer, Slices, Leaders],
             Operation::Allreduce => &[Doubling, Ring, Flat, SharedBuffer, Slices, Leaders, Lanes],
-            Operation::Gather(_) | Operation::Scatter(_) => &[Flat, Leaders],
-            Operation::Allgather => &[Burst, Ring, Flat, SharedBuffer, Leaders],
+            Operation::Gather(_) | Operation::Scatter(_) => &[Flat, Tree, Leaders],
+            Operation::Allgather => &[Burst, Ring, Flat, Bruck, SharedBuffer, Leaders],
             Operation::Alltoall => &[Burst, Pairwise, Bruck, SharedBuffer, Leaders],
-            Operation::ReduceScatter => &[Burst, Ring, Flat, SharedBuffer, Leaders],
+            Operation::ReduceScatter => &[Burst, Ring, Flat, Halving, SharedBuffer, Leaders],
             Operation::Scan | Operation::Exscan => &[Doubling, Flat, SharedBuffer, Leaders],
         }
     }
@@ -124,8 +129,13 @@ impl Algorithm {
                 | Operation::Alltoall
         );
         match self {
-            // A rank sends blocks of others, whose lengths it must know.
+            // A rank sends blocks of others, whose lengths it must know, and which lie one behind the other.
+            Bruck if shape.operation == Operation::Allgather => is_even && seat.is_over_a_network(),
             Bruck => is_even,
+            Tree if !reduces && !matches!(shape.operation, Operation::Broadcast(_)) => {
+                is_even && seat.is_over_a_network()
+            }
+            Halving => seat.is_over_a_network() && shape.commutative,
             Leaders if !is_even => false,
             SharedBuffer | SharedAtRoot => {
                 let holds = !reduces || shared_buffer::hold(seat, shape.element);

@@ -1,7 +1,7 @@
 //! Collectives of several hosts: what the two levels cost, and which of their algorithms does what.
 
 use super::estimate::estimate_ns;
-use super::{Algorithm, CollectiveCosts, Seat, longest, number, split};
+use super::{Algorithm, Candidate, CollectiveCosts, Seat, longest, number, split};
 use crate::build::hosts::{Levels, lanes, leaders, scans};
 use crate::hosts::Hosts;
 use crate::schedule::{ScheduleDraft, Span};
@@ -52,6 +52,7 @@ impl HostLevels {
         let Shape { bytes, .. } = shape;
         let inside = |operation, bytes, algorithm| self.inside_ns(seat, shape, operation, bytes, algorithm);
         let across = |operation, bytes, algorithm| self.across_ns(seat, shape, operation, bytes, algorithm);
+        let best = |operation, bytes| self.best_across(seat, shape, operation, bytes).ns;
         let (all, most) = (bytes * seat.ranks, bytes * self.most);
         match shape.operation {
             Barrier => inside(Barrier, 0, Flat) + across(Barrier, 0, Doubling),
@@ -68,12 +69,12 @@ impl HostLevels {
                 let down = inside(Broadcast(root), bytes, Tree) + added;
                 first + across(Exscan, bytes, Doubling) + down
             }
-            Gather(_) | Scatter(_) => inside(Gather(root), bytes, Flat) + across(Gather(root), most, Flat),
+            Gather(_) | Scatter(_) => inside(Gather(root), bytes, Flat) + best(shape.operation, most),
             Allgather => self.allgather_ns(seat, all, most),
             Alltoall => 2.0 * inside(Gather(root), all, Flat) + across(Alltoall, most * self.most, Burst),
             ReduceScatter => {
                 let down = inside(Scatter(root), bytes, Flat);
-                inside(Reduce(root), all, Tree) + across(ReduceScatter, most, Burst) + down
+                inside(Reduce(root), all, Tree) + best(ReduceScatter, most) + down
             }
         }
     }
@@ -83,7 +84,7 @@ impl HostLevels {
         let (root, shape) = (Root::At(0), Shape::new(Operation::Allgather, all));
         let up = self.inside_ns(seat, shape, Operation::Gather(root), of_host / self.most, Algorithm::Flat);
         let down = self.inside_ns(seat, shape, Operation::Broadcast(root), all, Algorithm::Tree);
-        up + self.across_ns(seat, shape, Operation::Allgather, of_host, Algorithm::Burst) + down
+        up + self.best_across(seat, shape, Operation::Allgather, of_host).ns + down
     }
 
     fn of_lanes(&self, seat: Seat, shape: Shape) -> f64 {
@@ -127,8 +128,18 @@ impl HostLevels {
         bytes: usize,
         algorithm: Algorithm,
     ) -> f64 {
-        let across = Seat { oversubscribed: false, ..seat.within(0, self.hosts) };
-        estimate_ns(across, Shape { operation, bytes, ..shape }, algorithm)
+        estimate_ns(seat.across(0, self.hosts), Shape { operation, bytes, ..shape }, algorithm)
+    }
+
+    /// The algorithm that leaders take between each other for blocks of at most so many bytes, with its time.
+    pub(super) fn best_across(
+        &self,
+        seat: Seat,
+        shape: Shape,
+        operation: Operation,
+        bytes: usize,
+    ) -> Candidate {
+        seat.across(0, self.hosts).best(Shape { operation, bytes, ..shape }, true)
     }
 }
 
@@ -158,11 +169,15 @@ pub(super) fn build(
         Allreduce => leaders::allreduce(s, &levels, input, result),
         Gather(root) => {
             let all = blocks(Span::output);
-            leaders::gather(s, &levels, number(root), if in_place { all[me] } else { own }, &all);
+            let across = across_of(seat, shape, bytes * levels.most());
+            let mine = if in_place { all[me] } else { own };
+            leaders::gather(s, &levels, (number(root), across), mine, &all);
         }
         Scatter(root) => {
             let all = blocks(Span::input);
-            leaders::scatter(s, &levels, number(root), &all, if in_place { all[me] } else { result });
+            let across = across_of(seat, shape, bytes * levels.most());
+            let mine = if in_place { all[me] } else { result };
+            leaders::scatter(s, &levels, (number(root), across), &all, mine);
         }
         Allgather => {
             let all = blocks(Span::output);
@@ -173,7 +188,7 @@ pub(super) fn build(
             let from = if in_place { into } else { Span::input(0, ranks * bytes) };
             leaders::alltoall(s, &levels, from, into, bytes);
         }
-        ReduceScatter => reduce_scatter(s, (seat, hosts), &vec![bytes; ranks], in_place),
+        ReduceScatter => reduce_scatter(s, (seat, hosts), &vec![bytes; ranks], shape),
         Scan | Exscan => scans::scan(s, &levels.led_by_last(), input, result, operation == Exscan),
     }
 }
@@ -193,20 +208,35 @@ pub(super) fn choose_allgather(seat: Seat, hosts: Option<&Hosts>, all: &[Span]) 
     }
 }
 
-/// An allgather of blocks of any length, which all members know.
-pub(super) fn allgather(s: &mut ScheduleDraft<'_>, (seat, hosts): (Seat, &Hosts), mine: Span, all: &[Span]) {
-    leaders::allgather(s, &Levels::new(hosts, seat, None), mine, all);
+/// The algorithm that leaders take between each other, where a host has at most so many bytes.
+fn across_of(seat: Seat, shape: Shape, most: usize) -> Algorithm {
+    let levels = seat.levels.expect("several hosts have two levels");
+    levels.best_across(seat, shape, shape.operation, most).algorithm
 }
 
-/// A reduce-scatter of blocks of any length, which all members know.
+/// The most bytes that the members of a host have, of these lengths.
+fn most_of(hosts: &Hosts, lens: impl Fn(usize) -> usize) -> usize {
+    let of_host = |host| hosts.members(host).iter().map(|member| lens(*member)).sum();
+    (0..hosts.count()).map(of_host).max().unwrap_or(0)
+}
+
+/// An allgather of blocks of any length, which all members know.
+pub(super) fn allgather(s: &mut ScheduleDraft<'_>, (seat, hosts): (Seat, &Hosts), mine: Span, all: &[Span]) {
+    let most = most_of(hosts, |member| all[member].len);
+    let across = across_of(seat, Shape::new(Operation::Allgather, 0), most);
+    leaders::allgather(s, &Levels::new(hosts, seat, None), across, mine, all);
+}
+
+/// A reduce-scatter of blocks of any length, which all members know; `shape` says the rest of it.
 pub(super) fn reduce_scatter(
     s: &mut ScheduleDraft<'_>,
     (seat, hosts): (Seat, &Hosts),
     lens: &[usize],
-    in_place: bool,
+    shape: Shape,
 ) {
     let total = lens.iter().sum();
-    let input = if in_place { Span::output(0, total) } else { Span::input(0, total) };
+    let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
     let mine = Span::output(0, lens[seat.me]);
-    leaders::reduce_scatter(s, &Levels::new(hosts, seat, None), input, lens, mine);
+    let across = across_of(seat, shape, most_of(hosts, |member| lens[member]));
+    leaders::reduce_scatter(s, &Levels::new(hosts, seat, None), input, lens, (mine, shape.element, across));
 }

@@ -100,6 +100,7 @@ impl Load {
             Algorithm::Burst => of.burst(),
             Algorithm::Ring | Algorithm::Pairwise => of.ring(),
             Algorithm::Bruck => of.bruck(),
+            Algorithm::Halving => of.halving(),
             Algorithm::SharedBuffer => of.shared_buffer(),
             Algorithm::SharedAtRoot => of.shared_at_root(),
             Algorithm::Slices => of.slices(),
@@ -216,6 +217,9 @@ impl Members {
     }
 
     fn tree(&self) -> Load {
+        if matches!(self.shape.operation, Operation::Gather(_) | Operation::Scatter(_)) {
+            return self.tree_of_blocks();
+        }
         let Self { others, bytes, .. } = *self;
         let (depth, children) = (f64::from(self.seat.ranks.ilog2()), self.doublings());
         // The sum of a tree whose operands keep their places goes from rank 0 to the root.
@@ -235,6 +239,39 @@ impl Members {
             fetched: Share { busiest: children * reduced, all: others * reduced },
             reduced: Share { busiest: children * reduced, all: others * reduced },
             used: self.given_and_gotten() + bytes,
+            ..Load::default()
+        }
+    }
+
+    /// A rank hands on the blocks of its subtree.
+    fn tree_of_blocks(&self) -> Load {
+        let Self { n, others, bytes, .. } = *self;
+        let depth = self.doublings();
+        Load {
+            rounds: depth,
+            waits: depth,
+            messages: Share { busiest: depth, all: 2.0 * others },
+            // The subtrees on the longest way hold half of all blocks, a quarter, and so on.
+            copied: Share { busiest: 2.0 * others * bytes, all: depth * n * bytes },
+            used: self.given_and_gotten() + n / 2.0 * bytes,
+            ..Load::default()
+        }
+    }
+
+    fn halving(&self) -> Load {
+        let Self { n, others, bytes, .. } = *self;
+        // A rank beyond the largest power of two gives all it has to a neighbour, which gives it its block.
+        let (folds, folded) = if self.seat.ranks.is_power_of_two() { (0.0, 0.0) } else { (2.0, n * bytes) };
+        let rounds = f64::from(self.seat.ranks.ilog2()) + folds;
+        let moved = others * bytes + folded;
+        Load {
+            rounds,
+            waits: rounds,
+            messages: Share::each(n, 2.0 * rounds),
+            copied: Share::each(n, 2.0 * moved),
+            fetched: Share::each(n, moved),
+            reduced: Share::each(n, moved),
+            used: self.given_and_gotten() + moved,
             ..Load::default()
         }
     }
@@ -353,8 +390,20 @@ impl Members {
     }
 
     fn bruck(&self) -> Load {
-        let Self { n, bytes, .. } = *self;
+        let Self { n, others, bytes, .. } = *self;
         let rounds = self.doublings();
+        if self.shape.operation == Operation::Allgather {
+            return Load {
+                rounds,
+                waits: rounds,
+                messages: Share::each(n, 2.0 * rounds),
+                copied: Share::each(n, 2.0 * others * bytes),
+                // All blocks are turned back.
+                fetched: Share::each(n, n * bytes),
+                used: self.given_and_gotten() + n * bytes,
+                ..Load::default()
+            };
+        }
         // Half of all blocks travel in a round, and are packed and unpacked; all are turned before and after.
         let (travelling, packed) = (rounds * n / 2.0, rounds * n + 2.0 * n);
         Load {

@@ -186,6 +186,16 @@ pub(super) fn check_alltoall(outputs: &[Vec<u64>], inputs: &[Vec<u64>], words: u
     }
 }
 
+/// The output of each rank is its block of the sum of all inputs.
+pub(super) fn check_reduced(outputs: &[Vec<u64>], inputs: &[Vec<u64>], words: usize) {
+    for (me, output) in outputs.iter().enumerate() {
+        let sum =
+            |at: usize| inputs.iter().fold(0, |sum: u64, input| sum.wrapping_add(input[me * words + at]));
+        let expected: Vec<u64> = (0..words).map(sum).collect();
+        assert_eq!(*output, expected, "{words} words for rank {me} of {}", outputs.len());
+    }
+}
+
 #[test]
 fn carrying_blocks_for_others_brings_them_where_they_belong() {
     for ranks in (1..40).chain([63, 64, 65, 127, 128, 130]) {

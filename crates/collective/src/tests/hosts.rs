@@ -124,38 +124,48 @@ fn blocks_of_all_hosts_go_where_they_belong() {
         let who = |me| (me, ranks, oversubscribed);
         for root in roots(ranks) {
             let all = split(Span::output, ranks, words);
-            let build = |me| {
-                built(hosts, who(me), Some(root), |s, levels| leaders::gather(s, levels, root, input, &all))
-            };
-            let outputs = run_built(ranks, build, Operation::Gather(at(root)), words, &one, Op::Sum);
-            assert_eq!(outputs[root], gathered, "{hosts:?} {words} {root}");
-            let all = split(Span::input, ranks, words);
-            let build = |me| {
-                built(hosts, who(me), Some(root), |s, levels| leaders::scatter(s, levels, root, &all, output))
-            };
-            let outputs = run_built(ranks, build, Operation::Scatter(at(root)), words, &many, Op::Sum);
-            for (me, output) in outputs.iter().enumerate() {
-                assert_eq!(*output, many[root][me * words..(me + 1) * words], "{hosts:?} {words} {root}");
+            for across in [Algorithm::Flat, Algorithm::Tree] {
+                let build = |me| {
+                    built(hosts, who(me), Some(root), |s, levels| {
+                        leaders::gather(s, levels, (root, across), input, &all)
+                    })
+                };
+                let outputs = run_built(ranks, build, Operation::Gather(at(root)), words, &one, Op::Sum);
+                assert_eq!(outputs[root], gathered, "{hosts:?} {words} {root} {across:?}");
+                let all = split(Span::input, ranks, words);
+                let build = |me| {
+                    built(hosts, who(me), Some(root), |s, levels| {
+                        leaders::scatter(s, levels, (root, across), &all, output)
+                    })
+                };
+                let outputs = run_built(ranks, build, Operation::Scatter(at(root)), words, &many, Op::Sum);
+                for (me, output) in outputs.iter().enumerate() {
+                    assert_eq!(*output, many[root][me * words..(me + 1) * words], "{hosts:?} {words} {root}");
+                }
             }
         }
         let all = split(Span::output, ranks, words);
-        let build = |me| built(hosts, who(me), None, |s, levels| leaders::allgather(s, levels, input, &all));
-        let outputs = run_built(ranks, build, Operation::Allgather, words, &one, Op::Sum);
-        assert!(outputs.iter().all(|output| *output == gathered), "{hosts:?} {words}");
+        for across in [Algorithm::Burst, Algorithm::Ring, Algorithm::Flat, Algorithm::Bruck] {
+            let build = |me| {
+                built(hosts, who(me), None, |s, levels| leaders::allgather(s, levels, across, input, &all))
+            };
+            let outputs = run_built(ranks, build, Operation::Allgather, words, &one, Op::Sum);
+            assert!(outputs.iter().all(|output| *output == gathered), "{hosts:?} {words} {across:?}");
+        }
         let (from, into) = (Span::input(0, ranks * words * 8), Span::output(0, ranks * words * 8));
         let build =
             |me| built(hosts, who(me), None, |s, levels| leaders::alltoall(s, levels, from, into, words * 8));
         let outputs = run_built(ranks, build, Operation::Alltoall, words, &many, Op::Sum);
         super::even::check_alltoall(&outputs, &many, words);
         let lens = vec![words * 8; ranks];
-        let build = |me| {
-            built(hosts, who(me), None, |s, levels| leaders::reduce_scatter(s, levels, from, &lens, output))
-        };
-        let outputs = run_built(ranks, build, Operation::ReduceScatter, words, &many, Op::Sum);
-        for (me, output) in outputs.iter().enumerate() {
-            let sum =
-                |at: usize| many.iter().fold(0, |sum: u64, input| sum.wrapping_add(input[me * words + at]));
-            assert_eq!(*output, (0..words).map(sum).collect::<Vec<_>>(), "{hosts:?} {words} {me}");
+        for across in [Algorithm::Burst, Algorithm::Ring, Algorithm::Flat, Algorithm::Halving] {
+            let build = |me| {
+                built(hosts, who(me), None, |s, levels| {
+                    leaders::reduce_scatter(s, levels, from, &lens, (output, 8, across))
+                })
+            };
+            let outputs = run_built(ranks, build, Operation::ReduceScatter, words, &many, Op::Sum);
+            super::even::check_reduced(&outputs, &many, words);
         }
     });
 }

@@ -3,6 +3,7 @@
 mod blocks;
 mod even;
 mod hosts;
+mod network;
 mod order;
 mod own_caches;
 

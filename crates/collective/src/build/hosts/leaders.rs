@@ -1,8 +1,8 @@
 //! One rank of each host speaks for it: one packet for each pair of hosts, for data so short that packets cost more than bytes.
 
 use super::Levels;
-use crate::build::{flat, others, rotation, short};
-use crate::choose::Seat;
+use crate::build::{flat, others, rotation, short, tree};
+use crate::choose::{self, Algorithm, Seat};
 use crate::schedule::{Blocks, ScheduleDraft, Span};
 
 /// All report to their leader, the leaders meet, and let the others go.
@@ -74,100 +74,123 @@ pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, input: S
 }
 
 /// Every leader gathers the blocks of its host, and the root those of all hosts.
-pub(crate) fn gather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, mine: Span, all: &[Span]) {
+pub(crate) fn gather(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    (root, algorithm): (usize, Algorithm),
+    mine: Span,
+    all: &[Span],
+) {
     let inside = levels.inside(s);
-    if levels.seat.me != root {
-        let blocks = levels.own().iter().map(|member| all[*member].len);
-        let bundle = if levels.is_leader() { s.scratch(blocks.clone().sum()) } else { Span::NOTHING };
-        let parts = if levels.is_leader() { bundle.split(blocks) } else { Vec::new() };
-        flat::gather(s, inside, levels.leader(), mine, &parts);
-        if levels.is_leader() && levels.host != levels.hosts.place(root).0 {
-            levels.across(s);
-            s.round().send(levels.hosts.place(root).0, bundle);
-        }
-        return;
+    if !levels.is_leader() {
+        return flat::gather(s, inside, levels.leader(), mine, &[]);
     }
-    let own: Vec<Span> = levels.own().iter().map(|member| all[*member]).collect();
-    flat::gather(s, inside, levels.leader(), mine, &own);
-    let across = levels.across(s);
-    for host in others(across) {
-        let blocks = levels.hosts.members(host).iter().map(|member| all[*member]);
-        let bundle = s.scratch(blocks.clone().map(|block| block.len).sum());
-        s.receive(host, bundle);
-        for (part, block) in bundle.split(blocks.clone().map(|block| block.len)).into_iter().zip(blocks) {
-            s.copy(part, block);
+    let at_root = levels.seat.me == root;
+    let (parts, bundles) = if at_root { by_host(s, levels, all).1 } else { bundle(s, levels, all) };
+    flat::gather(s, inside, levels.leader(), mine, &parts[levels.own_part(at_root)]);
+    let (across, to) = (levels.across(s), levels.hosts.place(root).0);
+    match algorithm {
+        Algorithm::Tree => {
+            let of_host = |host| levels.bytes_of(host, all);
+            tree::gather(s, across, to, (bundles[if at_root { to } else { 0 }], &of_host), &bundles);
         }
+        _ if at_root => others(across).for_each(|host| {
+            s.receive(host, bundles[host]);
+        }),
+        _ => {
+            s.round().send(to, bundles[0]);
+        }
+    }
+    if at_root {
+        to_their_places(s, levels, &parts, all);
     }
 }
 
 /// As `gather`, backwards.
-pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, all: &[Span], mine: Span) {
-    if levels.seat.me != root {
-        let lens = levels.own().iter().map(|member| all[*member].len);
-        let mut parts = Vec::new();
-        if levels.is_leader() {
-            let bundle = s.scratch(lens.clone().sum());
-            levels.across(s);
-            s.round().receive(levels.hosts.place(root).0, bundle);
-            parts = bundle.split(lens);
+pub(crate) fn scatter(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    (root, algorithm): (usize, Algorithm),
+    all: &[Span],
+    mine: Span,
+) {
+    let mut parts = Vec::new();
+    if levels.is_leader() {
+        let at_root = levels.seat.me == root;
+        let (across, from) = (levels.across(s), levels.hosts.place(root).0);
+        s.round();
+        let (all_parts, bundles) = if at_root { by_host(s, levels, all).1 } else { bundle(s, levels, all) };
+        if at_root {
+            for (part, member) in all_parts.iter().zip(levels.hosts.order()) {
+                s.copy(all[member], *part);
+            }
+            s.round();
         }
-        let inside = levels.inside(s);
-        return flat::scatter(s, inside, levels.leader(), &parts, mine);
-    }
-    let across = levels.across(s);
-    s.round();
-    let mut bundles = Vec::new();
-    for host in others(across) {
-        let blocks = levels.hosts.members(host).iter().map(|member| all[*member]);
-        let bundle = s.scratch(blocks.clone().map(|block| block.len).sum());
-        for (part, block) in bundle.split(blocks.clone().map(|block| block.len)).into_iter().zip(blocks) {
-            s.copy(block, part);
+        match algorithm {
+            Algorithm::Tree => {
+                let of_host = |host| levels.bytes_of(host, all);
+                tree::scatter(s, across, from, &bundles, (bundles[if at_root { from } else { 0 }], &of_host));
+            }
+            _ if at_root => others(across).for_each(|host| {
+                s.send(host, bundles[host]);
+            }),
+            _ => {
+                s.receive(from, bundles[0]);
+            }
         }
-        bundles.push((host, bundle));
+        // The root's own block stays where it is, if it is asked for there.
+        parts = if at_root { levels.own().iter().map(|member| all[*member]).collect() } else { all_parts };
     }
-    s.round();
-    for (host, bundle) in bundles {
-        s.send(host, bundle);
-    }
-    let own: Vec<Span> = levels.own().iter().map(|member| all[*member]).collect();
     let inside = levels.inside(s);
-    flat::scatter(s, inside, levels.leader(), &own, mine);
+    flat::scatter(s, inside, levels.leader(), &parts, mine);
 }
 
-/// All blocks host by host: where they lie so, in the output, else in scratch. The first is the whole.
-fn by_host(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, all: &[Span]) -> (Span, Vec<Span>) {
+/// Blocks, and what each host has of them.
+type Bundles = (Vec<Span>, Vec<Span>);
+
+/// The blocks of this host in scratch, one bundle.
+fn bundle(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, all: &[Span]) -> Bundles {
+    let whole = s.scratch(levels.bytes_of(levels.host, all));
+    (whole.split(levels.own().iter().map(|member| all[*member].len)), vec![whole])
+}
+
+/// Blocks that came host by host, to their places.
+fn to_their_places(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, parts: &[Span], all: &[Span]) {
+    for (part, member) in parts.iter().zip(levels.hosts.order()) {
+        s.copy(*part, all[member]);
+    }
+}
+
+/// All blocks host by host: where they lie so, in the user's memory, else in scratch. The whole, and its bundles.
+fn by_host(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, all: &[Span]) -> (Span, Bundles) {
     let ordered: Vec<Span> = levels.hosts.order().map(|member| all[member]).collect();
     let total = ordered.iter().map(|block| block.len).sum();
     let is_whole = ordered.windows(2).all(|pair| pair[0].at + pair[0].len == pair[1].at);
     let whole = if is_whole { Span { len: total, ..ordered[0] } } else { s.scratch(total) };
-    (whole, whole.split(ordered.iter().map(|block| block.len)))
+    let bundles = whole.split((0..levels.hosts.count()).map(|host| levels.bytes_of(host, all)));
+    (whole, (whole.split(ordered.iter().map(|block| block.len)), bundles))
 }
 
 /// The leaders gather the blocks of their hosts, exchange them, and send all of them on.
-pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, mine: Span, all: &[Span]) {
-    let (whole, parts) = by_host(s, levels, all);
-    let mut of_hosts = Vec::new();
-    let mut first = 0;
-    for host in 0..levels.hosts.count() {
-        let own = &parts[first..first + levels.hosts.members(host).len()];
-        of_hosts.push((first, Span { len: own.iter().map(|part| part.len).sum(), ..own[0] }));
-        first += own.len();
-    }
+pub(crate) fn allgather(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    algorithm: Algorithm,
+    mine: Span,
+    all: &[Span],
+) {
+    let (whole, (parts, bundles)) = by_host(s, levels, all);
     let inside = levels.inside(s);
-    let first = of_hosts[levels.host].0;
-    flat::gather(s, inside, levels.leader(), mine, &parts[first..first + inside.ranks]);
+    flat::gather(s, inside, levels.leader(), mine, &parts[levels.own_part(true)]);
     if levels.is_leader() {
         let across = levels.across(s);
-        let of_hosts: Vec<Span> = of_hosts.iter().map(|(_, span)| *span).collect();
-        short::allgather(s, across, of_hosts[levels.host], &of_hosts);
+        choose::allgather(s, across, algorithm, bundles[levels.host], &bundles);
     }
     if !levels.is_leader() {
         s.round();
     }
     spread(s, levels, whole);
-    for (part, member) in parts.iter().zip(levels.hosts.order()) {
-        s.copy(*part, all[member]);
-    }
+    to_their_places(s, levels, &parts, all);
 }
 
 /// The leaders have all blocks of their hosts, exchange those of each pair of hosts, and hand out what came. All blocks have `bytes`
@@ -278,14 +301,14 @@ pub(crate) fn reduce_scatter(
     levels: &Levels<'_>,
     input: Span,
     lens: &[usize],
-    mine: Span,
+    (mine, element, algorithm): (Span, usize, Algorithm),
 ) {
     let partial = if levels.is_leader() { s.scratch(input.len) } else { Span::NOTHING };
     reduce_inside(s, levels, input, partial);
     let mut parts = Vec::new();
     if levels.is_leader() {
         let across = levels.across(s);
-        parts = reduced_of_host(s, levels, across, partial, lens);
+        parts = reduced_of_host(s, levels, (across, algorithm), (partial, element), lens);
     }
     let inside = levels.inside(s);
     flat::scatter(s, inside, levels.leader(), &parts, mine);
@@ -295,8 +318,8 @@ pub(crate) fn reduce_scatter(
 fn reduced_of_host(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,
-    across: Seat,
-    partial: Span,
+    (across, algorithm): (Seat, Algorithm),
+    (partial, element): (Span, usize),
     lens: &[usize],
 ) -> Vec<Span> {
     let own = levels.own().iter().map(|member| lens[*member]);
@@ -308,6 +331,6 @@ fn reduced_of_host(
     let sum = |host| levels.hosts.members(host).iter().map(|member| lens[*member]).sum();
     let of_hosts: Vec<usize> = (0..levels.hosts.count()).map(sum).collect();
     let reduced = s.scratch(of_hosts[levels.host]);
-    short::reduce_scatter(s, across, partial, &of_hosts, reduced);
+    choose::reduce_blocks(s, (across, algorithm), partial, &of_hosts, (reduced, element));
     reduced.split(own)
 }

@@ -15,7 +15,7 @@ pub(crate) mod scans;
 
 use crate::choose::Seat;
 use crate::hosts::Hosts;
-use crate::schedule::ScheduleDraft;
+use crate::schedule::{ScheduleDraft, Span};
 
 /// Where this rank sits in both levels.
 pub(crate) struct Levels<'h> {
@@ -59,6 +59,22 @@ impl<'h> Levels<'h> {
         self.hosts.members(self.host)
     }
 
+    /// As many members has the host with the most.
+    pub fn most(&self) -> usize {
+        (0..self.hosts.count()).map(|host| self.hosts.members(host).len()).max().unwrap_or(0)
+    }
+
+    /// Bytes of the blocks of a host's members.
+    fn bytes_of(&self, host: usize, all: &[Span]) -> usize {
+        self.hosts.members(host).iter().map(|member| all[*member].len).sum()
+    }
+
+    /// Where this host's blocks are among those of all hosts, or of this one.
+    fn own_part(&self, of_all: bool) -> std::ops::Range<usize> {
+        let before = if of_all { (0..self.host).map(|host| self.hosts.members(host).len()).sum() } else { 0 };
+        before..before + self.own().len()
+    }
+
     /// From now on peers are those of this host, by their places.
     fn inside(&self, s: &mut ScheduleDraft<'_>) -> Seat {
         s.among(Some(self.own().to_vec()));
@@ -69,13 +85,13 @@ impl<'h> Levels<'h> {
     /// From now on peers are leaders, by their hosts; this rank is one.
     fn across(&self, s: &mut ScheduleDraft<'_>) -> Seat {
         s.among(Some(self.leaders.clone()));
-        Seat { oversubscribed: false, ..self.seat.within(self.host, self.hosts.count()) }
+        self.seat.across(self.host, self.hosts.count())
     }
 
     /// From now on peers are those at this rank's place on all hosts, by their hosts. All hosts have as many members.
     fn lane(&self, s: &mut ScheduleDraft<'_>) -> Seat {
         let fellow = |host| self.hosts.members(host)[self.place];
         s.among(Some((0..self.hosts.count()).map(fellow).collect()));
-        Seat { oversubscribed: false, ..self.seat.within(self.host, self.hosts.count()) }
+        self.seat.across(self.host, self.hosts.count())
     }
 }
