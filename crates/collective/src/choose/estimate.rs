@@ -101,7 +101,7 @@ impl Copying {
         // A call takes a processor and no memory, so it costs nothing where what all of them get together is the limit.
         let alone_ns = crowded_ns / costs.crowding(processors);
         let busiest = bytes.busiest * (call_ns / once.message + alone_ns);
-        let memory = if once.held >= LAST_CACHE_BYTES { MEMORY_TIMES } else { 1.0 };
+        let memory = if once.held > LAST_CACHE_BYTES { MEMORY_TIMES } else { 1.0 };
         is_long.then(|| busiest.max(bytes.all / processors * crowded_ns) * memory)
     }
 }

@@ -220,14 +220,25 @@ impl Members {
         if matches!(self.shape.operation, Operation::Gather(_) | Operation::Scatter(_)) {
             return self.tree_of_blocks();
         }
-        let Self { others, bytes, .. } = *self;
+        let Self { n, others, bytes, .. } = *self;
         let (depth, children) = (f64::from(self.seat.ranks.ilog2()), self.doublings());
         // The sum of a tree whose operands keep their places goes from rank 0 to the root.
         let ordered = matches!(self.shape.operation, Operation::Reduce(root) if !self.shape.commutative && root != Root::At(0));
         let handed_on = if ordered { 1.0 } else { 0.0 };
         let levels = depth + handed_on;
         let reduced = if self.reduces() { bytes } else { 0.0 };
+        let once = match self.has_own_caches() {
+            // In each level at most half of the ranks have a message, and wait for it.
+            true => SingleCopies {
+                message: bytes,
+                received: Share { busiest: levels.max(children) * bytes, all: levels * n / 2.0 * bytes },
+                by_both: Share { busiest: levels.max(children) / 2.0 * bytes, all: levels * n / 2.0 * bytes },
+                held: self.given_and_gotten(),
+            },
+            false => SingleCopies::default(),
+        };
         Load {
+            once,
             rounds: levels,
             waits: levels,
             messages: Share { busiest: children + handed_on, all: 2.0 * (others + handed_on) },

@@ -263,7 +263,7 @@ fn sixteen_ranks_with_processors_and_caches_each_take_these_algorithms() {
         (
             Operation::Broadcast(root),
             [Tree, Tree, SharedBuffer, SharedBuffer, SharedBuffer],
-            [Tree, Tree, Slices, Slices, Slices],
+            [Tree, Tree, Tree, Tree, Slices],
         ),
         (
             Operation::Reduce(root),
