@@ -14,15 +14,20 @@ pub struct PairCosts {
 }
 
 impl HostProfile {
-    /// The costs of two processes that may run on any processors of the host: those of far processors, unless a line comes as fast
-    /// through the last-level cache as through the second-level one.
+    /// The costs of two processes that may run on any processors of the host: those of far processors, unless all share their
+    /// caches.
     pub fn pair_costs(&self) -> PairCosts {
         let line_ns = self.line_ns.shared_l3;
-        let (copy_rate, ring_rate) = match line_ns <= self.line_ns.shared_l2 {
+        let (copy_rate, ring_rate) = match self.shares_caches() {
             true => (self.copy.near, self.ring.near),
             false => (self.copy.far, self.ring.far),
         };
         PairCosts { line_ns, copy_rate, ring_rate }
+    }
+
+    /// Whether a line comes as fast through the last-level cache as through the second-level one.
+    pub fn shares_caches(&self) -> bool {
+        self.line_ns.shared_l3 <= self.line_ns.shared_l2
     }
 }
 

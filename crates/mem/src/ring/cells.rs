@@ -182,6 +182,15 @@ impl Producer {
         unsafe { self.publish(first, second, inline) }
     }
 
+    /// Has the cell that was published last leave this processor's own caches ([`Window::demote`]).
+    #[inline(always)]
+    pub fn demote_last(&self) {
+        if self.next > self.cells.base {
+            // SAFETY: before a place behind the first cell is a cell of the ring.
+            unsafe { self.next.sub(1).as_ref() }.inline().demote();
+        }
+    }
+
     /// Publishes the next cell if it is one of a run; says whether it has.
     #[inline(always)]
     pub fn try_post(&mut self, first: u64, second: u64, inline: &[u8]) -> bool {

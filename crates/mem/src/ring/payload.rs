@@ -163,6 +163,13 @@ impl Producer {
         freed <= self.head && freed > known
     }
 
+    /// What was claimed last.
+    #[inline(always)]
+    pub fn claimed(&self) -> Window<'_> {
+        let (start, end) = self.claimed;
+        self.span.window(start, (end - start) as usize)
+    }
+
     /// Holds what was claimed last; the value goes into the cell that announces it.
     #[inline(always)]
     pub fn commit(&mut self) -> u32 {

@@ -69,6 +69,8 @@ impl<N: Network> Set<N> {
         let mut shm = Shm::open(me, here, cells, tunables.payload_ring_bytes, budget)?;
         if oversubscribed {
             shm.share_processors();
+        } else if !host.shares_caches() {
+            shm.demote_lines();
         }
         let single_copy = match tunables.single_copy {
             "always" => SingleCopy::Always,

@@ -44,6 +44,7 @@ pub use inbox::StatsPage;
 use incoming::Incoming;
 use layout::InboxLayout;
 pub use notifier::InboxNotifier;
+use outgoing::LinkOptions;
 use outgoing::Outgoing;
 pub use waker::Waker;
 
@@ -79,6 +80,8 @@ pub struct Shm {
     /// Payload rings begin again at their start when they are empty.
     rewinds: bool,
     single_copy: SingleCopy,
+    /// Lines of short packets are moved to the cache that ranks share.
+    demotes: bool,
     /// What shows peers that it is the memory of this process that they read and write.
     word: Box<u64>,
     arrivals_seen: u32,
@@ -165,6 +168,7 @@ impl Shm {
             spawned: Vec::new(),
             rewinds: false,
             single_copy: SingleCopy::Never,
+            demotes: false,
             word: Box::default(),
             arrivals_seen: 0,
             notifications_seen: 0,
@@ -187,6 +191,11 @@ impl Shm {
         self.inbox.say_rewinds();
         self.fencing = Fencing::Fences;
         self.inbox.say_fencing(self.fencing);
+    }
+
+    /// For ranks whose processors have caches of their own: lines of short packets leave them for the one that all share. Before a link opens.
+    pub fn demote_lines(&mut self) {
+        self.demotes = true;
     }
 
     /// Lets peers read and write messages in the memory of this process, and does so in theirs. Before a peer gets the inbox.
@@ -258,15 +267,18 @@ impl Shm {
 
     /// Opens the way to a peer that was introduced: reserves this rank's slice of its inbox.
     pub fn open_link(&mut self, peer: Rank) -> Result<LinkId, ConnectError> {
-        let (own_slice, how) = (self.slice_of_pair(peer), (self.fencing, self.single_copy));
-        let rewinds = self.rewinds;
+        let own_slice = self.slice_of_pair(peer);
+        let Self { fencing, single_copy, rewinds, demotes, .. } = *self;
+        let options = LinkOptions { fencing, single_copy, rewinds, demotes };
         let link = self.link_mut(peer).expect("open_link comes after introduce");
         if link.outgoing.is_none() {
             let inbox = link.peer_inbox.as_ref().zip(link.peer_file.as_ref());
             let inbox = inbox.expect("open_link comes after introduce");
             let (opened, ring) = match own_slice {
-                Some(slice) => (Outgoing::open(inbox, slice, how, rewinds), None),
-                None => rings::open(inbox.0, how, rewinds && inbox.0.rewinds()),
+                Some(slice) => (Outgoing::open(inbox, slice, options), None),
+                None => {
+                    rings::open(inbox.0, LinkOptions { rewinds: rewinds && inbox.0.rewinds(), ..options })
+                }
             };
             link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
             // Mapped memory needs no descriptor, and a rank may have thousands of peers.

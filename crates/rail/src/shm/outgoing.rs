@@ -22,6 +22,8 @@ use crate::{Busy, Class, CopyingEnds, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, 
 
 /// Nothing is claimed.
 const NOTHING: usize = usize::MAX;
+/// Longer bulks are not moved to the shared cache: their reader asks for lines ahead itself.
+const MOST_DEMOTED: usize = 1 << 10;
 
 /// Claims that found no room, since that was last reported: what the peer was known to have given back when they failed.
 ///
@@ -58,6 +60,19 @@ impl Ready {
     }
 }
 
+/// How a link is opened.
+#[derive(Clone, Copy)]
+pub struct LinkOptions {
+    /// How this rank orders its packets before its look whether the peer sleeps.
+    pub fencing: Fencing,
+    /// Whether messages are copied from memory to memory.
+    pub single_copy: SingleCopy,
+    /// The payload ring begins again at its start when it is empty.
+    pub rewinds: bool,
+    /// Lines of short packets are moved to the cache that both ranks share.
+    pub demotes: bool,
+}
+
 /// From here to the peer.
 pub struct Outgoing {
     cells: cells::Producer,
@@ -68,6 +83,8 @@ pub struct Outgoing {
     claimed: usize,
     pace: Pace,
     offers: Offers,
+    /// Lines of short bulks are moved to the cache that the peer shares.
+    demotes: bool,
     /// This rank may write into the peer's memory, as far as it has tried.
     may_write: bool,
     starved: Starved,
@@ -90,11 +107,10 @@ impl Outgoing {
     pub fn open(
         (inbox, file): (&Inbox, &Arc<Memfd>),
         me: usize,
-        how: (Fencing, SingleCopy),
-        rewinds: bool,
+        options: LinkOptions,
     ) -> Result<Self, SegmentError> {
         let start = inbox.layout.slice_start(me);
-        let outgoing = Self::open_slice((file, start), inbox, how, rewinds)?;
+        let outgoing = Self::open_slice((file, start), inbox, options)?;
         inbox.arrive(me);
         Ok(outgoing)
     }
@@ -103,8 +119,7 @@ impl Outgoing {
     pub fn open_slice(
         (file, start): (&Arc<Memfd>, usize),
         inbox: &Inbox,
-        (fencing, single_copy): (Fencing, SingleCopy),
-        rewinds: bool,
+        LinkOptions { fencing, single_copy, rewinds, demotes }: LinkOptions,
     ) -> Result<Self, SegmentError> {
         let layout = inbox.layout;
         let slice = file.map(start, layout.slice_bytes())?;
@@ -123,6 +138,7 @@ impl Outgoing {
             pace: Pace::new(),
             offers: Offers::new(single_copy, rewinds),
             may_write: single_copy != SingleCopy::Never,
+            demotes,
             starved: Starved::default(),
             ready: Ready::new(&layout, layout.first_bytes()),
             inbox: inbox.clone(),
@@ -264,7 +280,14 @@ impl Outgoing {
         let tell = if self.payload.offset() > self.ready.tell_from { TELL } else { 0 };
         let note = u64::from(said) | u64::from(bulk as u32 | tell) << 32;
         self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
+        let is_demoted = self.demotes && bulk <= MOST_DEMOTED;
+        if is_demoted {
+            self.payload.claimed().demote();
+        }
         self.publish(header, header.inline_len | HAS_BULK | timed, &[]);
+        if is_demoted {
+            self.cells.demote_last();
+        }
     }
 
     /// Publishes the next cell, with inline bytes unless it is filled already, and wakes the peer if it sleeps.

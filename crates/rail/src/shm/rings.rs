@@ -12,25 +12,23 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use canele_sys::ids::{LinkId, Rank};
-use canele_sys::membarrier::Fencing;
 use canele_sys::segment::{Memfd, SegmentError};
 
-use super::fetch::SingleCopy;
 use super::inbox::Inbox;
+use super::outgoing::LinkOptions;
 use super::{Incoming, Link, Outgoing, Shm};
 use crate::ConnectError;
 
 /// A new ring to the owner of an inbox, and its file.
 pub(super) fn open(
     inbox: &Inbox,
-    how: (Fencing, SingleCopy),
-    rewinds: bool,
+    options: LinkOptions,
 ) -> (Result<Outgoing, SegmentError>, Option<Arc<Memfd>>) {
     let file = match Memfd::create("canele-ring", inbox.layout.slice_bytes()) {
         Ok(file) => Arc::new(file),
         Err(error) => return (Err(error), None),
     };
-    (Outgoing::open_slice((&file, 0), inbox, how, rewinds), Some(file))
+    (Outgoing::open_slice((&file, 0), inbox, options), Some(file))
 }
 
 impl Shm {

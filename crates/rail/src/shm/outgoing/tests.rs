@@ -9,7 +9,13 @@ fn link() -> (Outgoing, Incoming, (Inbox, Arc<Memfd>)) {
     let layout = InboxLayout::new(2, 64, 32 << 10, usize::MAX);
     let inbox = |rank| Inbox::create(Rank(rank), layout, Fencing::Fences).unwrap();
     let ((owner, file), (sender, _)) = (inbox(0), inbox(1));
-    let outgoing = Outgoing::open((&owner, &file), 1, (Fencing::Fences, SingleCopy::Never), false).unwrap();
+    let options = LinkOptions {
+        fencing: Fencing::Fences,
+        single_copy: SingleCopy::Never,
+        rewinds: false,
+        demotes: true,
+    };
+    let outgoing = Outgoing::open((&owner, &file), 1, options).unwrap();
     let slice = (owner.pages().clone(), owner.layout.slice_start(1));
     let incoming =
         Incoming::open(slice, owner.layout, (Rank(1), &sender), (false, SingleCopy::Never)).unwrap();
