@@ -107,7 +107,7 @@ impl CollectiveCosts {
 
     /// The processors have caches of their own: a line comes from another one's more slowly than within one.
     pub(crate) fn has_own_caches(&self) -> bool {
-        self.host.is_some_and(|host| host.line_ns.shared_l3 > host.line_ns.shared_l2)
+        self.host.is_some_and(|host| !host.shares_caches())
     }
 
     /// So many times as long as alone does a copy out of another processor's cache take while so many processors copy. What all of them get
