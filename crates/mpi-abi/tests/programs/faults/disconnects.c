@@ -27,19 +27,25 @@ static void await_end(void)
     for (;;) pause();
 }
 
-/* The first child goes on once the parent is in no call that its failure would end. */
-static void await_parent(MPI_Comm with, int is_child)
+/* The first child goes on once the parent and the other child are in no call that its failure would end. */
+static void await_others(MPI_Comm with, int is_child)
 {
     int rank;
     OK(MPI_Comm_rank(with, &rank));
-    if (!is_child) OK(MPI_Send(NULL, 0, MPI_INT, 0, 1, with));
-    else if (rank == 0) OK(MPI_Recv(NULL, 0, MPI_INT, 0, 1, with, MPI_STATUS_IGNORE));
+    if (!is_child) {
+        OK(MPI_Send(NULL, 0, MPI_INT, 0, 1, with));
+    } else if (rank > 0) {
+        OK(MPI_Send(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD));
+    } else {
+        OK(MPI_Recv(NULL, 0, MPI_INT, 0, 1, with, MPI_STATUS_IGNORE));
+        OK(MPI_Recv(NULL, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
 }
 
 static void part(MPI_Comm with, const char *how, int is_child, char *port)
 {
     MPI_Comm again, copy;
-    await_parent(with, is_child);
+    await_others(with, is_child);
     if (strcmp(how, "freed") == 0) OK(MPI_Comm_free(&with));
     if (strcmp(how, "freed") == 0 || strcmp(how, "connected") == 0) return;
     /* Whatever was made of it is given up, too. */
@@ -50,7 +56,7 @@ static void part(MPI_Comm with, const char *how, int is_child, char *port)
     if (is_child) OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &again));
     else OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &again));
     OK(MPI_Barrier(again));
-    await_parent(again, is_child);
+    await_others(again, is_child);
 }
 
 int main(int argc, char **argv)
