@@ -8,8 +8,12 @@ import canele
 job = canele.Job()
 world = job.world
 world.barrier()
+# No other rank may still be in the barrier when this one dies.
 if job.rank == 1:
+    for other in (0, 2):
+        world.recv(other, 3, bytearray(1))
     os.kill(os.getpid(), signal.SIGKILL)
+world.send(1, 3, b"x")
 try:
     world.recv(1, 1, bytearray(1))
 except canele.PeerFailed as error:
