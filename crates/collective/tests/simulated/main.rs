@@ -1,6 +1,7 @@
 //! Random collectives of random teams, several under way at a time, on a simulated network, with the algorithms of ranks that have
 //! processors of their own and of those that share some, with and without shared buffers, on one host and on several.
 
+mod deaths;
 mod model;
 mod reference;
 mod spec;

@@ -1,7 +1,7 @@
 //! Ranks on a simulated network, all in one thread, and the loop that drives their parts of collectives.
 
-use canele_collective::Error;
-use canele_collective::{CollectiveProgress, CollectiveRequest, HEADER, SharedBuffer};
+use canele_collective::{CollectiveProgress, CollectiveRequest, Error, HEADER, MemberLiveness, SharedBuffer};
+use canele_proto::peer::PeerEnd;
 use canele_proto::{Proto, Settings};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{LinkId, Rank};
@@ -39,34 +39,81 @@ impl Crowd {
     /// # Panics
     /// If they wait for what never comes.
     pub fn run(&mut self, parts: &mut [Vec<CollectiveRequest>]) -> Vec<Option<Error>> {
-        let mut ended: Vec<Vec<bool>> = parts.iter().map(|parts| vec![false; parts.len()]).collect();
-        let mut errors: Vec<Option<Error>> = parts.iter().map(|_| None).collect();
+        let ended = self.run_amid(parts, &mut Deaths::default());
+        let first_error =
+            |parts: Vec<Option<Result<(), Error>>>| parts.into_iter().flatten().find_map(Result::err);
+        ended.into_iter().map(first_error).collect()
+    }
+
+    /// The same while ranks die; says how each part has ended, but those of ranks that died before.
+    ///
+    /// # Panics
+    /// If they wait for what never comes.
+    pub fn run_amid(
+        &mut self,
+        parts: &mut [Vec<CollectiveRequest>],
+        deaths: &mut Deaths,
+    ) -> Vec<Vec<Option<Result<(), Error>>>> {
+        let mut ended: Vec<Vec<_>> = parts.iter().map(|parts| parts.iter().map(|_| None).collect()).collect();
         let mut looks = 0;
-        loop {
-            let mut moved = false;
-            for rank in 0..self.protos.len() {
-                for (part, ended) in
-                    parts[rank].iter_mut().zip(&mut ended[rank]).filter(|(_, ended)| !**ended)
-                {
-                    let step = part.advance(&mut self.protos[rank], &mut self.rails[rank]);
-                    *ended = !matches!(step, Ok(CollectiveProgress::Waiting));
-                    moved |= *ended;
-                    if let Err(error) = step {
-                        errors[rank].get_or_insert(error);
-                    }
-                }
+        for turn in 0.. {
+            let mut moved = self.die(deaths, turn);
+            let living: Vec<usize> =
+                (0..self.protos.len()).filter(|rank| !self.world.is_dead(Rank(*rank as u32))).collect();
+            for &rank in &living {
+                moved |= self.advance(rank, &mut parts[rank], &mut ended[rank], deaths);
                 moved |= self.pass(rank);
             }
-            if ended.iter().flatten().all(|ended| *ended) && !moved {
-                return errors;
+            if !moved && living.iter().all(|rank| ended[*rank].iter().all(Option::is_some)) {
+                break;
             }
-            if moved || self.world.advance().is_some() {
+            if moved || self.world.advance().is_some() || deaths.are_to_come() {
                 looks = 0;
             } else {
                 looks += 1;
                 assert!(looks < LOOKS, "they wait for ever: {ended:?}");
             }
         }
+        ended
+    }
+
+    /// A rank does its parts as far as it can; says whether one has ended.
+    fn advance(
+        &mut self,
+        rank: usize,
+        parts: &mut [CollectiveRequest],
+        ended: &mut [Option<Result<(), Error>>],
+        deaths: &mut Deaths,
+    ) -> bool {
+        let (proto, rail) = (&mut self.protos[rank], &mut self.rails[rank]);
+        let mut any = false;
+        for (n, (part, ended)) in parts.iter_mut().zip(ended).enumerate() {
+            if ended.is_some() {
+                continue;
+            }
+            let step = deaths.check(proto, (rank, n), part).and_then(|()| part.advance(proto, rail));
+            if !matches!(step, Ok(CollectiveProgress::Waiting)) {
+                (*ended, any) = (Some(step.map(drop)), true);
+            }
+        }
+        any
+    }
+
+    /// Lets ranks die whose turn it is, and others know of it; says whether anything happened.
+    fn die(&mut self, deaths: &mut Deaths, turn: usize) -> bool {
+        let due: Vec<_> = deaths.to_come.extract_if(.., |death| death.turn <= turn).collect();
+        for Death { rank, told, .. } in &due {
+            match told {
+                None => self.world.kill(*rank),
+                Some(of) if !self.world.is_dead(*rank) => {
+                    // What it has sent comes first.
+                    while self.pass(rank.0 as usize) {}
+                    self.protos[rank.0 as usize].handle_gone(*of, PeerEnd::Failed);
+                }
+                Some(_) => {}
+            }
+        }
+        !due.is_empty()
     }
 
     fn pass(&mut self, rank: usize) -> bool {
@@ -81,5 +128,42 @@ impl Crowd {
         }
         assert!(proto.take_fault().is_none(), "a peer broke the protocol");
         moved || opened
+    }
+}
+
+/// Something that happens to a rank in some turn of the loop.
+pub struct Death {
+    pub turn: usize,
+    pub rank: Rank,
+    /// It is told that this rank has died; or else it dies.
+    pub told: Option<Rank>,
+}
+
+/// Deaths that are to come, and what the members of each part do about them.
+#[derive(Default)]
+pub struct Deaths {
+    pub to_come: Vec<Death>,
+    /// For each part of each rank whether its members live, until it is known that they do not; without, all do.
+    pub members: Vec<Vec<Option<MemberLiveness>>>,
+}
+
+impl Deaths {
+    fn are_to_come(&self) -> bool {
+        !self.to_come.is_empty()
+    }
+
+    /// Gives up a part of which a member has died, as an engine does.
+    fn check(
+        &mut self,
+        proto: &mut Proto,
+        (rank, n): (usize, usize),
+        part: &mut CollectiveRequest,
+    ) -> Result<(), Error> {
+        let Some(members) = self.members.get_mut(rank).map(|parts| &mut parts[n]) else { return Ok(()) };
+        let Some(Err(failure)) = members.as_mut().map(|members| members.check(proto, &[])) else {
+            return Ok(());
+        };
+        *members = None;
+        part.give_up(proto, failure.into())
     }
 }
