@@ -395,8 +395,8 @@ pub(crate) fn uneven(
             } else {
                 // All know the lengths of all blocks.
                 let algorithm = levels::choose_allgather(seat, hosts, &all);
-                match hosts.filter(|_| algorithm == Leaders) {
-                    Some(hosts) => levels::allgather(s, (seat, hosts), mine, &all),
+                match hosts.filter(|_| matches!(algorithm, Leaders | Lanes)) {
+                    Some(hosts) => levels::allgather(s, (seat, hosts), algorithm, mine, &all),
                     None => allgather(s, seat, algorithm, mine, &all),
                 }
             }
@@ -423,8 +423,8 @@ pub(crate) fn uneven(
             } else {
                 let bytes = lens.iter().sum::<usize>().div_ceil(seat.ranks);
                 let algorithm = seat.choose_of(Shape { bytes, ..shape }, true);
-                match hosts.filter(|_| algorithm == Leaders) {
-                    Some(hosts) => levels::reduce_scatter(s, (seat, hosts), lens, shape),
+                match hosts.filter(|_| matches!(algorithm, Leaders | Lanes)) {
+                    Some(hosts) => levels::reduce_scatter(s, (seat, hosts), algorithm, lens, shape),
                     None => reduce_scatter(s, seat, algorithm, lens, shape),
                 }
             }

@@ -110,9 +110,9 @@ impl Algorithm {
             Operation::Reduce(_) => &[Tree, Flat, SharedAtRoot, SharedBuffer, Slices, Leaders],
             Operation::Allreduce => &[Doubling, Ring, Flat, SharedBuffer, Slices, Leaders, Lanes],
             Operation::Gather(_) | Operation::Scatter(_) => &[Flat, Tree, Leaders],
-            Operation::Allgather => &[Burst, Ring, Flat, Bruck, SharedBuffer, Leaders],
+            Operation::Allgather => &[Burst, Ring, Flat, Bruck, SharedBuffer, Leaders, Lanes],
             Operation::Alltoall => &[Burst, Pairwise, Bruck, SharedBuffer, Leaders],
-            Operation::ReduceScatter => &[Burst, Ring, Flat, Halving, SharedBuffer, Leaders],
+            Operation::ReduceScatter => &[Burst, Ring, Flat, Halving, SharedBuffer, Leaders, Lanes],
             Operation::Scan | Operation::Exscan => &[Doubling, Flat, SharedBuffer, Leaders],
         }
     }
@@ -153,7 +153,13 @@ impl Algorithm {
                 let keeps_order = reduces && (is_scan || !shape.commutative);
                 seat.levels.is_some_and(|levels| !keeps_order || levels.are_in_blocks)
             }
-            Lanes => seat.levels.is_some_and(|levels| levels.is_even) && (!reduces || shape.commutative),
+            Lanes => {
+                // The blocks of a host lie one behind the other in what is reduced.
+                let needs_blocks = shape.operation == Operation::ReduceScatter;
+                let can_be =
+                    |levels: super::HostLevels| levels.is_even && (levels.are_in_blocks || !needs_blocks);
+                seat.levels.is_some_and(can_be) && (!reduces || shape.commutative)
+            }
             Flat | Tree | Doubling | Burst | Pairwise => true,
         }
     }

@@ -90,7 +90,11 @@ impl HostLevels {
     fn of_lanes(&self, seat: Seat, shape: Shape) -> f64 {
         use Algorithm::*;
         use Operation::*;
-        let share = shape.bytes / self.most;
+        // Blocks are no shares of a vector: each is carried whole, and those of each host are shared.
+        let share = match shape.operation {
+            Allgather | ReduceScatter => shape.bytes,
+            _ => shape.bytes / self.most,
+        };
         let best = |one: f64, other: f64| if one < other { one } else { other };
         let inside = |operation, algorithm| self.inside_ns(seat, shape, operation, share, algorithm);
         let across = |operation, algorithm| self.across_ns(seat, shape, operation, share, algorithm);
@@ -100,6 +104,14 @@ impl HostLevels {
                 let root = Root::At(0);
                 let first = self.inside_ns(seat, shape, Broadcast(root), shape.bytes, Tree);
                 first + across(Broadcast(root), Tree) + together
+            }
+            Allgather => {
+                let lane = self.best_across(seat, shape, Allgather, share).ns;
+                lane + self.hosts as f64 * together
+            }
+            ReduceScatter => {
+                let apart = best(inside(ReduceScatter, Burst), inside(ReduceScatter, Ring));
+                self.hosts as f64 * apart + self.best_across(seat, shape, ReduceScatter, share).ns
             }
             _ => {
                 let apart = best(inside(ReduceScatter, Burst), inside(ReduceScatter, Ring));
@@ -181,14 +193,14 @@ pub(super) fn build(
         }
         Allgather => {
             let all = blocks(Span::output);
-            allgather(s, (seat, hosts), if in_place { all[me] } else { own }, &all);
+            allgather(s, (seat, hosts), algorithm, if in_place { all[me] } else { own }, &all);
         }
         Alltoall => {
             let into = Span::output(0, ranks * bytes);
             let from = if in_place { into } else { Span::input(0, ranks * bytes) };
             leaders::alltoall(s, &levels, from, into, bytes);
         }
-        ReduceScatter => reduce_scatter(s, (seat, hosts), &vec![bytes; ranks], shape),
+        ReduceScatter => reduce_scatter(s, (seat, hosts), algorithm, &vec![bytes; ranks], shape),
         Scan | Exscan => scans::scan(s, &levels.led_by_last(), input, result, operation == Exscan),
     }
 }
@@ -220,23 +232,37 @@ fn most_of(hosts: &Hosts, lens: impl Fn(usize) -> usize) -> usize {
     (0..hosts.count()).map(of_host).max().unwrap_or(0)
 }
 
-/// An allgather of blocks of any length, which all members know.
-pub(super) fn allgather(s: &mut ScheduleDraft<'_>, (seat, hosts): (Seat, &Hosts), mine: Span, all: &[Span]) {
-    let most = most_of(hosts, |member| all[member].len);
-    let across = across_of(seat, Shape::new(Operation::Allgather, 0), most);
-    leaders::allgather(s, &Levels::new(hosts, seat, None), across, mine, all);
+/// An allgather of blocks of any length, which all members know, by leaders or lanes.
+pub(super) fn allgather(
+    s: &mut ScheduleDraft<'_>,
+    (seat, hosts): (Seat, &Hosts),
+    algorithm: Algorithm,
+    mine: Span,
+    all: &[Span],
+) {
+    let (levels, shape) = (Levels::new(hosts, seat, None), Shape::new(Operation::Allgather, 0));
+    if algorithm == Algorithm::Lanes {
+        return lanes::allgather(s, &levels, across_of(seat, shape, longest(all)), mine, all);
+    }
+    let across = across_of(seat, shape, most_of(hosts, |member| all[member].len));
+    leaders::allgather(s, &levels, across, mine, all);
 }
 
-/// A reduce-scatter of blocks of any length, which all members know; `shape` says the rest of it.
+/// A reduce-scatter of blocks of any length, which all members know, by leaders or lanes; `shape` says the rest of it.
 pub(super) fn reduce_scatter(
     s: &mut ScheduleDraft<'_>,
     (seat, hosts): (Seat, &Hosts),
+    algorithm: Algorithm,
     lens: &[usize],
     shape: Shape,
 ) {
     let total = lens.iter().sum();
     let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
-    let mine = Span::output(0, lens[seat.me]);
+    let (levels, mine) = (Levels::new(hosts, seat, None), Span::output(0, lens[seat.me]));
+    if algorithm == Algorithm::Lanes {
+        let across = across_of(seat, shape, lens.iter().copied().max().unwrap_or(0));
+        return lanes::reduce_scatter(s, &levels, input, lens, (mine, shape.element, across));
+    }
     let across = across_of(seat, shape, most_of(hosts, |member| lens[member]));
-    leaders::reduce_scatter(s, &Levels::new(hosts, seat, None), input, lens, (mine, shape.element, across));
+    leaders::reduce_scatter(s, &levels, input, lens, (mine, shape.element, across));
 }

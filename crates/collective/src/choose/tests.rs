@@ -209,7 +209,7 @@ fn on_two_hosts() -> (Seat, Hosts) {
 }
 
 #[test]
-fn one_long_block_goes_through_leaders_and_many_go_round() {
+fn one_long_block_goes_through_leaders_and_many_through_lanes() {
     let (seat, hosts) = on_two_hosts();
     let chosen = |lens: [usize; 16]| {
         let all = Span::output(0, lens.iter().sum()).split(lens);
@@ -218,7 +218,7 @@ fn one_long_block_goes_through_leaders_and_many_go_round() {
     let one = |member: usize| std::array::from_fn(|n| if n == member { 1 << 20 } else { 0 });
     assert_eq!((chosen([0; 16]), chosen([8; 16])), (Leaders, Leaders));
     assert_eq!((chosen(one(0)), chosen(one(9))), (Leaders, Leaders));
-    assert_eq!(chosen([1 << 20; 16]), Ring);
+    assert_eq!(chosen([1 << 20; 16]), Lanes);
 }
 
 #[test]

@@ -151,6 +151,13 @@ fn blocks_of_all_hosts_go_where_they_belong() {
             };
             let outputs = run_built(ranks, build, Operation::Allgather, words, &one, Op::Sum);
             assert!(outputs.iter().all(|output| *output == gathered), "{hosts:?} {words} {across:?}");
+            if hosts.each().is_some() {
+                let build = |me| {
+                    built(hosts, who(me), None, |s, levels| lanes::allgather(s, levels, across, input, &all))
+                };
+                let outputs = run_built(ranks, build, Operation::Allgather, words, &one, Op::Sum);
+                assert!(outputs.iter().all(|output| *output == gathered), "{hosts:?} {words} {across:?}");
+            }
         }
         let (from, into) = (Span::input(0, ranks * words * 8), Span::output(0, ranks * words * 8));
         let build =
@@ -162,6 +169,16 @@ fn blocks_of_all_hosts_go_where_they_belong() {
             let build = |me| {
                 built(hosts, who(me), None, |s, levels| {
                     leaders::reduce_scatter(s, levels, from, &lens, (output, 8, across))
+                })
+            };
+            let outputs = run_built(ranks, build, Operation::ReduceScatter, words, &many, Op::Sum);
+            super::even::check_reduced(&outputs, &many, words);
+            if hosts.each().is_none() || !hosts.are_in_blocks() {
+                continue;
+            }
+            let build = |me| {
+                built(hosts, who(me), None, |s, levels| {
+                    lanes::reduce_scatter(s, levels, from, &lens, (output, 8, across))
                 })
             };
             let outputs = run_built(ranks, build, Operation::ReduceScatter, words, &many, Op::Sum);

@@ -4,7 +4,7 @@
 use super::Levels;
 use super::leaders::spread;
 use crate::build::{long, short};
-use crate::choose::{Algorithm, Seat};
+use crate::choose::{self, Algorithm, Seat};
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Shape};
 
@@ -75,4 +75,45 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: us
         let all = shares(data, inside.ranks, 1);
         allgather_inside(s, inside, share, &all);
     }
+}
+
+/// Each block goes to the fellows of its rank; then the blocks of each host are shared inside.
+pub(crate) fn allgather(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    algorithm: Algorithm,
+    mine: Span,
+    all: &[Span],
+) {
+    let lane = levels.lane(s);
+    let fellows: Vec<Span> = levels.fellows().map(|member| all[member]).collect();
+    choose::allgather(s, lane, algorithm, mine, &fellows);
+    let inside = levels.inside(s);
+    for (host, fellow) in fellows.into_iter().enumerate() {
+        let blocks: Vec<Span> = levels.hosts.members(host).iter().map(|member| all[*member]).collect();
+        allgather_inside(s, inside, fellow, &blocks);
+    }
+}
+
+/// Inside each host the blocks for the ranks of each host are reduced, and then each block with the fellows of its rank. The members of each
+/// host follow each other. Operands change places.
+pub(crate) fn reduce_scatter(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    input: Span,
+    lens: &[usize],
+    (mine, element, algorithm): (Span, usize, Algorithm),
+) {
+    let of_fellows: Vec<usize> = levels.fellows().map(|member| lens[member]).collect();
+    let partial = s.scratch(of_fellows.iter().sum());
+    let inside = levels.inside(s);
+    let mut at = 0;
+    for (host, part) in partial.split(of_fellows.iter().copied()).into_iter().enumerate() {
+        let of_host: Vec<usize> = levels.hosts.members(host).iter().map(|member| lens[*member]).collect();
+        let bytes = of_host.iter().sum();
+        reduce_scatter_inside(s, inside, input.part(at, bytes), &of_host, part);
+        at += bytes;
+    }
+    let lane = levels.lane(s);
+    choose::reduce_blocks(s, (lane, algorithm), partial, &of_fellows, (mine, element));
 }

@@ -88,10 +88,14 @@ impl<'h> Levels<'h> {
         self.seat.across(self.host, self.hosts.count())
     }
 
-    /// From now on peers are those at this rank's place on all hosts, by their hosts. All hosts have as many members.
+    /// The members at this rank's place on all hosts, by their hosts. All hosts have as many members.
+    fn fellows(&self) -> impl Iterator<Item = usize> {
+        (0..self.hosts.count()).map(|host| self.hosts.members(host)[self.place])
+    }
+
+    /// From now on peers are the fellows of this rank, by their hosts.
     fn lane(&self, s: &mut ScheduleDraft<'_>) -> Seat {
-        let fellow = |host| self.hosts.members(host)[self.place];
-        s.among(Some((0..self.hosts.count()).map(fellow).collect()));
+        s.among(Some(self.fellows().collect()));
         self.seat.across(self.host, self.hosts.count())
     }
 }

@@ -1,7 +1,7 @@
 //! A switch that is never in the way: packets of one host share its port out, packets to one host its port in.
 //!
-//! A rank works for a packet as long as its overhead is, one after the other. The packet then occupies the sender's port for its
-//! bytes, and reaches the receiver's port one filling of the
+//! A rank works for a packet as long as its overhead is, and then gives it to its port in the time of its bytes. The packet occupies the port
+//! for its bytes behind those of other ranks that were there before, and reaches the receiver's port one filling of the
 //! stages later; there it waits behind those that were there before, and occupies the port for its bytes. The switch has
 //! room for all that waits, as much as the links allow to be under way. What is not modelled: frames of two packets that
 //! alternate within a packet's time.
@@ -12,8 +12,8 @@ use super::{Due, FabricEvent, SimPacket};
 /// The ports.
 pub struct Crossbar {
     ports: Vec<Ports>,
-    /// When the packet before has left each rank.
-    left_ns: Vec<u64>,
+    /// When each rank has given its packets to its port.
+    given_ns: Vec<u64>,
     ranks_per_port: usize,
 }
 
@@ -28,15 +28,25 @@ struct Ports {
 impl Crossbar {
     pub fn new(ranks: usize, ranks_per_port: usize) -> Self {
         let ports = vec![Ports::default(); ranks.div_ceil(ranks_per_port)];
-        Self { ports, left_ns: vec![0; ranks], ranks_per_port }
+        Self { ports, given_ns: vec![0; ranks], ranks_per_port }
     }
 
     pub fn enter(&mut self, model: &Model, now_ns: u64, packet: SimPacket, due: &mut Vec<Due>) {
-        let rank = packet.from.0 as usize;
-        let from = &mut self.ports[rank / self.ranks_per_port];
-        let starts_ns = from.out_free_ns.max(self.left_ns[rank].max(now_ns) + model.overhead_ns);
+        let given_ns = &mut self.given_ns[packet.from.0 as usize];
+        let starts_ns = now_ns.max(*given_ns) + model.overhead_ns;
+        *given_ns = starts_ns + model.wire_ns(packet.bytes);
+        if self.ranks_per_port == 1 {
+            // No other rank can come before it.
+            return self.leave(model, starts_ns, packet, due);
+        }
+        due.push(Due::Step(starts_ns, FabricEvent::Ready(packet)));
+    }
+
+    /// A rank has worked for a packet.
+    pub fn leave(&mut self, model: &Model, now_ns: u64, packet: SimPacket, due: &mut Vec<Due>) {
+        let from = &mut self.ports[packet.from.0 as usize / self.ranks_per_port];
+        let starts_ns = from.out_free_ns.max(now_ns);
         from.out_free_ns = starts_ns + model.wire_ns(packet.bytes);
-        self.left_ns[rank] = from.out_free_ns;
         from.reached_ns = from.reached_ns.max(starts_ns + model.fill_ns(packet.bytes));
         due.push(Due::Step(from.reached_ns, FabricEvent::AtPort(packet)));
     }

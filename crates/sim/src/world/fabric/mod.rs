@@ -28,6 +28,8 @@ pub struct SimPacket {
 
 /// Something that will happen in a fabric.
 pub enum FabricEvent {
+    /// A packet is ready for the port of its sender's host.
+    Ready(SimPacket),
     /// A packet reaches the port of its receiver.
     AtPort(SimPacket),
     /// A channel may send its next flit.
@@ -81,6 +83,9 @@ impl Fabric {
     /// What was due happens.
     pub fn step(&mut self, now_ns: u64, step: FabricEvent, due: &mut Vec<Due>) {
         match (&mut self.kind, step) {
+            (Kind::Crossbar(crossbar), FabricEvent::Ready(packet)) => {
+                crossbar.leave(&self.model, now_ns, packet, due)
+            }
             (Kind::Crossbar(crossbar), FabricEvent::AtPort(packet)) => {
                 crossbar.at_port(&self.model, now_ns, packet, due)
             }
