@@ -159,7 +159,7 @@ impl Seat {
     }
 
     /// The same, whatever the user's setting names.
-    fn best(self, shape: Shape, is_even: bool) -> Candidate {
+    pub(crate) fn best(self, shape: Shape, is_even: bool) -> Candidate {
         let least = self.able(shape, is_even).min_by(|one, other| one.ns.total_cmp(&other.ns));
         least.expect("each operation has an algorithm that needs nothing")
     }
@@ -195,13 +195,7 @@ fn even(s: &mut ScheduleDraft<'_>, seat: Seat, hosts: Option<&Hosts>, shape: Sha
         Operation::Barrier if algorithm == Flat => flat::barrier(s, seat),
         Operation::Barrier => short::barrier(s, seat),
         Operation::Broadcast(root) => {
-            let (data, root) = (Span::output(0, bytes), number(root));
-            match algorithm {
-                Flat => flat::broadcast(s, seat, root, data),
-                SharedBuffer => shared_buffer::broadcast(s, seat, root, data),
-                Slices => slices::broadcast(s, seat, root, data),
-                _ => short::broadcast(s, seat, root, data),
-            }
+            broadcast(s, seat, algorithm, number(root), Span::output(0, bytes));
         }
         Operation::Gather(root) => {
             let all = split(Span::output, ranks, bytes);
@@ -259,10 +253,39 @@ fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Sh
                 _ => short::scan(s, seat, input, result),
             }
         }
-        (_, SharedBuffer) => shared_buffer::reduce(s, seat, None, input, (result, element)),
-        (_, Flat) => flat::allreduce(s, seat, input, result),
-        (_, Slices) => slices::allreduce(s, seat, input, (result, element)),
-        (_, Ring) => long::allreduce(s, seat, input, result, element),
+        _ => allreduce(s, seat, algorithm, input, (result, element)),
+    }
+}
+
+/// A broadcast by one of the algorithms of one level.
+pub(crate) fn broadcast(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    algorithm: Algorithm,
+    root: usize,
+    data: Span,
+) {
+    match algorithm {
+        Flat => flat::broadcast(s, seat, root, data),
+        SharedBuffer => shared_buffer::broadcast(s, seat, root, data),
+        Slices => slices::broadcast(s, seat, root, data),
+        _ => short::broadcast(s, seat, root, data),
+    }
+}
+
+/// An allreduce by one of the algorithms of one level.
+pub(crate) fn allreduce(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    algorithm: Algorithm,
+    input: Span,
+    (result, element): (Span, usize),
+) {
+    match algorithm {
+        SharedBuffer => shared_buffer::reduce(s, seat, None, input, (result, element)),
+        Flat => flat::allreduce(s, seat, input, result),
+        Slices => slices::allreduce(s, seat, input, (result, element)),
+        Ring => long::allreduce(s, seat, input, result, element),
         _ => short::allreduce(s, seat, input, result),
     }
 }

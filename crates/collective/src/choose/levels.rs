@@ -97,25 +97,22 @@ impl HostLevels {
         };
         let best = |one: f64, other: f64| if one < other { one } else { other };
         let inside = |operation, algorithm| self.inside_ns(seat, shape, operation, share, algorithm);
-        let across = |operation, algorithm| self.across_ns(seat, shape, operation, share, algorithm);
+        let across = |operation| self.best_across(seat, shape, operation, share).ns;
         let together = best(inside(Allgather, Burst), inside(Allgather, Ring));
         match shape.operation {
             Broadcast(_) => {
                 let root = Root::At(0);
                 let first = self.inside_ns(seat, shape, Broadcast(root), shape.bytes, Tree);
-                first + across(Broadcast(root), Tree) + together
+                first + across(Broadcast(root)) + together
             }
-            Allgather => {
-                let lane = self.best_across(seat, shape, Allgather, share).ns;
-                lane + self.hosts as f64 * together
-            }
+            Allgather => across(Allgather) + self.hosts as f64 * together,
             ReduceScatter => {
                 let apart = best(inside(ReduceScatter, Burst), inside(ReduceScatter, Ring));
-                self.hosts as f64 * apart + self.best_across(seat, shape, ReduceScatter, share).ns
+                self.hosts as f64 * apart + across(ReduceScatter)
             }
             _ => {
                 let apart = best(inside(ReduceScatter, Burst), inside(ReduceScatter, Ring));
-                apart + best(across(Allreduce, Doubling), across(Allreduce, Ring)) + together
+                apart + across(Allreduce) + together
             }
         }
     }

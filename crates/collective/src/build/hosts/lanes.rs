@@ -6,7 +6,7 @@ use super::leaders::spread;
 use crate::build::{long, short};
 use crate::choose::{self, Algorithm, Seat};
 use crate::schedule::{ScheduleDraft, Span};
-use crate::spec::{Operation, Shape};
+use crate::spec::{Operation, Root, Shape};
 
 /// Shares of whole elements, as equal as can be.
 fn shares(data: Span, ranks: usize, element: usize) -> Vec<Span> {
@@ -23,6 +23,7 @@ pub(crate) fn allreduce(
     result: Span,
     element: usize,
 ) {
+    s.be_sparse();
     let inside = levels.inside(s);
     let all = shares(result, inside.ranks, element);
     let lens: Vec<usize> = all.iter().map(|share| share.len).collect();
@@ -31,10 +32,8 @@ pub(crate) fn allreduce(
     let reduced = if input.overlaps(mine) { s.scratch(mine.len) } else { mine };
     reduce_scatter_inside(s, inside, input, &lens, reduced);
     let lane = levels.lane(s);
-    match takes_ring(lane, Operation::Allreduce, result.len / inside.ranks) {
-        true => long::allreduce(s, lane, reduced, reduced, element),
-        false => short::allreduce(s, lane, reduced, reduced),
-    }
+    let shape = Shape { element, ..Shape::new(Operation::Allreduce, mine.len) };
+    choose::allreduce(s, lane, lane.best(shape, true).algorithm, reduced, (reduced, element));
     s.round().copy(reduced, mine);
     let inside = levels.inside(s);
     allgather_inside(s, inside, mine, &all);
@@ -42,8 +41,7 @@ pub(crate) fn allreduce(
 
 /// Whether a ring is faster for blocks of about so many bytes, which all members know alike.
 fn takes_ring(seat: Seat, operation: Operation, bytes: usize) -> bool {
-    let other = if operation == Operation::Allreduce { Algorithm::Doubling } else { Algorithm::Burst };
-    seat.is_faster(Shape::new(operation, bytes), Algorithm::Ring, other)
+    seat.is_faster(Shape::new(operation, bytes), Algorithm::Ring, Algorithm::Burst)
 }
 
 fn reduce_scatter_inside(s: &mut ScheduleDraft<'_>, inside: Seat, input: Span, lens: &[usize], mine: Span) {
@@ -63,13 +61,15 @@ fn allgather_inside(s: &mut ScheduleDraft<'_>, inside: Seat, mine: Span, all: &[
 
 /// The ranks of the root's host have all data first; then each sends its share to its fellows, and those share what came.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, data: Span) {
+    s.be_sparse();
     let from = levels.hosts.place(root).0;
     let share = shares(data, levels.own().len(), 1)[levels.place];
     if levels.host == from {
         spread(s, levels, data);
     }
     let lane = levels.lane(s);
-    short::broadcast(s, lane, from, share);
+    let shape = Shape::new(Operation::Broadcast(Root::At(from as u32)), share.len);
+    choose::broadcast(s, lane, lane.best(shape, true).algorithm, from, share);
     if levels.host != from {
         let inside = levels.inside(s);
         let all = shares(data, inside.ranks, 1);
