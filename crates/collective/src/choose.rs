@@ -238,11 +238,9 @@ fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Sh
         (Operation::Reduce(root), SharedBuffer) => {
             shared_buffer::reduce(s, seat, Some(number(root)), input, (result, element));
         }
-        (Operation::Reduce(root), Slices) => {
-            slices::reduce(s, seat, number(root), input, (result, element));
+        (Operation::Reduce(root), _) if commutative || matches!(algorithm, Flat | Slices) => {
+            reduce_to(s, (seat, algorithm), number(root), input, (result, element));
         }
-        (Operation::Reduce(root), Flat) => flat::reduce(s, seat, number(root), input, result),
-        (Operation::Reduce(root), _) if commutative => short::reduce(s, seat, number(root), input, result),
         (Operation::Reduce(root), _) => short::reduce_in_order(s, seat, number(root), input, result),
         (Operation::Scan | Operation::Exscan, _) => {
             let exclusive = operation == Operation::Exscan;
@@ -270,6 +268,21 @@ pub(crate) fn broadcast(
         SharedBuffer => shared_buffer::broadcast(s, seat, root, data),
         Slices => slices::broadcast(s, seat, root, data),
         _ => short::broadcast(s, seat, root, data),
+    }
+}
+
+/// A reduction to one member by one of the algorithms of one level; operands may change places in a tree.
+pub(crate) fn reduce_to(
+    s: &mut ScheduleDraft<'_>,
+    (seat, algorithm): (Seat, Algorithm),
+    root: usize,
+    input: Span,
+    (result, element): (Span, usize),
+) {
+    match algorithm {
+        Flat => flat::reduce(s, seat, root, input, result),
+        Slices => slices::reduce(s, seat, root, input, (result, element)),
+        _ => short::reduce(s, seat, root, input, result),
     }
 }
 

@@ -107,7 +107,7 @@ impl Algorithm {
         match operation {
             Operation::Barrier => &[Doubling, Flat, Leaders],
             Operation::Broadcast(_) => &[Tree, Flat, SharedBuffer, Slices, Leaders, Lanes],
-            Operation::Reduce(_) => &[Tree, Flat, SharedAtRoot, SharedBuffer, Slices, Leaders],
+            Operation::Reduce(_) => &[Tree, Flat, SharedAtRoot, SharedBuffer, Slices, Leaders, Lanes],
             Operation::Allreduce => &[Doubling, Ring, Flat, SharedBuffer, Slices, Leaders, Lanes],
             Operation::Gather(_) | Operation::Scatter(_) => &[Flat, Tree, Leaders],
             Operation::Allgather => &[Burst, Ring, Flat, Bruck, SharedBuffer, Leaders, Lanes],

@@ -68,15 +68,16 @@ impl CollectiveCosts {
         }
     }
 
-    /// The costs of messages of which so large a share is paid as by `others`.
-    pub(super) fn mixed(&self, others: &Self, share: f64) -> Self {
+    /// The costs of messages of which so large a share is paid as by `others`, over a port that so many ranks use at once.
+    pub(super) fn mixed(&self, others: &Self, share: f64, at_once: f64) -> Self {
         let of = |own: f64, other: f64| own + (other - own) * share;
+        let of_bytes = |own: f64, other: f64| of(own, other * at_once);
         Self {
             round_ns: others.round_ns,
             message_ns: [0, 1].map(|many| of(self.message_ns[many], others.message_ns[many])),
-            near_copy_ns: of(self.near_copy_ns, others.near_copy_ns),
-            far_copy_ns: of(self.far_copy_ns, others.far_copy_ns),
-            scattered_copy_ns: of(self.scattered_copy_ns, others.scattered_copy_ns),
+            near_copy_ns: of_bytes(self.near_copy_ns, others.near_copy_ns),
+            far_copy_ns: of_bytes(self.far_copy_ns, others.far_copy_ns),
+            scattered_copy_ns: of_bytes(self.scattered_copy_ns, others.scattered_copy_ns),
             ..*others
         }
     }

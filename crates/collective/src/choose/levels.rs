@@ -39,7 +39,12 @@ impl HostLevels {
                 // A message crosses between hosts if its peer is one of those on other hosts.
                 let others = (seat.ranks - 1).max(1) as f64;
                 let crossing = (seat.ranks - self.most) as f64 / others;
-                let costs = self.inside.mixed(&seat.costs, crossing);
+                // All ranks of a host share its port, but for the root's, which is the busiest in any case.
+                let at_once = match shape.operation {
+                    Operation::Gather(_) | Operation::Scatter(_) => 1,
+                    _ => self.most,
+                };
+                let costs = self.inside.mixed(&seat.costs, crossing, at_once as f64);
                 estimate_ns(Seat { costs, levels: None, ..seat }, shape, algorithm)
             }
         }
@@ -97,13 +102,18 @@ impl HostLevels {
         };
         let best = |one: f64, other: f64| if one < other { one } else { other };
         let inside = |operation, algorithm| self.inside_ns(seat, shape, operation, share, algorithm);
-        let across = |operation| self.best_across(seat, shape, operation, share).ns;
+        // All lanes of a host share its port.
+        let across = |operation| self.best_across(seat, shape, operation, share * self.most).ns;
         let together = best(inside(Allgather, Burst), inside(Allgather, Ring));
         match shape.operation {
             Broadcast(_) => {
                 let root = Root::At(0);
                 let first = self.inside_ns(seat, shape, Broadcast(root), shape.bytes, Tree);
                 first + across(Broadcast(root)) + together
+            }
+            Reduce(root) => {
+                let apart = best(inside(ReduceScatter, Burst), inside(ReduceScatter, Ring));
+                apart + across(Reduce(root)) + inside(Gather(root), Flat)
             }
             Allgather => across(Allgather) + self.hosts as f64 * together,
             ReduceScatter => {
@@ -173,6 +183,9 @@ pub(super) fn build(
             lanes::broadcast(s, &levels, number(root), result)
         }
         Broadcast(root) => leaders::broadcast(s, &levels, number(root), result),
+        Reduce(root) if algorithm == Algorithm::Lanes => {
+            lanes::reduce(s, &levels, number(root), input, (result, element))
+        }
         Reduce(root) => leaders::reduce(s, &levels, number(root), input, result),
         Allreduce if algorithm == Algorithm::Lanes => lanes::allreduce(s, &levels, input, result, element),
         Allreduce => leaders::allreduce(s, &levels, input, result),
@@ -239,7 +252,7 @@ pub(super) fn allgather(
 ) {
     let (levels, shape) = (Levels::new(hosts, seat, None), Shape::new(Operation::Allgather, 0));
     if algorithm == Algorithm::Lanes {
-        return lanes::allgather(s, &levels, across_of(seat, shape, longest(all)), mine, all);
+        return lanes::allgather(s, &levels, across_of(seat, shape, longest(all) * levels.most()), mine, all);
     }
     let across = across_of(seat, shape, most_of(hosts, |member| all[member].len));
     leaders::allgather(s, &levels, across, mine, all);
@@ -257,7 +270,8 @@ pub(super) fn reduce_scatter(
     let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
     let (levels, mine) = (Levels::new(hosts, seat, None), Span::output(0, lens[seat.me]));
     if algorithm == Algorithm::Lanes {
-        let across = across_of(seat, shape, lens.iter().copied().max().unwrap_or(0));
+        let longest = lens.iter().copied().max().unwrap_or(0);
+        let across = across_of(seat, shape, longest * levels.most());
         return lanes::reduce_scatter(s, &levels, input, lens, (mine, shape.element, across));
     }
     let across = across_of(seat, shape, most_of(hosts, |member| lens[member]));

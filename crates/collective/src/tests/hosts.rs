@@ -104,13 +104,17 @@ fn reductions_reduce_on_all_hosts() {
             assert!(outputs.iter().all(|output| *output == expected), "{hosts:?} {words} {is_long}");
         }
         for root in roots(ranks) {
-            let build = |me| {
-                built(hosts, (me, ranks, oversubscribed), Some(root), |s, levels| {
-                    leaders::reduce(s, levels, root, input, if me == root { result } else { Span::NOTHING });
-                })
-            };
-            let outputs = run_built(ranks, build, Operation::Reduce(at(root)), words, &all, Op::Sum);
-            assert_eq!(outputs[root], expected, "{hosts:?} {words} {root}");
+            for is_long in [false, true].into_iter().filter(|is_long| !is_long || hosts.each().is_some()) {
+                let build = |me| {
+                    let result = if me == root { result } else { Span::NOTHING };
+                    built(hosts, (me, ranks, oversubscribed), Some(root), |s, levels| match is_long {
+                        true => lanes::reduce(s, levels, root, input, (result, 8)),
+                        false => leaders::reduce(s, levels, root, input, result),
+                    })
+                };
+                let outputs = run_built(ranks, build, Operation::Reduce(at(root)), words, &all, Op::Sum);
+                assert_eq!(outputs[root], expected, "{hosts:?} {words} {root} {is_long}");
+            }
         }
     });
 }

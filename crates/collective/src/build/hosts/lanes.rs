@@ -3,7 +3,7 @@
 
 use super::Levels;
 use super::leaders::spread;
-use crate::build::{long, short};
+use crate::build::{flat, long, short};
 use crate::choose::{self, Algorithm, Seat};
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
@@ -32,11 +32,41 @@ pub(crate) fn allreduce(
     let reduced = if input.overlaps(mine) { s.scratch(mine.len) } else { mine };
     reduce_scatter_inside(s, inside, input, &lens, reduced);
     let lane = levels.lane(s);
-    let shape = Shape { element, ..Shape::new(Operation::Allreduce, mine.len) };
-    choose::allreduce(s, lane, lane.best(shape, true).algorithm, reduced, (reduced, element));
+    let algorithm = best(lane, inside.ranks, Operation::Allreduce, mine);
+    choose::allreduce(s, lane, algorithm, reduced, (reduced, element));
     s.round().copy(reduced, mine);
     let inside = levels.inside(s);
     allgather_inside(s, inside, mine, &all);
+}
+
+/// The algorithm of a lane for a share of a vector. All lanes of a host are in use at once, and share its port.
+fn best(lane: Seat, members: usize, operation: Operation, share: Span) -> Algorithm {
+    lane.best(Shape::new(operation, share.len * members), true).algorithm
+}
+
+/// Inside each host the ranks reduce a share each, then each with its fellows on other hosts, and the root gets what came of it. Operands
+/// change places.
+pub(crate) fn reduce(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    root: usize,
+    input: Span,
+    (result, element): (Span, usize),
+) {
+    s.be_sparse();
+    let inside = levels.inside(s);
+    let lens: Vec<usize> = shares(input, inside.ranks, element).iter().map(|share| share.len).collect();
+    let mine = s.scratch(lens[inside.me]);
+    reduce_scatter_inside(s, inside, input, &lens, mine);
+    let (lane, (to, place)) = (levels.lane(s), levels.hosts.place(root));
+    let algorithm = best(lane, inside.ranks, Operation::Reduce(Root::At(to as u32)), mine);
+    choose::reduce_to(s, (lane, algorithm), to, mine, (mine, element));
+    if levels.host == to {
+        levels.inside(s);
+        let is_root = levels.seat.me == root;
+        let parts = if is_root { shares(result, inside.ranks, element) } else { Vec::new() };
+        flat::gather(s, inside, place, mine, &parts);
+    }
 }
 
 /// Whether a ring is faster for blocks of about so many bytes, which all members know alike.
@@ -68,8 +98,8 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: us
         spread(s, levels, data);
     }
     let lane = levels.lane(s);
-    let shape = Shape::new(Operation::Broadcast(Root::At(from as u32)), share.len);
-    choose::broadcast(s, lane, lane.best(shape, true).algorithm, from, share);
+    let algorithm = best(lane, levels.own().len(), Operation::Broadcast(Root::At(from as u32)), share);
+    choose::broadcast(s, lane, algorithm, from, share);
     if levels.host != from {
         let inside = levels.inside(s);
         let all = shares(data, inside.ranks, 1);
