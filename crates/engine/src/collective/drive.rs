@@ -104,6 +104,10 @@ impl Engine {
             transfers.submit(run, on, (sends, &receives), (out, into));
             let mut is_over = false;
             let ended = |core: &mut Core| {
+                // What has come counts, whoever has died since.
+                if transfers.take(&mut core.lane.proto, back) {
+                    return Some(());
+                }
                 if !is_over && let Err(error) = core.check_alive(liveness) {
                     is_over = true;
                     transfers.abandon(&mut core.lane.proto, error.into());

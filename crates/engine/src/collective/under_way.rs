@@ -144,12 +144,17 @@ impl Running {
         lane: &mut Lane,
         splits: &[Failure],
     ) -> Result<CollectiveProgress, canele_collective::Error> {
+        // What has come counts, whoever has died since.
+        if self.request.advance(&mut lane.proto, &mut lane.rails)? == CollectiveProgress::Done {
+            return Ok(CollectiveProgress::Done);
+        }
         if let Err(error) = self.liveness.check(&lane.proto, splits)
             && !std::mem::replace(&mut self.is_over, true)
         {
             self.request.give_up(&mut lane.proto, error.into())?;
+            return self.request.advance(&mut lane.proto, &mut lane.rails);
         }
-        self.request.advance(&mut lane.proto, &mut lane.rails)
+        Ok(CollectiveProgress::Waiting)
     }
 }
 
