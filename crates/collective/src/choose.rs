@@ -20,15 +20,17 @@ mod costs;
 mod estimate;
 mod levels;
 mod load;
+mod seat;
 #[cfg(test)]
 mod tests;
 
 pub use algorithm::Algorithm;
 pub use costs::CollectiveCosts;
 pub use levels::HostLevels;
+pub use seat::{Candidate, Seat};
 
 use crate::Error;
-use crate::build::{between, bruck, flat, halving, long, neighbours, shared_buffer, short, slices, tree};
+use crate::build::{between, bruck, flat, neighbours, one_level, shared_buffer, short, tree};
 use crate::hosts::Hosts;
 use crate::schedule::{Schedule, ScheduleDraft, Span};
 use crate::spec::{Block, CollectiveSpec, Operation, Root, Shape, Uneven, check_root};
@@ -36,36 +38,6 @@ use crate::team::Team;
 use canele_sys::ids::Rank;
 
 use Algorithm::*;
-
-/// Where a schedule is for.
-#[derive(Clone, Copy, Debug)]
-pub struct Seat {
-    /// This rank's number.
-    pub me: usize,
-    /// How many members there are.
-    pub ranks: usize,
-    /// As many of them are this rank's own group, all unless there are two.
-    pub local: usize,
-    /// Ranks share processors; equal on all members.
-    pub oversubscribed: bool,
-    /// The members can publish data in shared buffers.
-    pub shared_buffers: bool,
-    /// What the members pay; equal on all of them.
-    pub costs: CollectiveCosts,
-    /// The hosts that the members are on, if there are several; `costs` are those between hosts then.
-    pub levels: Option<HostLevels>,
-    /// The algorithm that is taken wherever it can carry out a call: for measurements, and equal on all members.
-    pub forced: Option<Algorithm>,
-}
-
-/// An algorithm that can carry out a call, with its estimated time.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Candidate {
-    /// The algorithm.
-    pub algorithm: Algorithm,
-    /// Its time in nanoseconds.
-    pub ns: f64,
-}
 
 impl Schedule {
     /// The part of the member that has this seat, in a collective of all ranks or of a team; `hosts` are those that `seat.levels` counts.
@@ -82,86 +54,6 @@ impl Schedule {
             CollectiveSpec::Even(shape) => schedule(seat, (members, hosts), *shape),
             CollectiveSpec::Uneven(lists) => uneven(seat, (members, hosts), *lists),
         }
-    }
-}
-
-impl Seat {
-    /// In one group of so many.
-    pub(crate) fn within(self, me: usize, ranks: usize) -> Self {
-        Self { me, ranks, local: ranks, levels: None, ..self }
-    }
-
-    /// Of one member of each host, among so many hosts.
-    pub(crate) fn across(self, me: usize, hosts: usize) -> Self {
-        let free = Self { oversubscribed: false, shared_buffers: false, forced: None, ..self };
-        free.within(me, hosts)
-    }
-
-    /// In this rank's own group.
-    pub(crate) fn own(self) -> Self {
-        self.within(self.me, self.local)
-    }
-
-    pub(crate) fn is_between(self) -> bool {
-        self.local < self.ranks
-    }
-
-    /// Each member has a processor, with caches of its own.
-    pub(crate) fn has_own_caches(self) -> bool {
-        !self.oversubscribed && self.costs.has_own_caches()
-    }
-
-    /// Each member has a processor, and all of those share their caches.
-    pub(crate) fn shares_caches(self) -> bool {
-        !self.oversubscribed && self.costs.is_of_host() && !self.costs.has_own_caches()
-    }
-
-    /// Messages go over a network, or may.
-    pub(crate) fn is_over_a_network(self) -> bool {
-        !self.costs.is_of_host()
-    }
-
-    /// Members of the other group.
-    pub(crate) fn remote(self) -> usize {
-        self.ranks - self.local
-    }
-
-    /// The algorithms that can carry out a call of even blocks among one group, with their estimates.
-    pub fn candidates(self, shape: Shape) -> Vec<Candidate> {
-        self.able(shape, true).collect()
-    }
-
-    /// The algorithm that a call of even blocks takes.
-    pub fn choose(self, shape: Shape) -> Algorithm {
-        self.choose_of(shape, true)
-    }
-
-    /// Whether the estimate of an algorithm is smaller than another one's.
-    pub(crate) fn is_faster(self, shape: Shape, one: Algorithm, other: Algorithm) -> bool {
-        estimate::estimate_ns(self, shape, one) < estimate::estimate_ns(self, shape, other)
-    }
-
-    fn able(self, shape: Shape, is_even: bool) -> impl Iterator<Item = Candidate> {
-        let all = Algorithm::of(shape.operation).iter();
-        let able = all.filter(move |algorithm| algorithm.can_carry_out(self, shape, is_even));
-        able.map(move |algorithm| Candidate {
-            algorithm: *algorithm,
-            ns: estimate::estimate_ns(self, shape, *algorithm),
-        })
-    }
-
-    /// The candidate with the smallest estimate, the first of several; `is_even` if all members know the lengths of all blocks.
-    fn choose_of(self, shape: Shape, is_even: bool) -> Algorithm {
-        if let Some(forced) = self.able(shape, is_even).find(|one| Some(one.algorithm) == self.forced) {
-            return forced.algorithm;
-        }
-        self.best(shape, is_even).algorithm
-    }
-
-    /// The same, whatever the user's setting names.
-    pub(crate) fn best(self, shape: Shape, is_even: bool) -> Candidate {
-        let least = self.able(shape, is_even).min_by(|one, other| one.ns.total_cmp(&other.ns));
-        least.expect("each operation has an algorithm that needs nothing")
     }
 }
 
@@ -195,7 +87,7 @@ fn even(s: &mut ScheduleDraft<'_>, seat: Seat, hosts: Option<&Hosts>, shape: Sha
         Operation::Barrier if algorithm == Flat => flat::barrier(s, seat),
         Operation::Barrier => short::barrier(s, seat),
         Operation::Broadcast(root) => {
-            broadcast(s, seat, algorithm, number(root), Span::output(0, bytes));
+            one_level::broadcast(s, seat, algorithm, number(root), Span::output(0, bytes));
         }
         Operation::Gather(root) => {
             let all = split(Span::output, ranks, bytes);
@@ -216,7 +108,7 @@ fn even(s: &mut ScheduleDraft<'_>, seat: Seat, hosts: Option<&Hosts>, shape: Sha
         Operation::Allgather => {
             let all = split(Span::output, ranks, bytes);
             let mine = if in_place { all[me] } else { Span::input(0, bytes) };
-            allgather(s, seat, algorithm, mine, &all);
+            one_level::allgather(s, seat, algorithm, mine, &all);
         }
         Operation::Alltoall => even_alltoall(s, seat, algorithm, shape),
         Operation::ReduceScatter => reduce_scatter(s, seat, algorithm, &vec![bytes; ranks], shape),
@@ -239,7 +131,7 @@ fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Sh
             shared_buffer::reduce(s, seat, Some(number(root)), input, (result, element));
         }
         (Operation::Reduce(root), _) if commutative || matches!(algorithm, Flat | Slices) => {
-            reduce_to(s, (seat, algorithm), number(root), input, (result, element));
+            one_level::reduce(s, (seat, algorithm), number(root), input, (result, element));
         }
         (Operation::Reduce(root), _) => short::reduce_in_order(s, seat, number(root), input, result),
         (Operation::Scan | Operation::Exscan, _) => {
@@ -251,55 +143,7 @@ fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Sh
                 _ => short::scan(s, seat, input, result),
             }
         }
-        _ => allreduce(s, seat, algorithm, input, (result, element)),
-    }
-}
-
-/// A broadcast by one of the algorithms of one level.
-pub(crate) fn broadcast(
-    s: &mut ScheduleDraft<'_>,
-    seat: Seat,
-    algorithm: Algorithm,
-    root: usize,
-    data: Span,
-) {
-    match algorithm {
-        Flat => flat::broadcast(s, seat, root, data),
-        SharedBuffer => shared_buffer::broadcast(s, seat, root, data),
-        Slices => slices::broadcast(s, seat, root, data),
-        _ => short::broadcast(s, seat, root, data),
-    }
-}
-
-/// A reduction to one member by one of the algorithms of one level; operands may change places in a tree.
-pub(crate) fn reduce_to(
-    s: &mut ScheduleDraft<'_>,
-    (seat, algorithm): (Seat, Algorithm),
-    root: usize,
-    input: Span,
-    (result, element): (Span, usize),
-) {
-    match algorithm {
-        Flat => flat::reduce(s, seat, root, input, result),
-        Slices => slices::reduce(s, seat, root, input, (result, element)),
-        _ => short::reduce(s, seat, root, input, result),
-    }
-}
-
-/// An allreduce by one of the algorithms of one level.
-pub(crate) fn allreduce(
-    s: &mut ScheduleDraft<'_>,
-    seat: Seat,
-    algorithm: Algorithm,
-    input: Span,
-    (result, element): (Span, usize),
-) {
-    match algorithm {
-        SharedBuffer => shared_buffer::reduce(s, seat, None, input, (result, element)),
-        Flat => flat::allreduce(s, seat, input, result),
-        Slices => slices::allreduce(s, seat, input, (result, element)),
-        Ring => long::allreduce(s, seat, input, result, element),
-        _ => short::allreduce(s, seat, input, result),
+        _ => one_level::allreduce(s, seat, algorithm, input, (result, element)),
     }
 }
 
@@ -307,41 +151,7 @@ fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, l
     let total = lens.iter().sum();
     let mine = Span::output(0, lens[seat.me]);
     let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
-    reduce_blocks(s, (seat, algorithm), input, lens, (mine, shape.element));
-}
-
-/// A reduce-scatter of an input anywhere, by one of the algorithms of one level.
-pub(crate) fn reduce_blocks(
-    s: &mut ScheduleDraft<'_>,
-    (seat, algorithm): (Seat, Algorithm),
-    input: Span,
-    lens: &[usize],
-    (mine, element): (Span, usize),
-) {
-    match algorithm {
-        Flat => flat::reduce_scatter(s, seat, input, lens, mine),
-        SharedBuffer => shared_buffer::reduce_scatter(s, seat, input, lens, (mine, element)),
-        Ring => long::reduce_scatter(s, seat, input, lens, mine),
-        Halving => halving::reduce_scatter(s, seat, input, lens, mine),
-        _ => slices::reduce_scatter(s, seat, input, lens, (mine, slices::part(seat, element))),
-    }
-}
-
-/// An allgather by one of the algorithms of one level.
-pub(crate) fn allgather(
-    s: &mut ScheduleDraft<'_>,
-    seat: Seat,
-    algorithm: Algorithm,
-    mine: Span,
-    all: &[Span],
-) {
-    match algorithm {
-        Bruck => bruck::allgather(s, seat, mine, all),
-        Flat => flat::allgather(s, seat, mine, all),
-        SharedBuffer => shared_buffer::allgather(s, seat, mine, all),
-        Ring => long::allgather(s, seat, mine, all),
-        _ => short::allgather(s, seat, mine, all),
-    }
+    one_level::reduce_scatter(s, (seat, algorithm), input, lens, (mine, shape.element));
 }
 
 fn even_alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Shape) {
@@ -354,22 +164,7 @@ fn even_alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, sh
             bruck::alltoall(s, seat, from, bytes);
         }
         SharedBuffer => shared_buffer::alltoall(s, seat, if in_place { &into } else { &from }, &into),
-        _ => alltoall(s, seat, algorithm, (!in_place).then_some(&from), &into),
-    }
-}
-
-fn alltoall(
-    s: &mut ScheduleDraft<'_>,
-    seat: Seat,
-    algorithm: Algorithm,
-    from: Option<&Vec<Span>>,
-    into: &[Span],
-) {
-    match (from, algorithm) {
-        (Some(from), Pairwise) => long::alltoall(s, seat, from, into),
-        (Some(from), _) => short::alltoall(s, seat, from, into),
-        (None, Pairwise) => long::alltoall_in_place(s, seat, into),
-        (None, _) => short::alltoall_in_place(s, seat, into),
+        _ => one_level::alltoall(s, seat, algorithm, (!in_place).then_some(&from), &into),
     }
 }
 
@@ -433,7 +228,7 @@ pub(crate) fn uneven(
                 let algorithm = levels::choose_allgather(seat, hosts, &all);
                 match hosts.filter(|_| matches!(algorithm, Leaders | Lanes)) {
                     Some(hosts) => levels::allgather(s, (seat, hosts), algorithm, mine, &all),
-                    None => allgather(s, seat, algorithm, mine, &all),
+                    None => one_level::allgather(s, seat, algorithm, mine, &all),
                 }
             }
         }
@@ -446,7 +241,7 @@ pub(crate) fn uneven(
                 from => {
                     let bytes = longest(from.as_ref().unwrap_or(&into)).max(longest(&into));
                     let algorithm = seat.choose_of(Shape::new(Operation::Alltoall, bytes), false);
-                    alltoall(s, seat, algorithm, from.as_ref(), &into);
+                    one_level::alltoall(s, seat, algorithm, from.as_ref(), &into);
                 }
             }
         }

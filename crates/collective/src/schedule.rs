@@ -67,6 +67,14 @@ impl Span {
         Span { area: self.area, at: self.at + at, len }
     }
 
+    /// Blocks as one, if they lie one behind the other.
+    pub(crate) fn joined(blocks: &[Span]) -> Option<Span> {
+        let first = *blocks.first()?;
+        let follows = |pair: &[Span]| pair[0].area == pair[1].area && pair[0].at + pair[0].len == pair[1].at;
+        let len = blocks.iter().map(|block| block.len).sum();
+        blocks.windows(2).all(follows).then_some(Span { len, ..first })
+    }
+
     /// Blocks one behind the other, of these lengths.
     pub(crate) fn split(self, lens: impl IntoIterator<Item = usize>) -> Vec<Span> {
         let mut at = 0;

@@ -67,24 +67,20 @@ pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: 
     for distance in doubling(ranks) {
         let count = distance.min(ranks - distance);
         let (to, from) = ((me + ranks - distance) % ranks, (me + distance) % ranks);
-        s.round().send(to, joined(&parts[..count])).receive(from, joined(&parts[distance..distance + count]));
+        let part = |from: usize| Span::joined(&parts[from..from + count]).expect("scratch in one piece");
+        s.round().send(to, part(0)).receive(from, part(distance));
     }
     let (before, behind) = parts.split_at(ranks - me);
     for (parts, blocks) in [(before, &all[me..]), (behind, &all[..me])] {
-        match blocks.windows(2).all(|pair| pair[0].at + pair[0].len == pair[1].at) {
-            true if !blocks.is_empty() => {
-                s.copy(joined(parts), joined(blocks));
+        match Span::joined(parts).zip(Span::joined(blocks)) {
+            Some((parts, blocks)) => {
+                s.copy(parts, blocks);
             }
-            _ => parts.iter().zip(blocks).for_each(|(part, block)| {
+            None => parts.iter().zip(blocks).for_each(|(part, block)| {
                 s.copy(*part, *block);
             }),
         }
     }
-}
-
-/// Blocks that lie one behind the other, of which there is one at least.
-fn joined(blocks: &[Span]) -> Span {
-    Span { len: blocks.iter().map(|block| block.len).sum(), ..blocks[0] }
 }
 
 /// How many of the numbers below `ranks` have the bit that `distance` is.

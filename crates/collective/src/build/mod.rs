@@ -9,6 +9,7 @@ pub(crate) mod halving;
 pub(crate) mod hosts;
 pub(crate) mod long;
 pub(crate) mod neighbours;
+pub(crate) mod one_level;
 pub(crate) mod shared_buffer;
 pub(crate) mod short;
 pub(crate) mod slices;

@@ -74,15 +74,8 @@ impl Held<'_> {
 
     /// The blocks of some places, if they lie one behind the other.
     fn joined(&self, tree: &Tree, places: Range<usize>) -> Option<Span> {
-        let first = self.block(tree, places.start);
-        let mut end = first.at;
-        for block in places.map(|place| self.block(tree, place)) {
-            if block.at != end {
-                return None;
-            }
-            end += block.len;
-        }
-        Some(Span { len: end - first.at, ..first })
+        let blocks: Vec<Span> = places.map(|place| self.block(tree, place)).collect();
+        Span::joined(&blocks)
     }
 }
 

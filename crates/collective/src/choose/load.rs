@@ -1,5 +1,6 @@
 //! What each algorithm has the members do: messages, waits, copies and reductions, of the busiest rank and of all.
 
+mod handed_on;
 mod published;
 
 use crate::build::slices;
@@ -254,39 +255,6 @@ impl Members {
         }
     }
 
-    /// A rank hands on the blocks of its subtree.
-    fn tree_of_blocks(&self) -> Load {
-        let Self { n, others, bytes, .. } = *self;
-        let depth = self.doublings();
-        Load {
-            rounds: depth,
-            waits: depth,
-            messages: Share { busiest: depth, all: 2.0 * others },
-            // The subtrees on the longest way hold half of all blocks, a quarter, and so on.
-            copied: Share { busiest: 2.0 * others * bytes, all: depth * n * bytes },
-            used: self.given_and_gotten() + n / 2.0 * bytes,
-            ..Load::default()
-        }
-    }
-
-    fn halving(&self) -> Load {
-        let Self { n, others, bytes, .. } = *self;
-        // A rank beyond the largest power of two gives all it has to a neighbour, which gives it its block.
-        let (folds, folded) = if self.seat.ranks.is_power_of_two() { (0.0, 0.0) } else { (2.0, n * bytes) };
-        let rounds = f64::from(self.seat.ranks.ilog2()) + folds;
-        let moved = others * bytes + folded;
-        Load {
-            rounds,
-            waits: rounds,
-            messages: Share::each(n, 2.0 * rounds),
-            copied: Share::each(n, 2.0 * moved),
-            fetched: Share::each(n, moved),
-            reduced: Share::each(n, moved),
-            used: self.given_and_gotten() + moved,
-            ..Load::default()
-        }
-    }
-
     fn doubling(&self) -> Load {
         let Self { n, bytes, .. } = *self;
         // A rank beyond the largest power of two is represented by a neighbour.
@@ -396,35 +364,6 @@ impl Members {
             reduced: Share::each(n, reduced),
             // All blocks pass through the ring of the neighbour.
             used: self.given_and_gotten() + n * block,
-            ..Load::default()
-        }
-    }
-
-    fn bruck(&self) -> Load {
-        let Self { n, others, bytes, .. } = *self;
-        let rounds = self.doublings();
-        if self.shape.operation == Operation::Allgather {
-            return Load {
-                rounds,
-                waits: rounds,
-                messages: Share::each(n, 2.0 * rounds),
-                copied: Share::each(n, 2.0 * others * bytes),
-                // All blocks are turned back.
-                fetched: Share::each(n, n * bytes),
-                used: self.given_and_gotten() + n * bytes,
-                ..Load::default()
-            };
-        }
-        // Half of all blocks travel in a round, and are packed and unpacked; all are turned before and after.
-        let (travelling, packed) = (rounds * n / 2.0, rounds * n + 2.0 * n);
-        Load {
-            rounds,
-            waits: rounds,
-            messages: Share::each(n, 2.0 * rounds),
-            copied: Share::each(n, 2.0 * travelling * bytes),
-            fetched: Share::each(n, packed * bytes),
-            packed: Share::each(n, packed),
-            used: self.given_and_gotten() + 2.0 * n * bytes,
             ..Load::default()
         }
     }

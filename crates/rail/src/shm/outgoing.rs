@@ -1,5 +1,7 @@
 //! From here to a peer: writes this rank's slice of the peer's inbox.
 
+mod options;
+
 use canele_mem::buffer::OutShare;
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
@@ -18,6 +20,8 @@ use super::inbox::Inbox;
 use super::layout::InboxLayout;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::{CopyMethod, LEAST_TIMED, Pace};
+pub use options::LinkOptions;
+
 use crate::{Busy, Class, CopyingEnds, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, TryPost};
 
 /// Nothing is claimed.
@@ -58,19 +62,6 @@ impl Ready {
         };
         Self { slice, end, tell_from, refused: false }
     }
-}
-
-/// How a link is opened.
-#[derive(Clone, Copy)]
-pub struct LinkOptions {
-    /// How this rank orders its packets before its look whether the peer sleeps.
-    pub fencing: Fencing,
-    /// Whether messages are copied from memory to memory.
-    pub single_copy: SingleCopy,
-    /// The payload ring begins again at its start when it is empty.
-    pub rewinds: bool,
-    /// Lines of short packets are moved to the cache that both ranks share.
-    pub demotes: bool,
 }
 
 /// From here to the peer.

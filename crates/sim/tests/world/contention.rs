@@ -115,7 +115,7 @@ fn ranks_of_one_host_share_its_ports_and_work_at_the_same_time() {
     // Packets of a rank that follow leave the port to another rank while it works for them.
     let mut all = All::new(4, model);
     assert!(all.send(0, 2, 100) && all.send(0, 3, 100) && all.send(1, 3, 100));
-    let times: Vec<_> = all.all().into_iter().map(|(from, to, at)| (from, to, at)).collect();
+    let times = all.all();
     assert_eq!(times, [(0, 2, 500), (1, 3, 600), (0, 3, 900)]);
     // Both hosts have their own ports.
     let mut all = All::new(4, model);

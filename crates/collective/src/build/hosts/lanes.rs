@@ -3,8 +3,8 @@
 
 use super::Levels;
 use super::leaders::spread;
-use crate::build::{flat, long, short};
-use crate::choose::{self, Algorithm, Seat};
+use crate::build::{flat, long, one_level, short};
+use crate::choose::{Algorithm, Seat};
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
 
@@ -33,7 +33,7 @@ pub(crate) fn allreduce(
     reduce_scatter_inside(s, inside, input, &lens, reduced);
     let lane = levels.lane(s);
     let algorithm = best(lane, inside.ranks, Operation::Allreduce, mine);
-    choose::allreduce(s, lane, algorithm, reduced, (reduced, element));
+    one_level::allreduce(s, lane, algorithm, reduced, (reduced, element));
     s.round().copy(reduced, mine);
     let inside = levels.inside(s);
     allgather_inside(s, inside, mine, &all);
@@ -60,7 +60,7 @@ pub(crate) fn reduce(
     reduce_scatter_inside(s, inside, input, &lens, mine);
     let (lane, (to, place)) = (levels.lane(s), levels.hosts.place(root));
     let algorithm = best(lane, inside.ranks, Operation::Reduce(Root::At(to as u32)), mine);
-    choose::reduce_to(s, (lane, algorithm), to, mine, (mine, element));
+    one_level::reduce(s, (lane, algorithm), to, mine, (mine, element));
     if levels.host == to {
         levels.inside(s);
         let is_root = levels.seat.me == root;
@@ -99,7 +99,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: us
     }
     let lane = levels.lane(s);
     let algorithm = best(lane, levels.own().len(), Operation::Broadcast(Root::At(from as u32)), share);
-    choose::broadcast(s, lane, algorithm, from, share);
+    one_level::broadcast(s, lane, algorithm, from, share);
     if levels.host != from {
         let inside = levels.inside(s);
         let all = shares(data, inside.ranks, 1);
@@ -117,7 +117,7 @@ pub(crate) fn allgather(
 ) {
     let lane = levels.lane(s);
     let fellows: Vec<Span> = levels.fellows().map(|member| all[member]).collect();
-    choose::allgather(s, lane, algorithm, mine, &fellows);
+    one_level::allgather(s, lane, algorithm, mine, &fellows);
     let inside = levels.inside(s);
     for (host, fellow) in fellows.into_iter().enumerate() {
         let blocks: Vec<Span> = levels.hosts.members(host).iter().map(|member| all[*member]).collect();
@@ -145,5 +145,5 @@ pub(crate) fn reduce_scatter(
         at += bytes;
     }
     let lane = levels.lane(s);
-    choose::reduce_blocks(s, (lane, algorithm), partial, &of_fellows, (mine, element));
+    one_level::reduce_scatter(s, (lane, algorithm), partial, &of_fellows, (mine, element));
 }

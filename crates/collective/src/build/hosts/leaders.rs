@@ -1,8 +1,8 @@
 //! One rank of each host speaks for it: one packet for each pair of hosts, for data so short that packets cost more than bytes.
 
 use super::Levels;
-use crate::build::{flat, others, rotation, short, tree};
-use crate::choose::{self, Algorithm, Seat};
+use crate::build::{flat, one_level, others, rotation, short, tree};
+use crate::choose::{Algorithm, Seat};
 use crate::schedule::{Blocks, ScheduleDraft, Span};
 
 /// All report to their leader, the leaders meet, and let the others go.
@@ -164,9 +164,8 @@ fn to_their_places(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, parts: &[Span
 /// All blocks host by host: where they lie so, in the user's memory, else in scratch. The whole, and its bundles.
 fn by_host(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, all: &[Span]) -> (Span, Bundles) {
     let ordered: Vec<Span> = levels.hosts.order().map(|member| all[member]).collect();
-    let total = ordered.iter().map(|block| block.len).sum();
-    let is_whole = ordered.windows(2).all(|pair| pair[0].at + pair[0].len == pair[1].at);
-    let whole = if is_whole { Span { len: total, ..ordered[0] } } else { s.scratch(total) };
+    let whole =
+        Span::joined(&ordered).unwrap_or_else(|| s.scratch(ordered.iter().map(|block| block.len).sum()));
     let bundles = whole.split((0..levels.hosts.count()).map(|host| levels.bytes_of(host, all)));
     (whole, (whole.split(ordered.iter().map(|block| block.len)), bundles))
 }
@@ -184,7 +183,7 @@ pub(crate) fn allgather(
     flat::gather(s, inside, levels.leader(), mine, &parts[levels.own_part(true)]);
     if levels.is_leader() {
         let across = levels.across(s);
-        choose::allgather(s, across, algorithm, bundles[levels.host], &bundles);
+        one_level::allgather(s, across, algorithm, bundles[levels.host], &bundles);
     }
     if !levels.is_leader() {
         s.round();
@@ -331,6 +330,6 @@ fn reduced_of_host(
     let sum = |host| levels.hosts.members(host).iter().map(|member| lens[*member]).sum();
     let of_hosts: Vec<usize> = (0..levels.hosts.count()).map(sum).collect();
     let reduced = s.scratch(of_hosts[levels.host]);
-    choose::reduce_blocks(s, (across, algorithm), partial, &of_hosts, (reduced, element));
+    one_level::reduce_scatter(s, (across, algorithm), partial, &of_hosts, (reduced, element));
     reduced.split(own)
 }

@@ -1,0 +1,104 @@
+//! Collectives by an algorithm of one level: among all members, those of one host, or one of each host.
+
+use super::{bruck, flat, halving, long, shared_buffer, short, slices};
+use crate::choose::Algorithm::{self, Bruck, Flat, Halving, Pairwise, Ring, SharedBuffer, Slices};
+use crate::choose::Seat;
+use crate::schedule::{ScheduleDraft, Span};
+
+/// A broadcast.
+pub(crate) fn broadcast(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    algorithm: Algorithm,
+    root: usize,
+    data: Span,
+) {
+    match algorithm {
+        Flat => flat::broadcast(s, seat, root, data),
+        SharedBuffer => shared_buffer::broadcast(s, seat, root, data),
+        Slices => slices::broadcast(s, seat, root, data),
+        _ => short::broadcast(s, seat, root, data),
+    }
+}
+
+/// A reduction to one member; operands may change places in a tree.
+pub(crate) fn reduce(
+    s: &mut ScheduleDraft<'_>,
+    (seat, algorithm): (Seat, Algorithm),
+    root: usize,
+    input: Span,
+    (result, element): (Span, usize),
+) {
+    match algorithm {
+        Flat => flat::reduce(s, seat, root, input, result),
+        Slices => slices::reduce(s, seat, root, input, (result, element)),
+        _ => short::reduce(s, seat, root, input, result),
+    }
+}
+
+/// An allreduce.
+pub(crate) fn allreduce(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    algorithm: Algorithm,
+    input: Span,
+    (result, element): (Span, usize),
+) {
+    match algorithm {
+        SharedBuffer => shared_buffer::reduce(s, seat, None, input, (result, element)),
+        Flat => flat::allreduce(s, seat, input, result),
+        Slices => slices::allreduce(s, seat, input, (result, element)),
+        Ring => long::allreduce(s, seat, input, result, element),
+        _ => short::allreduce(s, seat, input, result),
+    }
+}
+
+/// A reduce-scatter.
+pub(crate) fn reduce_scatter(
+    s: &mut ScheduleDraft<'_>,
+    (seat, algorithm): (Seat, Algorithm),
+    input: Span,
+    lens: &[usize],
+    (mine, element): (Span, usize),
+) {
+    match algorithm {
+        Flat => flat::reduce_scatter(s, seat, input, lens, mine),
+        SharedBuffer => shared_buffer::reduce_scatter(s, seat, input, lens, (mine, element)),
+        Ring => long::reduce_scatter(s, seat, input, lens, mine),
+        Halving => halving::reduce_scatter(s, seat, input, lens, mine),
+        _ => slices::reduce_scatter(s, seat, input, lens, (mine, slices::part(seat, element))),
+    }
+}
+
+/// An allgather.
+pub(crate) fn allgather(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    algorithm: Algorithm,
+    mine: Span,
+    all: &[Span],
+) {
+    match algorithm {
+        Bruck => bruck::allgather(s, seat, mine, all),
+        Flat => flat::allgather(s, seat, mine, all),
+        SharedBuffer => shared_buffer::allgather(s, seat, mine, all),
+        Ring => long::allgather(s, seat, mine, all),
+        _ => short::allgather(s, seat, mine, all),
+    }
+}
+
+/// An alltoall; without `from` in place.
+pub(crate) fn alltoall(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    algorithm: Algorithm,
+    from: Option<&Vec<Span>>,
+    into: &[Span],
+) {
+    match (from, algorithm) {
+        (Some(from), Pairwise) => long::alltoall(s, seat, from, into),
+        (Some(from), _) => short::alltoall(s, seat, from, into),
+        (None, Pairwise) => long::alltoall_in_place(s, seat, into),
+        (None, _) => short::alltoall_in_place(s, seat, into),
+    }
+}

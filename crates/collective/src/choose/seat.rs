@@ -1,0 +1,115 @@
+//! Where a member sits, and which algorithm is the fastest there.
+
+use super::estimate::estimate_ns;
+use super::{Algorithm, CollectiveCosts, HostLevels};
+use crate::spec::Shape;
+
+/// Where a schedule is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat {
+    /// This rank's number.
+    pub me: usize,
+    /// How many members there are.
+    pub ranks: usize,
+    /// As many of them are this rank's own group, all unless there are two.
+    pub local: usize,
+    /// Ranks share processors; equal on all members.
+    pub oversubscribed: bool,
+    /// The members can publish data in shared buffers.
+    pub shared_buffers: bool,
+    /// What the members pay; equal on all of them.
+    pub costs: CollectiveCosts,
+    /// The hosts that the members are on, if there are several; `costs` are those between hosts then.
+    pub levels: Option<HostLevels>,
+    /// The algorithm that is taken wherever it can carry out a call: for measurements, and equal on all members.
+    pub forced: Option<Algorithm>,
+}
+
+/// An algorithm that can carry out a call, with its estimated time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Candidate {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Its time in nanoseconds.
+    pub ns: f64,
+}
+
+impl Seat {
+    /// In one group of so many.
+    pub(crate) fn within(self, me: usize, ranks: usize) -> Self {
+        Self { me, ranks, local: ranks, levels: None, ..self }
+    }
+
+    /// Of one member of each host, among so many hosts.
+    pub(crate) fn across(self, me: usize, hosts: usize) -> Self {
+        let free = Self { oversubscribed: false, shared_buffers: false, forced: None, ..self };
+        free.within(me, hosts)
+    }
+
+    /// In this rank's own group.
+    pub(crate) fn own(self) -> Self {
+        self.within(self.me, self.local)
+    }
+
+    pub(crate) fn is_between(self) -> bool {
+        self.local < self.ranks
+    }
+
+    /// Each member has a processor, with caches of its own.
+    pub(crate) fn has_own_caches(self) -> bool {
+        !self.oversubscribed && self.costs.has_own_caches()
+    }
+
+    /// Each member has a processor, and all of those share their caches.
+    pub(crate) fn shares_caches(self) -> bool {
+        !self.oversubscribed && self.costs.is_of_host() && !self.costs.has_own_caches()
+    }
+
+    /// Messages go over a network, or may.
+    pub(crate) fn is_over_a_network(self) -> bool {
+        !self.costs.is_of_host()
+    }
+
+    /// Members of the other group.
+    pub(crate) fn remote(self) -> usize {
+        self.ranks - self.local
+    }
+
+    /// The algorithms that can carry out a call of even blocks among one group, with their estimates.
+    pub fn candidates(self, shape: Shape) -> Vec<Candidate> {
+        self.able(shape, true).collect()
+    }
+
+    /// The algorithm that a call of even blocks takes.
+    pub fn choose(self, shape: Shape) -> Algorithm {
+        self.choose_of(shape, true)
+    }
+
+    /// Whether the estimate of an algorithm is smaller than another one's.
+    pub(crate) fn is_faster(self, shape: Shape, one: Algorithm, other: Algorithm) -> bool {
+        estimate_ns(self, shape, one) < estimate_ns(self, shape, other)
+    }
+
+    pub(super) fn able(self, shape: Shape, is_even: bool) -> impl Iterator<Item = Candidate> {
+        let all = Algorithm::of(shape.operation).iter();
+        let able = all.filter(move |algorithm| algorithm.can_carry_out(self, shape, is_even));
+        able.map(move |algorithm| Candidate {
+            algorithm: *algorithm,
+            ns: estimate_ns(self, shape, *algorithm),
+        })
+    }
+
+    /// The candidate with the smallest estimate, the first of several; `is_even` if all members know the lengths of all blocks.
+    pub(super) fn choose_of(self, shape: Shape, is_even: bool) -> Algorithm {
+        if let Some(forced) = self.able(shape, is_even).find(|one| Some(one.algorithm) == self.forced) {
+            return forced.algorithm;
+        }
+        self.best(shape, is_even).algorithm
+    }
+
+    /// The same, whatever the user's setting names.
+    pub(crate) fn best(self, shape: Shape, is_even: bool) -> Candidate {
+        let least = self.able(shape, is_even).min_by(|one, other| one.ns.total_cmp(&other.ns));
+        least.expect("each operation has an algorithm that needs nothing")
+    }
+}
