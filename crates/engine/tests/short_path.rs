@@ -98,3 +98,38 @@ fn what_a_cell_has_refused_goes_on_behind_it() {
         }
     });
 }
+
+/// Longer messages on the short path fill the ring; none is sent twice or lost, and they keep their order among short ones.
+#[test]
+fn longer_messages_of_the_short_path_keep_their_order() {
+    let engines = canele_testing::start(2, &Tunables::default()).unwrap();
+    let [from, to] = &engines[..] else { unreachable!("two were started") };
+    let want = Want { source: Some(Rank(0)), tag: Some(Tag(1)) };
+    for engine in &engines {
+        engine.iprobe(FlowId(0), want).unwrap();
+    }
+    exchange(from, to, &[0; 8], want, &mut [0; 8]);
+    let address = ShortAddress { peer: from.peer_index(Rank(1)).unwrap(), flow: FlowId(0) };
+    let message = |n: usize| vec![n as u8; [49, 64, 100, 128, 257, 3000][n % 6]];
+    assert!(!from.send_next(&address, Tag(1), &[1; 48]), "it fits into a cell");
+    assert!(!from.send_next(&address, Tag(1), &vec![1; 1 << 20]), "it does not go in one packet");
+    let refused = (0..).find(|n| !from.send_next(&address, Tag(1), &message(*n))).unwrap();
+    assert!(refused > 10, "the ring takes {refused} messages");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(!from.send_next(&address, Tag(1), &message(refused)), "this thread has no bias");
+            from.send_refused(Rank(1), FlowId(0), Tag(1), &message(refused)).unwrap();
+        });
+        let mut bytes = [0; 3000];
+        assert_eq!(to.receive_next(Rank(0), FlowId(0), Tag(2), &mut bytes), None, "another tag is next");
+        assert_eq!(to.receive_next(Rank(0), FlowId(0), Tag(1), &mut bytes[..48]), None, "it does not fit");
+        for n in 0..=refused {
+            let expected = message(n);
+            let taken = match to.receive_next(Rank(0), FlowId(0), Tag(1), &mut bytes) {
+                Some(taken) => taken,
+                None => to.recv(FlowId(0), want, &mut bytes, None).unwrap().bytes,
+            };
+            assert!(bytes[..taken] == expected, "message {n}");
+        }
+    });
+}

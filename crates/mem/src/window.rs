@@ -208,14 +208,14 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Tells the processor that the first byte is needed soon, and those beside it.
+    /// Tells the processor that these bytes are needed soon.
     #[inline(always)]
     pub fn prefetch(&self) {
         #[cfg(target_arch = "x86_64")]
-        {
+        for offset in (0..self.len).step_by(64) {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             // SAFETY: a hint, which neither reads nor writes; any address may be given.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start.as_ptr().cast()) };
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start.as_ptr().add(offset).cast()) };
         }
     }
 
@@ -265,7 +265,8 @@ impl<'a> Window<'a> {
         // SAFETY: as the caller says.
         unsafe {
             let from = self.start.as_ptr().add(offset);
-            if self.manner == Manner::Backwards {
+            // Within a line there is no order to keep.
+            if self.manner == Manner::Backwards && len > 64 {
                 backwards::copy(to, from, len)
             } else {
                 racing::load(to, from, len)

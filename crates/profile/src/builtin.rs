@@ -35,4 +35,27 @@ impl HostProfile {
     pub fn builtin(processors: usize, sharing: usize) -> Self {
         if sharing >= processors { Self::SHARED_CACHES } else { Self::OWN_CACHES }
     }
+
+    /// The built-in profile of a machine on which a line takes so many nanoseconds between two processors: the one whose line is nearer, by
+    /// its ratio.
+    pub(crate) fn builtin_of_line(ns: u32) -> Self {
+        let [near, far] =
+            [Self::SHARED_CACHES, Self::OWN_CACHES].map(|host| u64::from(host.line_ns.shared_l3));
+        if u64::from(ns).pow(2) < near * far { Self::SHARED_CACHES } else { Self::OWN_CACHES }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_which_profile_is_nearer() {
+        for (ns, host) in
+            [(1, HostProfile::SHARED_CACHES), (94, HostProfile::SHARED_CACHES), (95, HostProfile::OWN_CACHES)]
+        {
+            assert_eq!(HostProfile::builtin_of_line(ns), host, "{ns} ns");
+        }
+        assert_eq!(HostProfile::builtin_of_line(u32::MAX), HostProfile::OWN_CACHES);
+    }
 }

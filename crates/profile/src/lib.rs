@@ -3,7 +3,8 @@
 //! Protocols and collectives estimate their times from it and take the smallest. All ranks of a job have the same profile, so all
 //! choose alike: `canele tune` measures it, the launcher reads it, and ranks get it with the description of their job.
 //!
-//! Owns the data, their file, the places where a file is looked for, and the built-in profiles. Never measures.
+//! Owns the data, their file, the places where a file is looked for, and the built-in profiles. Measures nothing but which of the built-in
+//! profiles fits, where the caches do not tell.
 //!
 //! Units: times in nanoseconds, rates in bytes per microsecond (1000 are 1 GB/s), lengths in bytes.
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@ mod error;
 mod file;
 mod fingerprint;
 mod host;
+mod line_probe;
 mod load;
 mod machine;
 mod network;

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::{MachineIdentity, MeasuredProfile, Profile, ProfileError};
+use crate::line_probe;
+use crate::{HostProfile, MachineIdentity, MeasuredProfile, Profile, ProfileError};
 
 /// The variable that names the file, or [`BUILT_IN`].
 pub const VARIABLE: &str = "CANELE_PROFILE";
@@ -57,12 +58,18 @@ impl LoadedProfile {
 }
 
 /// Reads the profile that counts here: that of the file that [`VARIABLE`] names, else of `canele/profile.toml` below
-/// `$XDG_CONFIG_HOME` or `~/.config`, else below `/etc`, else a built-in one.
+/// `$XDG_CONFIG_HOME` or `~/.config`, else below `/etc`, else a built-in one. Where the caches do not tell which of these, it measures for a
+/// fraction of a millisecond.
 ///
 /// # Errors
 /// A file is there, or was named, and cannot be used.
 pub fn load() -> Result<LoadedProfile, ProfileError> {
-    load_from(|name| std::env::var_os(name), Path::new(SYSTEM), MachineIdentity::here())
+    let mut loaded = load_from(|name| std::env::var_os(name), Path::new(SYSTEM), MachineIdentity::here())?;
+    if loaded.source == ProfileSource::BuiltIn && loaded.here.hides_its_caches() {
+        let line_ns = line_probe::line_ns();
+        loaded.profile.host = line_ns.map_or(loaded.profile.host, HostProfile::builtin_of_line);
+    }
+    Ok(loaded)
 }
 
 /// Returns the place of the user's file; none without a home.
@@ -108,7 +115,6 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::HostProfile;
     use crate::machine::tests::server;
 
     /// A folder of a test, removed when dropped.

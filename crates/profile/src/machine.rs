@@ -58,8 +58,13 @@ impl MachineIdentity {
         }
     }
 
-    /// Returns how many processors share the last-but-one cache. Two processors count as threads of one core: guests with two processors
-    /// most often are such threads, and their hypervisor does not say so.
+    /// Whether what the kernel tells of the caches cannot be believed. Guests with two processors are often threads of one core, and their
+    /// hypervisor does not say so.
+    pub(crate) fn hides_its_caches(&self) -> bool {
+        self.processors == 2
+    }
+
+    /// Returns how many processors share the last-but-one cache. Two processors count as threads of one core.
     pub fn sharing(&self) -> u32 {
         if self.processors <= 2 {
             return self.processors;

@@ -9,13 +9,15 @@
 
 use canele_mem::window::Window;
 use canele_rail::{Class, FullRail, Header, MAX_INLINE, Slot, TryPost};
-use canele_sys::ids::{FlowId, Rank, Tag};
+use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::choice::{Begin, Protocol, Variant};
+use crate::credit::Credit;
 use crate::observed::Leaving;
 use crate::peer::SendPath;
 use crate::peers::{PeerIndex, ShortAddress};
 use crate::request::Mode;
+use crate::traffic::Traffic;
 use crate::wire::Kind;
 use crate::{CoalescedSend, Proto};
 
@@ -172,6 +174,25 @@ impl Proto {
         if posted == TryPost::Posted { ShortSent::Done } else { ShortSent::ToSleeper }
     }
 
+    /// Sends a message that does not fit into a cell but into one packet, if its link takes it at once; returns whether it has.
+    #[inline(always)]
+    pub fn post_bulk<R: FullRail>(
+        &mut self,
+        rail: &mut R,
+        to: &ShortAddress,
+        tag: Tag,
+        bytes: &[u8],
+    ) -> bool {
+        let len = bytes.len();
+        let Some(peer) = self.peers.at_mut(to.peer) else { return false };
+        let SendPath::Short(link) = peer.send_path() else { return false };
+        if len <= MAX_INLINE || len > peer.path(self.max_bulk).whole_bytes() {
+            return false;
+        }
+        let header = header(Kind::Eager, to.flow, tag, len, 0);
+        post_bulk_on(link, (rail, &mut peer.credit, &mut self.traffic), header, bytes)
+    }
+
     /// Sends a message that fits into one packet, or finds room for all its packets, if nothing stands in its way. A short
     /// one is inlined down to the rail's store.
     #[inline(always)]
@@ -221,18 +242,12 @@ impl Proto {
         let len = payload.len();
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
         let begin = peer.begin(self.max_bulk, len, mode);
-        // Such a link takes a bulk in few instructions, and no observer is told.
         if let (Begin::Whole, Some(bytes), SendPath::Short(link)) = (begin, payload.bytes(), peer.send_path())
             && len > MAX_INLINE
         {
             let header = header(Kind::Eager, flow, tag, len, 0);
-            if !peer.credit.can_pay(len) || rail.post_bulk(link, header, bytes).is_err() {
-                return Sent::Busy;
-            }
-            peer.credit.pay(len);
-            self.traffic.sent(Protocol::Eager, len);
-            self.traffic.copies += 1;
-            return Sent::Done;
+            let sent = post_bulk_on(link, (rail, &mut peer.credit, &mut self.traffic), header, bytes);
+            return if sent { Sent::Done } else { Sent::Busy };
         }
         match (begin, payload.bytes()) {
             (Begin::Whole, _) => self.post_whole(rail, envelope, payload),
@@ -276,6 +291,24 @@ impl Proto {
         }
         if coalesce { self.coalesce(envelope, payload) } else { Sent::Busy }
     }
+}
+
+/// Posts a bulk on a link of a short path, which takes it in few instructions, and of which no observer is told; returns whether it has.
+#[inline(always)]
+fn post_bulk_on<R: FullRail>(
+    link: LinkId,
+    (rail, credit, traffic): (&mut R, &mut Credit, &mut Traffic),
+    header: Header,
+    bytes: &[u8],
+) -> bool {
+    let len = bytes.len();
+    let posted = credit.can_pay(len) && rail.post_bulk(link, header, bytes).is_ok();
+    if posted {
+        credit.pay(len);
+        traffic.sent(Protocol::Eager, len);
+        traffic.copies += 1;
+    }
+    posted
 }
 
 /// How a message of `len` bytes goes that fits into one packet.

@@ -9,7 +9,9 @@ use canele_proto::{PeerIndex, Received, Receives, ShortAddress, ShortSent};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::Error;
+use crate::core::Core;
 use crate::engine::Engine;
+use crate::lane::spin::spin_once;
 
 impl Engine {
     /// Returns where a peer lies among those that this rank has to do with, of which it becomes one.
@@ -29,6 +31,17 @@ impl Engine {
         let sent = lane.proto.post_short(&mut lane.rails, to, tag, bytes);
         guard.release();
         Some(sent)
+    }
+
+    /// Sends a message that does not fit into a cell if it can go at once, as [`Engine::try_send_short`] where that takes more; says whether it
+    /// has.
+    #[inline(never)]
+    pub fn send_next(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> bool {
+        let Some(mut guard) = self.lock_by_bias() else { return false };
+        let lane = &mut guard.lane;
+        let sent = lane.proto.post_bulk(&mut lane.rails, to, tag, bytes);
+        guard.release();
+        sent
     }
 
     /// Wakes a peer after [`ShortSent::ToSleeper`].
@@ -57,11 +70,17 @@ impl Engine {
     }
 
     /// Receives a message if it is the next of its source and fits, as [`Engine::try_receive_short`] where that takes more; gives its length.
+    /// Looks for it as often as between two passes over everything, so that the message that comes meanwhile takes the short path.
     #[inline(never)]
     pub fn receive_next(&self, source: Rank, flow: FlowId, tag: Tag, into: &mut [u8]) -> Option<usize> {
         let mut guard = self.lock_by_bias()?;
         let want = Want { source: Some(source), tag: Some(tag) };
-        match guard.lane.try_recv(flow, want, into) {
+        let mut look = |core: &mut Core| core.lane.try_recv(flow, want, into);
+        let seen = match look(&mut guard) {
+            Received::Nothing => spin_once(&mut guard, Some(source), look),
+            seen => seen,
+        };
+        match seen {
             Received::Done(status) => Some(status.bytes),
             _ => None,
         }

@@ -14,6 +14,10 @@ use super::Cursors;
 use crate::window::Window;
 use canele_sys::atomic::Ordering;
 
+/// The longest payload whose lines the consumer asks for before it has come. Of a longer one the producer still writes the first lines when
+/// they are asked for, and has to take them back.
+const ASKED_AHEAD: usize = 256;
+
 /// The memory of a payload ring.
 #[derive(Clone, Copy)]
 pub struct PayloadMemory {
@@ -185,12 +189,24 @@ pub struct Consumer {
     /// Where the oldest payload lies, once it was looked at.
     start: Cell<u64>,
     published: u64,
+    /// As long a payload is expected next as the last one was; 0 if that was too long to be asked for ahead.
+    expected: usize,
 }
 
 impl Consumer {
     /// Starts at the beginning of a fresh ring.
     pub fn new(span: PayloadMemory) -> Self {
-        Self { span, tail: 0, start: Cell::new(0), published: 0 }
+        Self { span, tail: 0, start: Cell::new(0), published: 0, expected: 0 }
+    }
+
+    /// Asks the processor for the lines of the next payload, if that is short and of the same length as the last one: they come together with
+    /// the cell that announces it, and not behind it.
+    #[inline(always)]
+    pub fn prefetch_next(&self) {
+        if self.expected != 0 {
+            let (start, _) = place(self.tail, self.expected, self.span.size);
+            self.span.window(start, self.expected).prefetch();
+        }
     }
 
     /// The payload a cell announced, if it lies where it must; else where it should have been. Read from its end: behind it
@@ -213,6 +229,7 @@ impl Consumer {
     #[inline(always)]
     pub fn free(&mut self, len: usize, at_once: bool, cursors: &Cursors) -> bool {
         self.tail = self.start.get() + (len as u64).next_multiple_of(64);
+        self.expected = if len <= ASKED_AHEAD && !self.span.rewinds { len } else { 0 };
         if self.tail - self.published < self.span.size / 8 && !self.span.rewinds && !at_once {
             return false;
         }

@@ -27,7 +27,7 @@ pub fn send_at_once(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Attempt {
-    short::send_at_once(buf, (count, datatype), (dest, tag), comm)
+    short::send_at_once(buf, (count, datatype), (dest, tag), comm).or_longer((count, datatype), dest, comm)
 }
 
 /// `MPI_Send`.
@@ -41,7 +41,7 @@ pub fn send(
     comm: MPI_Comm,
 ) -> CallResult {
     let attempt = match short::learn(comm, datatype, dest) {
-        true => short::send_at_once(buf, (count, datatype), (dest, tag), comm),
+        true => send_at_once(buf, count, datatype, dest, tag, comm),
         false => Attempt::Left,
     };
     attempt.end_send(
@@ -50,7 +50,7 @@ pub fn send(
     )
 }
 
-/// `MPI_Send` of a message that the short path has tried in vain.
+/// `MPI_Send` of a message that the short path has tried in vain, or that does not fit into a cell.
 #[inline(never)]
 pub fn send_refused(
     buf: SendBuffer,
@@ -60,6 +60,9 @@ pub fn send_refused(
     tag: c_int,
     comm: MPI_Comm,
 ) -> CallResult {
+    if short::send_next(buf, (count, datatype), (dest, tag), comm) {
+        return Ok(());
+    }
     let comm = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
@@ -136,7 +139,8 @@ pub fn recv_at_once(
     comm: MPI_Comm,
     status: StatusOut,
 ) -> Attempt {
-    short::receive_at_once(buf, (count, datatype), (source, tag), comm, status)
+    let attempt = short::receive_at_once(buf, (count, datatype), (source, tag), comm, status);
+    attempt.or_longer((count, datatype), source, comm)
 }
 
 /// `MPI_Recv`.
@@ -159,7 +163,7 @@ pub fn recv(
     recv_refused(buf, count, datatype, source, tag, comm, status)
 }
 
-/// `MPI_Recv` of a message that the short path has not found.
+/// `MPI_Recv` of a message that the short path has not found, or that does not fit into a cell.
 #[inline(never)]
 pub fn recv_refused(
     buf: RecvBuffer,

@@ -56,6 +56,16 @@ impl Attempt {
         }
     }
 
+    /// What becomes of a call that was not tried: one whose message does not fit into a cell goes on with its route, if that is known.
+    #[inline(always)]
+    pub fn or_longer(self, (count, datatype): (Count, MPI_Datatype), rank: c_int, comm: MPI_Comm) -> Self {
+        match self {
+            Self::Left => longer((count, datatype), rank, comm)
+                .map_or(Self::Left, |(route, bytes)| Self::LeftOn(route, bytes)),
+            tried => tried,
+        }
+    }
+
     /// True if the call, a receive, is done.
     pub fn is_done(self) -> bool {
         matches!(self, Self::Done)
@@ -199,6 +209,35 @@ pub fn send_at_once(
     }
 }
 
+/// The route and the length of a message that does not fit into a cell, if the route is known and the message is not long.
+#[inline(always)]
+fn longer(
+    (count, datatype): (Count, MPI_Datatype),
+    rank: c_int,
+    comm: MPI_Comm,
+) -> Option<(&'static Route, usize)> {
+    let route = known(comm, datatype, rank)?;
+    let bytes = route.bytes(count, MOST_BYTES)?;
+    (bytes > MAX_INLINE).then_some((route, bytes))
+}
+
+/// Sends a message that does not fit into a cell if it can go at once, for a caller that has a frame; says whether it has.
+#[inline(always)]
+pub fn send_next(
+    buffer: SendBuffer,
+    (count, datatype): (Count, MPI_Datatype),
+    (rank, tag): (c_int, c_int),
+    comm: MPI_Comm,
+) -> bool {
+    let Some((route, bytes)) = longer((count, datatype), rank, comm) else { return false };
+    if buffer.is_null() || !is_tag(tag) {
+        return false;
+    }
+    // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
+    let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), bytes) };
+    route.engine.send_next(&route.address, Tag(tag as u32), bytes)
+}
+
 /// Receives a message that fits into a cell if it is the next one of its source.
 #[inline(always)]
 pub fn receive_at_once(
@@ -228,7 +267,7 @@ pub fn receive_at_once(
     }
 }
 
-/// [`receive_at_once`] for a longer message, for a caller that has a frame.
+/// [`receive_at_once`] for a longer message, and one that comes soon, for a caller that has a frame.
 #[inline(always)]
 pub fn receive_next(
     buffer: RecvBuffer,
@@ -238,7 +277,7 @@ pub fn receive_next(
 ) -> Option<usize> {
     let route = known(comm, datatype, rank)?;
     let bytes = route.bytes(count, MOST_BYTES)?;
-    if bytes <= MAX_INLINE || buffer.is_null() || !is_tag(tag) {
+    if buffer.is_null() || !is_tag(tag) {
         return None;
     }
     // SAFETY: as above.

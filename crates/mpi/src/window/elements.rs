@@ -175,7 +175,7 @@ impl Shape {
         let mut shape = Self { bytes: 0, is_aligned: matches!(how.bytes, 1 | 2 | 4 | 8) };
         stretches(&mut |window, _| {
             // Scattered elements come from memory many at once while their shape is looked at, rather than one by one as they change.
-            window.prefetch();
+            window.part(0, window.len().min(64)).unwrap_or(window).prefetch();
             shape.is_aligned &= how.is_atomic_at(&window);
             shape.bytes += window.len();
         });

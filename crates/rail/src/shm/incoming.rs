@@ -103,7 +103,10 @@ impl Incoming {
         let inline = self.cells.inline(); // Before the look: its acquire would have everything read again.
         let (first, second) = match self.cells.peek() {
             cells::Peek::Cell(first, second) => (first, second),
-            cells::Peek::Empty => return TryTake::Nothing,
+            cells::Peek::Empty => {
+                self.payload.prefetch_next();
+                return TryTake::Nothing;
+            }
             cells::Peek::Corrupt(..) => return TryTake::Left,
         };
         let header = header(first, second);

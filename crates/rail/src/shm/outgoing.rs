@@ -270,11 +270,12 @@ impl Outgoing {
         let said = self.payload.commit();
         let tell = if self.payload.offset() > self.ready.tell_from { TELL } else { 0 };
         let note = u64::from(said) | u64::from(bulk as u32 | tell) << 32;
-        self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
         let is_demoted = self.demotes && bulk <= MOST_DEMOTED;
         if is_demoted {
             self.payload.claimed().demote();
         }
+        // Last: between the first store into the cell and the last one the peer would fetch its line back.
+        self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
         self.publish(header, header.inline_len | HAS_BULK | timed, &[]);
         if is_demoted {
             self.cells.demote_last();
