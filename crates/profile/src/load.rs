@@ -9,7 +9,7 @@ use crate::{HostProfile, MachineIdentity, MeasuredProfile, Profile, ProfileError
 
 /// The variable that names the file, or [`BUILT_IN`].
 pub const VARIABLE: &str = "CANELE_PROFILE";
-/// The value of [`VARIABLE`] for which no file is read.
+/// The value of [`VARIABLE`] for which no file is read and nothing is measured.
 pub const BUILT_IN: &str = "built-in";
 /// The file's place below a folder of settings.
 const BELOW: &str = "canele/profile.toml";
@@ -65,7 +65,8 @@ impl LoadedProfile {
 /// A file is there, or was named, and cannot be used.
 pub fn load() -> Result<LoadedProfile, ProfileError> {
     let mut loaded = load_from(|name| std::env::var_os(name), Path::new(SYSTEM), MachineIdentity::here())?;
-    if loaded.source == ProfileSource::BuiltIn && loaded.here.hides_its_caches() {
+    let is_asked_for = std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty());
+    if loaded.source == ProfileSource::BuiltIn && !is_asked_for && loaded.here.hides_its_caches() {
         let line_ns = line_probe::line_ns();
         loaded.profile.host = line_ns.map_or(loaded.profile.host, HostProfile::builtin_of_line);
     }

@@ -104,7 +104,7 @@ impl Engine {
             transfers.submit(run, on, (sends, &receives), (out, into));
             let mut is_over = false;
             let ended = |core: &mut Core| {
-                // What has come counts, whoever has died since.
+                // What has come counts, whichever rank has died since.
                 if transfers.take(&mut core.lane.proto, back) {
                     return Some(());
                 }

@@ -144,7 +144,7 @@ impl Running {
         lane: &mut Lane,
         splits: &[Failure],
     ) -> Result<CollectiveProgress, canele_collective::Error> {
-        // What has come counts, whoever has died since.
+        // What has come counts, whichever rank has died since.
         if self.request.advance(&mut lane.proto, &mut lane.rails)? == CollectiveProgress::Done {
             return Ok(CollectiveProgress::Done);
         }
