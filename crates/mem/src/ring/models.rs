@@ -139,8 +139,13 @@ fn payload_over_laps(kind: fn(payload::PayloadMemory) -> payload::PayloadMemory)
                 let mut payload = payload::Producer::new(kind(memory.span()));
                 for n in 1..=PACKETS {
                     let line = loop {
-                        if let Some(window) = payload.claim(64, 128, &memory.cursors) {
+                        if let Some(window) = payload.claim_in_run(64) {
                             break memory.line_of(window);
+                        }
+                        if let Some(window) = payload.claim(64, 128, &memory.cursors) {
+                            let line = memory.line_of(window);
+                            payload.renew_run(128);
+                            break line;
                         }
                         thread::yield_now();
                     };

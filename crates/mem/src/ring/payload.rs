@@ -61,10 +61,16 @@ impl PayloadMemory {
     }
 }
 
+/// The bytes of the cache lines that a payload of `len` bytes takes.
+#[inline(always)]
+fn lines(len: usize) -> u64 {
+    (len as u64 + 63) & !63
+}
+
 /// Where a payload of `len` bytes lies that is put after position `head`: its start, and the next head (invariant I4).
 #[inline(always)]
 fn place(head: u64, len: usize, size: u64) -> (u64, u64) {
-    let (offset, len) = (head & (size - 1), (len as u64).next_multiple_of(64));
+    let (offset, len) = (head & (size - 1), lines(len));
     let start = if offset + len > size { head + (size - offset) } else { head };
     (start, start + len)
 }
@@ -76,9 +82,13 @@ fn restart(head: u64, size: u64) -> u64 {
 }
 
 /// The one who writes payload.
+///
+/// The bytes of a *run*, from `head` to `run_end`, are free, real memory and of one lap, so a claim in a run asks for nothing else. A run that
+/// was computed stays one: what is free, what is real and the lap only grow.
 pub struct Producer {
     span: PayloadMemory,
     head: u64,
+    run_end: u64,
     freed: u64,
     claimed: (u64, u64),
 }
@@ -86,7 +96,27 @@ pub struct Producer {
 impl Producer {
     /// Starts at the beginning of a fresh ring.
     pub fn new(span: PayloadMemory) -> Self {
-        Self { span, head: 0, freed: 0, claimed: (0, 0) }
+        Self { span, head: 0, run_end: 0, freed: 0, claimed: (0, 0) }
+    }
+
+    /// Room for `len` bytes if they are in a run. Nothing is held until `commit`.
+    #[inline(always)]
+    pub fn claim_in_run(&mut self, len: usize) -> Option<Window<'_>> {
+        let end = self.head + lines(len);
+        if end > self.run_end {
+            return None;
+        }
+        self.claimed = (self.head, end);
+        Some(self.span.window(self.head, len))
+    }
+
+    /// Computes the run anew, where the first `real` bytes of the ring are real memory. A ring that rewinds has none: each claim asks whether it
+    /// is empty.
+    pub fn renew_run(&mut self, real: usize) {
+        if !self.span.rewinds {
+            let lap_start = self.head & !(self.span.size - 1);
+            self.run_end = (lap_start + self.span.size.min(real as u64)).min(self.freed + self.span.size);
+        }
     }
 
     /// Room for `len` bytes such that no more than `at_most` bytes of the ring are in use afterwards. Nothing is held
@@ -117,7 +147,7 @@ impl Producer {
         if self.span.rewinds {
             self.rewind(cursors);
         }
-        let most = (len as u64).next_multiple_of(64);
+        let most = lines(len);
         // One of them may have to skip to the start.
         let end = self.head + most.saturating_mul(claims as u64 + 1);
         if end - self.freed > at_most as u64 {
@@ -228,7 +258,7 @@ impl Consumer {
     /// ring rewinds or the producer asked for it. Says whether it told.
     #[inline(always)]
     pub fn free(&mut self, len: usize, at_once: bool, cursors: &Cursors) -> bool {
-        self.tail = self.start.get() + (len as u64).next_multiple_of(64);
+        self.tail = self.start.get() + lines(len);
         self.expected = if len <= ASKED_AHEAD && !self.span.rewinds { len } else { 0 };
         if self.tail - self.published < self.span.size / 8 && !self.span.rewinds && !at_once {
             return false;

@@ -43,7 +43,12 @@ impl Memory {
         let span = unsafe { payload::PayloadMemory::new(base, self.payload.len() * 64) };
         let span = if rewinds { span.rewinding() } else { span };
         let producer = cells::Producer::new(cells, self.cells.len() as u64 / 8);
-        let sender = Sender { cells: producer, payload: payload::Producer::new(span) };
+        let sender = Sender {
+            cells: producer,
+            payload: payload::Producer::new(span),
+            size: span.size(),
+            real: span.size(),
+        };
         let start = base.as_ptr() as usize;
         (
             sender,
@@ -55,6 +60,9 @@ impl Memory {
 struct Sender {
     cells: cells::Producer,
     payload: payload::Producer,
+    /// Of the payload ring in bytes, and how many of them count as real memory in runs.
+    size: usize,
+    real: usize,
 }
 
 struct Receiver {
@@ -73,8 +81,15 @@ impl Sender {
         if !self.cells.has_room(reserve, cursors) {
             return false;
         }
-        let Some(window) = self.payload.claim(len, at_most, cursors) else { return false };
-        window.write(0, &pattern(n, len));
+        let bytes = pattern(n, len);
+        // A run knows no other limit than the ring.
+        let in_run = at_most == self.size
+            && self.payload.claim_in_run(len).map(|window| window.write(0, &bytes)).is_some();
+        if !in_run {
+            let Some(window) = self.payload.claim(len, at_most, cursors) else { return false };
+            window.write(0, &bytes);
+            self.payload.renew_run(self.real);
+        }
         let said = self.payload.commit();
         self.cells.inline().write(0, &n.to_ne_bytes());
         self.cells.post(n << 16, u64::from(said) | (len as u64) << 32, &[]);
@@ -132,10 +147,12 @@ proptest! {
         cells_shift in 1u32..6,
         (lines, steps) in (2u32..8).prop_flat_map(|s| (Just(1usize << s), steps((1 << s) * 64 / 4))),
         rewinds in any::<bool>(),
+        is_real in any::<bool>(),
     ) {
         let (cells, size) = (1usize << cells_shift, lines * 64);
         let mut memory = Memory::new(cells, lines);
         let (mut sender, mut receiver) = memory.ends_of(rewinds);
+        sender.real = if is_real { size } else { size / 4 };
         let mut oracle: VecDeque<(u64, usize)> = VecDeque::new();
         let mut next = 1;
         for step in steps {
@@ -215,13 +232,18 @@ proptest! {
             receiver.payload.free(end - from, false, cursors);
         };
         for len in lens {
-            let window = loop {
-                if let Some(window) = sender.payload.claim(len, 1024, &memory.cursors) {
-                    break window;
+            let placed = loop {
+                if let Some(window) = sender.payload.claim_in_run(len) {
+                    break window.start() as usize;
+                }
+                let claimed = sender.payload.claim(len, 1024, &memory.cursors).map(|window| window.start() as usize);
+                sender.payload.renew_run(1024);
+                if let Some(start) = claimed {
+                    break start;
                 }
                 give_back(live.pop_front().expect("an empty ring takes any payload"), &memory.cursors);
             };
-            let from = window.start() as usize - start;
+            let from = placed - start;
             prop_assert!(from + len <= 1024);
             prop_assert!(live.iter().all(|&(a, b, _)| from + len <= a || b <= from), "{from} {live:?}");
             prop_assert!(from == 0 || !rewinds || !live.is_empty(), "an empty ring rewinds");

@@ -19,7 +19,7 @@ use super::fetch::{Offers, SingleCopy};
 use super::inbox::Inbox;
 use super::layout::InboxLayout;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
-use super::pace::{CopyMethod, LEAST_TIMED, Pace};
+use super::pace::{CopyMethod, LEAST_PACED, LEAST_TIMED, Pace};
 pub use options::LinkOptions;
 
 use crate::{Busy, Class, CopyingEnds, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, TryPost};
@@ -230,6 +230,20 @@ impl Outgoing {
     /// A packet with nothing but a bulk, in one step.
     #[inline(always)]
     pub fn post_bulk(&mut self, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        if bulk.len() < LEAST_PACED
+            && self.cells.is_in_run()
+            && let Some(window) = self.payload.claim_in_run(bulk.len())
+        {
+            window.write(0, bulk);
+            self.publish_bulk(header, bulk.len());
+            return Ok(());
+        }
+        self.post_bulk_behind(header, bulk)
+    }
+
+    /// [`Outgoing::post_bulk`] beyond the runs of the rings.
+    #[inline(never)]
+    fn post_bulk_behind(&mut self, header: Header, bulk: &[u8]) -> Result<(), Busy> {
         self.ask_for_cells(self.reserve)?;
         let (len, limit) = (bulk.len(), self.message_limit);
         self.make_real(len)?;
@@ -237,6 +251,7 @@ impl Outgoing {
         let window = place(&mut self.payload, paces, &self.shared, &mut self.starved, len, limit)?;
         window.write(0, bulk);
         self.publish_bulk(header, len);
+        self.payload.renew_run(self.ready.end);
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::time::Instant;
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Shorter bulk goes through the caches.
-const LEAST: usize = 4 << 10;
+pub(super) const LEAST_PACED: usize = 4 << 10;
 /// Shorter bulk is not timed: reading the clock would count.
 pub(super) const LEAST_TIMED: usize = 8 << 10;
 /// Of so many bulks that are long enough, one is written the other way with the clock in hand, and in their middle one this way.
@@ -79,7 +79,7 @@ impl Pace {
     /// How the next bulk is to be written; `answer` is what the reader said of the last trial.
     #[inline]
     pub fn choose(&mut self, bytes: usize, answer: &AtomicU64) -> CopyMethod {
-        if bytes < LEAST {
+        if bytes < LEAST_PACED {
             return CopyMethod::Cached;
         }
         if bytes >= LEAST_TIMED {
@@ -263,8 +263,8 @@ mod tests {
     #[test]
     fn short_bulk_goes_through_the_caches_and_counts_for_nothing() {
         let (mut pace, answer) = (Pace { way: CopyMethod::Past, ..Pace::new() }, AtomicU64::new(0));
-        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST - 1, &answer) == CopyMethod::Cached));
-        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST, &answer) == CopyMethod::Past));
+        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST_PACED - 1, &answer) == CopyMethod::Cached));
+        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST_PACED, &answer) == CopyMethod::Past));
         assert_eq!(pace.left, WARM_UP);
     }
 }
