@@ -118,7 +118,7 @@ fn write_short(text: &mut String, function: &Exported<'_>, statements: &str) {
          extern \"C-unwind\" fn packed_{name}({packed_list}) -> c_int {{\n    \
          let ({rank}, {tag}) = ((rank_and_tag >> 32) as c_int, rank_and_tag as c_int);\n    \
          general_{name}({names})\n}}\n\
-         /// `{name}` that was tried in vain, whose other arguments follow from the route and the bytes. No traced process knows a route.\n\
+         /// `{name}` that was tried in vain or does not fit into a cell, whose other arguments follow from the route and the bytes. No traced process knows a route.\n\
          #[cold]\n\
          #[inline(never)]\n\
          extern \"C-unwind\" fn routed_{name}(route: *const Route, bytes: usize, {not_routed}) -> c_int {{\n    \

@@ -1,13 +1,12 @@
 //! Measures how long a cache line takes between two processors, for machines whose description of the caches cannot be believed.
 //!
-//! Two threads, one on each processor, change one line in turn. A processor that others use makes some turns late, so the fastest of several
-//! blocks counts, and one block is enough.
+//! Two threads, one on each processor, write a line each in turn, as the packets of two ranks do. A processor that others use makes some turns late,
+//! so the fastest of several blocks counts, and one block is enough.
 
 use std::time::{Duration, Instant};
 
 use canele_sys::affinity::ProcessorSet;
 use canele_sys::atomic::{AtomicU32, Ordering};
-use canele_sys::relax;
 
 /// Blocks of which the fastest counts.
 const BLOCKS: u32 = 8;
@@ -18,7 +17,8 @@ const AT_MOST: Duration = Duration::from_millis(20);
 /// Looks at the line between two looks at the clock.
 const LOOKS: u32 = 256;
 
-/// The line, alone among its neighbours: processors fetch lines in pairs.
+/// A line, alone among its neighbours: processors fetch lines in pairs.
+#[derive(Default)]
 #[repr(align(128))]
 struct Line(AtomicU32);
 
@@ -32,39 +32,41 @@ pub(crate) fn line_ns() -> Option<u32> {
 }
 
 fn between(processors: [u32; 2]) -> Option<u32> {
-    let (line, until) = (Line(AtomicU32::new(0)), Instant::now() + AT_MOST);
+    let (lines, until) = ([Line::default(), Line::default()], Instant::now() + AT_MOST);
     std::thread::scope(|scope| {
-        let on = |processor: u32, first: u32| {
-            let line = &line.0;
+        let on = |me: usize| {
+            let (own, other) = (&lines[me].0, &lines[1 - me].0);
             let turns = move || {
-                ProcessorSet::new(&[processor])
-                    .bind_thread()
-                    .ok()
-                    .and_then(|()| take_turns(line, first, until))
+                let bound = ProcessorSet::new(&[processors[me]]).bind_thread();
+                bound.ok().and_then(|()| take_turns((own, other), me == 0, until))
             };
             std::thread::Builder::new().spawn_scoped(scope, turns).ok()
         };
-        let [one, other] = [on(processors[0], 0), on(processors[1], 1)];
+        let [one, other] = [on(0), on(1)];
         let took = one?.join().ok()?;
         other?.join().ok()?;
         took
     })
 }
 
-/// Changes the line whenever it is this thread's turn; returns the time of a line in the fastest block.
-fn take_turns(line: &AtomicU32, first: u32, until: Instant) -> Option<u32> {
+/// Writes the own line when the other one has come, or first; returns the time of a line in the fastest block.
+fn take_turns((own, other): (&AtomicU32, &AtomicU32), is_first: bool, until: Instant) -> Option<u32> {
     let mut fastest = None;
     for block in 0..BLOCKS {
         let since = Instant::now();
-        for round in 0..ROUND_TRIPS {
-            let turn = 2 * (block * ROUND_TRIPS + round) + first;
-            if !wait_for(line, turn, until) {
+        for turn in block * ROUND_TRIPS + 1..=(block + 1) * ROUND_TRIPS {
+            if is_first {
+                own.store(turn, Ordering::Relaxed);
+            }
+            if !wait_for(other, turn, until) {
                 return fastest;
             }
-            line.store(turn + 1, Ordering::Relaxed);
+            if !is_first {
+                own.store(turn, Ordering::Relaxed);
+            }
         }
-        let took = (since.elapsed().as_nanos() as u32 / (2 * ROUND_TRIPS)).max(1);
-        fastest = Some(fastest.map_or(took, |fastest: u32| fastest.min(took)));
+        let took = u32::try_from(since.elapsed().as_nanos()).unwrap_or(u32::MAX) / (2 * ROUND_TRIPS);
+        fastest = Some(fastest.map_or(took, |fastest: u32| fastest.min(took)).max(1));
     }
     fastest
 }
@@ -76,7 +78,7 @@ fn wait_for(line: &AtomicU32, turn: u32, until: Instant) -> bool {
             if line.load(Ordering::Relaxed) == turn {
                 return true;
             }
-            relax::between_looks();
+            std::hint::spin_loop();
         }
         if Instant::now() > until {
             return false;
@@ -99,9 +101,15 @@ mod tests {
 
     #[test]
     fn the_fastest_of_the_blocks_that_were_done_counts() {
-        let line = AtomicU32::new(0);
-        let soon = Instant::now() + Duration::from_millis(1);
-        assert_eq!(take_turns(&line, 1, soon), None, "the other thread never came");
-        assert_eq!(line.load(Ordering::Relaxed), 0);
+        let (own, other) = (AtomicU32::new(0), AtomicU32::new(2 * ROUND_TRIPS + 1));
+        let soon = || Instant::now() + Duration::from_millis(1);
+        assert_eq!(
+            take_turns((&own, &other), true, soon()),
+            None,
+            "the other thread is not where it should be"
+        );
+        other.store(1, Ordering::Relaxed);
+        assert_eq!(take_turns((&own, &other), false, soon()), None, "the other thread came once");
+        assert_eq!(own.load(Ordering::Relaxed), 1);
     }
 }

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn built_in_profiles_are_in_range() {
-        for host in [HostProfile::OWN_CACHES, HostProfile::SHARED_CACHES] {
+        for host in [HostProfile::OWN_CACHES, HostProfile::SHARED_CACHES, HostProfile::TWO_FAR_PROCESSORS] {
             assert_eq!(first_wrong(&Profile { host, ..profile() }), None);
         }
     }

@@ -91,7 +91,13 @@ impl Crowd {
             if ended.is_some() {
                 continue;
             }
-            let step = deaths.check(proto, (rank, n), part).and_then(|()| part.advance(proto, rail));
+            // A part whose messages have all come ends well, even if a member has died since.
+            let step = match part.advance(proto, rail) {
+                Ok(CollectiveProgress::Waiting) => {
+                    deaths.check(proto, (rank, n), part).and_then(|()| part.advance(proto, rail))
+                }
+                step => step,
+            };
             if !matches!(step, Ok(CollectiveProgress::Waiting)) {
                 (*ended, any) = (Some(step.map(drop)), true);
             }

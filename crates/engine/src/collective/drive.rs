@@ -64,8 +64,10 @@ impl Engine {
                 long |= idle_passes == LONG_WAIT;
                 core.pass();
                 core.watch_launcher();
-                if let Err(error) = core.check_alive(liveness) {
-                    return (core, Err(error.into()));
+                match core.check_alive(liveness) {
+                    Err(error) if core.lane.is_closed => return (core, Err(error.into())),
+                    // The last messages may have come with this pass: the transfers take them before they give up.
+                    checked => long |= checked.is_err(),
                 }
                 if core.contended() {
                     core = core.pause().expect("a thread of this process has held the lock before");
@@ -104,15 +106,17 @@ impl Engine {
             transfers.submit(run, on, (sends, &receives), (out, into));
             let mut is_over = false;
             let ended = |core: &mut Core| {
-                // What has come counts, whichever rank has died since.
-                if transfers.take(&mut core.lane.proto, back) {
-                    return Some(());
-                }
-                if !is_over && let Err(error) = core.check_alive(liveness) {
+                // A collective whose messages have all come succeeds even if a member has died since.
+                let mut is_done = transfers.take(&mut core.lane.proto, back);
+                if !is_done
+                    && !is_over
+                    && let Err(error) = core.check_alive(liveness)
+                {
                     is_over = true;
                     transfers.abandon(&mut core.lane.proto, error.into());
+                    is_done = transfers.take(&mut core.lane.proto, back);
                 }
-                transfers.take(&mut core.lane.proto, back).then_some(())
+                is_done.then_some(())
             };
             let ((flow, tag), operation) = (run.name(), spec.operation());
             let call = CollectiveCall { operation, flow, tag, sends, receives: &receives };

@@ -42,6 +42,8 @@ struct Running {
     operation: &'static str,
     /// What follows each request, if there is more than one.
     agreement: Option<Agreement>,
+    /// The present request has been advanced.
+    has_begun: bool,
     /// It was given up and waits for its memory.
     is_over: bool,
 }
@@ -100,7 +102,8 @@ impl Engine {
     ) -> Pending {
         self.wake_progress_owner(&core);
         let Core { lane, membership, collectives, .. } = &mut *core;
-        let running = Running { request, liveness, tag, operation, agreement: None, is_over: false };
+        let running =
+            Running { request, liveness, tag, operation, agreement: None, has_begun: false, is_over: false };
         Pending::collective(collectives.start(lane, &membership.splits, running))
     }
 }
@@ -117,7 +120,7 @@ impl Running {
             let Some(agreement) = &mut self.agreement else { break Ok(None) };
             match agreement.next(pairs, self.request.output()) {
                 Ok(Next::Request(request)) => {
-                    self.request = *request;
+                    (self.request, self.has_begun) = (*request, false);
                     // As `Engine::drop_stale`: no member sends on the new flow before all have taken it.
                     for flow in agreement.taken_flows() {
                         lane.proto.drop_unexpected(flow);
@@ -144,17 +147,18 @@ impl Running {
         lane: &mut Lane,
         splits: &[Failure],
     ) -> Result<CollectiveProgress, canele_collective::Error> {
-        // What has come counts, whichever rank has died since.
-        if self.request.advance(&mut lane.proto, &mut lane.rails)? == CollectiveProgress::Done {
+        // A collective whose messages have all come succeeds even if a member has died since. It does not begin after a death.
+        if std::mem::replace(&mut self.has_begun, true)
+            && self.request.advance(&mut lane.proto, &mut lane.rails)? == CollectiveProgress::Done
+        {
             return Ok(CollectiveProgress::Done);
         }
         if let Err(error) = self.liveness.check(&lane.proto, splits)
             && !std::mem::replace(&mut self.is_over, true)
         {
             self.request.give_up(&mut lane.proto, error.into())?;
-            return self.request.advance(&mut lane.proto, &mut lane.rails);
         }
-        Ok(CollectiveProgress::Waiting)
+        self.request.advance(&mut lane.proto, &mut lane.rails)
     }
 }
 
@@ -286,7 +290,15 @@ mod tests {
             let request = request.expect("a barrier of all ranks");
             let liveness = MemberLiveness::default();
             let (operation, agreement) = ("barrier", None);
-            let running = Running { request, liveness, tag: Tag(call), operation, agreement, is_over: false };
+            let running = Running {
+                request,
+                liveness,
+                tag: Tag(call),
+                operation,
+                agreement,
+                has_begun: false,
+                is_over: false,
+            };
             self.collectives.start(&mut self.lane, &[], running)
         }
 

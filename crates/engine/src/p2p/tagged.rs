@@ -47,7 +47,7 @@ impl Engine {
         self.send_otherwise(guard, envelope(), bytes, deadline).map_err(|error| *error)
     }
 
-    /// Sends a message of few bytes in standard mode that [`Engine::try_send_short`] has left, without another try of a cell.
+    /// Sends a message in standard mode that [`Engine::try_send_short`] or [`Engine::send_next`] has left, without another try of a cell.
     ///
     /// # Errors
     /// As [`Engine::send`].

@@ -70,6 +70,12 @@ fn a_death_concerns_the_teams_it_was_in() {
             assert!(is_dead(add(engine, 9, 1), 3));
             let pending = start(engine, 9, Operation::Barrier, &[], 0);
             assert!(is_dead(output(engine.wait(pending, None).unwrap()).map(|_| 0), 3));
+            // A root needs no message of others.
+            let pending = start(engine, 9, Operation::Broadcast(Root::At(me)), &[1], 1);
+            assert!(
+                is_dead(output(engine.wait(pending, None).unwrap()).map(|_| 0), 3),
+                "it began after the death"
+            );
         }
         let concerned = if me == 0 { 23 } else { 25 };
         assert!(is_dead(add(engine, concerned, 1), 3));

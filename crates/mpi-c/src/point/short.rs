@@ -33,8 +33,8 @@ pub enum Attempt {
     ToSleeper(&'static Route),
     /// Nothing has changed: the general path does it.
     Left,
-    /// The same, of a call on this route with so many bytes, which was tried as far as it may be: the body that follows tries it in another
-    /// way. A caller need not keep the arguments that follow from route and bytes.
+    /// The same, of a call on this route with so many bytes, which was tried as far as it may be or does not fit into a cell: the body that
+    /// follows tries it in another way. A caller need not keep the arguments that follow from route and bytes.
     LeftOn(&'static Route, usize),
 }
 

@@ -52,7 +52,7 @@ impl Comm {
         self.send_otherwise(to, tag, mode, data)
     }
 
-    /// Sends few bytes one after the other, in standard mode, that the engine's short path has left.
+    /// Sends bytes that lie one after the other, in standard mode, that the engine's short path has left.
     ///
     /// # Errors
     /// As [`Comm::send`].

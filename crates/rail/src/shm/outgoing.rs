@@ -1,6 +1,7 @@
 //! From here to a peer: writes this rank's slice of the peer's inbox.
 
 mod options;
+mod ready;
 
 use canele_mem::buffer::OutShare;
 use canele_mem::chunk_counter::ChunkCounter;
@@ -17,10 +18,10 @@ use canele_sys::sleep;
 
 use super::fetch::{Offers, SingleCopy};
 use super::inbox::Inbox;
-use super::layout::InboxLayout;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::{CopyMethod, LEAST_PACED, LEAST_TIMED, Pace};
 pub use options::LinkOptions;
+use ready::Ready;
 
 use crate::{Busy, Class, CopyingEnds, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, TryPost};
 
@@ -36,32 +37,6 @@ const MOST_DEMOTED: usize = 1 << 10;
 struct Starved {
     of_cells: Option<u64>,
     of_payload: Option<u64>,
-}
-
-/// How much of the payload ring is real memory.
-///
-/// More is reserved when it is needed. Where it cannot be had, the ring begins again at its start whenever it is empty, which the
-/// consumer tells of at once for those bulks after which that may be necessary: a link that is open stays usable.
-struct Ready {
-    /// Bytes of the slice.
-    slice: usize,
-    /// Bytes of the ring; more than it has once all of it is real.
-    end: usize,
-    /// The consumer is to tell at once of bulks that end behind this.
-    tell_from: usize,
-    /// No more can be had.
-    refused: bool,
-}
-
-impl Ready {
-    fn new(layout: &InboxLayout, slice: usize) -> Self {
-        let end = slice - layout.payload_start();
-        let (end, tell_from) = match end < layout.payload {
-            true => (end, end - layout.max_bulk()),
-            false => (usize::MAX, usize::MAX),
-        };
-        Self { slice, end, tell_from, refused: false }
-    }
 }
 
 /// From here to the peer.

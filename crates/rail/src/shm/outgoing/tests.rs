@@ -1,5 +1,6 @@
 use super::*;
 use crate::shm::incoming::Incoming;
+use crate::shm::layout::InboxLayout;
 use canele_sys::ids::Rank;
 
 const HEADER: Header = Header { kind: 1, inline_len: 0, flow: 0, tag: 0, sequence: 0 };
