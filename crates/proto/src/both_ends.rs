@@ -22,7 +22,7 @@ use crate::wire::BufferPlace;
 pub(crate) fn piece_of(far: BufferPlace, len: usize) -> usize {
     let least = match far {
         BufferPlace::Region(_) => 16 << 10,
-        BufferPlace::Process(_) => len.div_ceil(2).next_multiple_of(4096).min(64 << 10),
+        BufferPlace::Process(_) => len.div_ceil(2).next_multiple_of(4096).min(32 << 10),
     };
     let most_pieces = chunk_counter::MOST_PIECES as usize;
     (len / 8).next_multiple_of(4096).clamp(least, ALONE).max(len.div_ceil(most_pieces))

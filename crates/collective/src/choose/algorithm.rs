@@ -38,6 +38,9 @@ pub enum Algorithm {
 
 use Algorithm::*;
 
+/// A rank of a host carries no share with fewer bytes, a cache line: one packet for each pair of hosts costs less than one of each rank.
+const LEAST_SHARE: usize = 64;
+
 impl Algorithm {
     /// All of them.
     pub const ALL: [Self; 13] = [
@@ -156,8 +159,12 @@ impl Algorithm {
             Lanes => {
                 // The blocks of a host lie one behind the other in what is reduced.
                 let needs_blocks = shape.operation == Operation::ReduceScatter;
-                let can_be =
-                    |levels: super::HostLevels| levels.is_even && (levels.are_in_blocks || !needs_blocks);
+                let is_worth_it = |levels: super::HostLevels| {
+                    seat.forced == Some(Lanes) || levels.share(shape) >= LEAST_SHARE
+                };
+                let can_be = |levels: super::HostLevels| {
+                    levels.is_even && (levels.are_in_blocks || !needs_blocks) && is_worth_it(levels)
+                };
                 seat.levels.is_some_and(can_be) && (!reduces || shape.commutative)
             }
             Flat | Tree | Doubling | Burst | Pairwise => true,

@@ -92,14 +92,19 @@ impl HostLevels {
         up + self.best_across(seat, shape, Operation::Allgather, of_host).ns + down
     }
 
+    /// The bytes that each rank of a host carries between hosts. Blocks are no shares of a vector: each is carried whole, and those of each host
+    /// are shared.
+    pub(super) fn share(&self, shape: Shape) -> usize {
+        match shape.operation {
+            Operation::Allgather | Operation::ReduceScatter => shape.bytes,
+            _ => shape.bytes / self.most,
+        }
+    }
+
     fn of_lanes(&self, seat: Seat, shape: Shape) -> f64 {
         use Algorithm::*;
         use Operation::*;
-        // Blocks are no shares of a vector: each is carried whole, and those of each host are shared.
-        let share = match shape.operation {
-            Allgather | ReduceScatter => shape.bytes,
-            _ => shape.bytes / self.most,
-        };
+        let share = self.share(shape);
         let best = |one: f64, other: f64| if one < other { one } else { other };
         let inside = |operation, algorithm| self.inside_ns(seat, shape, operation, share, algorithm);
         // All lanes of a host share its port.

@@ -36,7 +36,10 @@ impl Engine {
             let lane = &mut core.lane;
             let stop = match run.advance(&mut lane.proto, &mut lane.rails, memory) {
                 Ok(stop) => stop,
-                Err(error) => return (core, Err(error.into())),
+                Err(error) => {
+                    let why = core.why_failed(liveness, error);
+                    return (core, Err(why));
+                }
             };
             let mut long = stop == Stop::Long;
             match stop {
@@ -121,12 +124,19 @@ impl Engine {
             let ((flow, tag), operation) = (run.name(), spec.operation());
             let call = CollectiveCall { operation, flow, tag, sends, receives: &receives };
             let (core, ()) = self.wait_for(core, Awaited::Collective(call), ended);
-            (core, transfers.result().map_err(Error::from))
+            let result = transfers.result().map_err(|error| core.why_failed(liveness, error));
+            (core, result)
         })
     }
 }
 
 impl Core {
+    /// Why a collective has failed: a death or a revocation is why other members have failed or left.
+    #[cold]
+    fn why_failed(&self, liveness: &mut MemberLiveness, error: canele_collective::Error) -> Error {
+        self.check_alive(liveness).err().map_or_else(|| error.into(), Error::from)
+    }
+
     /// Whether all members live or have finished in good order, none has cut off another, and this rank has not finished the job.
     #[inline]
     pub(super) fn check_alive(&self, liveness: &mut MemberLiveness) -> Result<(), Failure> {

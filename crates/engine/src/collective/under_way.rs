@@ -148,10 +148,12 @@ impl Running {
         splits: &[Failure],
     ) -> Result<CollectiveProgress, canele_collective::Error> {
         // A collective whose messages have all come succeeds even if a member has died since. It does not begin after a death.
-        if std::mem::replace(&mut self.has_begun, true)
-            && self.request.advance(&mut lane.proto, &mut lane.rails)? == CollectiveProgress::Done
-        {
-            return Ok(CollectiveProgress::Done);
+        if std::mem::replace(&mut self.has_begun, true) {
+            match self.request.advance(&mut lane.proto, &mut lane.rails) {
+                Ok(CollectiveProgress::Waiting) => {}
+                // A death is why other members have failed or left.
+                ended => return ended.map_err(|error| self.why_over(lane, splits).unwrap_or(error)),
+            }
         }
         if let Err(error) = self.liveness.check(&lane.proto, splits)
             && !std::mem::replace(&mut self.is_over, true)
@@ -159,6 +161,14 @@ impl Running {
             self.request.give_up(&mut lane.proto, error.into())?;
         }
         self.request.advance(&mut lane.proto, &mut lane.rails)
+    }
+}
+
+impl Running {
+    /// The death or revocation for which it cannot go on, unless that was told before.
+    fn why_over(&mut self, lane: &Lane, splits: &[Failure]) -> Option<canele_collective::Error> {
+        let failure = self.liveness.check(&lane.proto, splits).err().filter(|_| !self.is_over)?;
+        Some(failure.into())
     }
 }
 
