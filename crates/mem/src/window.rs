@@ -265,7 +265,7 @@ impl<'a> Window<'a> {
         // SAFETY: as the caller says.
         unsafe {
             let from = self.start.as_ptr().add(offset);
-            // Within a line there is no order to keep.
+            // They lie in one line, or in two: no order helps.
             if self.manner == Manner::Backwards && len > 64 {
                 backwards::copy(to, from, len)
             } else {

@@ -32,11 +32,11 @@ impl HostProfile {
     };
 
     /// Of a guest with two processors that have caches of their own: what its hypervisor translates makes system calls and copies by the kernel
-    /// dearer than on a server. Measured by `canele tune` on a Xeon.
+    /// dearer than on a server. Measured by `canele tune` on a Xeon with one pair; more pairs are scaled to that as it does.
     pub const TWO_FAR_PROCESSORS: Self = Self {
-        line_ns: LineTimes { same_core: 25, shared_l2: 50, shared_l3: 240, socket: 400 },
-        copy: CopyRates { near: 34_000, far: 8_800 },
-        ring: RingRates { near: 40_000, far: 10_600, near_piece: 16 << 10, far_piece: 32 << 10 },
+        line_ns: LineTimes { shared_l3: 240, ..Self::OWN_CACHES.line_ns },
+        copy: CopyRates { far: 8_800, ..Self::OWN_CACHES.copy },
+        ring: RingRates { far: 10_600, ..Self::OWN_CACHES.ring },
         single_copy: Some(SingleCopyRates {
             call_ns: 1400,
             one_end: [5700, 5500, 4700, 3200, 1600],

@@ -102,13 +102,22 @@ impl Engine {
     ) -> Pending {
         self.wake_progress_owner(&core);
         let Core { lane, membership, collectives, .. } = &mut *core;
-        let running =
-            Running { request, liveness, tag, operation, agreement: None, has_begun: false, is_over: false };
+        let running = Running::new(request, liveness, (tag, operation), None);
         Pending::collective(collectives.start(lane, &membership.splits, running))
     }
 }
 
 impl Running {
+    /// One that is still to begin.
+    fn new(
+        request: CollectiveRequest,
+        liveness: MemberLiveness,
+        (tag, operation): (Tag, &'static str),
+        agreement: Option<Agreement>,
+    ) -> Self {
+        Self { request, liveness, tag, operation, agreement, has_begun: false, is_over: false }
+    }
+
     /// Goes on as far as it can; says how it has ended, once it has.
     fn advance(&mut self, lane: &mut Lane, pairs: &mut Pairs, splits: &[Failure]) -> Option<Completion> {
         let result = loop {
@@ -162,9 +171,7 @@ impl Running {
         }
         self.request.advance(&mut lane.proto, &mut lane.rails)
     }
-}
 
-impl Running {
     /// The death or revocation for which it cannot go on, unless that was told before.
     fn why_over(&mut self, lane: &Lane, splits: &[Failure]) -> Option<canele_collective::Error> {
         let failure = self.liveness.check(&lane.proto, splits).err().filter(|_| !self.is_over)?;
@@ -299,16 +306,7 @@ mod tests {
             let request = CollectiveRequest::new(&self.lane.proto, (FLOW, call), None, shape, None, buffers);
             let request = request.expect("a barrier of all ranks");
             let liveness = MemberLiveness::default();
-            let (operation, agreement) = ("barrier", None);
-            let running = Running {
-                request,
-                liveness,
-                tag: Tag(call),
-                operation,
-                agreement,
-                has_begun: false,
-                is_over: false,
-            };
+            let running = Running::new(request, liveness, (Tag(call), "barrier"), None);
             self.collectives.start(&mut self.lane, &[], running)
         }
 

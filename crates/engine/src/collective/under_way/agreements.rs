@@ -39,15 +39,7 @@ impl QueuedAgreement {
         let Self { name, schedule, is_between, liveness } = self;
         let (agreement, request) = Agreement::begin(name, schedule, is_between, pairs)?;
         let (tag, operation) = (agreement.tag(), "agreement");
-        Ok(Running {
-            request,
-            liveness,
-            tag,
-            operation,
-            agreement: Some(agreement),
-            has_begun: false,
-            is_over: false,
-        })
+        Ok(Running::new(request, liveness, (tag, operation), Some(agreement)))
     }
 }
 
