@@ -3,6 +3,7 @@
 use canele_engine::{Engine, Envelope, FlowId, Mode, Rank, ShortAddress, ShortSent, Started, Tag, Want};
 use canele_sys::counters::Counter;
 use canele_sys::tunables::Tunables;
+use canele_testing::LocalRank;
 
 const MESSAGES: u64 = 1000;
 
@@ -68,17 +69,24 @@ fn an_allocation_would_be_counted() {
     assert_eq!(counted.count_total, 1);
 }
 
+const WANT: Want = Want { source: Some(Rank(0)), tag: Some(Tag(1)) };
+
+/// Two ranks, and the address of the second one for the first one, whose link is open.
+fn with_an_open_link() -> (Vec<LocalRank>, ShortAddress) {
+    let engines = canele_testing::start(2, &Tunables::default()).unwrap();
+    for engine in &engines {
+        engine.iprobe(FlowId(0), WANT).unwrap();
+    }
+    exchange(&engines[0], &engines[1], &[0; 8], WANT, &mut [0; 8]);
+    let address = ShortAddress { peer: engines[0].peer_index(Rank(1)).unwrap(), flow: FlowId(0) };
+    (engines, address)
+}
+
 /// The messages on the short path fill the ring; the next ones join the backlog without another try of a cell, and keep the order.
 #[test]
 fn what_a_cell_has_refused_goes_on_behind_it() {
-    let engines = canele_testing::start(2, &Tunables::default()).unwrap();
+    let (engines, address) = with_an_open_link();
     let [from, to] = &engines[..] else { unreachable!("two were started") };
-    let want = Want { source: Some(Rank(0)), tag: Some(Tag(1)) };
-    for engine in &engines {
-        engine.iprobe(FlowId(0), want).unwrap();
-    }
-    exchange(from, to, &[0; 8], want, &mut [0; 8]);
-    let address = ShortAddress { peer: from.peer_index(Rank(1)).unwrap(), flow: FlowId(0) };
     let sent_of = |n: u64| from.try_send_short(&address, Tag(1), &n.to_ne_bytes());
     let refused = (0..).find(|n| sent_of(*n) != Some(ShortSent::Done)).unwrap();
     assert!(refused > 10 && sent_of(refused) == Some(ShortSent::Left), "the ring takes {refused} messages");
@@ -93,7 +101,7 @@ fn what_a_cell_has_refused_goes_on_behind_it() {
         });
         for expected in (0..=refused).map(u64::to_ne_bytes).chain([[9; 8]]) {
             let mut bytes = [0; 8];
-            to.recv(FlowId(0), want, &mut bytes, None).unwrap();
+            to.recv(FlowId(0), WANT, &mut bytes, None).unwrap();
             assert_eq!(bytes, expected);
         }
     });
@@ -102,14 +110,8 @@ fn what_a_cell_has_refused_goes_on_behind_it() {
 /// Longer messages on the short path fill the ring; none is sent twice or lost, and they keep their order among short ones.
 #[test]
 fn longer_messages_of_the_short_path_keep_their_order() {
-    let engines = canele_testing::start(2, &Tunables::default()).unwrap();
+    let (engines, address) = with_an_open_link();
     let [from, to] = &engines[..] else { unreachable!("two were started") };
-    let want = Want { source: Some(Rank(0)), tag: Some(Tag(1)) };
-    for engine in &engines {
-        engine.iprobe(FlowId(0), want).unwrap();
-    }
-    exchange(from, to, &[0; 8], want, &mut [0; 8]);
-    let address = ShortAddress { peer: from.peer_index(Rank(1)).unwrap(), flow: FlowId(0) };
     let message = |n: usize| vec![n as u8; [49, 64, 100, 128, 257, 3000][n % 6]];
     assert!(!from.send_next(&address, Tag(1), &[1; 48]), "it fits into a cell");
     assert!(!from.send_next(&address, Tag(1), &vec![1; 1 << 20]), "it does not go in one packet");
@@ -127,7 +129,7 @@ fn longer_messages_of_the_short_path_keep_their_order() {
             let expected = message(n);
             let taken = match to.receive_next(Rank(0), FlowId(0), Tag(1), &mut bytes) {
                 Some(taken) => taken,
-                None => to.recv(FlowId(0), want, &mut bytes, None).unwrap().bytes,
+                None => to.recv(FlowId(0), WANT, &mut bytes, None).unwrap().bytes,
             };
             assert!(bytes[..taken] == expected, "message {n}");
         }

@@ -64,13 +64,8 @@ impl LoadedProfile {
 /// # Errors
 /// A file is there, or was named, and cannot be used.
 pub fn load() -> Result<LoadedProfile, ProfileError> {
-    let mut loaded = load_from(|name| std::env::var_os(name), Path::new(SYSTEM), MachineIdentity::here())?;
-    let is_asked_for = std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty());
-    if loaded.source == ProfileSource::BuiltIn && !is_asked_for && loaded.here.hides_its_caches() {
-        let line_ns = line_probe::line_ns();
-        loaded.profile.host = line_ns.map_or(loaded.profile.host, HostProfile::builtin_of_line);
-    }
-    Ok(loaded)
+    let variables = |name: &str| std::env::var_os(name);
+    load_from(variables, Path::new(SYSTEM), MachineIdentity::here(), line_probe::line_ns)
 }
 
 /// Returns the place of the user's file; none without a home.
@@ -88,6 +83,7 @@ fn load_from(
     get: impl Fn(&str) -> Option<OsString>,
     system: &Path,
     here: MachineIdentity,
+    measure_line: impl FnOnce() -> Option<u32>,
 ) -> Result<LoadedProfile, ProfileError> {
     let of_file = |source: ProfileSource, path: &Path, here| {
         let measured = MeasuredProfile::read(path)?;
@@ -105,7 +101,13 @@ fn load_from(
     match found {
         Some(path) => of_file(ProfileSource::Found(path.clone()), &path, here),
         None => {
-            let profile = Profile::built_in_for(&here);
+            let mut profile = Profile::built_in_for(&here);
+            if named.is_none()
+                && here.hides_its_caches()
+                && let Some(line_ns) = measure_line()
+            {
+                profile.host = HostProfile::builtin_of_line(line_ns);
+            }
             Ok(LoadedProfile { source: ProfileSource::BuiltIn, measured: None, profile, here })
         }
     }
@@ -142,7 +144,7 @@ mod tests {
             let get = |name: &str| {
                 variables.iter().find(|(of, _)| *of == name).map(|(_, value)| value.as_os_str().to_owned())
             };
-            load_from(get, &self.0.join("etc"), server())
+            load_from(get, &self.0.join("etc"), server(), || panic!("the caches of a server tell all"))
         }
     }
 
@@ -181,6 +183,26 @@ mod tests {
             folder.load(&[all[0], all[1], (VARIABLE, Path::new(""))]).unwrap().profile.host.wakeup_ns,
             3
         );
+    }
+
+    #[test]
+    fn a_line_is_measured_of_two_processors_whose_profile_nobody_named() {
+        let load = |name: &'static str, line_ns| {
+            let get = |of: &str| (of == VARIABLE).then(|| name.into());
+            let (mut here, mut is_measured) = (server(), false);
+            here.processors = 2;
+            let measure = || {
+                is_measured = true;
+                line_ns
+            };
+            let loaded = load_from(get, Path::new("/no/such/folder"), here, measure).unwrap();
+            (loaded.source, loaded.profile.host, is_measured)
+        };
+        let built_in = |host, is_measured| (ProfileSource::BuiltIn, host, is_measured);
+        assert_eq!(load("", Some(200)), built_in(HostProfile::TWO_FAR_PROCESSORS, true));
+        assert_eq!(load("", Some(30)), built_in(HostProfile::SHARED_CACHES, true));
+        assert_eq!(load("", None), built_in(HostProfile::SHARED_CACHES, true), "they were busy");
+        assert_eq!(load(BUILT_IN, Some(200)), built_in(HostProfile::SHARED_CACHES, false));
     }
 
     #[test]

@@ -336,6 +336,28 @@ mod tests {
     }
 
     #[test]
+    fn a_collective_whose_messages_have_come_ends_well_after_a_death_but_none_begins() {
+        let [mut a, mut b] = Member::two();
+        let key = a.start_barrier(0);
+        for call in [0, 1] {
+            b.start_barrier(call);
+        }
+        a.lane.proto.pass(&mut a.lane.rails);
+        a.lane.proto.handle_gone(Rank(1), PeerEnd::Failed);
+        a.collectives.advance(&mut a.lane, &[]);
+        assert!(a.collectives.take_ended(key).expect("it has ended").result.is_ok());
+        let next = a.start_barrier(1);
+        while a.collectives.has_any_under_way() {
+            a.pass();
+        }
+        let ended = a.collectives.take_ended(next).expect("it has ended");
+        assert!(
+            ended.result.is_err(),
+            "the message of the second one has come, too, but the death came before its call"
+        );
+    }
+
+    #[test]
     fn a_death_ends_a_collective_under_way() {
         let [mut a, _b] = Member::two();
         let key = a.start_barrier(0);
