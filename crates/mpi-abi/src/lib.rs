@@ -13,7 +13,8 @@ mod exports {
     use canele_mpi_c::deferred_recv::CallGuard;
     use canele_mpi_c::error::{self, On};
     use canele_mpi_c::handle::*;
-    use canele_mpi_c::point::short::{Attempt, Route};
+    use canele_mpi_c::point::route::Route;
+    use canele_mpi_c::point::short::Attempt;
     use canele_mpi_c::types::*;
     use canele_mpi_c::width::WideArgument;
     use canele_mpi_c::*;

@@ -12,7 +12,8 @@ mod exports {
     use canele_mpich_c::deferred_recv::CallGuard;
     use canele_mpich_c::error::{self, On};
     use canele_mpich_c::handle::*;
-    use canele_mpich_c::point::short::{Attempt, Route};
+    use canele_mpich_c::point::route::Route;
+    use canele_mpich_c::point::short::Attempt;
     use canele_mpich_c::types::*;
     use canele_mpich_c::width::WideArgument;
     use canele_mpich_c::*;

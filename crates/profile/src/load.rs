@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_measured_of_two_processors_whose_profile_nobody_named() {
+    fn a_line_is_measured_of_two_processors_without_a_named_profile() {
         let load = |name: &'static str, line_ns| {
             let get = |of: &str| (of == VARIABLE).then(|| name.into());
             let (mut here, mut is_measured) = (server(), false);

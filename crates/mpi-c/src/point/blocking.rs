@@ -6,6 +6,7 @@ use canele_engine::Started;
 use canele_mpi::point::Target;
 use canele_mpi::{Comm, Data, Mode, Status};
 
+use super::route;
 use super::short::{self, Attempt};
 use super::{from, target};
 use crate::buffer::data;
@@ -27,7 +28,7 @@ pub fn send_at_once(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Attempt {
-    short::send_at_once(buf, (count, datatype), (dest, tag), comm).or_longer((count, datatype), dest, comm)
+    short::send_at_once(buf, (count, datatype), (dest, tag), comm)
 }
 
 /// `MPI_Send`.
@@ -40,7 +41,7 @@ pub fn send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> CallResult {
-    let attempt = match short::learn(comm, datatype, dest) {
+    let attempt = match route::learn(comm, datatype, dest) {
         true => send_at_once(buf, count, datatype, dest, tag, comm),
         false => Attempt::Left,
     };
@@ -139,8 +140,7 @@ pub fn recv_at_once(
     comm: MPI_Comm,
     status: StatusOut,
 ) -> Attempt {
-    let attempt = short::receive_at_once(buf, (count, datatype), (source, tag), comm, status);
-    attempt.or_longer((count, datatype), source, comm)
+    short::receive_at_once(buf, (count, datatype), (source, tag), comm, status)
 }
 
 /// `MPI_Recv`.
@@ -155,7 +155,7 @@ pub fn recv(
     status: StatusOut,
 ) -> CallResult {
     deferred_recv::settle();
-    if short::learn(comm, datatype, source)
+    if route::learn(comm, datatype, source)
         && recv_at_once(buf, count, datatype, source, tag, comm, status).is_done()
     {
         return Ok(());

@@ -7,6 +7,7 @@ pub mod look;
 pub mod partitioned;
 pub mod persistent;
 pub mod probe;
+pub mod route;
 pub mod short;
 pub mod start;
 pub mod statuses;

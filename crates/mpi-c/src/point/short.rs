@@ -1,23 +1,22 @@
 //! The short path of messages between known ranks: few bytes, one after the other in memory, on a link that is open.
 //!
-//! Owns the routes that were found last and decides nothing: either it does all of a call in a few dozen instructions, or it says no and has changed nothing,
-//! and the general path does the call, with all its checks and errors. It makes no error, no request and no status.
+//! Decides nothing: either it does all of a call in a few dozen instructions, or it says no and has changed nothing, and the general path does
+//! the call, with all its checks and errors. It makes no error, no request and no status.
 //!
 //! What ends with `_at_once` calls no function: inlined into an exported function, it needs no frame and saves few registers, and the
 //! general path is a jump from there.
 
 use core::ffi::c_int;
 
-use canele_engine::{Engine, MAX_INLINE, Receives, ShortAddress, ShortSent, Window};
-use canele_mpi::{Class, Tag};
+use canele_engine::{Engine, MAX_INLINE, Receives, ShortSent, Window};
+use canele_mpi::Tag;
 
 use super::LARGEST_TAG;
-use crate::cache::{Resolved, ResolvedCache};
-use crate::codes::keep;
-use crate::constants::{MPI_REQUEST_NULL, MPI_SUCCESS};
-use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, RecvSource, source_of};
+use super::route::{Route, known};
+use crate::constants::MPI_REQUEST_NULL;
+use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, source_of};
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, ObjectHandle};
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::library;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests::got_at_once;
@@ -56,126 +55,10 @@ impl Attempt {
         }
     }
 
-    /// What becomes of a call that was not tried: one whose message does not fit into a cell goes on with its route, if that is known.
-    #[inline(always)]
-    pub fn or_longer(self, (count, datatype): (Count, MPI_Datatype), rank: c_int, comm: MPI_Comm) -> Self {
-        match self {
-            Self::Left => longer((count, datatype), rank, comm)
-                .map_or(Self::Left, |(route, bytes)| Self::LeftOn(route, bytes)),
-            tried => tried,
-        }
-    }
-
     /// True if the call, a receive, is done.
     pub fn is_done(self) -> bool {
         matches!(self, Self::Done)
     }
-}
-
-/// What a communicator, a rank on it and a datatype came to: programs name the same few again and again.
-pub struct Route {
-    comm: MPI_Comm,
-    datatype: MPI_Datatype,
-    /// The engine of the process.
-    engine: &'static Engine,
-    rank: c_int,
-    /// Bytes of an element; elements lie one after the other.
-    size: u32,
-    address: ShortAddress,
-    source: RecvSource,
-}
-
-// With the count of its entry it is a cache line.
-const _: () = assert!(size_of::<Route>() <= 56);
-
-/// The communicator, the datatype and the rank on the communicator.
-type RouteArguments = (MPI_Comm, MPI_Datatype, c_int);
-
-impl Resolved for Route {
-    type Arguments = RouteArguments;
-
-    #[inline(always)]
-    fn place((_, _, rank): RouteArguments) -> usize {
-        rank as usize
-    }
-
-    #[inline(always)]
-    fn is_of(&self, (comm, datatype, rank): RouteArguments) -> bool {
-        self.comm == comm && self.rank == rank && self.datatype == datatype
-    }
-
-    /// Finds it, if there is such a communicator with such a rank, and if the datatype is committed and has no gaps.
-    fn resolve((comm, datatype, rank): RouteArguments) -> Option<Self> {
-        let (on, of) = (comm.find()?, datatype.find()?);
-        let to = *on.peers().members().get(rank as usize)?;
-        on.check_revoked().ok()?;
-        let fits = of.is_contiguous() && of.is_committed() && (1..=MOST_BYTES).contains(&of.size());
-        if !fits {
-            return None;
-        }
-        let (engine, flow, size) = (&**on.engine(), on.flow(), of.size() as u32);
-        let peer = engine.peer_index(to).ok()?;
-        let (address, source) = (ShortAddress { peer, flow }, RecvSource::new(comm, to, flow));
-        Some(Self { comm, datatype, engine, rank, size, address, source })
-    }
-}
-
-impl Route {
-    /// Wakes the peer, which sleeps though something was sent to it; returns what the function returns. `extern "C"`: it does not unwind, so
-    /// that a jump suffices.
-    #[cold]
-    #[inline(never)]
-    pub extern "C" fn wake_peer(route: &'static Self) -> c_int {
-        match route.engine.wake_peer(route.address.peer) {
-            Ok(()) => MPI_SUCCESS,
-            // In a forked child, where nothing was sent.
-            Err(error) => keep(Class::Other, error.to_string()),
-        }
-    }
-
-    /// The bytes of so many elements, if they are at most `most`.
-    #[inline(always)]
-    fn bytes(&self, count: Count, most: usize) -> Option<usize> {
-        // A negative number is a large one here.
-        let bytes = count.value.checked_mul(i64::from(self.size))? as usize;
-        (bytes <= most).then_some(bytes)
-    }
-
-    /// How many elements have so many bytes.
-    pub fn count(&self, bytes: usize) -> usize {
-        bytes / self.size as usize
-    }
-
-    /// The communicator.
-    pub fn comm(&self) -> MPI_Comm {
-        self.comm
-    }
-
-    /// The datatype.
-    pub fn datatype(&self) -> MPI_Datatype {
-        self.datatype
-    }
-
-    /// The rank on the communicator.
-    pub fn rank(&self) -> c_int {
-        self.rank
-    }
-}
-
-/// The routes that were found last, by the last bits of their ranks.
-static ROUTES: ResolvedCache<Route, 8> = ResolvedCache::new();
-
-#[inline(always)]
-fn known(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<&'static Route> {
-    ROUTES.known((comm, datatype, rank))
-}
-
-/// Keeps the route of a call; returns true if it was not known before.
-#[inline(never)]
-pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> bool {
-    // SAFETY: only general paths call it. What an exported function needs of a route it reads before it calls one of them, and no call keeps a
-    // route for the next one.
-    unsafe { ROUTES.learn((comm, datatype, rank)) }
 }
 
 #[inline(always)]
@@ -192,7 +75,7 @@ pub fn send_at_once(
     comm: MPI_Comm,
 ) -> Attempt {
     let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
-    let Some(bytes) = route.bytes(count, MAX_INLINE) else { return Attempt::Left };
+    let Some(bytes) = route.bytes(count, MAX_INLINE) else { return route.longer(count) };
     if buffer.is_null() {
         return Attempt::Left;
     }
@@ -209,18 +92,6 @@ pub fn send_at_once(
     }
 }
 
-/// The route and the length of a message that does not fit into a cell, if the route is known and the message is not long.
-#[inline(always)]
-fn longer(
-    (count, datatype): (Count, MPI_Datatype),
-    rank: c_int,
-    comm: MPI_Comm,
-) -> Option<(&'static Route, usize)> {
-    let route = known(comm, datatype, rank)?;
-    let bytes = route.bytes(count, MOST_BYTES)?;
-    (bytes > MAX_INLINE).then_some((route, bytes))
-}
-
 /// Sends a message that does not fit into a cell if it can go at once, for a caller that has a frame; says whether it has.
 #[inline(always)]
 pub fn send_next(
@@ -229,8 +100,9 @@ pub fn send_next(
     (rank, tag): (c_int, c_int),
     comm: MPI_Comm,
 ) -> bool {
-    let Some((route, bytes)) = longer((count, datatype), rank, comm) else { return false };
-    if buffer.is_null() || !is_tag(tag) {
+    let Some(route) = known(comm, datatype, rank) else { return false };
+    let Some(bytes) = route.bytes(count, MOST_BYTES) else { return false };
+    if bytes <= MAX_INLINE || buffer.is_null() || !is_tag(tag) {
         return false;
     }
     // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
@@ -248,7 +120,7 @@ pub fn receive_at_once(
     status: StatusOut,
 ) -> Attempt {
     let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
-    let Some(bytes) = route.bytes(count, MAX_INLINE) else { return Attempt::Left };
+    let Some(bytes) = route.bytes(count, MAX_INLINE) else { return route.longer(count) };
     if buffer.is_null() {
         return Attempt::Left;
     }
@@ -260,7 +132,7 @@ pub fn receive_at_once(
     let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), bytes) };
     match route.engine.try_receive_short(&route.address, Tag(tag as u32), into) {
         Some(bytes) => {
-            status.set_received(route.rank, tag, bytes);
+            status.set_received(route.rank(), tag, bytes);
             Attempt::Done
         }
         None => Attempt::LeftOn(route, bytes),

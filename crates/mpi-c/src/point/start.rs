@@ -6,6 +6,7 @@ use canele_engine::Pending;
 use canele_mpi::request::Request;
 use canele_mpi::{Error, Mode};
 
+use super::route;
 use super::short::{self, Attempt};
 use super::{from, probe, target, wait};
 use crate::buffer::data;
@@ -49,7 +50,7 @@ pub fn isend(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    let attempt = match short::learn(comm, datatype, dest) {
+    let attempt = match route::learn(comm, datatype, dest) {
         true => isend_at_once(buf, count, datatype, dest, tag, comm, request),
         false => Attempt::Left,
     };
@@ -161,7 +162,7 @@ pub fn irecv(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    if short::learn(comm, datatype, source)
+    if route::learn(comm, datatype, source)
         && irecv_at_once(buf, count, datatype, source, tag, comm, request).is_done()
     {
         return Ok(());

@@ -1,0 +1,131 @@
+//! Routes: what the arguments of point-to-point calls came to, for the short paths.
+//!
+//! Owns those that were found last.
+
+use core::ffi::c_int;
+
+use canele_engine::{Engine, ShortAddress};
+use canele_mpi::Class;
+
+use super::short::Attempt;
+use crate::cache::{Resolved, ResolvedCache};
+use crate::codes::keep;
+use crate::constants::MPI_SUCCESS;
+use crate::deferred_recv::{MOST_BYTES, RecvSource};
+use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
+use crate::width::Count;
+
+/// What a communicator, a rank on it and a datatype came to: programs name the same few again and again.
+pub struct Route {
+    comm: MPI_Comm,
+    datatype: MPI_Datatype,
+    /// The engine of the process.
+    pub engine: &'static Engine,
+    rank: c_int,
+    /// Bytes of an element; elements lie one after the other.
+    size: u32,
+    /// The peer and the flow.
+    pub address: ShortAddress,
+    /// The same for receives that are deferred.
+    pub source: RecvSource,
+}
+
+// With the count of its entry it is a cache line.
+const _: () = assert!(size_of::<Route>() <= 56);
+
+/// The communicator, the datatype and the rank on the communicator.
+type RouteArguments = (MPI_Comm, MPI_Datatype, c_int);
+
+impl Resolved for Route {
+    type Arguments = RouteArguments;
+
+    #[inline(always)]
+    fn place((_, _, rank): RouteArguments) -> usize {
+        rank as usize
+    }
+
+    #[inline(always)]
+    fn is_of(&self, (comm, datatype, rank): RouteArguments) -> bool {
+        self.comm == comm && self.rank == rank && self.datatype == datatype
+    }
+
+    /// Finds it, if there is such a communicator with such a rank, and if the datatype is committed and has no gaps.
+    fn resolve((comm, datatype, rank): RouteArguments) -> Option<Self> {
+        let (on, of) = (comm.find()?, datatype.find()?);
+        let to = *on.peers().members().get(rank as usize)?;
+        on.check_revoked().ok()?;
+        let fits = of.is_contiguous() && of.is_committed() && (1..=MOST_BYTES).contains(&of.size());
+        if !fits {
+            return None;
+        }
+        let (engine, flow, size) = (&**on.engine(), on.flow(), of.size() as u32);
+        let peer = engine.peer_index(to).ok()?;
+        let (address, source) = (ShortAddress { peer, flow }, RecvSource::new(comm, to, flow));
+        Some(Self { comm, datatype, engine, rank, size, address, source })
+    }
+}
+
+impl Route {
+    /// Wakes the peer, which sleeps though something was sent to it; returns what the function returns. `extern "C"`: it does not unwind, so
+    /// that a jump suffices.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn wake_peer(route: &'static Self) -> c_int {
+        match route.engine.wake_peer(route.address.peer) {
+            Ok(()) => MPI_SUCCESS,
+            // In a forked child, where nothing was sent.
+            Err(error) => keep(Class::Other, error.to_string()),
+        }
+    }
+
+    /// The bytes of so many elements, if they are at most `most`.
+    #[inline(always)]
+    pub fn bytes(&self, count: Count, most: usize) -> Option<usize> {
+        // A negative number is a large one here.
+        let bytes = count.value.checked_mul(i64::from(self.size))? as usize;
+        (bytes <= most).then_some(bytes)
+    }
+
+    /// What becomes of a call whose message does not fit into a cell.
+    #[inline(always)]
+    pub fn longer(&'static self, count: Count) -> Attempt {
+        self.bytes(count, MOST_BYTES).map_or(Attempt::Left, |bytes| Attempt::LeftOn(self, bytes))
+    }
+
+    /// How many elements have so many bytes.
+    pub fn count(&self, bytes: usize) -> usize {
+        bytes / self.size as usize
+    }
+
+    /// The communicator.
+    pub fn comm(&self) -> MPI_Comm {
+        self.comm
+    }
+
+    /// The datatype.
+    pub fn datatype(&self) -> MPI_Datatype {
+        self.datatype
+    }
+
+    /// The rank on the communicator.
+    pub fn rank(&self) -> c_int {
+        self.rank
+    }
+}
+
+/// The routes that were found last, by the last bits of their ranks.
+static ROUTES: ResolvedCache<Route, 8> = ResolvedCache::new();
+
+/// The route of these arguments, if it is known.
+#[inline(always)]
+pub fn known(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<&'static Route> {
+    ROUTES.known((comm, datatype, rank))
+}
+
+/// Keeps the route of a call; returns true if it was not known before.
+#[inline(never)]
+pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> bool {
+    // SAFETY: only general paths call it. What an exported function needs of a route it reads before it calls one of them, and no call keeps a
+    // route for the next one.
+    unsafe { ROUTES.learn((comm, datatype, rank)) }
+}
