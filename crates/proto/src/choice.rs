@@ -111,6 +111,26 @@ impl RegionAccess {
 }
 
 impl Path {
+    /// The same for a peer that has no other link, where a message may be as long as a piece that the link takes now.
+    pub fn over_only_link(mut self, caps: &Caps, piece: usize) -> Self {
+        if caps.lends {
+            let longest = self.limits.only_link_bytes.min(piece as u32);
+            self.limits.whole_bytes = self.limits.whole_bytes.max(longest);
+        }
+        self
+    }
+
+    /// The path to a peer that has one link with these capabilities and limits, as fast as they say.
+    pub fn over_one_link(caps: &Caps, limits: Limits) -> Self {
+        let path = Self::over(caps, limits);
+        if !caps.lends {
+            return path;
+        }
+        let speed = Speed { bytes_per_us: caps.bytes_per_us, ..Speed::default() };
+        let piece = timely_bytes(speed, caps.max_bulk, false);
+        Self { max_bulk: piece, ..path.over_only_link(caps, piece) }
+    }
+
     /// The path over links with these capabilities and limits.
     pub fn over(caps: &Caps, limits: Limits) -> Self {
         let (max_bulk, regions) = (caps.max_bulk, RegionAccess::over(caps));
@@ -274,7 +294,7 @@ pub struct Choice {
 
 /// What a message of `bytes` takes over links with these capabilities on hosts with this profile, and what each variant would cost.
 pub fn choose(caps: &Caps, host: &HostProfile, eager_bytes: usize, bytes: usize, ends: Ends) -> Choice {
-    let path = Path::over(caps, Limits::over(caps, host, eager_bytes));
+    let path = Path::over_one_link(caps, Limits::over(caps, host, eager_bytes));
     let costs = LinkCosts::over(caps, host);
     let estimate = |row: &Row| {
         let can = row.variant.can_carry(&path, bytes, ends);

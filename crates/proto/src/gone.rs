@@ -25,6 +25,7 @@ impl Proto {
         self.drop_pulls(peer);
         self.reclaim_credit(peer);
         self.eager_multis.remove_of(peer);
+        self.early_matches.remove_of(peer);
         if how != PeerEnd::Finished {
             self.departures.died(peer);
             self.tell(|| ProtoEvent::RankDied { peer, how });

@@ -49,11 +49,14 @@ impl Proto {
             let mut of_long = false;
             let handled = match rail.poll(link) {
                 Ok(None) => {
-                    self.receive_directly(rail, link);
+                    if self.receive_directly(rail, link) {
+                        continue; // It may be here already.
+                    }
                     return n > 0;
                 }
                 Ok(Some(packet)) => {
-                    of_long = [Kind::Piece as u8, Kind::EagerMore as u8].contains(&packet.header.kind);
+                    of_long = packet.direct_bytes > 0
+                        || [Kind::Piece as u8, Kind::EagerMore as u8].contains(&packet.header.kind);
                     self.handle(from, &packet)
                 }
                 Err(corrupt) => Err(corrupt),
@@ -73,17 +76,23 @@ impl Proto {
         true
     }
 
-    /// Lets the rail receive the next piece directly into the posted buffer.
-    fn receive_directly<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
-        let Some((packet, len)) = rail.peek_bulk(link) else { return };
-        let place =
-            Kind::of(&packet.header).filter(|kind| *kind == Kind::Piece).and_then(|_| read_piece(&packet));
-        let Some((id, offset)) = place else { return };
-        let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id) else { return };
+    /// Lets the rail receive the next piece, or the next message in one packet, directly into the posted buffer. Returns whether it will.
+    fn receive_directly<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> bool {
+        let Some((packet, len)) = rail.peek_bulk(link) else { return false };
+        let header = packet.header;
+        let place = match Kind::of(&header) {
+            Some(Kind::Piece) => read_piece(&packet),
+            Some(Kind::Eager) => self.match_early(link.peer(), header, len).map(|id| (id, 0)),
+            _ => None,
+        };
+        let Some((id, offset)) = place else { return false };
+        let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id) else { return false };
         let fits = offset.checked_add(len as u64).is_some_and(|end| end <= receive.len as u64);
-        if receive.from == link.peer() && fits && !receive.buffer.is_fine() {
+        let may = receive.from == link.peer() && fits && !receive.buffer.is_fine();
+        if may {
             rail.direct_receive(link, receive.buffer.share(offset as usize, len));
         }
+        may
     }
 
     fn handle(&mut self, from: Rank, packet: &Packet<'_>) -> Result<(), Corrupt> {
@@ -133,7 +142,10 @@ impl Proto {
             Kind::Short => {
                 self.on_message(from, flow, tag, beside(packet).ok_or_else(broken)?, Protocol::Short)?
             }
-            Kind::Eager => self.on_message(from, flow, tag, packet.bulk, Protocol::Eager)?,
+            Kind::Eager => match self.early_matches.take(from, flow) {
+                Some(id) => self.finish_early(from, id, packet)?,
+                None => self.on_message(from, flow, tag, packet.bulk, Protocol::Eager)?,
+            },
             Kind::Rts => self.on_rts(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?,
             Kind::EagerFirst => {
                 self.on_eager_first(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?

@@ -25,6 +25,7 @@ mod deferred;
 mod departures;
 mod direct;
 mod eager_multi;
+mod early_match;
 mod event;
 mod flow;
 mod gone;
@@ -73,6 +74,7 @@ use credit::{CreditPool, LEAST_WINDOW, base_window};
 use deferred::Deferred;
 use departures::Departures;
 use eager_multi::EagerMultis;
+use early_match::EarlyMatches;
 use event::Listener;
 pub use event::{EventListener, ProtoEvent};
 use flow::Flows;
@@ -152,6 +154,7 @@ pub struct Proto {
     // What has come from peers and was not taken.
     incoming: Incoming,
     eager_multis: EagerMultis,
+    early_matches: EarlyMatches,
     deferred: Deferred,
     notices: Notices,
     /// RMA requests that the target has not taken.
@@ -205,6 +208,7 @@ impl Proto {
             requests: Requests::new(),
             incoming: Incoming::default(),
             eager_multis: EagerMultis::default(),
+            early_matches: EarlyMatches::default(),
             deferred: Deferred::default(),
             notices: Notices::default(),
             arrived_requests: VecDeque::new(),

@@ -10,8 +10,9 @@ use canele_sys::ids::{LinkId, Rank};
 
 use crate::Settings;
 use crate::backlog::{Backlog, ORDINARY, Takes};
-use crate::choice::timely_bytes;
+use crate::choice::{self, Begin, timely_bytes};
 use crate::peer::Peer;
+use crate::request::Mode;
 use crate::strategy::{self, PacketDraft, RailView, Strategy};
 
 /// Peers that can have something to be sent at the same time before their list grows.
@@ -119,6 +120,16 @@ impl Outgoing {
         }
     }
 
+    /// How a message that would be announced begins where the peer has one link only.
+    #[inline(never)]
+    pub fn begin_over_only_link<R: Rail>(&self, rail: &R, peer: &Peer, len: usize, mode: Mode) -> Begin {
+        let &[link] = peer.links() else { return Begin::Announced };
+        let urgent = peer.backlog.as_ref().is_some_and(|backlog| self.expects_urgent(backlog));
+        let caps = rail.caps(link);
+        let piece = longest_piece(caps, rail.speed(link), len, urgent);
+        choice::begin(&peer.path_over(caps).over_only_link(caps, piece), len, mode, false)
+    }
+
     /// Lets the strategy choose what goes into the next packet of a link. [`Outgoing::recycle`] takes the plan back.
     pub fn plan<R: Rail>(
         &mut self,
@@ -133,9 +144,10 @@ impl Outgoing {
         self.speeds.extend(peer.links().iter().map(|link| rail.speed(*link)));
         let soonest_ns = self.speeds.iter().copied().map(delivery_ns).min().unwrap_or(0);
         let numbered = peer.is_numbered();
-        let path = peer.path_over(caps);
         let mut draft = std::mem::take(&mut self.draft);
-        draft.begin(peer.replies.len(), peer.credit.for_sending(), path);
+        let mut path = peer.path_over(caps);
+        let (only, credit, answers) =
+            (peer.links().len() == 1, peer.credit.for_sending(), peer.replies.len());
         let backlog = peer.backlog.get_or_insert_default();
         let late_ns = if backlog.is_pressing() { soonest_ns } else { 2 * soonest_ns } + SLACK_NS;
         let takes = match guests {
@@ -145,6 +157,10 @@ impl Outgoing {
             false => Takes::Open,
         };
         let piece = longest_piece(caps, speed, settings.piece_bytes, self.expects_urgent(backlog));
+        if only {
+            path = path.over_only_link(caps, piece);
+        }
+        draft.begin(answers, credit, path);
         let view = RailView { number: link.rail(), caps, speed, links: &self.speeds, piece, takes };
         self.strategy.next_packet(backlog, &view, &mut draft);
         draft

@@ -43,7 +43,7 @@ impl Proto {
     }
 
     /// A message alone.
-    pub(crate) fn send_message<R: Rail>(
+    pub(crate) fn send_message<R: FullRail>(
         &mut self,
         rail: &mut R,
         to: Rank,
@@ -54,10 +54,18 @@ impl Proto {
             self.peers[to.0 as usize].backlog().discard(pick.key);
             return Ok(());
         };
-        let slot = rail.claim(link, bulk, Class::Message)?;
+        if let Some(State::ExpectRoom(send, _)) = self.requests.get_mut(pick.request)
+            && bulk > 0
+            && rail.caps(link).lends
+            && !send.buffer.is_fine()
+        {
+            rail.post_share(link, header, || send.buffer.share(0, bulk), bulk)?;
+        } else {
+            let slot = rail.claim(link, bulk, Class::Message)?;
+            self.fill(to, pick, slot.inline, slot.bulk);
+            rail.commit(link, header);
+        }
         self.observe_departure(to, pick, link);
-        self.fill(to, pick, slot.inline, slot.bulk);
-        rail.commit(link, header);
         self.traffic.copies += u64::from(bulk > 0);
         self.left(to, pick);
         Ok(())

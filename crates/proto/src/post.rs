@@ -241,7 +241,10 @@ impl Proto {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let len = payload.len();
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
-        let begin = peer.begin(self.max_bulk, len, mode);
+        let mut begin = peer.begin(self.max_bulk, len, mode);
+        if begin == Begin::Announced {
+            begin = self.outgoing.begin_over_only_link(rail, peer, len, mode);
+        }
         if let (Begin::Whole, Some(bytes), SendPath::Short(link)) = (begin, payload.bytes(), peer.send_path())
             && len > MAX_INLINE
         {
@@ -265,31 +268,38 @@ impl Proto {
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
         if let Some((peer, link)) = peer.straight_for(len) {
             // A flow that chooses its rail may mean another link.
-            let chosen = self.flows.chooses_rail(flow);
+            let may = !peer.is_numbered() || !self.flows.chooses_rail(flow);
+            let header = header(kind_of(len).0, flow, tag, len, peer.next_number(flow));
             let bulk = if len <= MAX_INLINE { 0 } else { len };
-            if (!chosen || !peer.is_numbered())
-                && let Ok(slot) = rail.claim(link, bulk, Class::Message)
+            if may
+                && bulk > 0
+                && let Some(bytes) = payload.bytes()
             {
+                if rail.post_bulk(link, header, bytes).is_ok() {
+                    return self.whole_left(envelope, link, len);
+                }
+            } else if may && let Ok(slot) = rail.claim(link, bulk, Class::Message) {
                 payload.fill(if bulk == 0 { within(&slot, len) } else { slot.bulk });
-                let (kind, protocol) = kind_of(len);
-                self.observer.observe_send(|number| Leaving {
-                    number,
-                    to,
-                    flow,
-                    tag,
-                    bytes: len,
-                    variant: Some(if bulk == 0 { Variant::Short } else { Variant::Eager }),
-                    rail: link.rail(),
-                });
-                let sequence = peer.take_number(flow);
-                rail.commit(link, header(kind, flow, tag, len, sequence));
-                peer.credit.pay(len);
-                self.traffic.sent(protocol, len);
-                self.traffic.copies += u64::from(bulk > 0);
-                return Sent::Done;
+                rail.commit(link, header);
+                return self.whole_left(envelope, link, len);
             }
         }
         if coalesce { self.coalesce(envelope, payload) } else { Sent::Busy }
+    }
+
+    /// A message in one packet has left over a link.
+    fn whole_left(&mut self, Envelope { to, flow, tag, .. }: Envelope, link: LinkId, len: usize) -> Sent {
+        let is_short = len <= MAX_INLINE;
+        let variant = Some(if is_short { Variant::Short } else { Variant::Eager });
+        let rail = link.rail();
+        self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes: len, variant, rail });
+        if let Some(peer) = self.peers.known_mut(to) {
+            peer.number_sent(flow);
+            peer.credit.pay(len);
+        }
+        self.traffic.sent(kind_of(len).1, len);
+        self.traffic.copies += u64::from(!is_short);
+        Sent::Done
     }
 }
 

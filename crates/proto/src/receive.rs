@@ -233,6 +233,9 @@ impl Proto {
         wanted: Wanted<'_, ANY_TAG, M>,
     ) -> Received {
         let flow = wanted.flow;
+        if self.early_matches.contains(from, flow) {
+            return Received::NotHere; // The next message has its receive.
+        }
         let Some(sequencer) = self.sequencer(from) else { return Received::NotHere };
         let next_expected = sequencer.next_expected(flow);
         // A look lets the rail go on, as a pass does: an answer to what comes need not wait for a pass.

@@ -35,6 +35,23 @@ pub enum TryTake {
     Left,
 }
 
+/// [`FastPath::try_take`] by the methods of [`Rail`].
+#[inline(always)]
+pub fn poll_and_take<R: Rail + ?Sized>(rail: &mut R, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
+    let accepted = match rail.poll(link) {
+        Ok(None) => return TryTake::Nothing,
+        Ok(Some(Packet { header, inline, bulk, direct_bytes: 0 })) => inline
+            .part(0, header.inline_len as usize)
+            .is_some_and(|inline| accept.accept(header, inline, bulk)),
+        _ => false,
+    };
+    if !accepted {
+        return TryTake::Left;
+    }
+    rail.release(link);
+    TryTake::Taken
+}
+
 /// Short cuts through a rail. Each has a default made of the methods of [`Rail`]; a driver writes those that measure faster.
 pub trait FastPath: Rail {
     /// Finds out on which links packets may have come, for [`FastPath::ready`].
@@ -97,6 +114,20 @@ pub trait FastPath: Rail {
         Ok(())
     }
 
+    /// The same where the bulk lies in memory that was lent to this library. It may be used again at once.
+    fn post_share(
+        &mut self,
+        link: LinkId,
+        header: Header,
+        bulk: impl FnOnce() -> OutShare,
+        len: usize,
+    ) -> Result<(), Busy> {
+        let slot = self.claim(link, len, Class::Message)?;
+        bulk().copy_to(slot.bulk);
+        self.commit(link, header);
+        Ok(())
+    }
+
     /// Sends a packet whose bulk stays where it is: the rail keeps `bulk` until the peer's library has the packet, or the
     /// link is gone. `beside` has at most [`crate::MAX_INLINE_WITH_BULK`] bytes, `header.inline_len` of them. A rail that does
     /// not lend copies.
@@ -116,20 +147,9 @@ pub trait FastPath: Rail {
     }
 
     /// Polls and releases a packet in one step, if `accept`, which sees its header, the `header.inline_len` bytes beside it
-    /// and its bulk, takes it. One whose bulk was received directly is left for [`Rail::poll`].
+    /// and its bulk, takes it. One whose bulk was received directly, or whose owner is to say where it goes, is left for [`Rail::poll`].
     fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
-        let accepted = match self.poll(link) {
-            Ok(None) => return TryTake::Nothing,
-            Ok(Some(Packet { header, inline, bulk, direct_bytes: 0 })) => inline
-                .part(0, header.inline_len as usize)
-                .is_some_and(|inline| accept.accept(header, inline, bulk)),
-            _ => false,
-        };
-        if !accepted {
-            return TryTake::Left;
-        }
-        self.release(link);
-        TryTake::Taken
+        poll_and_take(self, link, accept)
     }
 
     /// [`FastPath::try_take`] of a packet without bulk, if that takes few instructions now. Says whether it was taken; a packet that was

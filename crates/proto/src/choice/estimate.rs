@@ -75,21 +75,35 @@ impl LinkCosts {
         }
     }
 
+    /// The time before the first piece of an announced message: it, the answer, and the piece on their ways.
+    fn announced_ns(&self) -> f64 {
+        3.0 * self.latency_ns + self.packet_ns
+    }
+
+    /// The time of a message that is sent in pieces over so many links, where these are lent; over others it is [`Variant::Streamed`] alone.
+    pub fn streamed_ns(&self, bytes: usize, links: u32) -> f64 {
+        if !self.lends {
+            return self.estimate_ns(Variant::Streamed, bytes);
+        }
+        let (copy, wire) = (bytes as f64 * self.copy_ns, bytes as f64 * self.wire_ns);
+        self.announced_ns() + copy.max(wire / f64::from(links))
+    }
+
     /// The time that a variant takes for so many bytes, until the message is received and the sender knows of it.
     pub fn estimate_ns(&self, variant: Variant, bytes: usize) -> f64 {
         let Self { latency_ns, packet_ns, step_ns, region_ns, lends, .. } = *self;
         let (copy, wire) = (bytes as f64 * self.copy_ns, bytes as f64 * self.wire_ns);
         // Both ends and the wire work at once. A pipeline with the best pieces costs twice the root of copy and step more (`pipeline_bytes`).
         let pipelined = wire.max(copy) + 2.0 * (copy * step_ns).sqrt();
-        let announced = latency_ns + 2.0 * latency_ns + packet_ns;
         match variant {
             Variant::ToSelf => copy,
             Variant::Short => latency_ns,
+            Variant::Eager if lends => latency_ns + wire.max(copy) + copy / EARLY_SHARE,
             Variant::Eager => latency_ns + wire + 2.0 * copy + copy / EARLY_SHARE,
             Variant::Coalesced => latency_ns + packet_ns + wire + 3.0 * copy + copy / EARLY_SHARE,
             Variant::EagerMulti => latency_ns + packet_ns + pipelined + copy / EARLY_SHARE,
-            Variant::Streamed if lends => announced + wire.max(copy),
-            Variant::Streamed => announced + packet_ns + pipelined,
+            Variant::Streamed if lends => self.streamed_ns(bytes, 1),
+            Variant::Streamed => self.announced_ns() + packet_ns + pipelined,
             Variant::DirectRead => latency_ns + region_ns + wire.max(copy),
             Variant::DirectWrite => latency_ns + region_ns + latency_ns + wire.max(copy),
             Variant::DirectBoth => latency_ns + region_ns + COUNTER_LINES * step_ns + copy / 2.0,

@@ -13,6 +13,8 @@ const LONGEST: usize = 1 << 30;
 pub struct Limits {
     /// In one packet, if a packet carries as much.
     pub whole_bytes: u32,
+    /// The same where the peer has no other link, over which an announced message would share the time of its transmission.
+    pub only_link_bytes: u32,
     /// In several packets without a handshake.
     pub multi_bytes: u32,
     /// The same out of a region that the receiver can read.
@@ -22,7 +24,12 @@ pub struct Limits {
 impl Default for Limits {
     /// No limits: those of a peer of which nothing is known before its link opens.
     fn default() -> Self {
-        Self { whole_bytes: u32::MAX, multi_bytes: u32::MAX, region_multi_bytes: u32::MAX }
+        Self {
+            whole_bytes: u32::MAX,
+            only_link_bytes: u32::MAX,
+            multi_bytes: u32::MAX,
+            region_multi_bytes: u32::MAX,
+        }
     }
 }
 
@@ -41,6 +48,7 @@ impl Limits {
         };
         Self {
             whole_bytes: set(estimated.whole_bytes),
+            only_link_bytes: set(estimated.only_link_bytes),
             multi_bytes: set(estimated.multi_bytes),
             region_multi_bytes: set(estimated.region_multi_bytes),
         }
@@ -55,13 +63,17 @@ impl Limits {
     /// The limits by the estimates alone, on a link where several packets may go without a handshake if `has_multi`.
     pub fn estimated(costs: &LinkCosts, has_multi: bool) -> Self {
         let ns = |variant, bytes| costs.estimate_ns(variant, bytes);
-        let is_whole = |bytes| {
-            let whole = ns(Variant::Eager, bytes);
-            whole <= ns(Variant::Streamed, bytes) && (!has_multi || whole <= ns(Variant::EagerMulti, bytes))
+        let is_whole = |links| {
+            last(|bytes| {
+                let whole = ns(Variant::Eager, bytes);
+                whole <= costs.streamed_ns(bytes, links)
+                    && (!has_multi || whole <= ns(Variant::EagerMulti, bytes))
+            })
         };
         let multi_is_before = |other| last(|bytes| ns(Variant::EagerMulti, bytes) <= ns(other, bytes));
         Self {
-            whole_bytes: rounded(last(is_whole)),
+            whole_bytes: rounded(is_whole(2)),
+            only_link_bytes: rounded(is_whole(1)),
             multi_bytes: rounded(multi_is_before(Variant::Streamed)),
             region_multi_bytes: rounded(multi_is_before(Variant::DirectRead)),
         }

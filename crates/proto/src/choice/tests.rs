@@ -55,11 +55,12 @@ fn the_limits_on_processors_that_share_caches_are_those_that_were_measured_there
     let limits = |caps: &Caps, host| Limits::over(caps, host, eager_bytes(0, host));
     let shared = limits(&CAPS, &HOST);
     assert_eq!((shared.whole_bytes, shared.multi_bytes), (16 << 10, 256 << 10));
-    assert_eq!(limits(&FAR, &HOST).whole_bytes, 64 << 10);
+    let far = limits(&FAR, &HOST);
+    assert_eq!((far.whole_bytes, far.only_link_bytes), (48 << 10, 2560 << 10));
     let own = limits(&CAPS, &HostProfile::OWN_CACHES);
     assert_eq!((own.whole_bytes, own.multi_bytes), (20 << 10, 320 << 10));
     assert_eq!((shared.region_multi_bytes, own.region_multi_bytes), (16 << 10, 24 << 10));
-    assert_eq!(limits(&FAR, &HostProfile::OWN_CACHES).whole_bytes, 64 << 10);
+    assert_eq!(limits(&FAR, &HostProfile::OWN_CACHES).whole_bytes, 48 << 10);
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn a_setting_is_the_limit_on_a_host_and_moves_the_others_in_proportion() {
     for eager in [0, 64, 4096, 1 << 20] {
         let limits = Limits::over(&CAPS, &HOST, eager);
         assert_eq!((limits.whole_bytes as usize, limits.multi_bytes as usize), (eager, 16 * eager));
-        assert_eq!(Limits::over(&FAR, &HOST, eager).whole_bytes, 4 * eager as u32);
+        assert_eq!(Limits::over(&FAR, &HOST, eager).whole_bytes, 3 * eager as u32);
     }
     assert_eq!(eager_bytes(4096, &HOST), 4096);
 }
@@ -141,8 +142,13 @@ fn verbs_move_messages_of_which_one_end_lies_in_a_region_that_is_not_mapped() {
 
 #[test]
 fn longer_messages_go_unasked_where_an_answer_takes_longer() {
-    assert_eq!(taken(&FAR, 64 << 10, true, true), Variant::Eager);
-    assert_eq!(taken(&FAR, (64 << 10) + 1, true, true), Variant::Streamed);
+    assert_eq!(taken(&FAR, 256 << 10, true, true), Variant::Eager, "over the only link");
+    assert_eq!(taken(&FAR, (256 << 10) + 1, true, true), Variant::Streamed);
+    assert_eq!(path(&FAR).whole_bytes(), 48 << 10, "where another link may take a part");
+    let slow = Caps { bytes_per_us: 100, ..FAR };
+    let (limit, piece) = (path(&slow).whole_bytes(), 52 << 10);
+    assert_eq!((limit, taken(&slow, piece, true, true)), (2 << 10, Variant::Eager), "no longer than a piece");
+    assert_eq!(taken(&slow, piece + 1, true, true), Variant::Streamed);
 }
 
 #[test]

@@ -100,6 +100,11 @@ impl Matcher {
         self.posted.arrive(envelope(source, tag))
     }
 
+    /// The receive that [`Matcher::arrive`] would give; it stays.
+    pub fn wanting(&self, source: Rank, tag: Tag) -> Option<RequestId> {
+        self.posted.wanting(envelope(source, tag))
+    }
+
     /// Withdraws a receive; `None` if it has its message already or was withdrawn before.
     #[inline]
     pub fn cancel(&mut self, id: PostedId) -> Option<RequestId> {

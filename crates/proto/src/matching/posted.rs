@@ -89,6 +89,17 @@ impl Posted {
         }
     }
 
+    /// The receive that would get the message if it arrived now; it stays.
+    pub fn wanting(&self, envelope: u64) -> Option<RequestId> {
+        if let Some(oldest) = self.oldest.as_ref().filter(|oldest| oldest.pattern.accepts(envelope)) {
+            return Some(oldest.request);
+        }
+        let heads =
+            PatternKind::ALL.iter().filter_map(|&kind| self.indexes[kind as usize].head(kind.key(envelope)));
+        let first = heads.min_by_key(|&entry| self.entries.at(entry).stamp)?;
+        Some(self.entries.at(first).request)
+    }
+
     pub fn cancel(&mut self, id: PostedId) -> Option<RequestId> {
         match id.0 {
             PostedPlace::Oldest(stamp) => {

@@ -7,6 +7,7 @@ mod any_source;
 mod credit;
 mod device_memory;
 mod direct;
+mod early;
 mod flood;
 mod rails;
 mod rma;

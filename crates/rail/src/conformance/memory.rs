@@ -43,6 +43,49 @@ pub fn what_is_lent_arrives_and_comes_back<H: Harness>() {
     }
 }
 
+/// A bulk that is posted arrives as it was when it was posted, however much waits before it, and its memory is free at once.
+pub fn what_is_posted_may_be_overwritten<H: Harness>() {
+    let mut h = pair::<H>();
+    let most = h.rail(0).caps(TO_1).max_bulk;
+    let mut posted = 0;
+    for round in 0..40 {
+        let first = posted;
+        for _ in 0..50 {
+            let packet = Sent::new(posted, 0, 1 + posted as usize * 7919 % most);
+            if !post(&mut h, &packet, posted.is_multiple_of(2)) {
+                break;
+            }
+            posted += 1;
+        }
+        assert!(posted > first, "a link that was emptied in round {round} has room");
+        for n in first..posted {
+            let packet = Sent::new(n, 0, 1 + n as usize * 7919 % most);
+            h.deliver();
+            assert_eq!(receive(&mut h, 1, 0), Some(packet));
+        }
+        h.rail(1).arm();
+        h.deliver();
+    }
+}
+
+/// Posts a packet, out of a slice or out of lent memory, and overwrites that; whether there was room.
+fn post<H: Harness>(h: &mut H, sent: &Sent, lent: bool) -> bool {
+    let (link, len) = (link_to(h, 0, 1), sent.bulk.len());
+    let (mut owned, mut bytes) = (Owned::new(sent.bulk.clone()), sent.bulk.clone());
+    let mut token = owned.lend_out();
+    let rail = h.rail(0);
+    rail.begin_pass();
+    let posted = match lent {
+        true => rail.post_share(link, sent.header, || token.share(0, len), len),
+        false => rail.post_bulk(link, sent.header, &bytes),
+    };
+    assert!(!token.is_shared(), "its memory is free");
+    owned.take_back_out(token);
+    owned.bytes().fill(0xee);
+    bytes.fill(0xee);
+    posted.is_ok()
+}
+
 /// Whether it landed, once it is there; `answers` says whether a place is given when one is asked for.
 fn receive_directly<H: Harness>(h: &mut H, sent: &Sent, answers: bool) -> bool {
     let (link, len) = (link_from(h, 1, 0), sent.bulk.len());

@@ -95,7 +95,7 @@ macro_rules! conformance {
             nothing_comes_of_nothing a_packet_stays_until_released a_dead_peer_can_be_forgotten
             busy_when_full_and_well_afterwards bulk_room_comes_back control_passes_messages
             streams_leave_half_to_messages a_stream_alone_goes_on what_has_room_can_be_sent a_claim_alone_costs_nothing a_claim_replaces_a_claim
-            claims_of_links_are_apart what_is_lent_arrives_and_comes_back a_bulk_lands_where_it_is_told landing_keeps_order
+            claims_of_links_are_apart what_is_lent_arrives_and_comes_back what_is_posted_may_be_overwritten a_bulk_lands_where_it_is_told landing_keeps_order
             verbs_are_refused_without_any arm_sees_a_packet arm_sees_room_once a_link_admits_what_can_be_claimed room_is_seen_though_control_passed
         );
     };

@@ -179,6 +179,17 @@ impl<N: Network> FastPath for Set<N> {
     }
 
     #[inline]
+    fn post_share(
+        &mut self,
+        link: LinkId,
+        header: Header,
+        bulk: impl FnOnce() -> OutShare,
+        len: usize,
+    ) -> Result<(), Busy> {
+        on!(self, link, rail => rail.post_share(link, header, bulk, len))
+    }
+
+    #[inline]
     fn lend(
         &mut self,
         link: LinkId,

@@ -11,8 +11,9 @@
 //! the other. An honest peer never has more under way than [`Sizes::frames`] says; the memory holds twice that, so no more
 //! is moved to its start now and then than was received meanwhile.
 //!
-//! *Direct receive.* While it is not known whether the bulk of a large packet is received directly, little of it is read at once; if its
-//! owner was shown it and said nothing, it is read here.
+//! *Direct receive.* While it is not known whether the bulk of a large packet is received directly, no more of it is read; if its
+//! owner was shown it several times and said nothing, it is read here. The first time it may be about to post the receive: what it has
+//! waited for until then came just before.
 
 use canele_mem::buffer::InShare;
 use canele_mem::window::Window;
@@ -27,8 +28,13 @@ use crate::{Corrupt, MAX_INLINE_WITH_BULK, Packet};
 /// What stands before the bulk of a packet that has one.
 const BEFORE_BULK: usize = HEAD + MAX_INLINE_WITH_BULK;
 
-/// Bytes read with the end of a bulk that lands: the next large packet up to its bulk, so that this can land too.
-const BEHIND_LANDING: usize = BEFORE_BULK;
+/// Bytes read with the end of a bulk that is received directly, and after it: the next large packet up to its bulk, so that this can be
+/// received directly too, or a short message.
+const BEHIND_DIRECT: usize = 128;
+
+/// A bulk is read here after so many looks of an owner that says nothing. One that is shown the packet counts as several.
+const MOST_LOOKS: u8 = 6;
+const SHOWN: u8 = 3;
 
 /// From the peer to here.
 pub struct Incoming {
@@ -40,18 +46,20 @@ pub struct Incoming {
     filled: usize,
     /// The head at `scanned` was checked and its acknowledgement taken.
     noted: bool,
-    /// Its bulk may be landed, and the owner was told.
-    shown: bool,
+    /// So many more looks the owner is asked where its bulk goes; 0: it is read here.
+    looks_left: u8,
     direct: Option<DirectReceive>,
-    /// Bytes of the oldest packet that were landed: they are not in the memory.
+    /// Bytes of the oldest packet that were received directly: they are not in the memory.
     direct_bytes: usize,
+    /// The newest packet was received directly: the next one may be.
+    after_direct: bool,
     /// The number of the next packet to come, of the oldest not released, and what the peer was told about that.
     expected: u32,
     released: u32,
     told: u32,
-    /// Bytes of bulk released since it was told, and whether a large or a lent packet was among them.
+    /// Bytes of bulk released since it was told, and whether the sender of one of these packets waits for that.
     bulk_unreported: usize,
-    urgent_unreported: bool,
+    prompt_unreported: bool,
     /// Nothing more comes.
     ended: bool,
     /// The peer has finished.
@@ -62,7 +70,7 @@ pub struct Incoming {
 
 /// Where the next bytes go.
 pub struct Free<'a> {
-    /// First to what is left of a bulk that is landed.
+    /// First to what is left of a bulk that is received directly.
     pub direct: Option<&'a DirectReceive>,
     /// Then here.
     pub memory: &'a mut [u8],
@@ -78,14 +86,15 @@ impl Incoming {
             scanned: 0,
             filled: 0,
             noted: false,
-            shown: false,
+            looks_left: MOST_LOOKS,
             direct: None,
             direct_bytes: 0,
+            after_direct: false,
             expected: wire::FIRST,
             released: wire::FIRST,
             told: wire::FIRST,
             bulk_unreported: 0,
-            urgent_unreported: false,
+            prompt_unreported: false,
             ended: false,
             finished: false,
             corrupt: None,
@@ -129,7 +138,7 @@ impl Incoming {
         View::new(bytes, self.sizes.max_bulk()).ok().flatten()
     }
 
-    /// The same, if it is the oldest and its bulk may be landed.
+    /// The same, if it is the oldest and its bulk may be received directly.
     fn peeked(&self) -> Option<View<'_>> {
         let may = self.noted && self.direct.is_none() && !self.has_packet() && self.is_open();
         let view = may.then(|| self.partial()).flatten()?;
@@ -138,9 +147,9 @@ impl Incoming {
 
     /// How much is to be read into the memory at once.
     fn wanted(&self) -> usize {
-        let step = self.sizes.step();
+        let step = if self.after_direct { BEHIND_DIRECT } else { self.sizes.step() };
         match self.partial() {
-            Some(view) if self.shown || view.bulk_len() < self.sizes.large() => {
+            Some(view) if self.looks_left == 0 || view.bulk_len() < self.sizes.large() => {
                 view.frame_len() - (self.filled - self.scanned) + step
             }
             _ => step,
@@ -150,11 +159,7 @@ impl Incoming {
     /// Where to read to, never nothing while [`Incoming::is_open`].
     #[inline]
     pub fn free(&mut self) -> Free<'_> {
-        let wanted = match (self.noted, &self.direct) {
-            (_, Some(_)) => BEHIND_LANDING,
-            (true, None) => self.wanted(),
-            (false, None) => self.sizes.step(),
-        };
+        let wanted = if self.direct.is_some() { BEHIND_DIRECT } else { self.wanted() };
         if self.memory.len() - self.filled < wanted {
             self.memory.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;
@@ -174,7 +179,7 @@ impl Incoming {
             if !direct.is_over() {
                 return;
             }
-            self.handle_landed();
+            self.handle_direct();
         }
         self.filled += bytes;
         if let Err(what) = self.scan(outgoing) {
@@ -183,15 +188,16 @@ impl Incoming {
         }
     }
 
-    fn handle_landed(&mut self) {
+    fn handle_direct(&mut self) {
         self.direct_bytes = self.direct.take().map_or(0, |direct| direct.len());
         self.pass_frame(BEFORE_BULK);
+        self.after_direct = true;
     }
 
     /// The packet at `scanned` is whole.
     #[inline]
     fn pass_frame(&mut self, len: usize) {
-        (self.noted, self.shown) = (false, false);
+        (self.noted, self.looks_left, self.after_direct) = (false, MOST_LOOKS, false);
         self.expected = self.expected.wrapping_add(1);
         self.scanned += len;
     }
@@ -248,7 +254,15 @@ impl Incoming {
 
     /// Whether the owner is to say where a bulk goes before more of it is read.
     pub fn asks(&self) -> bool {
-        !self.shown && self.peeked().is_some()
+        self.looks_left > 0 && self.peeked().is_some()
+    }
+
+    /// The owner looks for a packet. Returns whether it is to say first where a bulk goes.
+    #[inline]
+    pub fn look(&mut self) -> bool {
+        let asks = self.noted && self.asks();
+        self.looks_left -= u8::from(asks);
+        asks
     }
 
     /// The oldest packet. What came before something corrupt can still be read.
@@ -272,9 +286,9 @@ impl Incoming {
 
     /// The packet whose bulk is still to come, without it, and its length.
     pub fn peek_bulk(&mut self) -> Option<(Packet<'_>, usize)> {
-        let view = self.peeked()?;
+        let view = self.peeked().filter(|_| self.looks_left > 0)?;
         let (header, bulk) = (view.header(), view.bulk_len());
-        self.shown = true;
+        self.looks_left = self.looks_left.saturating_sub(SHOWN);
         let inline = Window::on(&mut self.memory[self.start + HEAD..self.start + BEFORE_BULK]);
         Some((Packet { header, inline, bulk: Window::empty(), direct_bytes: 0 }, bulk))
     }
@@ -293,10 +307,10 @@ impl Incoming {
     pub fn release(&mut self) {
         let bytes = &self.memory[self.start..self.scanned];
         let view = View::new(bytes, self.sizes.max_bulk()).ok().flatten().expect("release comes after poll");
-        let (bulk, len, lent) = (view.bulk_len(), view.frame_len(), view.is_lent());
+        let (bulk, len, prompt) = (view.bulk_len(), view.frame_len(), view.is_prompt());
         self.start += len - std::mem::take(&mut self.direct_bytes);
         self.bulk_unreported += bulk;
-        self.urgent_unreported |= lent || bulk >= self.sizes.large();
+        self.prompt_unreported |= prompt;
         self.released = self.released.wrapping_add(1);
         if self.start == self.filled {
             (self.start, self.scanned, self.filled) = (0, 0, 0);
@@ -310,14 +324,13 @@ impl Incoming {
     }
 
     /// Whether the peer is to be told of released packets though there is nothing else to tell: a quarter of the
-    /// packets or an eighth of the bulk, as in shared memory (invariant I4), a large packet, whose pace the peer measures, or a
-    /// lent one, whose memory its user waits for; with `all`, any.
+    /// packets or an eighth of the bulk, as in shared memory (invariant I4), or one whose sender waits for it; with `all`, any.
     #[inline]
     pub fn owes(&self, all: bool) -> bool {
         let packets = self.released.wrapping_sub(self.told);
         packets >= self.sizes.cells / 4
             || self.bulk_unreported >= self.sizes.payload / 8
-            || self.urgent_unreported
+            || self.prompt_unreported
             || all && packets > 0
     }
 
@@ -325,7 +338,7 @@ impl Incoming {
     #[inline]
     pub fn tell(&mut self) -> u32 {
         self.bulk_unreported = 0;
-        self.urgent_unreported = false;
+        self.prompt_unreported = false;
         self.told = self.released;
         self.released
     }

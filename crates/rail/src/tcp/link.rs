@@ -2,6 +2,8 @@
 //!
 //! Owns the socket. Never waits for it: what it does not take now is sent later.
 
+mod posting;
+
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -279,11 +281,7 @@ impl Link {
                 Some(lent) => unsafe { vectors::send(&self.socket.descriptor, staged, lent) },
             };
             match sent {
-                Ok(sent) => {
-                    self.moved = true;
-                    self.sent += sent as u64;
-                    self.outgoing.handle_sent(sent);
-                }
+                Ok(sent) => self.note_sent(sent),
                 Err(error) => return self.handle_write_error(error),
             }
         }

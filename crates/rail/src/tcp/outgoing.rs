@@ -169,6 +169,22 @@ impl Outgoing {
         self.append(header, ack, bulk, class, Unsent { at: start, end, lent: 0 });
     }
 
+    /// Commits a packet whose bulk the claim has not got yet: it goes out from where it is, and is copied to [`Outgoing::bulk_mut`] then.
+    pub fn commit_before_copy(&mut self, header: Header, ack: u32) {
+        assert_eq!(header.inline_len, 0, "nothing but a bulk");
+        self.commit(header, ack);
+    }
+
+    /// What stands before the bulk of such a packet.
+    pub fn before_bulk(&self) -> &[u8] {
+        &self.memory[self.unsent.at..self.unsent.at + HEAD + MAX_INLINE_WITH_BULK]
+    }
+
+    /// Where the bulk of such a packet is kept.
+    pub fn bulk_mut(&mut self) -> Window<'_> {
+        Window::on(&mut self.memory[self.unsent.at + HEAD + MAX_INLINE_WITH_BULK..self.unsent.end])
+    }
+
     /// Sends a packet whose bulk stays where it is.
     pub fn lend(
         &mut self,
@@ -200,20 +216,21 @@ impl Outgoing {
         debug_assert!(!self.has_unsent(), "one packet after the other");
         let head = self.memory[frame.at..].first_chunk_mut().expect("a claim holds a head");
         wire::write_packet(head, header, bulk as u32, self.next, ack);
-        if frame.lent > 0 {
-            wire::mark_lent(head);
+        let is_stream = class == Class::Stream;
+        if bulk > 0 && (is_stream || frame.lent > 0) {
+            wire::mark_prompt(head);
         }
         self.head = frame.end;
         self.unsent = frame;
-        let alone = self.streamed() == 0;
+        let steady = is_stream && self.streamed() > 0;
         self.committed.bulk += bulk as u64;
-        if class == Class::Stream {
+        if is_stream {
             self.committed.stream += bulk as u64;
         }
         let place = self.place(self.next);
         self.places[place] = FramePlace { start: frame.at, count: self.committed };
         if bulk >= self.sizes.large() {
-            self.pace.handle_sent(self.next, self.acknowledged_count.bulk, alone);
+            self.pace.handle_sent(self.next, self.acknowledged_count.bulk, steady);
         }
         self.next = self.next.wrapping_add(1);
     }

@@ -5,7 +5,8 @@
 //!
 //! The rate is what was acknowledged lately over the time in which such packets were under way, each moment counted once. A rate
 //! for each packet (Cardwell et al., BBR, ACM Queue 14, 2016) would believe the first packets after a rest, which shapers let
-//! pass at any speed. A packet that left alone does not show what the link can carry, unless it shows more than was known.
+//! pass at any speed. A packet that left alone does not show what the link can carry, unless it shows more than was known; nor does
+//! a message that was not asked for, which may lie with the receiver for a while.
 //! The shortest round trip is believed for a while; then a piece is sent alone, because between others it waits in their queue.
 
 use std::collections::VecDeque;
@@ -47,8 +48,8 @@ struct Sent {
     at_ns: u64,
     /// Bytes of bulk that had been acknowledged.
     acknowledged: u64,
-    /// No other piece was under way.
-    alone: bool,
+    /// Its receiver waits for it, behind other pieces.
+    steady: bool,
 }
 
 /// The estimates of one link.
@@ -89,9 +90,9 @@ impl Pace {
     }
 
     /// A large packet leaves, `acknowledged` bytes after the link's beginning.
-    pub fn handle_sent(&mut self, number: u32, acknowledged: u64, alone: bool) {
+    pub fn handle_sent(&mut self, number: u32, acknowledged: u64, steady: bool) {
         let at_ns = self.now_ns();
-        self.under_way.push_back(Sent { number, at_ns, acknowledged, alone });
+        self.under_way.push_back(Sent { number, at_ns, acknowledged, steady });
     }
 
     /// All packets before number `ack` were acknowledged, `acknowledged` bytes in all.
@@ -114,14 +115,14 @@ impl Pace {
         while let Some(newer) = self.under_way.pop_front_if(|sent| is_before(sent.number, ack)) {
             sent = newer;
         }
-        if !sent.alone || carried.bytes_per_s() > self.bytes_per_s {
+        if sent.steady || carried.bytes_per_s() > self.bytes_per_s {
             self.carried.bytes += carried.bytes;
             self.carried.time_ns += carried.time_ns;
             self.carried.forget(LATELY_NS.max(LATELY_TRIPS * self.round_trip_ns));
             self.bytes_per_s = self.carried.bytes_per_s();
         }
         let time_ns = now_ns.saturating_sub(sent.at_ns).max(1);
-        if self.round_trip_ns == 0 || time_ns <= self.round_trip_ns || self.stale && sent.alone {
+        if self.round_trip_ns == 0 || time_ns <= self.round_trip_ns || self.stale && !sent.steady {
             (self.round_trip_ns, self.round_trip_at_ns) = (time_ns, now_ns);
         }
         self.stale = now_ns - self.round_trip_at_ns > BELIEVED_NS;
@@ -165,7 +166,7 @@ mod tests {
                     number: sent,
                     at_ns: now_ns,
                     acknowledged: u64::from(done) * 100,
-                    alone: under_way == 0,
+                    steady: under_way > 0,
                 });
                 free_ns = now_ns.max(free_ns) + ms;
                 due.push_back(free_ns + 20 * ms);
@@ -192,7 +193,7 @@ mod tests {
         // Pieces of 16 KB, always two under way, each acknowledged `apart_ns` after the one before.
         let mut run = |pace: &mut Pace, pieces: u32, apart_ns: u64| {
             for n in 0..pieces + 1 {
-                let sent = Sent { number, at_ns: now_ns, acknowledged: done, alone: n == 0 };
+                let sent = Sent { number, at_ns: now_ns, acknowledged: done, steady: n > 0 };
                 pace.under_way.push_back(sent);
                 number += 1;
                 if n > 0 {
@@ -218,7 +219,7 @@ mod tests {
         let mut pace = Pace::default();
         assert_eq!((pace.holds(), pace.measured()), (0, None));
         pace.handle_ack(5, 0);
-        pace.handle_sent(5, 0, true);
+        pace.handle_sent(5, 0, false);
         pace.handle_ack(5, 0);
         assert_eq!(pace.holds(), 0, "its own acknowledgement is still to come");
         pace.handle_ack(6, 100);

@@ -8,7 +8,7 @@ use canele_sys::ids::{LinkId, Rank};
 use super::{Link, Tcp};
 use crate::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail, Recoverable,
-    Rma, Slot, Speed, Unacked,
+    Rma, Slot, Speed, TakeIf, TryTake, Unacked,
 };
 
 impl Tcp {
@@ -39,6 +39,21 @@ impl Tcp {
             lists.note(link, at);
         }
         admits
+    }
+
+    /// Sends a packet whose bulk lies elsewhere, and notes what became of the link.
+    #[inline]
+    fn send_on(
+        &mut self,
+        link: LinkId,
+        send: impl FnOnce(&mut Link, u32) -> Result<(), Busy>,
+    ) -> Result<(), Busy> {
+        let Self { links, lists, pass, .. } = self;
+        let at = links.get_mut(link.peer().0 as usize).and_then(|at| at.as_deref_mut()).ok_or(Busy)?;
+        let sent = send(at, *pass);
+        lists.note(link, at);
+        self.poll_interval.renew();
+        sent
     }
 
     /// Whether anything is here that the owner is to deal with before it sleeps.
@@ -105,10 +120,12 @@ impl Rail for Tcp {
     #[inline]
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
         let place = link.peer().0 as usize;
-        match self.links.get(place) {
-            Some(Some(at)) if !at.incoming.has_packet() => self.read_link(link, Link::read),
-            Some(Some(_)) => {}
-            _ => return Ok(None),
+        let Some(Some(at)) = self.links.get_mut(place) else { return Ok(None) };
+        if !at.incoming.has_packet() {
+            if at.incoming.look() {
+                return Ok(None);
+            }
+            self.read_link(link, Link::read);
         }
         match &mut self.links[place] {
             Some(at) => at.incoming.poll(),
@@ -174,6 +191,28 @@ impl FastPath for Tcp {
         self.admits(link, 0, Class::Message)
     }
 
+    fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        self.send_on(link, |at, pass| at.post_bulk(pass, header, bulk))
+    }
+
+    fn post_share(
+        &mut self,
+        link: LinkId,
+        header: Header,
+        bulk: impl FnOnce() -> OutShare,
+        len: usize,
+    ) -> Result<(), Busy> {
+        self.send_on(link, |at, pass| at.post_share(pass, header, bulk, len))
+    }
+
+    #[inline]
+    fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
+        let taken = crate::fast_path::poll_and_take(self, link, accept);
+        // Its owner says first where the bulk goes.
+        let asks = taken == TryTake::Nothing && self.link_at(link).is_some_and(|link| link.incoming.asks());
+        if asks { TryTake::Left } else { taken }
+    }
+
     fn lend(
         &mut self,
         link: LinkId,
@@ -182,12 +221,7 @@ impl FastPath for Tcp {
         bulk: impl FnOnce() -> OutShare,
         len: usize,
     ) -> Result<(), Busy> {
-        let Self { links, lists, pass, .. } = self;
-        let at = links.get_mut(link.peer().0 as usize).and_then(|at| at.as_deref_mut()).ok_or(Busy)?;
-        let lent = at.lend(*pass, header, beside, bulk, len);
-        lists.note(link, at);
-        self.poll_interval.renew();
-        lent
+        self.send_on(link, |at, pass| at.lend(pass, header, beside, bulk, len))
     }
 
     fn peek_bulk(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {

@@ -3,7 +3,7 @@
 //! Owns the numbers only. They are the same at both ends, which the handshake compares.
 
 use super::wire::HEAD;
-use crate::MAX_INLINE;
+use crate::{MAX_INLINE, MAX_INLINE_WITH_BULK};
 
 /// Bytes of bulk from which on a packet is a large one, where links hold enough.
 const LARGE: usize = 16 << 10;
@@ -33,7 +33,7 @@ impl Sizes {
         (BEST - BEST / 128).min(self.max_bulk())
     }
 
-    /// Bytes of bulk from which on a packet is a large one: it may be landed, is acknowledged soon, and tells the link's pace.
+    /// Bytes of bulk from which on a packet is a large one: it may be received directly, and tells the link's pace.
     pub fn large(self) -> usize {
         LARGE.min(self.payload / 16)
     }
@@ -48,9 +48,9 @@ impl Sizes {
         self.cells as usize * (HEAD + MAX_INLINE) + self.payload
     }
 
-    /// Bytes that one read takes at most while it is not known where they belong: not much of a bulk that will go
-    /// elsewhere, and many short packets.
+    /// Bytes that one read takes at most while it is not known where they belong: a packet that is just a large one, not much of a bulk
+    /// that will go elsewhere, and many short packets.
     pub fn step(self) -> usize {
-        self.large().max(2 * (HEAD + MAX_INLINE))
+        (self.large() + HEAD + MAX_INLINE_WITH_BULK).max(2 * (HEAD + MAX_INLINE))
     }
 }

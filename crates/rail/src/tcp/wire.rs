@@ -13,8 +13,8 @@
 //!
 //! *Numbers.* A link numbers its packets from [`FIRST`]; numbers wrap. `ack` says which number the sender of the frame
 //! wants next: all packets before were released by it, and need not be kept for it any longer. A frame of sort
-//! [`SORT_ACK`] says only that, takes no number and is not acknowledged. A packet of sort [`SORT_LENT`] is acknowledged soon: the
-//! user's memory is lent until then. A frame of sort [`SORT_LAST`] acknowledges and is the last: its sender has finished its part
+//! [`SORT_ACK`] says only that, takes no number and is not acknowledged. A packet of sort [`SORT_PROMPT`] is acknowledged soon: its
+//! sender waits for that. A frame of sort [`SORT_LAST`] acknowledges and is the last: its sender has finished its part
 //! of the job, and all that it ever sent was acknowledged.
 
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub const FIRST: u32 = 0xffff_ff00;
 
 const SORT_PACKET: u8 = 1;
 const SORT_ACK: u8 = 2;
-const SORT_LENT: u8 = 3;
+const SORT_PROMPT: u8 = 3;
 const SORT_LAST: u8 = 4;
 
 const BULK: Range<usize> = 0..4;
@@ -66,7 +66,7 @@ impl<'a> View<'a> {
         let (bulk, inline) = (self.bulk_len(), self.inline_len());
         let most = match (self.0[SORT], bulk) {
             (SORT_PACKET, 0) => MAX_INLINE,
-            (SORT_PACKET | SORT_LENT, _) => MAX_INLINE_WITH_BULK,
+            (SORT_PACKET | SORT_PROMPT, _) => MAX_INLINE_WITH_BULK,
             _ => 0,
         };
         let known = self.0[LAYOUT] == VERSION && matches!(self.0[SORT], SORT_PACKET..=SORT_LAST);
@@ -101,10 +101,10 @@ impl<'a> View<'a> {
         self.0[SORT] == SORT_LAST
     }
 
-    /// Whether its sender has lent the bulk.
+    /// Whether its sender waits for the acknowledgement.
     #[inline]
-    pub fn is_lent(&self) -> bool {
-        self.0[SORT] == SORT_LENT
+    pub fn is_prompt(&self) -> bool {
+        self.0[SORT] == SORT_PROMPT
     }
 
     /// The packet's header.
@@ -176,9 +176,9 @@ pub fn write_packet(head: &mut [u8; HEAD], header: Header, bulk: u32, number: u3
     head[ACK].copy_from_slice(&ack.to_le_bytes());
 }
 
-/// Says in the head of a packet that its bulk is lent.
-pub fn mark_lent(head: &mut [u8; HEAD]) {
-    head[SORT] = SORT_LENT;
+/// Says in the head of a packet that its sender waits for the acknowledgement.
+pub fn mark_prompt(head: &mut [u8; HEAD]) {
+    head[SORT] = SORT_PROMPT;
 }
 
 /// A frame that only acknowledges.

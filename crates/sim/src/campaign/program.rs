@@ -216,6 +216,7 @@ fn networks(r: &mut Random, setup: &Setup) -> Vec<Model> {
             model.maps_regions = false;
         }
         model.distance = r.pick(&[Distance::Host, Distance::Network]);
+        model.shows_bulk = r.chance(40);
     }
     networks
 }

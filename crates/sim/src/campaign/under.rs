@@ -11,7 +11,7 @@ use crate::world::SimRail;
 use canele_mem::buffer::{InShare, MemoryAddress, OutShare, RegionAddress};
 use canele_rail::{
     Armed, Busy, Caps, Class, CopyingEnds, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail,
-    Reach, Recoverable, Rma, Slot, Speed, Unacked, Verb, VerbCompletion,
+    Reach, Recoverable, Rma, Slot, Speed, TakeIf, TryTake, Unacked, Verb, VerbCompletion,
 };
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::segment::SegmentError;
@@ -164,7 +164,19 @@ impl Rail for CampaignRail {
     }
 }
 
-impl FastPath for CampaignRail {}
+impl FastPath for CampaignRail {
+    fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
+        each!(self, rail => rail.try_take(link, accept))
+    }
+
+    fn peek_bulk(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {
+        each!(self, rail => rail.peek_bulk(link))
+    }
+
+    fn direct_receive(&mut self, link: LinkId, place: InShare) {
+        each!(self, rail => rail.direct_receive(link, place));
+    }
+}
 
 impl OneSided for CampaignRail {
     fn memory_link(&self, peer: Rank) -> Option<LinkId> {

@@ -1,7 +1,8 @@
 //! A rail that notes in which order messages reach its rank: the only thing about matching that is not determined.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use canele_mem::buffer::InShare;
 use canele_proto::batch;
 use canele_proto::wire::Kind;
 use canele_rail::{Corrupt, FastPath, Header, OneSided, Packet, PeerCopy, Rail, Recoverable, Rma};
@@ -22,6 +23,10 @@ pub struct Watched {
     /// Where messages are numbered: the number that is due by source and flow, and what has come before its turn.
     due: BTreeMap<(Rank, u32), u32>,
     early: BTreeMap<(Rank, u32, u32), Header>,
+    /// Messages that were given a place, and so met their receive, before all of them had come.
+    placed: BTreeSet<(Rank, u32, u32)>,
+    /// The header of the packet that was shown last.
+    shown: Option<Header>,
     /// Messages that came a second time.
     pub(super) twice: Vec<Arrival>,
 }
@@ -35,6 +40,8 @@ impl Watched {
             arrivals: VecDeque::new(),
             due: BTreeMap::new(),
             early: BTreeMap::new(),
+            placed: BTreeSet::new(),
+            shown: None,
             twice: Vec::new(),
         }
     }
@@ -84,13 +91,31 @@ impl Rail for Watched {
     fn release(&mut self, link: LinkId) {
         let numbered = self.rail.caps(link).needs_numbers();
         for header in self.polled.remove(&link).expect("release comes after poll") {
-            self.came(link.peer(), header, numbered);
+            if !self.placed.remove(&(link.peer(), header.flow, header.sequence)) {
+                self.came(link.peer(), header, numbered);
+            }
         }
         self.rail.release(link);
     }
 }
 
-impl FastPath for Watched {}
+impl FastPath for Watched {
+    fn peek_bulk(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {
+        let peeked = self.rail.peek_bulk(link);
+        self.shown = peeked.as_ref().map(|(packet, _)| packet.header);
+        peeked
+    }
+
+    fn direct_receive(&mut self, link: LinkId, place: InShare) {
+        let header = self.shown.take().expect("direct_receive comes after peek_bulk");
+        let message = (link.peer(), header.flow, header.sequence);
+        if Kind::of(&header) == Some(Kind::Eager) && self.placed.insert(message) {
+            let numbered = self.rail.caps(link).needs_numbers();
+            self.came(link.peer(), header, numbered);
+        }
+        self.rail.direct_receive(link, place);
+    }
+}
 
 impl OneSided for Watched {
     delegate!(rail: memory_link reach own chunk_counter);

@@ -70,7 +70,9 @@ impl Claimed {
 pub struct Front {
     header: Header,
     inline: Vec<u8>,
-    bulk: Vec<u8>,
+    pub bulk: Vec<u8>,
+    /// Bytes of its bulk that lie elsewhere.
+    pub direct_bytes: usize,
 }
 
 impl Front {
@@ -79,7 +81,7 @@ impl Front {
             header: self.header,
             inline: Window::on(&mut self.inline),
             bulk: Window::on(&mut self.bulk),
-            direct_bytes: 0,
+            direct_bytes: self.direct_bytes,
         }
     }
 }
@@ -212,6 +214,7 @@ impl Direction {
         front.inline.extend_from_slice(&flying.inline[..flying.header.inline_len as usize]);
         front.bulk.clear();
         front.bulk.extend_from_slice(&flying.bulk);
+        front.direct_bytes = 0;
         true
     }
 

@@ -44,6 +44,8 @@ pub struct Model {
     pub verbs: bool,
     /// A packet costs so much that a link is busy from a commit until the next pass.
     pub busy: bool,
+    /// The head of a packet comes before its bulk: the receiver may say where this goes.
+    pub shows_bulk: bool,
     /// As of [`Caps`]; at most `payload / 4`, which it is when it is 0.
     pub best_packet: usize,
     /// How the ranks are joined.
@@ -105,6 +107,7 @@ impl Default for Model {
             distance: Distance::Host,
             verbs: false,
             busy: false,
+            shows_bulk: false,
             best_packet: 0,
             topology: Topology::Direct,
             ranks_per_port: 1,
@@ -187,7 +190,7 @@ impl Model {
                 LinkTraits::empty()
             },
             distance: self.distance,
-            lends: false,
+            lends: self.shows_bulk,
             reliable: true,
             maps_regions: self.maps_regions,
             memory_kinds: MemoryKinds::HOST,

@@ -1,6 +1,7 @@
 //! The rail of one simulated rank: its links over all networks of the world.
 
 mod memory;
+mod shown;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -16,10 +17,12 @@ use super::agenda::Event;
 use super::connection::Connection;
 use super::direction::{Claimed, Direction, Front, NOTHING_EXPECTED};
 use super::verbs::PostedVerb;
+use canele_mem::buffer::InShare;
 use canele_rail::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, Packet, Rail, Recoverable, Region, Regions,
-    Slot, Speed, Unacked, VerbError,
+    Slot, Speed, TakeIf, TryTake, Unacked, VerbError, poll_and_take,
 };
+use shown::Shown;
 
 /// The rail of one rank of a [`super::World`]. It keeps the world alive.
 pub struct SimRail {
@@ -28,6 +31,9 @@ pub struct SimRail {
     /// Of each network.
     caps: Vec<Caps>,
     busies: Vec<bool>,
+    shows: Vec<bool>,
+    /// Part of a packet has come since the last flush.
+    moved: bool,
     links: BTreeMap<LinkId, Link>,
     /// The packet that was polled last.
     front: Front,
@@ -52,6 +58,8 @@ struct Link {
     lost: bool,
     /// Verbs that may be under way.
     verbs: Vec<Rc<PostedVerb>>,
+    /// How far the oldest packet has come that comes here.
+    shown: Option<Shown>,
 }
 
 impl SimRail {
@@ -59,12 +67,15 @@ impl SimRail {
         let state = world.borrow();
         let caps = state.networks.iter().map(|network| network.model.caps()).collect();
         let busies = state.networks.iter().map(|network| network.model.busy).collect();
+        let shows = state.networks.iter().map(|network| network.model.shows_bulk).collect();
         drop(state);
         Self {
             world,
             me,
             caps,
             busies,
+            shows,
+            moved: false,
             links: BTreeMap::new(),
             front: Front::default(),
             incoming: Vec::new(),
@@ -200,6 +211,7 @@ impl Link {
             busy: false,
             lost: false,
             verbs: Vec::new(),
+            shown: None,
         }
     }
 
@@ -252,9 +264,16 @@ impl Rail for SimRail {
 
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
         let now_ns = self.now_ns();
-        let way = self.links.get(&link).and_then(|at| at.incoming.as_ref());
-        let came = way.is_some_and(|way| way.poll(now_ns, &mut self.front));
-        Ok(came.then(|| self.front.packet()))
+        let shows = self.shows[link.rail() as usize];
+        let Some(at) = self.links.get_mut(&link) else { return Ok(None) };
+        let Some(way) = at.incoming.as_ref().filter(|way| way.poll(now_ns, &mut self.front)) else {
+            return Ok(None);
+        };
+        let lost = at.connection.is_lost() && !at.connection.is_finished();
+        let here =
+            !shows || Shown::of(&mut at.shown, way.expected(), &self.front).look(lost, &mut self.front);
+        self.moved |= !here && !lost;
+        Ok(here.then(|| self.front.packet()))
     }
 
     fn release(&mut self, link: LinkId) {
@@ -269,6 +288,10 @@ impl Rail for SimRail {
     fn begin_pass(&mut self) {
         self.links.values_mut().for_each(|link| link.busy = false);
         self.notice();
+    }
+
+    fn flush(&mut self) -> bool {
+        std::mem::take(&mut self.moved)
     }
 
     fn arm(&mut self) -> Armed {
@@ -306,6 +329,34 @@ impl FastPath for SimRail {
         let free = !self.busies[link.rail() as usize];
         let at = self.links.get(&link).filter(|at| free && !at.busy && !at.lost);
         at.and_then(|at| at.outgoing.as_ref()).is_some_and(|way| way.has_room(now_ns, packets, bulk))
+    }
+
+    fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
+        let taken = poll_and_take(self, link, accept);
+        let asks = taken == TryTake::Nothing && self.shown(link).is_some_and(|shown| shown.asks());
+        if asks { TryTake::Left } else { taken }
+    }
+
+    fn peek_bulk(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {
+        let shown = self.shown(link).filter(|shown| shown.asks())?;
+        shown.show();
+        let len = self.front.bulk.len();
+        self.front.bulk.clear();
+        Some((self.front.packet(), len))
+    }
+
+    fn direct_receive(&mut self, link: LinkId, place: InShare) {
+        self.shown(link).expect("direct_receive comes after peek_bulk").put(place);
+    }
+}
+
+impl SimRail {
+    /// The oldest packet of a link whose head is here, in front.
+    fn shown(&mut self, link: LinkId) -> Option<&mut Shown> {
+        let now_ns = self.now_ns();
+        let at = self.links.get_mut(&link).filter(|_| self.shows[link.rail() as usize])?;
+        let way = at.incoming.as_ref().filter(|way| way.poll(now_ns, &mut self.front))?;
+        Some(Shown::of(&mut at.shown, way.expected(), &self.front))
     }
 }
 

@@ -1,0 +1,196 @@
+//! A message in one packet whose head comes before its bulk meets its receive then. Both ends are real protocols; two rails join them.
+
+use canele_mem::buffer::Owned;
+use canele_proto::matching::Want;
+use canele_proto::peer::PeerEnd;
+use canele_proto::request::{Buffer, Failure};
+use canele_proto::{Envelope, Proto, Received, Settings};
+use canele_rail::{Distance, Rail};
+use canele_sim::world::{Cut, Model, SimRail, When, World};
+use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
+
+const SENDER: usize = 0;
+const RECEIVER: usize = 1;
+const FLOW: FlowId = FlowId(0);
+const TAG: Tag = Tag(1);
+const LEN: usize = 4000;
+
+struct Pair {
+    world: World,
+    protos: [Proto; 2],
+    rails: [SimRail; 2],
+}
+
+/// An operation and its memory.
+struct Operation {
+    rank: usize,
+    id: RequestId,
+    memory: Owned<u8>,
+}
+
+impl Pair {
+    /// On the second rail a bulk comes after its head, too, if it `shows` that.
+    fn new(shows: bool) -> Self {
+        let model = Model {
+            recoverable: true,
+            distance: Distance::Network,
+            maps_regions: false,
+            shows_bulk: true,
+            ..Model::default()
+        };
+        // What is small takes the first.
+        let world = World::new(2, &[model, Model { latency_ns: 5000, shows_bulk: shows, ..model }], 1);
+        let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 20 };
+        let mut protos = [0, 1].map(|me| Proto::new(Rank(me), 2, settings));
+        let mut rails = [0, 1].map(|me| world.rail(Rank(me)));
+        for network in 0..2 {
+            for me in 0..2 {
+                rails[me].open_link(network, other(me));
+                rails[1 - me].accept();
+            }
+            for me in 0..2 {
+                protos[me].link_opened(&rails[me], other(me), LinkId::new(network, other(me)));
+            }
+        }
+        Self { world, protos, rails }
+    }
+
+    fn send(&mut self, byte: u8) -> Operation {
+        let mut memory = Owned::new(vec![byte; LEN]);
+        let envelope = Envelope::new(Rank(RECEIVER as u32), FLOW, TAG);
+        let id = self.protos[SENDER].submit_send(&mut self.rails[SENDER], envelope, memory.lend_out());
+        Operation { rank: SENDER, id, memory }
+    }
+
+    fn receive(&mut self, len: usize) -> Operation {
+        let mut memory = Owned::new(vec![0; len]);
+        let id = self.protos[RECEIVER].submit_recv(FLOW, want(), memory.lend_in());
+        Operation { rank: RECEIVER, id, memory }
+    }
+
+    fn pass(&mut self, rank: usize) {
+        self.rails[rank].accept();
+        self.protos[rank].pass(&mut self.rails[rank]);
+    }
+
+    /// Until nothing moves any more.
+    fn settle(&mut self) {
+        for _ in 0..200 {
+            (0..2).for_each(|rank| self.pass(rank));
+            self.world.advance();
+        }
+    }
+
+    /// The head of a message has come, and its receive, but not all of its bulk.
+    fn begin(&mut self) {
+        self.world.advance_to(self.world.now_ns() + 3000);
+        self.pass(RECEIVER);
+    }
+
+    /// The first rail is lost. Its sender notices, and tells the receiver: so what comes again comes alone.
+    fn cut(&mut self) {
+        let at = self.world.now_ns();
+        self.world.cut(Cut {
+            network: 0,
+            ends: [Rank(0), Rank(1)],
+            when: When::At(at),
+            notices_ns: [Some(10), None],
+        });
+        self.world.advance_to(at + 1);
+    }
+
+    /// How an operation ended, and its memory.
+    fn end(&mut self, mut operation: Operation) -> (Result<usize, Failure>, Vec<u8>) {
+        let outcome = self.protos[operation.rank].take(operation.id).expect("it has ended");
+        match outcome.buffer {
+            Buffer::Out(buffer) => operation.memory.take_back_out(buffer),
+            Buffer::In(buffer) => operation.memory.take_back_in(buffer),
+            Buffer::None => unreachable!("each has memory"),
+        }
+        (outcome.result.map(|status| status.bytes), operation.memory.into_items())
+    }
+}
+
+fn other(me: usize) -> Rank {
+    Rank(1 - me as u32)
+}
+
+fn want() -> Want {
+    Want { source: Some(Rank(SENDER as u32)), tag: Some(TAG) }
+}
+
+#[test]
+fn a_message_comes_directly_into_the_memory_of_a_receive_that_is_posted() {
+    let mut pair = Pair::new(true);
+    let (receive, send) = (pair.receive(LEN), pair.send(7));
+    pair.settle();
+    assert_eq!(pair.protos[RECEIVER].traffic.copies, 0, "nothing was copied there");
+    assert_eq!(pair.end(receive), (Ok(LEN), vec![7; LEN]));
+    assert_eq!(pair.end(send).0, Ok(LEN));
+}
+
+#[test]
+fn a_message_whose_link_is_lost_comes_again_into_the_same_receive() {
+    for shows in [true, false] {
+        let mut pair = Pair::new(shows);
+        let (first, send) = (pair.receive(LEN), pair.send(1));
+        pair.begin();
+        let (second, next) = (pair.receive(LEN), pair.send(2));
+        assert!(pair.protos[RECEIVER].take(first.id).is_none(), "its bulk is still to come");
+        pair.cut();
+        pair.settle();
+        assert!(pair.protos[SENDER].traffic.sent_again > 0, "it was lost");
+        assert_eq!(pair.end(first), (Ok(LEN), vec![1; LEN]));
+        assert_eq!(pair.end(second), (Ok(LEN), vec![2; LEN]));
+        assert!(pair.end(send).0.is_ok() && pair.end(next).0.is_ok());
+    }
+}
+
+#[test]
+fn no_other_receive_takes_a_message_that_has_its_own_when_it_comes_again() {
+    for shows in [true, false] {
+        let mut pair = Pair::new(shows);
+        let (first, send) = (pair.receive(LEN), pair.send(1));
+        pair.begin();
+        pair.cut();
+        let mut into = vec![0; LEN];
+        for _ in 0..200 {
+            pair.pass(SENDER);
+            pair.rails[RECEIVER].accept();
+            pair.rails[RECEIVER].begin_pass();
+            let Pair { protos: [_, proto], rails: [_, rail], .. } = &mut pair;
+            let taken = proto.try_recv(rail, FLOW, want(), &mut into[..]);
+            assert!(!matches!(taken, Received::Done(_)), "it is another one's");
+            pair.pass(RECEIVER);
+            pair.world.advance();
+        }
+        assert_eq!(pair.end(first), (Ok(LEN), vec![1; LEN]));
+        assert!(pair.end(send).0.is_ok());
+    }
+}
+
+#[test]
+fn a_receive_whose_message_will_never_be_whole_fails_with_its_sender() {
+    let mut pair = Pair::new(true);
+    let (receive, send) = (pair.receive(LEN), pair.send(1));
+    pair.begin();
+    pair.world.kill(Rank(SENDER as u32));
+    for network in 0..2 {
+        pair.rails[RECEIVER].disconnect(LinkId::new(network, Rank(SENDER as u32)));
+    }
+    pair.protos[RECEIVER].handle_gone(Rank(SENDER as u32), PeerEnd::Failed);
+    pair.pass(RECEIVER);
+    let (result, _) = pair.end(receive);
+    assert_eq!(result, Err(Failure::PeerFailed(Rank(SENDER as u32))));
+    assert!(pair.end(send).0.is_ok(), "it had left");
+}
+
+#[test]
+fn a_receive_that_is_too_short_is_told_when_all_has_come() {
+    let mut pair = Pair::new(true);
+    let (receive, send) = (pair.receive(LEN - 1), pair.send(1));
+    pair.settle();
+    let (result, memory) = pair.end(receive);
+    assert!(matches!(result, Err(Failure::Truncated { message: LEN, .. })), "{result:?}");
+    assert_eq!((memory, pair.end(send).0), (vec![0; LEN - 1], Ok(LEN)));
+}
