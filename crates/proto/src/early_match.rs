@@ -51,9 +51,12 @@ impl Proto {
     /// Gives the message whose head has come its receive, if one is posted into whose buffer its `len` bytes can come at once.
     pub(crate) fn match_early(&mut self, from: Rank, header: Header, len: usize) -> Option<RequestId> {
         let (flow, tag) = (FlowId(header.flow), Tag(header.tag));
-        let check =
-            self.sequencer(from).map_or(SequenceCheck::Next, |numbers| numbers.check(flow, header.sequence));
-        if flow == REQUESTS || check != SequenceCheck::Next || self.gone(from).is_some() {
+        // Before anything is kept of the flow: it may be none.
+        if flow == REQUESTS || self.flow(flow).is_none() || self.gone(from).is_some() {
+            return None;
+        }
+        let numbers = self.sequencer(from);
+        if numbers.is_some_and(|numbers| numbers.check(flow, header.sequence) != SequenceCheck::Next) {
             return None;
         }
         if let Some(at) = self.early_matches.position(from, flow) {

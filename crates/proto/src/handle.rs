@@ -22,6 +22,16 @@ const BUDGET: usize = 32;
 /// Messages of a peer that may wait for one that stands before them.
 const MOST_OUT_OF_ORDER: usize = 1 << 20;
 
+/// What came of a packet whose bulk is still to come.
+enum Shown {
+    /// There is none.
+    Nothing,
+    /// It has no place yet, and is shown again, or read by the rail.
+    Unplaced,
+    /// It comes to its place.
+    Placed,
+}
+
 impl Proto {
     /// Takes packets from every link on which something may come.
     pub fn receive<R: FullRail>(&mut self, rail: &mut R) -> bool {
@@ -49,10 +59,11 @@ impl Proto {
             let mut of_long = false;
             let handled = match rail.poll(link) {
                 Ok(None) => {
-                    if self.receive_directly(rail, link) {
-                        continue; // It may be here already.
+                    match self.receive_directly(rail, link) {
+                        Shown::Nothing => return n > 0,
+                        Shown::Unplaced => return true,
+                        Shown::Placed => continue, // It may be here already.
                     }
-                    return n > 0;
                 }
                 Ok(Some(packet)) => {
                     of_long = packet.direct_bytes > 0
@@ -76,23 +87,23 @@ impl Proto {
         true
     }
 
-    /// Lets the rail receive the next piece, or the next message in one packet, directly into the posted buffer. Returns whether it will.
-    fn receive_directly<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> bool {
-        let Some((packet, len)) = rail.peek_bulk(link) else { return false };
+    /// Lets the rail receive the next piece, or the next message in one packet, directly into the posted buffer.
+    fn receive_directly<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> Shown {
+        let Some((packet, len)) = rail.peek_bulk(link) else { return Shown::Nothing };
         let header = packet.header;
         let place = match Kind::of(&header) {
             Some(Kind::Piece) => read_piece(&packet),
             Some(Kind::Eager) => self.match_early(link.peer(), header, len).map(|id| (id, 0)),
             _ => None,
         };
-        let Some((id, offset)) = place else { return false };
-        let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id) else { return false };
+        let Some((id, offset)) = place else { return Shown::Unplaced };
+        let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id) else { return Shown::Unplaced };
         let fits = offset.checked_add(len as u64).is_some_and(|end| end <= receive.len as u64);
-        let may = receive.from == link.peer() && fits && !receive.buffer.is_fine();
-        if may {
-            rail.direct_receive(link, receive.buffer.share(offset as usize, len));
+        if receive.from != link.peer() || !fits || receive.buffer.is_fine() {
+            return Shown::Unplaced;
         }
-        may
+        rail.direct_receive(link, receive.buffer.share(offset as usize, len));
+        Shown::Placed
     }
 
     fn handle(&mut self, from: Rank, packet: &Packet<'_>) -> Result<(), Corrupt> {
@@ -144,6 +155,8 @@ impl Proto {
             }
             Kind::Eager => match self.early_matches.take(from, flow) {
                 Some(id) => self.finish_early(from, id, packet)?,
+                // Its receive has failed with all that this peer was to send.
+                None if packet.direct_bytes > 0 => {}
                 None => self.on_message(from, flow, tag, packet.bulk, Protocol::Eager)?,
             },
             Kind::Rts => self.on_rts(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?,

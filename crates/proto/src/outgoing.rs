@@ -10,9 +10,8 @@ use canele_sys::ids::{LinkId, Rank};
 
 use crate::Settings;
 use crate::backlog::{Backlog, ORDINARY, Takes};
-use crate::choice::{self, Begin, timely_bytes};
+use crate::choice::timely_bytes;
 use crate::peer::Peer;
-use crate::request::Mode;
 use crate::strategy::{self, PacketDraft, RailView, Strategy};
 
 /// Peers that can have something to be sent at the same time before their list grows.
@@ -118,16 +117,6 @@ impl Outgoing {
         {
             self.spare_backlogs.push(unused);
         }
-    }
-
-    /// How a message that would be announced begins where the peer has one link only.
-    #[inline(never)]
-    pub fn begin_over_only_link<R: Rail>(&self, rail: &R, peer: &Peer, len: usize, mode: Mode) -> Begin {
-        let &[link] = peer.links() else { return Begin::Announced };
-        let urgent = peer.backlog.as_ref().is_some_and(|backlog| self.expects_urgent(backlog));
-        let caps = rail.caps(link);
-        let piece = longest_piece(caps, rail.speed(link), len, urgent);
-        choice::begin(&peer.path_over(caps).over_only_link(caps, piece), len, mode, false)
     }
 
     /// Lets the strategy choose what goes into the next packet of a link. [`Outgoing::recycle`] takes the plan back.

@@ -241,10 +241,7 @@ impl Proto {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let len = payload.len();
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
-        let mut begin = peer.begin(self.max_bulk, len, mode);
-        if begin == Begin::Announced {
-            begin = self.outgoing.begin_over_only_link(rail, peer, len, mode);
-        }
+        let begin = peer.begin(self.max_bulk, len, mode);
         if let (Begin::Whole, Some(bytes), SendPath::Short(link)) = (begin, payload.bytes(), peer.send_path())
             && len > MAX_INLINE
         {

@@ -114,7 +114,7 @@ pub trait FastPath: Rail {
         Ok(())
     }
 
-    /// The same where the bulk lies in memory that was lent to this library. It may be used again at once.
+    /// The same where the bulk lies in memory that was lent to this library. The rail holds `bulk` until the packet has left.
     fn post_share(
         &mut self,
         link: LinkId,

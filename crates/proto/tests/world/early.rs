@@ -4,8 +4,9 @@ use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
 use canele_proto::peer::PeerEnd;
 use canele_proto::request::{Buffer, Failure};
+use canele_proto::wire::Kind;
 use canele_proto::{Envelope, Proto, Received, Settings};
-use canele_rail::{Distance, Rail};
+use canele_rail::{Class, Distance, Header, Rail};
 use canele_sim::world::{Cut, Model, SimRail, When, World};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
@@ -183,6 +184,38 @@ fn a_receive_whose_message_will_never_be_whole_fails_with_its_sender() {
     let (result, _) = pair.end(receive);
     assert_eq!(result, Err(Failure::PeerFailed(Rank(SENDER as u32))));
     assert!(pair.end(send).0.is_ok(), "it had left");
+}
+
+#[test]
+fn a_head_with_a_flow_that_cannot_exist_is_an_accusation() {
+    let mut pair = Pair::new(true);
+    let receive = pair.receive(LEN);
+    let link = LinkId::new(0, Rank(RECEIVER as u32));
+    let _ = pair.rails[SENDER].claim(link, LEN, Class::Message).expect("an empty link has room");
+    let header = Header { kind: Kind::Eager as u8, flow: u32::MAX - 1, tag: TAG.0, ..Header::default() };
+    pair.rails[SENDER].commit(link, header);
+    pair.settle();
+    assert!(pair.protos[RECEIVER].take_fault().is_some());
+    assert!(pair.end(receive).0.is_err(), "nothing more is taken from that peer");
+}
+
+#[test]
+fn what_a_peer_had_sent_is_taken_before_it_is_forgotten() {
+    let mut pair = Pair::new(true);
+    let sends = [pair.send(1), pair.send(2)];
+    pair.world.advance_to(pair.world.now_ns() + 3000);
+    pair.world.kill(Rank(SENDER as u32));
+    let link = LinkId::new(0, Rank(SENDER as u32));
+    let Pair { protos: [_, proto], rails: [_, rail], .. } = &mut pair;
+    while (0..2).any(|_| proto.receive_from(rail, link)) {}
+    rail.disconnect(link);
+    proto.handle_gone(Rank(SENDER as u32), PeerEnd::Failed);
+    for byte in [1, 2] {
+        let receive = pair.receive(LEN);
+        let (result, memory) = pair.end(receive);
+        assert!(result == Ok(LEN) && memory == vec![byte; LEN], "{result:?}");
+    }
+    sends.into_iter().for_each(|send| assert!(pair.end(send).0.is_ok(), "it had left"));
 }
 
 #[test]

@@ -43,16 +43,18 @@ pub fn what_is_lent_arrives_and_comes_back<H: Harness>() {
     }
 }
 
-/// A bulk that is posted arrives as it was when it was posted, however much waits before it, and its memory is free at once.
+/// A bulk that is posted arrives as it was when it was posted, however much waits before it. A slice is free at once, and lent memory when the
+/// packet has left.
 pub fn what_is_posted_may_be_overwritten<H: Harness>() {
     let mut h = pair::<H>();
+    let mut held = Vec::new();
     let most = h.rail(0).caps(TO_1).max_bulk;
     let mut posted = 0;
     for round in 0..40 {
         let first = posted;
         for _ in 0..50 {
             let packet = Sent::new(posted, 0, 1 + posted as usize * 7919 % most);
-            if !post(&mut h, &packet, posted.is_multiple_of(2)) {
+            if !post(&mut h, &packet, posted.is_multiple_of(2), &mut held) {
                 break;
             }
             posted += 1;
@@ -65,11 +67,20 @@ pub fn what_is_posted_may_be_overwritten<H: Harness>() {
         }
         h.rail(1).arm();
         h.deliver();
+        for (mut owned, token) in held.drain(..) {
+            assert!(!token.is_shared(), "all has left");
+            owned.take_back_out(token);
+        }
     }
 }
 
-/// Posts a packet, out of a slice or out of lent memory, and overwrites that; whether there was room.
-fn post<H: Harness>(h: &mut H, sent: &Sent, lent: bool) -> bool {
+/// Posts a packet, out of a slice or out of lent memory, and overwrites that unless it is held; whether there was room.
+fn post<H: Harness>(
+    h: &mut H,
+    sent: &Sent,
+    lent: bool,
+    held: &mut Vec<(Owned<u8>, canele_mem::buffer::OutBuffer)>,
+) -> bool {
     let (link, len) = (link_to(h, 0, 1), sent.bulk.len());
     let (mut owned, mut bytes) = (Owned::new(sent.bulk.clone()), sent.bulk.clone());
     let mut token = owned.lend_out();
@@ -79,10 +90,13 @@ fn post<H: Harness>(h: &mut H, sent: &Sent, lent: bool) -> bool {
         true => rail.post_share(link, sent.header, || token.share(0, len), len),
         false => rail.post_bulk(link, sent.header, &bytes),
     };
-    assert!(!token.is_shared(), "its memory is free");
-    owned.take_back_out(token);
-    owned.bytes().fill(0xee);
     bytes.fill(0xee);
+    if token.is_shared() {
+        held.push((owned, token));
+    } else {
+        owned.take_back_out(token);
+        owned.bytes().fill(0xee);
+    }
     posted.is_ok()
 }
 

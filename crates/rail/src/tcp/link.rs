@@ -307,23 +307,18 @@ impl Link {
         }
         self.calls += 1;
         let Free { direct, memory } = self.incoming.free();
-        let (received, room) = match direct {
-            None => (
-                net::recv(&self.socket.descriptor, &mut *memory, RecvFlags::DONTWAIT).map(|(n, _)| n),
-                memory.len(),
-            ),
-            Some(direct) => {
-                let room = direct.rest() + memory.len();
-                // SAFETY: `direct` holds the share, and so its memory stays mapped and has no other user in this process.
-                (unsafe { vectors::receive(&self.socket.descriptor, direct.place(), memory) }, room)
-            }
+        let received = match direct {
+            None => net::recv(&self.socket.descriptor, &mut *memory, RecvFlags::DONTWAIT)
+                .map(|(bytes, _)| (bytes, bytes == memory.len())),
+            // SAFETY: `direct` holds the share, and so its memory stays mapped and has no other user in this process.
+            Some(direct) => unsafe { vectors::receive(&self.socket.descriptor, direct.place(), memory) },
         };
         match received {
-            Ok(0) => self.end(Why::Closed),
-            Ok(bytes) => {
+            Ok((0, _)) => self.end(Why::Closed),
+            Ok((bytes, is_full)) => {
                 self.moved = true;
-                self.drained = bytes < room;
-                self.readable = bytes == room || self.hung_up;
+                self.drained = !is_full;
+                self.readable = is_full || self.hung_up;
                 self.received += bytes as u64;
                 self.incoming.handle_read(bytes, &mut self.outgoing);
                 if self.incoming.is_finished() { self.handle_finished() } else { None }

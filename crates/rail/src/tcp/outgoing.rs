@@ -22,6 +22,9 @@ use super::vectors::Lent;
 use super::wire::{self, HEAD, View};
 use crate::{Bulk, Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, UnackedPacket};
 
+/// Of large messages that were not asked for, one in so many is measured and acknowledged at once; the others with what goes the other way.
+const MEASURED: u32 = 32;
+
 /// Bytes counted since the link began.
 #[derive(Clone, Copy, Default)]
 struct Count {
@@ -70,8 +73,12 @@ pub struct Outgoing {
     acknowledged_count: Count,
     /// The lent bulk of kept packets, with their numbers.
     lent: VecDeque<(u32, OutShare)>,
+    /// The memory of the newest packet, of which a copy is kept, while part of it is unsent: so its user knows when it has left.
+    leaving: Option<OutShare>,
     /// Lent memory was given back, and the request that waits for it was not told.
     given_back: bool,
+    /// Large packets that are not of streams.
+    large_messages: u32,
     pub pace: Pace,
     /// What was acknowledged when a claim failed. A later claim that succeeds does not end it (invariant I6).
     starved: Option<u32>,
@@ -92,7 +99,9 @@ impl Outgoing {
             committed: Count::default(),
             acknowledged_count: Count::default(),
             lent: VecDeque::new(),
+            leaving: None,
             given_back: false,
+            large_messages: 0,
             pace: Pace::default(),
             starved: None,
         }
@@ -185,6 +194,11 @@ impl Outgoing {
         Window::on(&mut self.memory[self.unsent.at + HEAD + MAX_INLINE_WITH_BULK..self.unsent.end])
     }
 
+    /// The user is not given the memory of the newest packet back before all of that has left.
+    pub fn hold_until_left(&mut self, bulk: OutShare) {
+        self.leaving = self.has_unsent().then_some(bulk);
+    }
+
     /// Sends a packet whose bulk stays where it is.
     pub fn lend(
         &mut self,
@@ -216,8 +230,10 @@ impl Outgoing {
         debug_assert!(!self.has_unsent(), "one packet after the other");
         let head = self.memory[frame.at..].first_chunk_mut().expect("a claim holds a head");
         wire::write_packet(head, header, bulk as u32, self.next, ack);
-        let is_stream = class == Class::Stream;
-        if bulk > 0 && (is_stream || frame.lent > 0) {
+        let (is_stream, is_large) = (class == Class::Stream, bulk >= self.sizes.large());
+        let is_measured = is_large && (is_stream || self.large_messages.is_multiple_of(MEASURED));
+        self.large_messages = self.large_messages.wrapping_add(u32::from(is_large && !is_stream));
+        if bulk > 0 && (is_stream || is_measured) {
             wire::mark_prompt(head);
         }
         self.head = frame.end;
@@ -229,7 +245,7 @@ impl Outgoing {
         }
         let place = self.place(self.next);
         self.places[place] = FramePlace { start: frame.at, count: self.committed };
-        if bulk >= self.sizes.large() {
+        if is_measured {
             self.pace.handle_sent(self.next, self.acknowledged_count.bulk, steady);
         }
         self.next = self.next.wrapping_add(1);
@@ -268,6 +284,9 @@ impl Outgoing {
         let staged = bytes.min(self.unsent.end - self.unsent.at);
         self.unsent.at += staged;
         self.unsent.lent -= bytes - staged;
+        if !self.has_unsent() {
+            self.given_back |= self.leaving.take().is_some();
+        }
     }
 
     /// All packets before number `ack` are no longer needed.
@@ -297,8 +316,9 @@ impl Outgoing {
         self.acknowledged = self.next;
         self.acknowledged_count = self.committed;
         self.unsent = Unsent::default();
-        self.given_back |= !self.lent.is_empty();
+        self.given_back |= !self.lent.is_empty() || self.leaving.is_some();
         self.lent.clear();
+        self.leaving = None;
     }
 
     /// True if a claim failed, or lent memory was given back, and the owner has not been told that there is room.

@@ -56,6 +56,11 @@ impl Vectors {
         })
     }
 
+    /// Bytes that fit into all of them.
+    fn room(&self) -> usize {
+        self.places[..self.used].iter().map(|place| place.iov_len).sum()
+    }
+
     fn message(&mut self) -> libc::msghdr {
         // SAFETY: a message header is plain numbers and pointers, for which zero means none.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -84,17 +89,20 @@ pub unsafe fn send(socket: &OwnedFd, staged: &[u8], lent: Lent<'_>) -> Result<us
     result(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) })
 }
 
-/// Receives into what is left of `lent`, then into `memory`; how many bytes came.
+/// Receives into what is left of `lent`, then into `memory`; how many bytes came, and whether more would have found no room. Not all of what
+/// lies in many places is offered at once.
 ///
 /// # Safety
 /// The lent memory is mapped and writable, and no thread of this process uses it otherwise.
-pub unsafe fn receive(socket: &OwnedFd, lent: Lent<'_>, memory: &mut [u8]) -> Result<usize, Errno> {
+pub unsafe fn receive(socket: &OwnedFd, lent: Lent<'_>, memory: &mut [u8]) -> Result<(usize, bool), Errno> {
     let mut vectors = Vectors::new();
     if vectors.push_lent(lent) {
         vectors.push(memory.as_mut_ptr(), memory.len());
     }
+    let room = vectors.room();
     let mut message = vectors.message();
     // SAFETY: the message names `used` places in `vectors`, which lives on; all are writable, by the borrow of `memory` and by
     // the caller's word.
-    result(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) })
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    result(received).map(|bytes| (bytes, bytes == room))
 }

@@ -1,4 +1,4 @@
-//! Packets that leave from the user's memory, which is free at once: what a second transmission may need is copied after the system call.
+//! Packets that leave from the user's memory: what a second transmission may need is copied after the system call.
 
 use std::ptr::NonNull;
 
@@ -21,7 +21,7 @@ impl Link {
         Ok(())
     }
 
-    /// The same for lent memory.
+    /// The same for lent memory, which is held until all has left.
     pub fn post_share(
         &mut self,
         pass: u32,
@@ -35,6 +35,7 @@ impl Link {
         let sent = unsafe { self.send_with(share.stretches()) };
         share.copy_to(self.outgoing.bulk_mut());
         self.handle_sent(sent);
+        self.outgoing.hold_until_left(share);
         Ok(())
     }
 

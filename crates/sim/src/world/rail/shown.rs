@@ -1,7 +1,7 @@
 //! Packets whose head comes before their bulk: their owner may say where the bulk goes.
 //!
-//! Owns, for one link, how far the oldest packet has come. A bulk comes some looks after its head; one that is still coming when the
-//! connection is lost never comes over it.
+//! Owns, for one link, how far the oldest packet has come. A bulk comes some looks after its head; one that is on its way to
+//! its place when the connection is lost never comes over it.
 
 use canele_mem::buffer::InShare;
 use canele_mem::window::Window;
@@ -53,7 +53,7 @@ impl Shown {
     /// A look of the owner, on a connection that is `lost` or not: whether all of the packet is here, which is in front.
     pub fn look(&mut self, lost: bool, front: &mut Front) -> bool {
         if self.looks > 0 {
-            self.looks -= u8::from(!lost);
+            self.looks -= u8::from(!lost || self.place.is_none());
             return false;
         }
         if let Some(place) = self.place.take() {
