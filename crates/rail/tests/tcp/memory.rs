@@ -3,7 +3,7 @@
 use canele_mem::buffer::{InBuffer, OutBuffer, scope};
 use canele_rail::Regions;
 use canele_rail::tcp::{Tcp, TcpLimits};
-use canele_rail::{FastPath, Header, Rail};
+use canele_rail::{Armed, FastPath, Header, Rail};
 use canele_sys::ids::{LinkId, Rank};
 
 use super::{RAIL, pair_of, until};
@@ -80,6 +80,67 @@ fn memory_in_many_parts_serves_too() {
         s.take_back_mut(into);
     });
     assert!(sent == received);
+}
+
+#[test]
+fn a_receiver_does_not_sleep_while_the_system_holds_what_found_no_place_in_one_call() {
+    let ([mut a, mut b], sent) = (pair_of(TcpLimits::default()), bytes(48 << 10));
+    let mut received = vec![0; sent.len()];
+    scope(|s| {
+        let (mut out, mut into) = (s.lend(&sent), s.lend_list_mut(received.chunks_mut(256).collect()));
+        a.begin_pass();
+        a.lend(TO_1, Header::default(), &[], || out.share(0, sent.len()), sent.len()).expect("it is idle");
+        until(|| {
+            b.begin_pass();
+            assert!(b.poll(TO_0).unwrap().is_none(), "it is shown first");
+            b.arm();
+            let shown = b.peek_bulk(TO_0).is_some();
+            if shown {
+                b.direct_receive(TO_0, into.share(0, sent.len()));
+            }
+            shown
+        });
+        loop {
+            b.begin_pass();
+            if b.poll(TO_0).unwrap().is_some() {
+                break b.release(TO_0);
+            }
+            assert!(matches!(b.arm(), Armed::Work), "all has come");
+        }
+        b.flush();
+        until(|| {
+            assert!(a.poll(TO_1).unwrap().is_none());
+            !out.is_shared()
+        });
+        s.take_back(out);
+        s.take_back_mut(into);
+    });
+    assert!(sent == received);
+}
+
+#[test]
+fn posted_memory_is_held_until_all_has_left_and_no_longer() {
+    let [mut a, mut b] = pair_of(TcpLimits::default());
+    let most = a.caps(TO_1).max_bulk;
+    let sent = bytes(most);
+    scope(|s| {
+        let mut out = s.lend(&sent);
+        // Until the system takes one in part only, or the link is full.
+        while !out.is_shared() {
+            a.begin_pass();
+            if a.post_share(TO_1, Header::default(), || out.share(0, most), most).is_err() {
+                break;
+            }
+        }
+        until(|| {
+            b.fetch();
+            a.begin_pass();
+            a.flush();
+            !out.is_shared()
+        });
+        assert!(a.speed(TO_1).under_way > 0, "nothing was released, and so nothing acknowledged");
+        s.take_back(out);
+    });
 }
 
 #[test]
