@@ -54,18 +54,20 @@ impl Proto {
             self.peers[to.0 as usize].backlog().discard(pick.key);
             return Ok(());
         };
-        if let Some(State::ExpectRoom(send, _)) = self.requests.get_mut(pick.request)
-            && bulk > 0
-            && rail.caps(link).lends
-            && !send.buffer.is_fine()
-        {
-            rail.post_share(link, header, || send.buffer.share(0, bulk), bulk)?;
-        } else {
-            let slot = rail.claim(link, bulk, Class::Message)?;
-            self.fill(to, pick, slot.inline, slot.bulk);
-            rail.commit(link, header);
-        }
+        let lends = bulk > 0 && rail.caps(link).lends;
+        let slot = rail.claim(link, bulk, Class::Message)?;
+        // Before it leaves: its receiver may be told of it at once.
         self.observe_departure(to, pick, link);
+        match self.requests.get_mut(pick.request) {
+            // It goes from where it lies; there is room, as the claim says.
+            Some(State::ExpectRoom(send, _)) if lends && !send.buffer.is_fine() => {
+                rail.post_share(link, header, || send.buffer.share(0, bulk), bulk)?;
+            }
+            _ => {
+                self.fill(to, pick, slot.inline, slot.bulk);
+                rail.commit(link, header);
+            }
+        }
         self.traffic.copies += u64::from(bulk > 0);
         self.left(to, pick);
         Ok(())

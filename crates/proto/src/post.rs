@@ -268,35 +268,38 @@ impl Proto {
             let may = !peer.is_numbered() || !self.flows.chooses_rail(flow);
             let header = header(kind_of(len).0, flow, tag, len, peer.next_number(flow));
             let bulk = if len <= MAX_INLINE { 0 } else { len };
-            if may
-                && bulk > 0
-                && let Some(bytes) = payload.bytes()
-            {
-                if rail.post_bulk(link, header, bytes).is_ok() {
-                    return self.whole_left(envelope, link, len);
+            if may && let Ok(slot) = rail.claim(link, bulk, Class::Message) {
+                let variant = Some(if bulk == 0 { Variant::Short } else { Variant::Eager });
+                // Before it leaves: its receiver may be told of it at once.
+                self.observer.observe_send(|number| Leaving {
+                    number,
+                    to,
+                    flow,
+                    tag,
+                    bytes: len,
+                    variant,
+                    rail: link.rail(),
+                });
+                match payload.bytes() {
+                    // It goes from where it lies; there is room, as the claim says.
+                    Some(bytes) if bulk > 0 => {
+                        if rail.post_bulk(link, header, bytes).is_err() {
+                            return Sent::Busy;
+                        }
+                    }
+                    _ => {
+                        payload.fill(if bulk == 0 { within(&slot, len) } else { slot.bulk });
+                        rail.commit(link, header);
+                    }
                 }
-            } else if may && let Ok(slot) = rail.claim(link, bulk, Class::Message) {
-                payload.fill(if bulk == 0 { within(&slot, len) } else { slot.bulk });
-                rail.commit(link, header);
-                return self.whole_left(envelope, link, len);
+                peer.number_sent(flow);
+                peer.credit.pay(len);
+                self.traffic.sent(kind_of(len).1, len);
+                self.traffic.copies += u64::from(bulk > 0);
+                return Sent::Done;
             }
         }
         if coalesce { self.coalesce(envelope, payload) } else { Sent::Busy }
-    }
-
-    /// A message in one packet has left over a link.
-    fn whole_left(&mut self, Envelope { to, flow, tag, .. }: Envelope, link: LinkId, len: usize) -> Sent {
-        let is_short = len <= MAX_INLINE;
-        let variant = Some(if is_short { Variant::Short } else { Variant::Eager });
-        let rail = link.rail();
-        self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes: len, variant, rail });
-        if let Some(peer) = self.peers.known_mut(to) {
-            peer.number_sent(flow);
-            peer.credit.pay(len);
-        }
-        self.traffic.sent(kind_of(len).1, len);
-        self.traffic.copies += u64::from(!is_short);
-        Sent::Done
     }
 }
 
