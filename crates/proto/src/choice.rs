@@ -120,8 +120,8 @@ impl Path {
         self
     }
 
-    /// The path to a peer that has one link with these capabilities and limits, as fast as they say.
-    pub fn over_one_link(caps: &Caps, limits: Limits) -> Self {
+    /// The path to a peer that has one link with these capabilities and limits, which is as fast as they say.
+    pub fn nominal(caps: &Caps, limits: Limits) -> Self {
         let path = Self::over(caps, limits);
         if !caps.lends {
             return path;
@@ -294,7 +294,7 @@ pub struct Choice {
 
 /// What a message of `bytes` takes over links with these capabilities on hosts with this profile, and what each variant would cost.
 pub fn choose(caps: &Caps, host: &HostProfile, eager_bytes: usize, bytes: usize, ends: Ends) -> Choice {
-    let path = Path::over_one_link(caps, Limits::over(caps, host, eager_bytes));
+    let path = Path::nominal(caps, Limits::over(caps, host, eager_bytes));
     let costs = LinkCosts::over(caps, host);
     let estimate = |row: &Row| {
         let can = row.variant.can_carry(&path, bytes, ends);

@@ -46,6 +46,11 @@ impl Proto {
         any
     }
 
+    /// Takes all that has come on a link which brings nothing more: bounded by what lies there. A rail may leave out one look.
+    pub fn receive_rest<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
+        while (0..2).any(|_| self.receive_from(rail, link)) {}
+    }
+
     /// Takes packets from one link.
     pub fn receive_from<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> bool {
         let from = link.peer();

@@ -183,7 +183,7 @@ impl Proto {
     /// link to it is made any more. The rail keeps its end until it is told to disconnect.
     fn handle_finished<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         // Nothing but what the peer knows to be here: it waited for the acknowledgement of all packets.
-        while self.receive_from(rail, link) {}
+        self.receive_rest(rail, link);
         self.handle_gone(link.peer(), PeerEnd::Finished);
     }
 
@@ -191,7 +191,7 @@ impl Proto {
     pub fn close_link<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         let peer = link.peer();
         // What had come before; bounded by what the rail holds.
-        while self.receive_from(rail, link) {}
+        self.receive_rest(rail, link);
         let unacked = rail.close_link(link);
         let state = &mut self.peers[peer.0 as usize];
         if !state.link_lost(link) {

@@ -35,23 +35,6 @@ pub enum TryTake {
     Left,
 }
 
-/// [`FastPath::try_take`] by the methods of [`Rail`].
-#[inline(always)]
-pub fn poll_and_take<R: Rail + ?Sized>(rail: &mut R, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
-    let accepted = match rail.poll(link) {
-        Ok(None) => return TryTake::Nothing,
-        Ok(Some(Packet { header, inline, bulk, direct_bytes: 0 })) => inline
-            .part(0, header.inline_len as usize)
-            .is_some_and(|inline| accept.accept(header, inline, bulk)),
-        _ => false,
-    };
-    if !accepted {
-        return TryTake::Left;
-    }
-    rail.release(link);
-    TryTake::Taken
-}
-
 /// Short cuts through a rail. Each has a default made of the methods of [`Rail`]; a driver writes those that measure faster.
 pub trait FastPath: Rail {
     /// Finds out on which links packets may have come, for [`FastPath::ready`].
@@ -149,7 +132,18 @@ pub trait FastPath: Rail {
     /// Polls and releases a packet in one step, if `accept`, which sees its header, the `header.inline_len` bytes beside it
     /// and its bulk, takes it. One whose bulk was received directly, or whose owner is to say where it goes, is left for [`Rail::poll`].
     fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
-        poll_and_take(self, link, accept)
+        let accepted = match self.poll(link) {
+            Ok(None) => return if self.asks_for_place(link) { TryTake::Left } else { TryTake::Nothing },
+            Ok(Some(Packet { header, inline, bulk, direct_bytes: 0 })) => inline
+                .part(0, header.inline_len as usize)
+                .is_some_and(|inline| accept.accept(header, inline, bulk)),
+            _ => false,
+        };
+        if !accepted {
+            return TryTake::Left;
+        }
+        self.release(link);
+        TryTake::Taken
     }
 
     /// [`FastPath::try_take`] of a packet without bulk, if that takes few instructions now. Says whether it was taken; a packet that was
@@ -170,6 +164,12 @@ pub trait FastPath: Rail {
     #[inline(always)]
     fn take_run(&mut self, link: LinkId, accept: &mut impl TakeIf) {
         while self.try_take(link, accept) == TryTake::Taken {}
+    }
+
+    /// Whether [`FastPath::peek_bulk`] shows a packet now.
+    #[inline(always)]
+    fn asks_for_place(&mut self, _link: LinkId) -> bool {
+        false
     }
 
     /// Shows the oldest packet while [`Rail::poll`] does not give it, because a large part of its bulk is still to come.

@@ -36,7 +36,7 @@ mod unacked;
 
 pub use caps::{Caps, Distance, LinkTraits, Speed};
 pub use error::{Busy, ConnectError, Corrupt, OpenError};
-pub use fast_path::{FastPath, TakeIf, TryPost, TryTake, poll_and_take};
+pub use fast_path::{FastPath, TakeIf, TryPost, TryTake};
 pub use member::{Member, OtherRanks};
 pub use network::{Driver, LinkReport, MAX_ADDRESS, Network, Totals, Unreachable};
 pub use one_sided::{CHUNK_COUNTERS, OneSided, Reach};

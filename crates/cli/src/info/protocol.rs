@@ -122,7 +122,7 @@ impl ProtocolReport {
             let estimates = choice.estimates.into_iter().map(estimate).collect();
             TakenWith { buffers, protocol: row.name, doc: row.doc, estimates }
         });
-        let eager_bytes = Path::over_one_link(caps, Limits::over(caps, host, eager_bytes)).whole_bytes();
+        let eager_bytes = Path::nominal(caps, Limits::over(caps, host, eager_bytes)).whole_bytes();
         ProtocolReport { peer, bytes, remote, rail: caps.name, eager_bytes, choices: choices.into() }
     }
 

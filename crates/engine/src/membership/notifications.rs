@@ -132,8 +132,7 @@ impl Core {
         lane.rails.accept();
         let links = lane.rails.incoming().iter().copied().filter(|link| link.peer() == peer);
         for link in links.collect::<Vec<_>>() {
-            // Bounded by what lies in the rings and in the system: the peer writes no more. A rail may leave out one look.
-            while (0..2).any(|_| lane.proto.receive_from(&mut lane.rails, link)) {}
+            lane.proto.receive_rest(&mut lane.rails, link);
             lane.rails.disconnect(link);
         }
         lane.rails.forget_host_peer(peer);

@@ -187,6 +187,26 @@ fn a_receive_whose_message_will_never_be_whole_fails_with_its_sender() {
 }
 
 #[test]
+fn a_bulk_whose_receive_has_failed_is_no_message_for_another() {
+    let mut pair = Pair::new(true);
+    let (first, send) = (pair.receive(LEN), pair.send(1));
+    pair.begin();
+    // It cannot be reached, but its link still brings what had left.
+    pair.protos[RECEIVER].handle_gone(Rank(SENDER as u32), PeerEnd::Unreachable);
+    let anyone = Want { source: None, tag: None };
+    let mut memory = Owned::new(vec![0; LEN]);
+    let told = pair.protos[RECEIVER].submit_recv(FLOW, anyone, memory.lend_in());
+    assert!(pair.end(Operation { rank: RECEIVER, id: told, memory }).0.is_err(), "it is told of that");
+    let mut memory = Owned::new(vec![0; LEN]);
+    let id = pair.protos[RECEIVER].submit_recv(FLOW, anyone, memory.lend_in());
+    pair.settle();
+    assert!(pair.protos[RECEIVER].take(id).is_none(), "it waits on");
+    assert!(pair.protos[RECEIVER].cancel_here(id));
+    assert!(pair.end(Operation { rank: RECEIVER, id, memory }).0.is_err());
+    assert!(pair.end(first).0.is_err() && pair.end(send).0.is_ok(), "it had left");
+}
+
+#[test]
 fn a_head_with_a_flow_that_cannot_exist_is_an_accusation() {
     let mut pair = Pair::new(true);
     let receive = pair.receive(LEN);
@@ -207,7 +227,7 @@ fn what_a_peer_had_sent_is_taken_before_it_is_forgotten() {
     pair.world.kill(Rank(SENDER as u32));
     let link = LinkId::new(0, Rank(SENDER as u32));
     let Pair { protos: [_, proto], rails: [_, rail], .. } = &mut pair;
-    while (0..2).any(|_| proto.receive_from(rail, link)) {}
+    proto.receive_rest(rail, link);
     rail.disconnect(link);
     proto.handle_gone(Rank(SENDER as u32), PeerEnd::Failed);
     for byte in [1, 2] {

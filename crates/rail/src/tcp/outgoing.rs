@@ -178,18 +178,12 @@ impl Outgoing {
         self.append(header, ack, bulk, class, Unsent { at: start, end, lent: 0 });
     }
 
-    /// Commits a packet whose bulk the claim has not got yet: it goes out from where it is, and is copied to [`Outgoing::bulk_mut`] then.
-    pub fn commit_before_copy(&mut self, header: Header, ack: u32) {
-        assert_eq!(header.inline_len, 0, "nothing but a bulk");
-        self.commit(header, ack);
-    }
-
-    /// What stands before the bulk of such a packet.
+    /// What stands before the bulk of the newest packet, of which nothing has left.
     pub fn before_bulk(&self) -> &[u8] {
         &self.memory[self.unsent.at..self.unsent.at + HEAD + MAX_INLINE_WITH_BULK]
     }
 
-    /// Where the bulk of such a packet is kept.
+    /// Where the bulk of that packet is kept: it may be written after its commit, if it leaves from elsewhere.
     pub fn bulk_mut(&mut self) -> Window<'_> {
         Window::on(&mut self.memory[self.unsent.at + HEAD + MAX_INLINE_WITH_BULK..self.unsent.end])
     }

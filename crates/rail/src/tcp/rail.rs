@@ -8,7 +8,7 @@ use canele_sys::ids::{LinkId, Rank};
 use super::{Link, Tcp};
 use crate::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail, Recoverable,
-    Rma, Slot, Speed, TakeIf, TryTake, Unacked,
+    Rma, Slot, Speed, Unacked,
 };
 
 impl Tcp {
@@ -206,11 +206,8 @@ impl FastPath for Tcp {
     }
 
     #[inline]
-    fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
-        let taken = crate::fast_path::poll_and_take(self, link, accept);
-        // Its owner says first where the bulk goes.
-        let asks = taken == TryTake::Nothing && self.link_at(link).is_some_and(|link| link.incoming.asks());
-        if asks { TryTake::Left } else { taken }
+    fn asks_for_place(&mut self, link: LinkId) -> bool {
+        self.link_at(link).is_some_and(|link| link.incoming.asks())
     }
 
     fn lend(

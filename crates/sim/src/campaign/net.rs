@@ -202,7 +202,7 @@ impl Net {
         accept(proto, rail);
         let links: Vec<_> = rail.incoming().iter().copied().filter(|link| link.peer() == dead).collect();
         for link in links {
-            while proto.receive_from(rail, link) {}
+            proto.receive_rest(rail, link);
             rail.disconnect(link);
         }
         proto.handle_gone(dead, PeerEnd::Failed);

@@ -11,7 +11,7 @@ use crate::world::SimRail;
 use canele_mem::buffer::{InShare, MemoryAddress, OutShare, RegionAddress};
 use canele_rail::{
     Armed, Busy, Caps, Class, CopyingEnds, Corrupt, FastPath, Header, Lost, OneSided, Packet, PeerCopy, Rail,
-    Reach, Recoverable, Rma, Slot, Speed, TakeIf, TryTake, Unacked, Verb, VerbCompletion,
+    Reach, Recoverable, Rma, Slot, Speed, Unacked, Verb, VerbCompletion,
 };
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::segment::SegmentError;
@@ -165,8 +165,8 @@ impl Rail for CampaignRail {
 }
 
 impl FastPath for CampaignRail {
-    fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
-        each!(self, rail => rail.try_take(link, accept))
+    fn asks_for_place(&mut self, link: LinkId) -> bool {
+        each!(self, rail => rail.asks_for_place(link))
     }
 
     fn peek_bulk(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {

@@ -100,6 +100,10 @@ impl Rail for Watched {
 }
 
 impl FastPath for Watched {
+    fn asks_for_place(&mut self, link: LinkId) -> bool {
+        self.rail.asks_for_place(link)
+    }
+
     fn peek_bulk(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {
         let peeked = self.rail.peek_bulk(link);
         self.shown = peeked.as_ref().map(|(packet, _)| packet.header);

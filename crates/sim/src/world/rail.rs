@@ -20,7 +20,7 @@ use super::verbs::PostedVerb;
 use canele_mem::buffer::InShare;
 use canele_rail::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, Packet, Rail, Recoverable, Region, Regions,
-    Slot, Speed, TakeIf, TryTake, Unacked, VerbError, poll_and_take,
+    Slot, Speed, Unacked, VerbError,
 };
 use shown::Shown;
 
@@ -331,10 +331,8 @@ impl FastPath for SimRail {
         at.and_then(|at| at.outgoing.as_ref()).is_some_and(|way| way.has_room(now_ns, packets, bulk))
     }
 
-    fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
-        let taken = poll_and_take(self, link, accept);
-        let asks = taken == TryTake::Nothing && self.shown(link).is_some_and(|shown| shown.asks());
-        if asks { TryTake::Left } else { taken }
+    fn asks_for_place(&mut self, link: LinkId) -> bool {
+        self.shown(link).is_some_and(|shown| shown.asks())
     }
 
     fn peek_bulk(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {

@@ -42,7 +42,8 @@ impl Link {
     fn commit_before_copy(&mut self, pass: u32, header: Header, bulk: usize) -> Result<(), Busy> {
         self.admit(pass)?;
         self.outgoing.claim(bulk, Class::Message)?;
-        self.outgoing.commit_before_copy(header, self.incoming.tell());
+        assert_eq!(header.inline_len, 0, "nothing but a bulk");
+        self.outgoing.commit(header, self.incoming.tell());
         self.busy_in = Some(pass);
         Ok(())
     }

@@ -162,3 +162,20 @@ fn a_lying_acknowledgement_changes_nothing() {
     out.handle_sent(1);
     assert!(out.handle_ack(wire::FIRST + 1).is_ok() && out.kept() == 0);
 }
+
+#[test]
+fn of_large_messages_one_in_many_is_acknowledged_at_once_and_every_piece() {
+    let mut out = Outgoing::new(SIZES);
+    for (class, expected) in [(Class::Message, 3), (Class::Stream, 2 * MEASURED + 1)] {
+        let mut prompt = 0;
+        for _ in 0..2 * MEASURED + 1 {
+            let packet = Packet::new(&out, SIZES.large(), 0).send(&mut out, class);
+            assert!(packet.is_some(), "nothing is under way");
+            let frame = take(&mut out, usize::MAX);
+            let view = View::new(&frame, SIZES.max_bulk()).unwrap().expect("a frame");
+            prompt += u32::from(view.is_prompt());
+            out.handle_ack(out.next()).expect("it was sent");
+        }
+        assert_eq!(prompt, expected, "{class:?}");
+    }
+}
