@@ -30,7 +30,7 @@ pub use levels::HostLevels;
 pub use seat::{Candidate, Seat};
 
 use crate::Error;
-use crate::build::{between, bruck, flat, neighbours, one_level, shared_buffer, short, tree};
+use crate::build::{between, bruck, flat, neighbours, one_level, shared_buffer, tree};
 use crate::hosts::Hosts;
 use crate::schedule::{Schedule, ScheduleDraft, Span};
 use crate::spec::{Block, CollectiveSpec, Operation, Root, Shape, Uneven, check_root};
@@ -84,8 +84,7 @@ fn even(s: &mut ScheduleDraft<'_>, seat: Seat, hosts: Option<&Hosts>, shape: Sha
         return levels::build(s, seat, hosts, algorithm, shape);
     }
     match operation {
-        Operation::Barrier if algorithm == Flat => flat::barrier(s, seat),
-        Operation::Barrier => short::barrier(s, seat),
+        Operation::Barrier => one_level::barrier(s, seat, algorithm),
         Operation::Broadcast(root) => {
             one_level::broadcast(s, seat, algorithm, number(root), Span::output(0, bytes));
         }
@@ -130,18 +129,13 @@ fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Sh
         (Operation::Reduce(root), SharedBuffer) => {
             shared_buffer::reduce(s, seat, Some(number(root)), input, (result, element));
         }
-        (Operation::Reduce(root), _) if commutative || matches!(algorithm, Flat | Slices) => {
-            one_level::reduce(s, (seat, algorithm), number(root), input, (result, element));
+        (Operation::Reduce(root), _) => {
+            let to = (number(root), commutative);
+            one_level::reduce(s, (seat, algorithm), to, input, (result, element));
         }
-        (Operation::Reduce(root), _) => short::reduce_in_order(s, seat, number(root), input, result),
         (Operation::Scan | Operation::Exscan, _) => {
             let exclusive = operation == Operation::Exscan;
-            match algorithm {
-                SharedBuffer => shared_buffer::scan(s, seat, input, (result, element), exclusive),
-                Flat => flat::scan(s, seat, input, result, exclusive),
-                _ if exclusive => short::exscan(s, seat, input, result),
-                _ => short::scan(s, seat, input, result),
-            }
+            one_level::scan(s, (seat, algorithm), input, (result, element), exclusive);
         }
         _ => one_level::allreduce(s, seat, algorithm, input, (result, element)),
     }

@@ -4,12 +4,12 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use canele_collective::{Operation, Root};
+use canele_collective::{Algorithm, Operation, Root};
 use canele_sim::campaign::{Faults, Programs, Setup};
 use canele_sim::preset;
 use canele_sim::world::Model;
 use canele_sys::tunables::STRATEGIES;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// Arguments of `canele sim`.
 #[derive(Debug, clap::Args)]
@@ -141,6 +141,9 @@ pub struct Scale {
     /// Of a block, in bytes, a multiple of 8: what a rank has for all, or for each other one
     #[arg(long, value_name = "B", default_value = "8", value_parser = block)]
     pub bytes: usize,
+    /// Take this algorithm wherever it can carry out the operation, instead of the one with the smallest estimate
+    #[arg(long, value_name = "NAME", value_parser = algorithms())]
+    pub algorithm: Option<Algorithm>,
     /// Draw virtual time over ranks into this file, as SVG
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
@@ -215,6 +218,12 @@ impl fmt::Display for ScaleOperation {
             Self::Exscan => "exscan",
         })
     }
+}
+
+/// The names of algorithms.
+fn algorithms() -> impl TypedValueParser<Value = Algorithm> {
+    let names = Algorithm::ALL.map(Algorithm::name);
+    PossibleValuesParser::new(names).map(|name| Algorithm::named(&name).expect("one of the names"))
 }
 
 fn many(text: &str) -> Result<usize, String> {

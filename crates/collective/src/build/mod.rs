@@ -10,6 +10,7 @@ pub(crate) mod hosts;
 pub(crate) mod long;
 pub(crate) mod neighbours;
 pub(crate) mod one_level;
+pub(crate) mod scan;
 pub(crate) mod shared_buffer;
 pub(crate) mod short;
 pub(crate) mod slices;

@@ -1,9 +1,17 @@
 //! Collectives by an algorithm of one level: among all members, those of one host, or one of each host.
 
-use super::{bruck, flat, halving, long, shared_buffer, short, slices};
+use super::{bruck, flat, halving, long, scan, shared_buffer, short, slices};
 use crate::choose::Algorithm::{self, Bruck, Flat, Halving, Pairwise, Ring, SharedBuffer, Slices};
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
+
+/// A barrier.
+pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm) {
+    match algorithm {
+        Flat => flat::barrier(s, seat),
+        _ => short::barrier(s, seat),
+    }
+}
 
 /// A broadcast.
 pub(crate) fn broadcast(
@@ -21,17 +29,18 @@ pub(crate) fn broadcast(
     }
 }
 
-/// A reduction to one member; operands may change places in a tree.
+/// A reduction to one member; operands keep their places unless they are `commutative`.
 pub(crate) fn reduce(
     s: &mut ScheduleDraft<'_>,
     (seat, algorithm): (Seat, Algorithm),
-    root: usize,
+    (root, commutative): (usize, bool),
     input: Span,
     (result, element): (Span, usize),
 ) {
     match algorithm {
         Flat => flat::reduce(s, seat, root, input, result),
         Slices => slices::reduce(s, seat, root, input, (result, element)),
+        _ if !commutative => short::reduce_in_order(s, seat, root, input, result),
         _ => short::reduce(s, seat, root, input, result),
     }
 }
@@ -50,6 +59,24 @@ pub(crate) fn allreduce(
         Slices => slices::allreduce(s, seat, input, (result, element)),
         Ring => long::allreduce(s, seat, input, result, element),
         _ => short::allreduce(s, seat, input, result),
+    }
+}
+
+/// A scan; operands keep their places.
+pub(crate) fn scan(
+    s: &mut ScheduleDraft<'_>,
+    (seat, algorithm): (Seat, Algorithm),
+    input: Span,
+    (result, element): (Span, usize),
+    exclusive: bool,
+) {
+    match algorithm {
+        SharedBuffer => shared_buffer::scan(s, seat, input, (result, element), exclusive),
+        Flat => flat::scan(s, seat, input, result, exclusive),
+        Slices => slices::scan(s, seat, input, (result, element), exclusive),
+        Ring => scan::by_pieces(s, seat, input, (result, element), exclusive),
+        _ if exclusive => scan::exclusive(s, seat, input, result),
+        _ => scan::inclusive(s, seat, input, result),
     }
 }
 

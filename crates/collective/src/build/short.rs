@@ -107,43 +107,6 @@ fn join(s: &mut ScheduleDraft<'_>, partner: usize, me: usize, input: Span, have:
     }
 }
 
-/// Hillis and Steele: in round `k` each rank hears what the 2ᵏ ranks up to the one 2ᵏ before it have together.
-pub(crate) fn scan(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
-    s.round().copy(input, result);
-    for distance in doubling(seat.ranks) {
-        s.round();
-        if seat.me + distance < seat.ranks {
-            s.send(seat.me + distance, result);
-        }
-        if seat.me >= distance {
-            let part = s.scratch(input.len);
-            s.receive(seat.me - distance, part).reduce(part, result, true);
-        }
-    }
-}
-
-/// The same without the own input: what comes is reduced with the input to be handed on, and without it as the result.
-pub(crate) fn exscan(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
-    let have = s.scratch(input.len);
-    s.round().copy(input, have);
-    for distance in doubling(seat.ranks) {
-        s.round();
-        if seat.me + distance < seat.ranks {
-            s.send(seat.me + distance, have);
-        }
-        if seat.me >= distance {
-            let part = s.scratch(input.len);
-            s.receive(seat.me - distance, part);
-            if distance == 1 {
-                s.copy(part, result);
-            } else {
-                s.reduce(part, result, true);
-            }
-            s.reduce(part, have, true);
-        }
-    }
-}
-
 /// Burst: each rank sends each other its block at once, and reduces what it got in the order of ranks.
 pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     slices::reduce_scatter(s, seat, input, lens, (mine, usize::MAX));

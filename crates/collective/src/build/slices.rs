@@ -5,6 +5,7 @@
 //!   allreduce:  slice n of all ─▶ rank n reduces in the order of ranks ─▶ all
 //!   reduce:     slice n of all ─▶ rank n reduces in the order of ranks ─▶ root
 //!   broadcast:  root ─▶ slice n to rank n ─▶ all but the root
+//!   scan:       slice n of all ─▶ rank n reduces in the order of ranks ─▶ to each rank what those up to it have
 //! ```
 //! A slice that has no bytes is not sent.
 
@@ -113,6 +114,42 @@ pub(crate) fn reduce(
     others(seat).for_each(|rank| {
         s.receive(rank, slices[rank]);
     });
+}
+
+/// All slices are reduced by their owners rank by rank, and each rank gets what those up to it have, without its own if `exclusive`.
+pub(crate) fn scan(
+    s: &mut ScheduleDraft<'_>,
+    seat: Seat,
+    input: Span,
+    (result, element): (Span, usize),
+    exclusive: bool,
+) {
+    s.be_sparse();
+    let lens = lengths(input.len, seat.ranks, element);
+    let of_rank = |rank: usize| rank.checked_sub(usize::from(exclusive));
+    let given = input.split(lens.iter().copied());
+    let mine = lens[seat.me];
+    let sums: Vec<Span> = (0..seat.ranks).map(|_| s.scratch(mine)).collect();
+    s.round().copy(given[seat.me], sums[seat.me]);
+    for (to, from) in rotation(seat) {
+        s.send(to, given[to]).receive(from, sums[from]);
+    }
+    for pair in sums.windows(2) {
+        s.reduce(pair[0], pair[1], true);
+    }
+    s.round();
+    for (to, _) in rotation(seat) {
+        if let Some(sum) = of_rank(to) {
+            s.send(to, sums[sum]);
+        }
+    }
+    if let Some(sum) = of_rank(seat.me) {
+        let gotten = result.split(lens.iter().copied());
+        for (_, from) in rotation(seat) {
+            s.receive(from, gotten[from]);
+        }
+        s.copy(sums[sum], gotten[seat.me]);
+    }
 }
 
 /// The root sends each other rank a slice, which hands it to the others.

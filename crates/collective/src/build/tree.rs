@@ -79,6 +79,9 @@ impl Held<'_> {
     }
 }
 
+/// Longer bundles leave one after the other: the largest subtree, whose way is the longest, would wait for what shares its port.
+const SHARES_A_PORT: usize = 32 << 10;
+
 /// Each rank has its block, `mine`, of so many bytes as `len` says of every rank; the root gets `all`.
 pub(crate) fn gather(
     s: &mut ScheduleDraft<'_>,
@@ -153,6 +156,9 @@ pub(crate) fn scatter(
     s.round();
     for (child, whole) in leaving {
         s.send(child, whole);
+        if whole.len > SHARES_A_PORT {
+            s.round();
+        }
     }
     s.copy(held.block(&tree, tree.place), mine);
 }

@@ -16,7 +16,7 @@ pub enum Algorithm {
     Doubling,
     /// Each rank sends each other its block at once.
     Burst,
-    /// Each block goes from neighbour to neighbour.
+    /// Each block, or piece of a vector, goes from neighbour to neighbour.
     Ring,
     /// One message out and one in at a time, each round with other partners.
     Pairwise,
@@ -91,7 +91,7 @@ impl Algorithm {
             Tree => "a binomial tree",
             Doubling => "distances 1, 2, 4 …: each rank hears of twice as many in each round",
             Burst => "each rank sends each other its block at once",
-            Ring => "each block goes from neighbour to neighbour",
+            Ring => "each block, or piece of a vector, goes from neighbour to neighbour",
             Pairwise => "one message out and one in at a time, each round with other partners",
             Bruck => "blocks are carried by others: few messages, and more bytes",
             Halving => "each rank hands half of what is left to be reduced to a partner: few messages",
@@ -116,7 +116,7 @@ impl Algorithm {
             Operation::Allgather => &[Burst, Ring, Flat, Bruck, SharedBuffer, Leaders, Lanes],
             Operation::Alltoall => &[Burst, Pairwise, Bruck, SharedBuffer, Leaders],
             Operation::ReduceScatter => &[Burst, Ring, Flat, Halving, SharedBuffer, Leaders, Lanes],
-            Operation::Scan | Operation::Exscan => &[Doubling, Flat, SharedBuffer, Leaders],
+            Operation::Scan | Operation::Exscan => &[Doubling, Ring, Flat, SharedBuffer, Slices, Leaders],
         }
     }
 
@@ -131,6 +131,9 @@ impl Algorithm {
                 | Operation::Allgather
                 | Operation::Alltoall
         );
+        let is_scan = matches!(shape.operation, Operation::Scan | Operation::Exscan);
+        // Inside a host the vector of a scan goes through caches, and messages cost little.
+        let is_worth_it = !is_scan || seat.is_over_a_network();
         match self {
             // A rank sends blocks of others, whose lengths it must know, and which lie one behind the other.
             Bruck if shape.operation == Operation::Allgather => is_even && seat.is_over_a_network(),
@@ -147,23 +150,23 @@ impl Algorithm {
                 on_one_host && seat.ranks > 1 && shape.bytes > 0 && holds && (is_even || !alltoall)
             }
             // Two ranks share no vector with others, and ranks without processors wait for each other's turns.
-            Slices => !seat.oversubscribed && seat.ranks > 2 && shape.bytes > 0,
+            Slices => is_worth_it && !seat.oversubscribed && seat.ranks > 2 && shape.bytes > 0,
+            Ring if is_scan => is_worth_it && shape.bytes > 0,
             // Each share of a vector begins its way at another rank.
             Ring => !reduces || shape.commutative && shape.bytes > 0,
             // Operands keep their order where the members of each host follow each other.
             Leaders => {
-                let is_scan = matches!(shape.operation, Operation::Scan | Operation::Exscan);
                 let keeps_order = reduces && (is_scan || !shape.commutative);
                 seat.levels.is_some_and(|levels| !keeps_order || levels.are_in_blocks)
             }
             Lanes => {
                 // The blocks of a host lie one behind the other in what is reduced.
                 let needs_blocks = shape.operation == Operation::ReduceScatter;
-                let is_worth_it = |levels: super::HostLevels| {
+                let is_long = |levels: super::HostLevels| {
                     seat.forced == Some(Lanes) || levels.share(shape) >= LEAST_SHARE
                 };
                 let can_be = |levels: super::HostLevels| {
-                    levels.is_even && (levels.are_in_blocks || !needs_blocks) && is_worth_it(levels)
+                    levels.is_even && (levels.are_in_blocks || !needs_blocks) && is_long(levels)
                 };
                 seat.levels.is_some_and(can_be) && (!reduces || shape.commutative)
             }

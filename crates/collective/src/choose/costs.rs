@@ -101,6 +101,11 @@ impl CollectiveCosts {
         }
     }
 
+    /// A message that is handed on, beside its way, and each of its bytes.
+    pub(crate) fn hop_ns(&self) -> (f64, f64) {
+        (2.0 * self.message_ns[0], 2.0 * self.near_copy_ns + self.reduce_ns)
+    }
+
     /// All members are on one host, whose processors do the work.
     pub(crate) fn is_of_host(&self) -> bool {
         self.host.is_some()

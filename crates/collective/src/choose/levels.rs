@@ -58,28 +58,28 @@ impl HostLevels {
         let inside = |operation, bytes, algorithm| self.inside_ns(seat, shape, operation, bytes, algorithm);
         let across = |operation, bytes, algorithm| self.across_ns(seat, shape, operation, bytes, algorithm);
         let best = |operation, bytes| self.best_across(seat, shape, operation, bytes).ns;
+        let best_inside = |operation, bytes| self.best_inside_ns(seat, shape, operation, bytes);
         let (all, most) = (bytes * seat.ranks, bytes * self.most);
         match shape.operation {
-            Barrier => inside(Barrier, 0, Flat) + across(Barrier, 0, Doubling),
-            Broadcast(_) => across(Broadcast(root), bytes, Tree) + inside(Broadcast(root), bytes, Tree),
-            Reduce(_) => inside(Reduce(root), bytes, Tree) + across(Reduce(root), bytes, Tree),
+            Barrier => inside(Barrier, 0, Flat) + best(Barrier, 0),
+            Broadcast(_) => best(Broadcast(root), bytes) + best_inside(Broadcast(root), bytes),
+            Reduce(_) => best_inside(Reduce(root), bytes) + best(Reduce(root), bytes),
             Allreduce => {
-                let down = inside(Broadcast(root), bytes, Tree);
-                inside(Reduce(root), bytes, Tree) + across(Allreduce, bytes, Doubling) + down
+                let down = best_inside(Broadcast(root), bytes);
+                best_inside(Reduce(root), bytes) + best(Allreduce, bytes) + down
             }
             Scan | Exscan => {
-                let first = inside(Scan, bytes, Doubling).min(inside(Scan, bytes, Flat));
                 // Each member adds what the hosts before have together.
                 let added = bytes as f64 * self.inside.reduce_ns;
-                let down = inside(Broadcast(root), bytes, Tree) + added;
-                first + across(Exscan, bytes, Doubling) + down
+                let down = best_inside(Broadcast(root), bytes) + added;
+                best_inside(Scan, bytes) + best(Exscan, bytes) + down
             }
             Gather(_) | Scatter(_) => inside(Gather(root), bytes, Flat) + best(shape.operation, most),
             Allgather => self.allgather_ns(seat, all, most),
             Alltoall => 2.0 * inside(Gather(root), all, Flat) + across(Alltoall, most * self.most, Burst),
             ReduceScatter => {
                 let down = inside(Scatter(root), bytes, Flat);
-                inside(Reduce(root), all, Tree) + best(ReduceScatter, most) + down
+                best_inside(Reduce(root), all) + best(ReduceScatter, most) + down
             }
         }
     }
@@ -88,7 +88,7 @@ impl HostLevels {
     fn allgather_ns(&self, seat: Seat, all: usize, of_host: usize) -> f64 {
         let (root, shape) = (Root::At(0), Shape::new(Operation::Allgather, all));
         let up = self.inside_ns(seat, shape, Operation::Gather(root), of_host / self.most, Algorithm::Flat);
-        let down = self.inside_ns(seat, shape, Operation::Broadcast(root), all, Algorithm::Tree);
+        let down = self.best_inside_ns(seat, shape, Operation::Broadcast(root), all);
         up + self.best_across(seat, shape, Operation::Allgather, of_host).ns + down
     }
 
@@ -107,13 +107,15 @@ impl HostLevels {
         let share = self.share(shape);
         let best = |one: f64, other: f64| if one < other { one } else { other };
         let inside = |operation, algorithm| self.inside_ns(seat, shape, operation, share, algorithm);
-        // All lanes of a host share its port.
-        let across = |operation| self.best_across(seat, shape, operation, share * self.most).ns;
+        let across = |operation| {
+            let of_share = Shape { operation, bytes: share, ..shape };
+            seat.across(0, self.hosts).best_of_lanes(of_share, self.most).ns
+        };
         let together = best(inside(Allgather, Burst), inside(Allgather, Ring));
         match shape.operation {
             Broadcast(_) => {
                 let root = Root::At(0);
-                let first = self.inside_ns(seat, shape, Broadcast(root), shape.bytes, Tree);
+                let first = self.best_inside_ns(seat, shape, Broadcast(root), shape.bytes);
                 first + across(Broadcast(root)) + together
             }
             Reduce(root) => {
@@ -132,6 +134,15 @@ impl HostLevels {
         }
     }
 
+    /// The time of the fastest algorithm inside a host, whose members publish nothing.
+    fn best_inside_ns(&self, seat: Seat, shape: Shape, operation: Operation, bytes: usize) -> f64 {
+        self.inside_seat(seat).best(Shape { operation, bytes, ..shape }, true).ns
+    }
+
+    fn inside_seat(&self, seat: Seat) -> Seat {
+        Seat { costs: self.inside, shared_buffers: false, ..seat.within(0, self.most) }
+    }
+
     fn inside_ns(
         &self,
         seat: Seat,
@@ -140,8 +151,7 @@ impl HostLevels {
         bytes: usize,
         algorithm: Algorithm,
     ) -> f64 {
-        let inside = Seat { costs: self.inside, ..seat.within(0, self.most) };
-        estimate_ns(inside, Shape { operation, bytes, ..shape }, algorithm)
+        estimate_ns(self.inside_seat(seat), Shape { operation, bytes, ..shape }, algorithm)
     }
 
     fn across_ns(
@@ -176,7 +186,7 @@ pub(super) fn build(
     shape: Shape,
 ) {
     use Operation::*;
-    let Shape { operation, bytes, element, in_place, .. } = shape;
+    let Shape { operation, bytes, element, commutative, in_place } = shape;
     let Seat { me, ranks, .. } = seat;
     let levels = Levels::new(hosts, seat, operation.root().map(number));
     let (own, result) = (Span::input(0, bytes), Span::output(0, bytes));
@@ -191,9 +201,11 @@ pub(super) fn build(
         Reduce(root) if algorithm == Algorithm::Lanes => {
             lanes::reduce(s, &levels, number(root), input, (result, element))
         }
-        Reduce(root) => leaders::reduce(s, &levels, number(root), input, result),
+        Reduce(root) => {
+            leaders::reduce(s, &levels, number(root), (input, result), (element, commutative));
+        }
         Allreduce if algorithm == Algorithm::Lanes => lanes::allreduce(s, &levels, input, result, element),
-        Allreduce => leaders::allreduce(s, &levels, input, result),
+        Allreduce => leaders::allreduce(s, &levels, (input, result), (element, commutative)),
         Gather(root) => {
             let all = blocks(Span::output);
             let across = across_of(seat, shape, bytes * levels.most());
@@ -216,7 +228,10 @@ pub(super) fn build(
             leaders::alltoall(s, &levels, from, into, bytes);
         }
         ReduceScatter => reduce_scatter(s, (seat, hosts), algorithm, &vec![bytes; ranks], shape),
-        Scan | Exscan => scans::scan(s, &levels.led_by_last(), input, result, operation == Exscan),
+        Scan | Exscan => {
+            let exclusive = operation == Exscan;
+            scans::scan(s, &levels.led_by_last(), input, (result, element), exclusive);
+        }
     }
 }
 
@@ -257,7 +272,7 @@ pub(super) fn allgather(
 ) {
     let (levels, shape) = (Levels::new(hosts, seat, None), Shape::new(Operation::Allgather, 0));
     if algorithm == Algorithm::Lanes {
-        return lanes::allgather(s, &levels, across_of(seat, shape, longest(all) * levels.most()), mine, all);
+        return lanes::allgather(s, &levels, mine, all);
     }
     let across = across_of(seat, shape, most_of(hosts, |member| all[member].len));
     leaders::allgather(s, &levels, across, mine, all);
@@ -275,9 +290,7 @@ pub(super) fn reduce_scatter(
     let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
     let (levels, mine) = (Levels::new(hosts, seat, None), Span::output(0, lens[seat.me]));
     if algorithm == Algorithm::Lanes {
-        let longest = lens.iter().copied().max().unwrap_or(0);
-        let across = across_of(seat, shape, longest * levels.most());
-        return lanes::reduce_scatter(s, &levels, input, lens, (mine, shape.element, across));
+        return lanes::reduce_scatter(s, &levels, input, lens, (mine, shape.element));
     }
     let across = across_of(seat, shape, most_of(hosts, |member| lens[member]));
     leaders::reduce_scatter(s, &levels, input, lens, (mine, shape.element, across));

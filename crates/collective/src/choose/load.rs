@@ -99,6 +99,7 @@ impl Load {
             Algorithm::Tree => of.tree(),
             Algorithm::Doubling => of.doubling(),
             Algorithm::Burst => of.burst(),
+            Algorithm::Ring if of.scans() => of.chain(),
             Algorithm::Ring | Algorithm::Pairwise => of.ring(),
             Algorithm::Bruck => of.bruck(),
             Algorithm::Halving => of.halving(),
@@ -128,6 +129,10 @@ impl Members {
         matches!(self.shape.operation, Reduce(_) | Allreduce | Scan | Exscan | ReduceScatter)
     }
 
+    fn scans(&self) -> bool {
+        matches!(self.shape.operation, Operation::Scan | Operation::Exscan)
+    }
+
     /// Blocks are exchanged in place, which all members say alike: those that come are put aside until theirs have left.
     fn exchanges_in_place(&self) -> bool {
         self.shape.operation == Operation::Alltoall && self.shape.in_place
@@ -136,6 +141,12 @@ impl Members {
     /// The ranks have a processor and caches each.
     fn has_own_caches(&self) -> bool {
         self.seat.has_own_caches()
+    }
+
+    /// A byte that goes one way counts so often among those that are copied: on a network as for both ends, because both directions of a port
+    /// are in use at once.
+    fn one_way(&self) -> f64 {
+        if self.seat.is_over_a_network() { 2.0 } else { 1.0 }
     }
 
     /// A block to or from each other rank, which is read there where it belongs.
@@ -209,7 +220,10 @@ impl Members {
             waits: 1.0,
             messages: Share { busiest: ways * others, all: 2.0 * ways * others },
             // The first rank copies its input before the middle has it, the last one its result behind it.
-            copied: Share { busiest: n * (come + go), all: 2.0 * others * (come + go) },
+            copied: Share {
+                busiest: (self.one_way() * others).max(n) * (come + go),
+                all: 2.0 * others * (come + go),
+            },
             fetched: Share { busiest: reduced, all: reduced },
             reduced: Share { busiest: reduced, all: reduced },
             used: self.given_and_gotten() + come + go,
@@ -245,7 +259,7 @@ impl Members {
             messages: Share { busiest: children + handed_on, all: 2.0 * (others + handed_on) },
             // The longest way down, or the last child of the root.
             copied: Share {
-                busiest: (2.0 * levels).max(children + 1.0) * bytes,
+                busiest: (2.0 * levels).max(self.one_way() * children).max(children + 1.0) * bytes,
                 all: 2.0 * (others + handed_on) * bytes,
             },
             fetched: Share { busiest: children * reduced, all: others * reduced },
@@ -307,6 +321,7 @@ impl Members {
         // Bursts, those whose messages are parts counted by parts and by slices; messages that the root sends or receives.
         let (bursts, whole, root) = match self.shape.operation {
             Allreduce => (parts + 1.0, 2.0, 0.0),
+            Scan | Exscan => (2.0, 2.0, 0.0),
             _ => (parts, 1.0, others),
         };
         let with_root = root.min(1.0);
@@ -329,7 +344,10 @@ impl Members {
             waits: bursts + with_root,
             messages: ends(bursts),
             peers,
-            copied: ends(whole).times(slice),
+            copied: Share {
+                busiest: (2.0 * whole * peers + self.one_way() * root) * slice,
+                ..ends(whole).times(slice)
+            },
             once: SingleCopies { message, received, by_both, held: self.given_and_gotten() },
             fetched: Share::each(n, if self.has_own_caches() { 0.0 } else { reduced }),
             reduced: Share::each(n, reduced),

@@ -2,7 +2,7 @@
 
 use super::estimate::estimate_ns;
 use super::{Algorithm, CollectiveCosts, HostLevels};
-use crate::spec::Shape;
+use crate::spec::{Operation, Shape};
 
 /// Where a schedule is for.
 #[derive(Clone, Copy, Debug)]
@@ -107,9 +107,29 @@ impl Seat {
         self.best(shape, is_even).algorithm
     }
 
-    /// The same, whatever the user's setting names.
-    pub(crate) fn best(self, shape: Shape, is_even: bool) -> Candidate {
-        let least = self.able(shape, is_even).min_by(|one, other| one.ns.total_cmp(&other.ns));
-        least.expect("each operation has an algorithm that needs nothing")
+    /// The algorithm that each of so many lanes takes for its share, with the time of all of them, which share a port. In a broadcast or a reduction by
+    /// slices one rank's port is busy first and then those of others: the ports carry other lanes meanwhile.
+    pub(crate) fn best_of_lanes(self, share: Shape, lanes: usize) -> Candidate {
+        let together = Shape { bytes: share.bytes * lanes, ..share };
+        let overlaps = matches!(share.operation, Operation::Broadcast(_) | Operation::Reduce(_));
+        let others_ns = (share.bytes * (lanes - 1)) as f64 * 2.0 * self.costs.near_copy_ns;
+        let of = |one: Candidate| match one.algorithm {
+            Algorithm::Slices if overlaps => {
+                Candidate { ns: one.ns.min(estimate_ns(self, share, one.algorithm) + others_ns), ..one }
+            }
+            _ => one,
+        };
+        fastest(self.able(together, true).map(of))
     }
+
+    /// The candidate with the smallest estimate, whatever the user's setting names.
+    pub(crate) fn best(self, shape: Shape, is_even: bool) -> Candidate {
+        fastest(self.able(shape, is_even))
+    }
+}
+
+/// The candidate with the smallest estimate, the first of several.
+fn fastest(able: impl Iterator<Item = Candidate>) -> Candidate {
+    able.min_by(|one, other| one.ns.total_cmp(&other.ns))
+        .expect("each operation has an algorithm that needs nothing")
 }

@@ -97,7 +97,7 @@ fn reductions_reduce_on_all_hosts() {
             let build = |me| {
                 built(hosts, (me, ranks, oversubscribed), None, |s, levels| match is_long {
                     true => lanes::allreduce(s, levels, input, result, 8),
-                    false => leaders::allreduce(s, levels, input, result),
+                    false => leaders::allreduce(s, levels, (input, result), (8, true)),
                 })
             };
             let outputs = run_built(ranks, build, Operation::Allreduce, words, &all, Op::Sum);
@@ -109,7 +109,7 @@ fn reductions_reduce_on_all_hosts() {
                     let result = if me == root { result } else { Span::NOTHING };
                     built(hosts, (me, ranks, oversubscribed), Some(root), |s, levels| match is_long {
                         true => lanes::reduce(s, levels, root, input, (result, 8)),
-                        false => leaders::reduce(s, levels, root, input, result),
+                        false => leaders::reduce(s, levels, root, (input, result), (8, true)),
                     })
                 };
                 let outputs = run_built(ranks, build, Operation::Reduce(at(root)), words, &all, Op::Sum);
@@ -156,9 +156,8 @@ fn blocks_of_all_hosts_go_where_they_belong() {
             let outputs = run_built(ranks, build, Operation::Allgather, words, &one, Op::Sum);
             assert!(outputs.iter().all(|output| *output == gathered), "{hosts:?} {words} {across:?}");
             if hosts.each().is_some() {
-                let build = |me| {
-                    built(hosts, who(me), None, |s, levels| lanes::allgather(s, levels, across, input, &all))
-                };
+                let build =
+                    |me| built(hosts, who(me), None, |s, levels| lanes::allgather(s, levels, input, &all));
                 let outputs = run_built(ranks, build, Operation::Allgather, words, &one, Op::Sum);
                 assert!(outputs.iter().all(|output| *output == gathered), "{hosts:?} {words} {across:?}");
             }
@@ -182,7 +181,7 @@ fn blocks_of_all_hosts_go_where_they_belong() {
             }
             let build = |me| {
                 built(hosts, who(me), None, |s, levels| {
-                    lanes::reduce_scatter(s, levels, from, &lens, (output, 8, across))
+                    lanes::reduce_scatter(s, levels, from, &lens, (output, 8))
                 })
             };
             let outputs = run_built(ranks, build, Operation::ReduceScatter, words, &many, Op::Sum);
@@ -325,7 +324,8 @@ fn few_messages_of_scans_and_of_blocks_of_any_length_cross() {
     let seat = |me| seat_on(&hosts, me, 24, None);
     for operation in [Operation::Scan, Operation::Exscan] {
         let build = |me| schedule(seat(me), (None, Some(&hosts)), Shape::new(operation, 8)).expect("a scan");
-        assert_eq!(count_crossing(&hosts, 24, build), 3, "{operation:?}: 0 to 1, 1 to 2, 0 to 2");
+        let crossing = count_crossing(&hosts, 24, build);
+        assert!((2..=3).contains(&crossing), "{operation:?}: 0 to 1, 1 to 2, maybe 0 to 2: {crossing}");
     }
     let all: Vec<Block> = (0..24).map(|rank| Block { at: rank * 32, len: rank }).collect();
     let lens: Vec<usize> = (0..24).map(|rank| rank * 8).collect();

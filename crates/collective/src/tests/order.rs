@@ -2,7 +2,7 @@
 
 use super::hosts::{PLACEMENTS, seat_on};
 use super::{Model, run_all, seat};
-use crate::choose::{Algorithm, Seat, schedule};
+use crate::choose::{Algorithm, CollectiveCosts, Seat, schedule};
 use crate::hosts::Hosts;
 use crate::reduce::{Kernel, Reduction};
 use crate::spec::{Operation, Root, Shape};
@@ -29,6 +29,8 @@ struct Case {
     ranks: usize,
     /// The host of each rank, which has a leader; none if all are on one host.
     placement: Option<&'static [u32]>,
+    /// Each rank is on a host of its own, and takes this algorithm where it can.
+    forced: Option<Algorithm>,
     oversubscribed: bool,
     commutative: bool,
     in_place: bool,
@@ -37,13 +39,17 @@ struct Case {
 
 impl Case {
     fn each(mut check: impl FnMut(Case)) {
-        let on_one_host = [1, 2, 3, 4, 5, 6, 7, 8, 13].map(|ranks| (ranks, None));
-        let on_several = PLACEMENTS.map(|placement| (placement.len(), Some(placement)));
-        for (ranks, placement) in on_one_host.into_iter().chain(on_several) {
+        let counts = [1, 2, 3, 4, 5, 6, 7, 8, 13];
+        let on_one_host = counts.map(|ranks| (ranks, None, None));
+        let [by_ring, by_slices] = [Algorithm::Ring, Algorithm::Slices]
+            .map(|forced| counts.map(|ranks| (ranks, None, Some(forced))));
+        let on_several = PLACEMENTS.map(|placement| (placement.len(), Some(placement), None));
+        let all = on_one_host.into_iter().chain(by_ring).chain(by_slices).chain(on_several);
+        for (ranks, placement, forced) in all {
             for maps in [0, 1, 5, 60, 700, 3000] {
                 for flags in 0..8 {
                     let [oversubscribed, commutative, in_place] = [1, 2, 4].map(|flag| flags & flag > 0);
-                    check(Case { ranks, placement, oversubscribed, commutative, in_place, maps });
+                    check(Case { ranks, placement, forced, oversubscribed, commutative, in_place, maps });
                 }
             }
         }
@@ -60,7 +66,11 @@ impl Case {
 
     /// A rank's seat, and the hosts of all if they are several.
     fn seat(self, me: usize) -> (Seat, Option<Hosts>) {
-        let Self { ranks, placement, oversubscribed, .. } = self;
+        let Self { ranks, placement, forced, oversubscribed, .. } = self;
+        if forced.is_some() {
+            let costs = CollectiveCosts::default();
+            return (Seat { costs, forced, ..seat(me, ranks, oversubscribed) }, None);
+        }
         let Some(placement) = placement else { return (seat(me, ranks, oversubscribed), None) };
         let hosts = Hosts::new(placement.iter().copied()).expect("two levels");
         let seat = Seat { oversubscribed, ..seat_on(&hosts, me, ranks, Some(Algorithm::Leaders)) };
@@ -130,7 +140,11 @@ fn prefixes_are_of_all_before() {
         for (me, output) in case.run(Operation::Scan, case.maps, case.maps).iter().enumerate() {
             assert_eq!(Some(maps(output)), expected(me + 1).as_deref(), "{case:?} at {me}");
         }
-        for (me, output) in case.run(Operation::Exscan, case.maps, case.maps).iter().enumerate().skip(1) {
+        let outputs = case.run(Operation::Exscan, case.maps, case.maps);
+        let first: Vec<Map> = (0..case.maps).map(|at| given(0, at)).collect();
+        let untouched = if case.in_place { first } else { vec![[0xAAAA; 2]; case.maps] };
+        assert_eq!(maps(&outputs[0]), untouched, "{case:?}: the first rank has no result");
+        for (me, output) in outputs.iter().enumerate().skip(1) {
             assert_eq!(Some(maps(output)), expected(me).as_deref(), "{case:?} at {me}");
         }
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_collective::{
-    Buffers, CollectiveBuffer, CollectiveRequest, CollectiveSpec, Op, Reduction, Schedule, Shape,
+    Algorithm, Buffers, CollectiveBuffer, CollectiveRequest, CollectiveSpec, Op, Reduction, Schedule, Shape,
 };
 use canele_engine::FlowId;
 use canele_mem::buffer::Divided;
@@ -32,6 +32,7 @@ pub struct ScaleCase<'a> {
     pub operation: ScaleOperation,
     /// Of a block.
     pub bytes: usize,
+    pub algorithm: Option<Algorithm>,
 }
 
 /// What was measured.
@@ -72,7 +73,7 @@ impl ScaleCase<'_> {
         let ranks = self.ranks;
         let mut idle = Vec::new();
         let per_rank = |bytes: Option<u64>| bytes.map(|bytes| bytes / ranks as u64);
-        let placing = Placing::new(&self.network.model, ranks, self.per_host);
+        let placing = Placing::new(&self.network.model, ranks, self.per_host, self.algorithm);
         let idle_bytes = per_rank(change_of(|| idle = protos(ranks, settings())));
         let mut crowd = Crowd { protos: idle, net: Net::new(&placing) };
         if self.operation != ScaleOperation::Connect {

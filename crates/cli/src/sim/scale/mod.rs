@@ -38,6 +38,7 @@ pub fn main(asked: &Scale) -> ExitCode {
                     per_host: asked.per_host,
                     operation: *operation,
                     bytes: asked.bytes,
+                    algorithm: asked.algorithm,
                 };
                 match case.run(&bar) {
                     Ok(row) => {

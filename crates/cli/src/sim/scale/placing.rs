@@ -1,6 +1,6 @@
 //! On which host each rank is, what messages within a host and between hosts cost, and what an operation would take by that.
 
-use canele_collective::{CollectiveCosts, HostLevels, Hosts, Seat};
+use canele_collective::{Algorithm, CollectiveCosts, HostLevels, Hosts, Seat};
 use canele_profile::{HostProfile, NetworkProfile};
 use canele_rail::Distance;
 use canele_sim::world::{Model, Topology};
@@ -26,7 +26,7 @@ pub struct Placing {
 }
 
 impl Placing {
-    pub fn new(network: &Model, ranks: usize, per_host: usize) -> Self {
+    pub fn new(network: &Model, ranks: usize, per_host: usize, forced: Option<Algorithm>) -> Self {
         let network = Model { ranks_per_port: per_host, ..*network };
         let (hosts, inside) = (Hosts::new((0..ranks).map(|rank| (rank / per_host) as u32)), shared_memory());
         let costs_inside = CollectiveCosts::of(&HOST, per_host);
@@ -41,7 +41,7 @@ impl Placing {
             shared_buffers: false,
             costs,
             levels,
-            forced: None,
+            forced,
         };
         Self { ranks, per_host, network, inside, hosts, seat }
     }

@@ -32,16 +32,16 @@ pub(crate) fn allreduce(
     let reduced = if input.overlaps(mine) { s.scratch(mine.len) } else { mine };
     reduce_scatter_inside(s, inside, input, &lens, reduced);
     let lane = levels.lane(s);
-    let algorithm = best(lane, inside.ranks, Operation::Allreduce, mine);
+    let algorithm = best(lane, inside.ranks, Operation::Allreduce, mine.len);
     one_level::allreduce(s, lane, algorithm, reduced, (reduced, element));
     s.round().copy(reduced, mine);
     let inside = levels.inside(s);
     allgather_inside(s, inside, mine, &all);
 }
 
-/// The algorithm of a lane for a share of a vector. All lanes of a host are in use at once, and share its port.
-fn best(lane: Seat, members: usize, operation: Operation, share: Span) -> Algorithm {
-    lane.best(Shape::new(operation, share.len * members), true).algorithm
+/// The algorithm of each of so many lanes for its share.
+fn best(lane: Seat, lanes: usize, operation: Operation, share: usize) -> Algorithm {
+    lane.best_of_lanes(Shape::new(operation, share), lanes).algorithm
 }
 
 /// Inside each host the ranks reduce a share each, then each with its fellows on other hosts, and the root gets what came of it. Operands
@@ -59,8 +59,8 @@ pub(crate) fn reduce(
     let mine = s.scratch(lens[inside.me]);
     reduce_scatter_inside(s, inside, input, &lens, mine);
     let (lane, (to, place)) = (levels.lane(s), levels.hosts.place(root));
-    let algorithm = best(lane, inside.ranks, Operation::Reduce(Root::At(to as u32)), mine);
-    one_level::reduce(s, (lane, algorithm), to, mine, (mine, element));
+    let algorithm = best(lane, inside.ranks, Operation::Reduce(Root::At(to as u32)), mine.len);
+    one_level::reduce(s, (lane, algorithm), (to, true), mine, (mine, element));
     if levels.host == to {
         levels.inside(s);
         let is_root = levels.seat.me == root;
@@ -98,7 +98,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: us
         spread(s, levels, data);
     }
     let lane = levels.lane(s);
-    let algorithm = best(lane, levels.own().len(), Operation::Broadcast(Root::At(from as u32)), share);
+    let algorithm = best(lane, levels.own().len(), Operation::Broadcast(Root::At(from as u32)), share.len);
     one_level::broadcast(s, lane, algorithm, from, share);
     if levels.host != from {
         let inside = levels.inside(s);
@@ -108,14 +108,10 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: us
 }
 
 /// Each block goes to the fellows of its rank; then the blocks of each host are shared inside.
-pub(crate) fn allgather(
-    s: &mut ScheduleDraft<'_>,
-    levels: &Levels<'_>,
-    algorithm: Algorithm,
-    mine: Span,
-    all: &[Span],
-) {
+pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, mine: Span, all: &[Span]) {
     let lane = levels.lane(s);
+    let longest = all.iter().map(|block| block.len).max().unwrap_or(0);
+    let algorithm = best(lane, levels.own().len(), Operation::Allgather, longest);
     let fellows: Vec<Span> = levels.fellows().map(|member| all[member]).collect();
     one_level::allgather(s, lane, algorithm, mine, &fellows);
     let inside = levels.inside(s);
@@ -132,7 +128,7 @@ pub(crate) fn reduce_scatter(
     levels: &Levels<'_>,
     input: Span,
     lens: &[usize],
-    (mine, element, algorithm): (Span, usize, Algorithm),
+    (mine, element): (Span, usize),
 ) {
     let of_fellows: Vec<usize> = levels.fellows().map(|member| lens[member]).collect();
     let partial = s.scratch(of_fellows.iter().sum());
@@ -145,5 +141,7 @@ pub(crate) fn reduce_scatter(
         at += bytes;
     }
     let lane = levels.lane(s);
+    let longest = lens.iter().copied().max().unwrap_or(0);
+    let algorithm = best(lane, levels.own().len(), Operation::ReduceScatter, longest);
     one_level::reduce_scatter(s, (lane, algorithm), partial, &of_fellows, (mine, element));
 }

@@ -1,9 +1,10 @@
 //! One rank of each host speaks for it: one packet for each pair of hosts, for data so short that packets cost more than bytes.
 
-use super::Levels;
+use super::{Levels, best};
 use crate::build::{flat, one_level, others, rotation, short, tree};
 use crate::choose::{Algorithm, Seat};
 use crate::schedule::{Blocks, ScheduleDraft, Span};
+use crate::spec::{Operation, Root, Shape};
 
 /// All report to their leader, the leaders meet, and let the others go.
 pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>) {
@@ -17,7 +18,7 @@ pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>) {
         s.receive(rank, Span::NOTHING);
     });
     let across = levels.across(s);
-    short::barrier(s, across);
+    one_level::barrier(s, across, best(across, Shape::new(Operation::Barrier, 0)));
     levels.inside(s);
     s.round();
     others(inside).for_each(|rank| {
@@ -29,46 +30,66 @@ pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>) {
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, data: Span) {
     if levels.is_leader() {
         let across = levels.across(s);
-        short::broadcast(s, across, levels.hosts.place(root).0, data);
+        let from = levels.hosts.place(root).0;
+        let shape = Shape::new(Operation::Broadcast(Root::At(from as u32)), data.len);
+        one_level::broadcast(s, across, best(across, shape), from, data);
     }
     spread(s, levels, data);
 }
 
 /// The leader of this host has data for its members.
 pub(super) fn spread(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, data: Span) {
-    let inside = levels.inside(s);
-    match inside.oversubscribed {
-        true => flat::broadcast(s, inside, levels.leader(), data),
-        false => short::broadcast(s, inside, levels.leader(), data),
-    }
+    let (inside, from) = (levels.inside(s), levels.leader());
+    let shape = Shape::new(Operation::Broadcast(Root::At(from as u32)), data.len);
+    one_level::broadcast(s, inside, best(inside, shape), from, data);
 }
 
 /// Reduces the inputs of this host's members, in their order, at the leader.
-fn reduce_inside(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, input: Span, result: Span) {
-    let inside = levels.inside(s);
-    match inside.oversubscribed {
-        true => flat::reduce(s, inside, levels.leader(), input, result),
-        false => short::reduce_in_order(s, inside, levels.leader(), input, result),
-    }
+fn reduce_inside(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    input: Span,
+    (result, element): (Span, usize),
+    commutative: bool,
+) {
+    let (inside, to) = (levels.inside(s), levels.leader());
+    let operation = Operation::Reduce(Root::At(to as u32));
+    let shape = Shape { element, commutative, ..Shape::new(operation, input.len) };
+    one_level::reduce(s, (inside, best(inside, shape)), (to, commutative), input, (result, element));
 }
 
-/// The root is the leader of its host. Operands keep their order if the members of each host follow each other.
-pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, input: Span, result: Span) {
+/// The root is the leader of its host. Operands that may not change places keep their order if the members of each host follow each other.
+pub(crate) fn reduce(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    root: usize,
+    (input, result): (Span, Span),
+    (element, commutative): (usize, bool),
+) {
     let at_root = levels.seat.me == root;
     let partial = if levels.is_leader() && !at_root { s.scratch(input.len) } else { result };
-    reduce_inside(s, levels, input, partial);
+    reduce_inside(s, levels, input, (partial, element), commutative);
     if levels.is_leader() {
         let across = levels.across(s);
-        short::reduce_in_order(s, across, levels.hosts.place(root).0, partial, result);
+        let to = levels.hosts.place(root).0;
+        let operation = Operation::Reduce(Root::At(to as u32));
+        let shape = Shape { element, commutative, ..Shape::new(operation, input.len) };
+        one_level::reduce(s, (across, best(across, shape)), (to, commutative), partial, (result, element));
     }
 }
 
-/// As `reduce`, between leaders by recursive doubling.
-pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, input: Span, result: Span) {
-    reduce_inside(s, levels, input, result);
+/// As `reduce`, for all.
+pub(crate) fn allreduce(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    (input, result): (Span, Span),
+    (element, commutative): (usize, bool),
+) {
+    reduce_inside(s, levels, input, (result, element), commutative);
     if levels.is_leader() {
         let across = levels.across(s);
-        short::allreduce(s, across, result, result);
+        let shape = Shape { element, commutative, ..Shape::new(Operation::Allreduce, input.len) };
+        one_level::allreduce(s, across, best(across, shape), result, (result, element));
     }
     spread(s, levels, result);
 }
@@ -303,7 +324,8 @@ pub(crate) fn reduce_scatter(
     (mine, element, algorithm): (Span, usize, Algorithm),
 ) {
     let partial = if levels.is_leader() { s.scratch(input.len) } else { Span::NOTHING };
-    reduce_inside(s, levels, input, partial);
+    // The leader is the first of its host, so operands keep their places whatever is asked.
+    reduce_inside(s, levels, input, (partial, element), false);
     let mut parts = Vec::new();
     if levels.is_leader() {
         let across = levels.across(s);

@@ -13,9 +13,10 @@ pub(crate) mod lanes;
 pub(crate) mod leaders;
 pub(crate) mod scans;
 
-use crate::choose::Seat;
+use crate::choose::{Algorithm, Seat};
 use crate::hosts::Hosts;
 use crate::schedule::{ScheduleDraft, Span};
+use crate::spec::Shape;
 
 /// Where this rank sits in both levels.
 pub(crate) struct Levels<'h> {
@@ -79,7 +80,8 @@ impl<'h> Levels<'h> {
     fn inside(&self, s: &mut ScheduleDraft<'_>) -> Seat {
         s.among(Some(self.own().to_vec()));
         let costs = self.seat.levels.map_or(self.seat.costs, |levels| levels.inside);
-        Seat { costs, ..self.seat.within(self.place, self.own().len()) }
+        // Members of several hosts publish nothing.
+        Seat { costs, shared_buffers: false, ..self.seat.within(self.place, self.own().len()) }
     }
 
     /// From now on peers are leaders, by their hosts; this rank is one.
@@ -98,4 +100,9 @@ impl<'h> Levels<'h> {
         s.among(Some(self.fellows().collect()));
         self.seat.across(self.host, self.hosts.count())
     }
+}
+
+/// The algorithm that one member of each host takes among them; they share a host's port with no others.
+fn best(across: Seat, shape: Shape) -> Algorithm {
+    across.best(shape, true).algorithm
 }

@@ -5,10 +5,9 @@
 //!   members: what those up to each have ─▶ last member ═▶ what all hosts before have ─▶ members add it in front
 //! ```
 
-use super::Levels;
 use super::leaders::spread;
-use crate::build::{flat, short};
-use crate::choose::Algorithm;
+use super::{Levels, best};
+use crate::build::one_level;
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Shape};
 
@@ -17,21 +16,16 @@ pub(crate) fn scan(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,
     input: Span,
-    result: Span,
+    (result, element): (Span, usize),
     exclusive: bool,
 ) {
-    let total = match exclusive {
-        true => exclusive_inside(s, levels, input, result),
-        false => {
-            inside(s, levels, input, result, false);
-            result
-        }
-    };
+    let total = inside(s, levels, input, (result, element), exclusive);
     let is_first_host = levels.host == 0;
     let before = if is_first_host { Span::NOTHING } else { s.scratch(input.len) };
     if levels.is_leader() {
         let across = levels.across(s);
-        short::exscan(s, across, total, before);
+        let algorithm = best(across, Shape { element, ..Shape::new(Operation::Exscan, input.len) });
+        one_level::scan(s, (across, algorithm), total, (before, element), true);
     }
     if is_first_host {
         return;
@@ -44,27 +38,23 @@ pub(crate) fn scan(
     }
 }
 
-/// A scan of this host's members.
-fn inside(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, input: Span, result: Span, exclusive: bool) {
+/// A scan of this host's members. Gives at the leader what all of them have together, whose last operand may be written over meanwhile.
+fn inside(
+    s: &mut ScheduleDraft<'_>,
+    levels: &Levels<'_>,
+    input: Span,
+    (result, element): (Span, usize),
+    exclusive: bool,
+) -> Span {
     let inside = levels.inside(s);
-    let shape = Shape::new(Operation::Scan, input.len);
-    match inside.is_faster(shape, Algorithm::Flat, Algorithm::Doubling) {
-        true => flat::scan(s, inside, input, result, exclusive),
-        false if exclusive => short::exscan(s, inside, input, result),
-        false => short::scan(s, inside, input, result),
+    let algorithm = best(inside, Shape { element, ..Shape::new(Operation::Scan, input.len) });
+    let is_apart = exclusive && levels.is_leader();
+    let total = if is_apart { s.scratch(input.len) } else { result };
+    if is_apart {
+        s.round().copy(input, total);
     }
-}
-
-/// As `inside`; gives at the leader what all members of the host have together, whose last operand may be written over meanwhile.
-fn exclusive_inside(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, input: Span, result: Span) -> Span {
-    if !levels.is_leader() {
-        inside(s, levels, input, result, true);
-        return Span::NOTHING;
-    }
-    let total = s.scratch(input.len);
-    s.round().copy(input, total);
-    inside(s, levels, input, result, true);
-    if levels.place > 0 {
+    one_level::scan(s, (inside, algorithm), input, (result, element), exclusive);
+    if is_apart && levels.place > 0 {
         s.reduce(result, total, true);
     }
     total

@@ -1,9 +1,26 @@
 //! What members do who hand on blocks of others: few messages one after the other, and more bytes.
 
 use super::{Load, Members, Share};
+use crate::build::scan;
 use crate::spec::Operation;
 
 impl Members {
+    /// Pieces of a vector go from rank to rank; the last one has the first after all others had it.
+    pub(super) fn chain(&self) -> Load {
+        let Self { others, bytes, .. } = *self;
+        let pieces = scan::pieces(self.seat, self.shape.bytes) as f64;
+        let (steps, piece) = (pieces + others - 1.0, bytes / pieces);
+        Load {
+            rounds: others,
+            waits: steps,
+            messages: Share { busiest: 2.0 * steps, all: 2.0 * pieces * others },
+            copied: Share { busiest: 2.0 * steps * piece, all: 2.0 * others * bytes },
+            reduced: Share { busiest: steps * piece, all: others * bytes },
+            used: self.given_and_gotten() + bytes,
+            ..Load::default()
+        }
+    }
+
     /// A rank hands on the blocks of its subtree.
     pub(super) fn tree_of_blocks(&self) -> Load {
         let Self { n, others, bytes, .. } = *self;
