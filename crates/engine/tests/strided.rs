@@ -22,6 +22,9 @@ fn layouts(bytes: usize) -> Vec<Layout> {
     if bytes.is_multiple_of(9600) {
         all.push(block(9600, 10_000));
     }
+    if bytes.is_multiple_of(19_200) {
+        all.push(block(19_200, 20_000));
+    }
     all
 }
 

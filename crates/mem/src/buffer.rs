@@ -22,6 +22,7 @@ mod reusable;
 mod scattered;
 mod scope;
 mod share;
+mod strided;
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -41,6 +42,7 @@ use scattered::{Scattered, copy_staged};
 pub use scope::{Scope, scope};
 use share::Share;
 pub use share::{InShare, OutShare};
+pub use strided::StridedMemory;
 
 /// Where a buffer lies in a region of this process, so that a peer can reach it directly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -274,6 +276,10 @@ macro_rules! both {
                 let is_one = |more: &More| matches!(more.form, Form::One) && more.memory == MemoryKind::Host;
                 let one = self.0.more.as_ref().is_none_or(|more| is_one(more));
                 one.then_some(self.0.start.as_ptr() as u64)
+            }
+            /// Where it lies in this process, if that is the host's memory, in one stretch or in blocks of one length at equal distances.
+            pub fn strided(&self) -> Option<StridedMemory> {
+                self.0.strided()
             }
             /// Whether a share of it is still held.
             pub fn is_shared(&self) -> bool {

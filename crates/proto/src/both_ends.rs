@@ -82,12 +82,11 @@ pub(crate) fn copy_piece_here<R: FullRail>(
     let Receive { from, buffer, len, .. } = receive;
     match far {
         BufferPlace::Region(far) => reach(rail, *from, far, at, n, |window| buffer.copy_from(at, window)),
-        BufferPlace::Process(start) => {
-            let address = start.wrapping_add(at as u64);
-            match rail.copy_from_peer(link, address, *len, buffer.share(at, n)) {
-                true => Step::Copied,
-                false => Step::Lost,
-            }
+        BufferPlace::Process(memory) => {
+            let copied = memory
+                .stretches(at, n)
+                .is_some_and(|stretches| rail.copy_from_peer(link, &stretches, *len, buffer.share(at, n)));
+            if copied { Step::Copied } else { Step::Lost }
         }
     }
 }
@@ -114,9 +113,9 @@ pub(crate) fn copy_back<R: FullRail>(rail: &mut R, send: &mut Send, share: &Shar
             let step = reach(rail, to, far, at, n, |window| send.buffer.copy_to(at, window));
             matches!(step, Step::Copied)
         }
-        BufferPlace::Process(start) => {
-            rail.copy_to_peer(link, start.wrapping_add(at as u64), send.buffer.share(at, n))
-        }
+        BufferPlace::Process(memory) => memory
+            .stretches(at, n)
+            .is_some_and(|stretches| rail.copy_to_peer(link, &stretches, send.buffer.share(at, n))),
     };
     let Some(counter) = counter_of(rail, link, false, share) else { return Step::Over };
     if !is_copied {

@@ -13,6 +13,7 @@ use crate::choice::{Protocol, Rendezvous};
 use crate::peer::Reply;
 use crate::request::{Fallback, Receive, Send, Share, State, sent};
 use crate::rma::{MemoryRoute, route};
+use crate::submit::are_blocks_for_both_ends;
 use crate::verbs::VerbUse;
 use crate::wire::{BufferPlace, Cts, CtsKind, FinStatus};
 
@@ -94,18 +95,32 @@ impl Proto {
         };
         let near = match far {
             BufferPlace::Region(_) => receive.buffer.place().map(BufferPlace::Region),
-            BufferPlace::Process(_) => receive.buffer.address().map(BufferPlace::Process),
+            BufferPlace::Process(_) => {
+                let memory = receive.buffer.strided().filter(|_| rail.prefers_both_ends(link, receive.len));
+                memory
+                    .filter(|memory| are_blocks_for_both_ends(rail, link, *memory))
+                    .map(BufferPlace::Process)
+            }
         };
         let is_private = matches!(far, BufferPlace::Process(_));
-        let near = near.filter(|_| !is_private || rail.prefers_both_ends(link, receive.len));
+        let has_far_gaps = matches!(far, BufferPlace::Process(memory) if memory.has_gaps());
         let generation = self.requests.next_share();
         let shared =
             near.and_then(|near| Some((near, self.start_chunk_counter(rail, link, from, generation)?)));
         if is_private {
-            let rendezvous = if shared.is_some() { Rendezvous::Both } else { Rendezvous::Read };
+            let rendezvous = match shared {
+                Some(_) => Rendezvous::Both,
+                None if has_far_gaps => Rendezvous::Stream,
+                None => Rendezvous::Read,
+            };
             self.tell_rendezvous(from, receive.len, rendezvous);
         }
         let Some((near, chunk_counter)) = shared else {
+            if has_far_gaps {
+                // A message with gaps is copied by both ends or goes through the ring.
+                self.invite(id, from, request, CtsKind::Stream, receive);
+                return Step::Copied;
+            }
             self.requests.enter(id, State::Reading(receive, far, request, 0));
             return Step::Copied;
         };

@@ -148,9 +148,9 @@ impl Proto {
             let short = inline.part(0, send.buffer.len()).filter(|_| bulk.is_empty());
             return send.buffer.copy_to(0, short.unwrap_or(bulk));
         }
-        let memory = send.buffer.address().filter(|_| send.fetched);
+        let memory = send.buffer.strided().filter(|_| send.fetched);
         let place = match memory {
-            Some(address) => Some(BufferPlace::Process(address)),
+            Some(memory) => Some(BufferPlace::Process(memory)),
             None => {
                 let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].regions.can_read());
                 place.map(BufferPlace::Region)

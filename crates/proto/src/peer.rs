@@ -69,7 +69,7 @@ impl Reply {
     /// Bytes it takes beside a header.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Cts(_) => 40,
+            Self::Cts(_) => Cts::BYTES,
             Self::Fin(..) | Self::LinkClosed(_) => 16,
             Self::Credit(_) | Self::Fence(_) | Self::Fenced(_) | Self::Withdraw(..) => 8,
             Self::Put(_) => MAX_INLINE,

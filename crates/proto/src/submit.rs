@@ -1,6 +1,6 @@
 //! What users ask for: sends, receives, cancels, small puts and fences.
 
-use canele_mem::buffer::{InBuffer, OutBuffer};
+use canele_mem::buffer::{InBuffer, OutBuffer, StridedMemory};
 use canele_rail::{CopyingEnds, FullRail};
 use canele_sys::device::{MemoryKind, MemoryKinds};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
@@ -40,6 +40,16 @@ pub(crate) fn ends_that_copy<R: FullRail>(
         }
         Begin::EagerMulti | Begin::Announced => rail.prefers_peer_copy(link, len),
     }
+}
+
+/// Returns whether both ends had better copy blocks of this memory: each one is as long as a message that they had better copy. The kernel
+/// looks up each block as it does the beginning of a message.
+pub(crate) fn are_blocks_for_both_ends<R: FullRail>(
+    rail: &mut R,
+    link: LinkId,
+    memory: StridedMemory,
+) -> bool {
+    !memory.has_gaps() || rail.prefers_both_ends(link, memory.block_bytes as usize)
 }
 
 impl Proto {
@@ -104,9 +114,12 @@ impl Proto {
     /// when it is asked about the next message, whether this one leaves at once or waits.
     fn offer_peer_copy<R: FullRail>(&self, rail: &mut R, envelope: Envelope, buffer: &OutBuffer) -> bool {
         let Envelope { to, mode, .. } = envelope;
-        let is_private = buffer.place().is_none() && buffer.address().is_some();
-        let Some(link) = rail.link(to).filter(|_| is_private) else { return false };
+        let memory = buffer.strided().filter(|_| buffer.place().is_none());
+        let (Some(link), Some(memory)) = (rail.link(to), memory) else { return false };
         let begin = self.peers[to.0 as usize].begin(self.max_bulk, buffer.len(), mode);
+        if memory.has_gaps() {
+            return begin != Begin::Whole && are_blocks_for_both_ends(rail, link, memory);
+        }
         let ends = ends_that_copy(rail, link, (begin, mode), buffer.len());
         if ends == Some(CopyingEnds::Receiver) {
             rail.note_offer(link);

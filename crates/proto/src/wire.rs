@@ -1,8 +1,8 @@
 //! The packets of the protocols: what stands beside a header, as little-endian 64-bit words.
 //!
 //! ```text
-//!   short   the message                      rts    length, sender's request, region, offset
-//!   eager   (bulk: the message)              cts    sender's request, receiver's request, how, region, offset
+//!   short   the message                      rts    length, sender's request, region, offset, block and stride
+//!   eager   (bulk: the message)              cts    sender's request, receiver's request, how, region, offset, block and stride
 //!   fin     request, status                  piece  receiver's request, offset   (bulk: the piece)
 //!   credit  bytes                            put    region, offset, notice, up to 24 bytes of data
 //!   fence   ticket                           fenced ticket
@@ -13,7 +13,7 @@
 //! ```
 //! Everything read here comes from another process: a packet that is too short, or of no known kind, gives nothing.
 
-use canele_mem::buffer::RegionAddress;
+use canele_mem::buffer::{RegionAddress, StridedMemory};
 use canele_mem::chunk_counter::Generation;
 use canele_rail::{Header, Packet};
 use canele_sys::ids::{RegionId, RequestId};
@@ -87,8 +87,8 @@ impl Kind {
 pub enum BufferPlace {
     /// In a region.
     Region(RegionAddress),
-    /// At this address of the process.
-    Process(u64),
+    /// In this memory of the process.
+    Process(StridedMemory),
 }
 
 /// What stands for the memory of a process where the word of a region would be.
@@ -170,19 +170,26 @@ fn place(words: [u64; 2]) -> Option<RegionAddress> {
     (words[0] != u64::MAX).then_some(RegionAddress { region, offset: words[1] })
 }
 
-fn buffer_words(place: Option<BufferPlace>) -> [u64; 2] {
+fn buffer_words(place: Option<BufferPlace>) -> [u64; 3] {
+    let of_region = |place| {
+        let [region, offset] = place_words(place);
+        [region, offset, 0]
+    };
     match place {
-        Some(BufferPlace::Process(address)) => [PROCESS, address],
-        Some(BufferPlace::Region(place)) => place_words(Some(place)),
-        None => place_words(None),
+        Some(BufferPlace::Process(memory)) => {
+            [PROCESS, memory.address, pack(memory.block_bytes, memory.stride_bytes)]
+        }
+        Some(BufferPlace::Region(place)) => of_region(Some(place)),
+        None => of_region(None),
     }
 }
 
-fn buffer_place(words: [u64; 2]) -> Option<BufferPlace> {
-    match words {
-        [PROCESS, address] => Some(BufferPlace::Process(address)),
-        words => place(words).map(BufferPlace::Region),
-    }
+/// A place, if there is one, by its first two words. The third one is read for memory of a process only; nothing is returned if it is missing.
+fn buffer_place(words: [u64; 2], blocks: impl FnOnce() -> Option<u64>) -> Option<Option<BufferPlace>> {
+    let [PROCESS, address] = words else { return Some(place(words).map(BufferPlace::Region)) };
+    let blocks = blocks()?;
+    let (block_bytes, stride_bytes) = (blocks as u32, (blocks >> 32) as u32);
+    Some(Some(BufferPlace::Process(StridedMemory { address, block_bytes, stride_bytes })))
 }
 
 /// The first `N` words beside a header, if there are as many.
@@ -195,28 +202,31 @@ pub fn words<const N: usize>(packet: &Packet<'_>) -> Option<[u64; N]> {
 
 impl Rts {
     /// Bytes it takes beside a header.
-    pub const BYTES: usize = 32;
+    pub const BYTES: usize = 40;
 
     /// Its words.
-    pub fn to_words(self) -> [u64; 4] {
-        let [region, offset] = match self.place {
-            None => [place_words(None)[0], u64::from(self.lacks_credit)],
+    pub fn to_words(self) -> [u64; 5] {
+        let [region, offset, blocks] = match self.place {
+            None => [place_words(None)[0], u64::from(self.lacks_credit), 0],
             place => buffer_words(place),
         };
-        [self.len, request_word(self.request), region, offset]
+        [self.len, request_word(self.request), region, offset, blocks]
     }
 
     /// Read from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [len, id, region, offset] = words(packet)?;
-        let place = buffer_place([region, offset]);
+        let place = buffer_place([region, offset], || words(packet).map(|[_, _, _, _, blocks]| blocks))?;
         Some(Self { len, request: request(id), place, lacks_credit: place.is_none() && offset == 1 })
     }
 }
 
 impl Cts {
+    /// Bytes it takes beside a header.
+    pub const BYTES: usize = 48;
+
     /// Its words.
-    pub fn to_words(self) -> [u64; 5] {
+    pub fn to_words(self) -> [u64; 6] {
         let (how, at) = match self.how {
             CtsKind::Stream => (0, None),
             CtsKind::Write(place) => (1, Some(BufferPlace::Region(place))),
@@ -224,14 +234,14 @@ impl Cts {
                 (2 | u64::from(chunk_counter) << 8 | u64::from(generation.0) << 32, Some(place))
             }
         };
-        let [region, offset] = buffer_words(at);
-        [request_word(self.request), request_word(self.receiver), how, region, offset]
+        let [region, offset, blocks] = buffer_words(at);
+        [request_word(self.request), request_word(self.receiver), how, region, offset, blocks]
     }
 
     /// Read from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [sender, receiver, how, region, offset] = words(packet)?;
-        let at = buffer_place([region, offset]);
+        let at = buffer_place([region, offset], || words(packet).map(|[_, _, _, _, _, blocks]| blocks))?;
         let how = match (how as u8, at) {
             (0, _) => CtsKind::Stream,
             (1, Some(BufferPlace::Region(place))) => CtsKind::Write(place),

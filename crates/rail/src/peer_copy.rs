@@ -36,9 +36,15 @@ pub trait PeerCopy: Rail {
         false
     }
 
-    /// Fills `into` with bytes of the peer's memory that begin at `address`, part of a message of `message` bytes which it has offered. Returns
-    /// whether it could; if not, what `into` holds is unknown.
-    fn copy_from_peer(&mut self, _link: LinkId, _address: u64, _message: usize, _into: InShare) -> bool {
+    /// Fills `into` with these stretches (address, length) of the peer's memory, part of a message of `message` bytes which it has offered.
+    /// Returns whether it could; if not, what `into` holds is unknown.
+    fn copy_from_peer(
+        &mut self,
+        _link: LinkId,
+        _from: &[(u64, usize)],
+        _message: usize,
+        _into: InShare,
+    ) -> bool {
         false
     }
 
@@ -47,9 +53,9 @@ pub trait PeerCopy: Rail {
         false
     }
 
-    /// Writes `from` to `address` in the peer's memory, which it has lent for this. Returns whether it could; if not, what lies there is
-    /// unknown.
-    fn copy_to_peer(&mut self, _link: LinkId, _address: u64, _from: OutShare) -> bool {
+    /// Writes `from` to these stretches (address, length) of the peer's memory, which it has lent for this. Returns whether it could; if not,
+    /// what they hold is unknown.
+    fn copy_to_peer(&mut self, _link: LinkId, _into: &[(u64, usize)], _from: OutShare) -> bool {
         false
     }
 }

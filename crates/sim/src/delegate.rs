@@ -109,13 +109,13 @@ macro_rules! delegate {
         }
     };
     (@copy_to_peer $rail:ident) => {
-        fn copy_to_peer(&mut self, link: ::canele_sys::ids::LinkId, address: u64, from: ::canele_mem::buffer::OutShare) -> bool {
-            self.$rail.copy_to_peer(link, address, from)
+        fn copy_to_peer(&mut self, link: ::canele_sys::ids::LinkId, into: &[(u64, usize)], from: ::canele_mem::buffer::OutShare) -> bool {
+            self.$rail.copy_to_peer(link, into, from)
         }
     };
     (@copy_from_peer $rail:ident) => {
-        fn copy_from_peer(&mut self, link: ::canele_sys::ids::LinkId, address: u64, message: usize, into: ::canele_mem::buffer::InShare) -> bool {
-            self.$rail.copy_from_peer(link, address, message, into)
+        fn copy_from_peer(&mut self, link: ::canele_sys::ids::LinkId, from: &[(u64, usize)], message: usize, into: ::canele_mem::buffer::InShare) -> bool {
+            self.$rail.copy_from_peer(link, from, message, into)
         }
     };
     (@own $rail:ident) => {

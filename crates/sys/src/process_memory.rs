@@ -18,8 +18,8 @@ pub struct Proof {
     pub word: u64,
 }
 
-/// As many stretches are filled by one call.
-const MOST_STRETCHES: usize = 256;
+/// As many stretches of either process are copied by one call.
+pub const MOST_STRETCHES: usize = 256;
 
 impl Proof {
     /// Of this process, whose word lies there as long as any process reads its memory.
@@ -41,10 +41,10 @@ pub fn allow_siblings() {
 /// Whether the memory of a process can be read: tries it.
 pub fn can_read(of: &Proof) -> bool {
     // SAFETY: nothing is filled but the word's copy.
-    unsafe { read(of, of.address, &[]) }.is_ok()
+    unsafe { read(of, &[], &[]) }.is_ok()
 }
 
-/// Fills `into`, one stretch after the other, with what lies at `address` in the memory of a process.
+/// Fills the stretches of `into`, one after the other, with those of `from`, as long together, which lie in the memory of a process.
 ///
 /// # Errors
 /// The system's, if the kernel does not allow it, there is no such process or memory, or less was read; none of the system's if it is
@@ -52,14 +52,15 @@ pub fn can_read(of: &Proof) -> bool {
 ///
 /// # Safety
 /// Each stretch may be written by this call, and no thread of this process accesses it meanwhile.
-pub unsafe fn read(of: &Proof, address: u64, into: &[(NonNull<u8>, usize)]) -> Result<(), Error> {
-    if cfg!(miri) || into.len() > MOST_STRETCHES {
+pub unsafe fn read(of: &Proof, from: &[(u64, usize)], into: &[(NonNull<u8>, usize)]) -> Result<(), Error> {
+    if cfg!(miri) || into.len().max(from.len()) > MOST_STRETCHES {
         return Err(Error::from(std::io::ErrorKind::Unsupported));
     }
     let len: usize = into.iter().map(|(_, len)| len).sum();
     let mut word = [0u8; 8];
-    let remote = [far(of.address, word.len()), far(address, len)];
-    let remote = &remote[..if len == 0 { 1 } else { 2 }];
+    let mut remote = Vec::with_capacity(1 + from.len());
+    remote.push(far(of.address, word.len()));
+    remote.extend(from.iter().map(|(address, len)| far(*address, *len)));
     let mut local = Vec::with_capacity(1 + into.len());
     local.push(near(word.as_mut_ptr(), word.len()));
     local.extend(into.iter().map(|(start, len)| near(start.as_ptr(), *len)));
@@ -83,31 +84,31 @@ pub unsafe fn read(of: &Proof, address: u64, into: &[(NonNull<u8>, usize)]) -> R
     all_of(got, word.len() + len)
 }
 
-/// Writes `from`, one stretch after the other, to `address` in the memory of a process.
+/// Writes the stretches of `from`, one after the other, to those of `into`, as long together, which lie in the memory of a process.
 ///
 /// # Errors
 /// As of [`read`]. What lies there then is unknown.
 ///
 /// # Safety
-/// Each stretch may be read by this call. The process has lent what it has at `address` to the caller: its own code accesses none of it
+/// Each stretch of `from` may be read by this call. The process has lent those of `into` to the caller: its own code accesses none of them
 /// until it has been told that the call is over.
-pub unsafe fn write(to: &Proof, address: u64, from: &[(NonNull<u8>, usize)]) -> Result<(), Error> {
-    if cfg!(miri) || from.len() > MOST_STRETCHES {
+pub unsafe fn write(to: &Proof, into: &[(u64, usize)], from: &[(NonNull<u8>, usize)]) -> Result<(), Error> {
+    if cfg!(miri) || from.len().max(into.len()) > MOST_STRETCHES {
         return Err(Error::from(std::io::ErrorKind::Unsupported));
     }
     // SAFETY: nothing is filled but the word's copy.
-    unsafe { read(to, to.address, &[]) }?;
+    unsafe { read(to, &[], &[]) }?;
     let len: usize = from.iter().map(|(_, len)| len).sum();
     let local: Vec<_> = from.iter().map(|(start, len)| near(start.as_ptr(), *len)).collect();
-    let remote = far(address, len);
-    // SAFETY: the local stretches are the caller's and only read; the kernel checks the remote one, which the caller vouches for.
+    let remote: Vec<_> = into.iter().map(|(address, len)| far(*address, *len)).collect();
+    // SAFETY: the local stretches are the caller's and only read; the kernel checks the remote ones, which the caller vouches for.
     let put = unsafe {
         libc::process_vm_writev(
             to.pid as libc::pid_t,
             local.as_ptr(),
             local.len() as libc::c_ulong,
-            &raw const remote,
-            1,
+            remote.as_ptr(),
+            remote.len() as libc::c_ulong,
             0,
         )
     };
@@ -141,7 +142,7 @@ mod tests {
         let stretches: Vec<_> =
             into.iter_mut().map(|part| (NonNull::new(part.as_mut_ptr()).unwrap(), part.len())).collect();
         // SAFETY: the stretches are borrowed for this call.
-        unsafe { read(of, address, &stretches) }.is_ok()
+        unsafe { read(of, &[(address, stretches.iter().map(|part| part.1).sum())], &stretches) }.is_ok()
     }
 
     #[test]
@@ -164,7 +165,7 @@ mod tests {
         let stretches: Vec<_> =
             from.iter_mut().map(|part| (NonNull::new(part.as_mut_ptr()).unwrap(), part.len())).collect();
         // SAFETY: the stretches are borrowed for this call; what lies at the address is the tests' own.
-        unsafe { write(to, address, &stretches) }.is_ok()
+        unsafe { write(to, &[(address, stretches.iter().map(|part| part.1).sum())], &stretches) }.is_ok()
     }
 
     #[test]
@@ -180,6 +181,26 @@ mod tests {
         assert_eq!(std::hint::black_box(&data), &[0; 6]);
         assert!(store(&proof, address, &mut [&mut low, &mut high]));
         assert_eq!(std::hint::black_box(&data), &[1, 2, 3, 4, 5, 0]);
+    }
+
+    #[test]
+    fn stretches_of_the_other_process_are_filled_and_read_in_order() {
+        let word = 0x1234_5678_9abc_def2;
+        let proof = Proof::own(&word);
+        let (mut here, mut there) = ([1u8, 2, 3, 4, 5], [0u8; 8]);
+        let start = there.as_mut_ptr() as u64;
+        let stretches = [(start + 6, 2), (start, 3)];
+        let near = [(NonNull::new(here.as_mut_ptr()).unwrap(), 5)];
+        // SAFETY: both arrays are the test's own.
+        unsafe { write(&proof, &stretches, &near) }.unwrap();
+        assert_eq!(std::hint::black_box(&there), &[3, 4, 5, 0, 0, 0, 1, 2]);
+        here = [0; 5];
+        // SAFETY: as above.
+        unsafe { read(&proof, &stretches, &near) }.unwrap();
+        assert_eq!(std::hint::black_box(&here), &[1, 2, 3, 4, 5]);
+        let many = vec![(start, 0); MOST_STRETCHES + 1];
+        // SAFETY: nothing is read or written.
+        assert!(unsafe { read(&proof, &many, &[]).is_err() && write(&proof, &many, &[]).is_err() });
     }
 
     #[test]

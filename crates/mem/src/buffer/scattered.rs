@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Bounds, Form, InBuffer, Lent, More, OutBuffer};
+use super::{Bounds, Form, InBuffer, Lent, More, OutBuffer, StridedMemory};
 use crate::layout::Layout;
 use crate::window::Window;
 
@@ -98,6 +98,12 @@ impl Scattered {
     /// Whether its blocks are packed by loops that know their length.
     pub fn has_short_blocks(&self) -> bool {
         self.layout.has_short_blocks()
+    }
+
+    /// Where it lies, if it begins with an element and its blocks are of one length at equal distances.
+    pub fn strided(&self) -> Option<StridedMemory> {
+        let (at, block, stride) = self.layout.strided(self.count).filter(|_| self.first == 0)?;
+        StridedMemory::with_gaps(self.bounds.start().wrapping_offset(at) as u64, block, stride)
     }
 
     /// Whether it has too many stretches to be shared as a list of them.

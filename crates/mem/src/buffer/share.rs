@@ -59,11 +59,11 @@ impl OutShare {
         }
     }
 
-    /// Writes it to `address` in the memory of another process, which has lent what lies there; says whether that could be written. If
-    /// not, what lies there is unknown.
-    pub fn store(&self, to: &Proof, address: u64) -> bool {
+    /// Writes it to these stretches (address, length) of the memory of another process, which has lent them; says whether they could be
+    /// written. If not, what they hold is unknown.
+    pub fn store(&self, to: &Proof, stretches: &[(u64, usize)]) -> bool {
         // SAFETY: the stretches are lent for reading as long as the share lives; the other process's protocol lends what lies there.
-        unsafe { process_memory::write(to, address, &self.0.stretches) }.is_ok()
+        unsafe { process_memory::write(to, stretches, &self.0.stretches) }.is_ok()
     }
 }
 
@@ -84,10 +84,10 @@ impl InShare {
         }
     }
 
-    /// Fills it with what lies at `address` in the memory of another process; says whether that could be read. If not, what it
+    /// Fills it with these stretches (address, length) of the memory of another process; says whether they could be read. If not, what it
     /// holds is unknown.
-    pub fn fetch(&self, of: &Proof, address: u64) -> bool {
+    pub fn fetch(&self, of: &Proof, stretches: &[(u64, usize)]) -> bool {
         // SAFETY: the stretches are lent for writing as long as the share lives, and no other code writes there meanwhile.
-        unsafe { process_memory::read(of, address, &self.0.stretches) }.is_ok()
+        unsafe { process_memory::read(of, stretches, &self.0.stretches) }.is_ok()
     }
 }

@@ -212,6 +212,21 @@ impl Layout {
         }
     }
 
+    /// Where the first block of `count` elements lies, the length of each block and their distance, if they are blocks of one length at equal
+    /// distances.
+    pub(crate) fn strided(&self, count: usize) -> Option<(isize, usize, isize)> {
+        match &self.root {
+            Node::Block(len) => Some((self.at, *len, self.extent)),
+            Node::Repeat(repeat) => {
+                let Node::Block(len) = repeat.inner else { return None };
+                let goes_on =
+                    isize::try_from(repeat.count).ok()?.checked_mul(repeat.stride) == Some(self.extent);
+                (count == 1 || goes_on).then_some((self.at, len, repeat.stride))
+            }
+            _ => None,
+        }
+    }
+
     /// That a range of the packed bytes exists and that the elements lie in the bounds.
     pub(crate) fn check(&self, bounds: Bounds, count: usize, at: usize, len: usize) {
         let total = self.total(count).expect("the elements fit the address space");

@@ -278,3 +278,23 @@ fn short_blocks_are_fine_and_long_ones_coarse() {
     assert!(!coarse.lend(raw(&mut memory, 0..20_000).into_raw(), 1).is_fine());
     assert!(!Arc::new(Layout::block(8)).lend(raw(&mut memory, 0..800).into_raw(), 100).is_fine());
 }
+
+proptest! {
+    #[test]
+    fn blocks_at_equal_distances_are_where_their_description_says(model in model(), count in 0usize..5) {
+        let places = model.of(count);
+        if let Some((at, block, stride)) = model.layout.strided(count) {
+            let said = (0..places.len()).map(|n| at + (n / block.max(1)) as isize * stride + (n % block.max(1)) as isize);
+            prop_assert_eq!(places, said.collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn a_vector_and_repeated_vectors_are_blocks_at_equal_distances() {
+    let vector = Layout::block(8).repeated(4, 16).unwrap().shifted(3).unwrap();
+    assert_eq!(vector.strided(1), Some((3, 8, 16)));
+    assert_eq!(vector.strided(2), None, "the second one begins behind the last block of the first one");
+    assert_eq!(vector.with_extent(64).strided(2), Some((3, 8, 16)));
+    assert_eq!(Layout::block(8).with_extent(24).strided(5), Some((0, 8, 24)));
+}

@@ -147,10 +147,10 @@ impl MachineLimits<'_> {
         let address = peer.address + offset as u64;
         if to_peer {
             // SAFETY: as the caller says.
-            return unsafe { process_memory::write(&peer.proof, address, &[(own, bytes)]) };
+            return unsafe { process_memory::write(&peer.proof, &[(address, bytes)], &[(own, bytes)]) };
         }
         // SAFETY: as the caller says.
-        unsafe { process_memory::read(&peer.proof, address, &[(own, bytes)]) }
+        unsafe { process_memory::read(&peer.proof, &[(address, bytes)], &[(own, bytes)]) }
     }
 
     fn peer_memory(&self) -> PeerMemory {

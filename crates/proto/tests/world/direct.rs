@@ -3,7 +3,7 @@
 use canele_mem::chunk_counter::{ChunkCounter, CopyProgress, Generation};
 use std::sync::Arc;
 
-use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress};
+use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress, StridedMemory};
 use canele_proto::matching::Want;
 use canele_proto::peer::PeerEnd;
 use canele_proto::request::Buffer;
@@ -115,7 +115,7 @@ impl Ends {
         let want = Want { source: Some(Rank(1)), tag: Some(TAG) };
         let id = self.proto.submit_recv(FLOW, want, buffer);
         let rts = Rts { len: LEN as u64, request: THEIRS, place: Some(place), lacks_credit: false };
-        self.send(Header { flow: FLOW.0, tag: TAG.0, ..Kind::Rts.header(4) }, &rts.to_words());
+        self.send(Header { flow: FLOW.0, tag: TAG.0, ..Kind::Rts.header(5) }, &rts.to_words());
         self.world.advance();
         let link = self.rail.open_link(0, Rank(1));
         self.proto.link_opened(&self.rail, Rank(1), link);
@@ -137,7 +137,7 @@ fn the_sender_of_a_shared_message_says_when_it_has_copied_its_part() {
     ends.by_hand.chunk_counter(ends.link, true, 2).expect("a chunk counter").start(generation);
     let how = CtsKind::Share(BufferPlace::Region(ends.far_place()), 2, generation);
     let cts = Cts { request: id, receiver: THEIRS, how };
-    ends.send(Kind::Cts.header(5), &cts.to_words());
+    ends.send(Kind::Cts.header(6), &cts.to_words());
     ends.pass();
     // The receiver may sleep by now, for it found no piece left to copy.
     assert_eq!(ends.next(Kind::Fin, read_fin), Some((THEIRS, FinStatus::Done)));
@@ -210,7 +210,7 @@ fn announced(ends: &mut Ends, buffer: OutBuffer) -> RequestId {
 
 /// Rank 0 is told how its message is to travel.
 fn tell(ends: &mut Ends, request: RequestId, how: CtsKind) {
-    ends.send(Kind::Cts.header(5), &Cts { request, receiver: THEIRS, how }.to_words());
+    ends.send(Kind::Cts.header(6), &Cts { request, receiver: THEIRS, how }.to_words());
     ends.pass();
 }
 
@@ -264,7 +264,7 @@ fn a_sender_sends_pieces_when_its_receiver_asks_for_them_late() {
 
 /// Where a message between private buffers lies.
 fn process_place(bytes: &[u8]) -> BufferPlace {
-    BufferPlace::Process(bytes.as_ptr() as u64)
+    BufferPlace::Process(StridedMemory::without_gaps(bytes.as_ptr() as u64))
 }
 
 /// What the sender played by hand does with the piece that it takes.
@@ -284,7 +284,7 @@ fn counter_of(ends: &mut Ends) -> &ChunkCounter {
 fn write_by_hand(ends: &mut Ends, address: u64, bytes: &[u8]) {
     let mut owned = Owned::new(bytes.to_vec());
     let mut buffer = owned.lend_out();
-    while !ends.by_hand.copy_to_peer(ends.link, address, buffer.share(0, bytes.len())) {}
+    while !ends.by_hand.copy_to_peer(ends.link, &[(address, bytes.len())], buffer.share(0, bytes.len())) {}
     owned.take_back_out(buffer);
 }
 
@@ -349,7 +349,7 @@ fn send_by_both_ends(seed: u64) -> bool {
     let mut into = vec![0_u8; LEN];
     let id = announced(&mut ends, owned.lend_out());
     ends.by_hand.chunk_counter(ends.link, true, 2).expect("a chunk counter").start(Generation(9));
-    let place = BufferPlace::Process(into.as_mut_ptr() as u64);
+    let place = BufferPlace::Process(StridedMemory::without_gaps(into.as_mut_ptr() as u64));
     tell(&mut ends, id, CtsKind::Share(place, 2, Generation(9)));
     assert!(!ends.proto.is_done(id), "only the receiver ends it");
     let ended = ends.next(Kind::Fin, read_fin);
@@ -384,6 +384,31 @@ fn owned_bytes(ends: &mut Ends, id: RequestId, owned: &mut Owned<u8>) -> Vec<u8>
 fn a_sender_writes_a_message_of_private_memory_alone_if_its_receiver_copies_nothing() {
     let alone = (1..=60).filter(|seed| send_by_both_ends(*seed)).count();
     assert!((5..60).contains(&alone), "{alone} of 60 messages: now and then memory is refused");
+}
+
+/// No call copies as many blocks of one byte, and no process has memory at the last addresses. Such a message comes in pieces.
+#[test]
+fn a_message_whose_sender_describes_memory_that_there_is_not_comes_in_pieces() {
+    let wrong =
+        [(1 << 20, 1, 2), (u64::MAX - 100, 20_000, 30_000), (u64::MAX - 100, 0, 0), (1 << 20, 20_000, 0)];
+    for (seed, (address, block_bytes, stride_bytes)) in (1..9).zip(wrong.into_iter().cycle()) {
+        let mut ends = Ends::of(Model { region_misses: 0, fetched_percent: 100, ..Model::default() }, seed);
+        let mut owned = Owned::new(vec![0_u8; LEN]);
+        let place = BufferPlace::Process(StridedMemory { address, block_bytes, stride_bytes });
+        let id = ends.announce_of(owned.lend_in(), place);
+        ends.pass();
+        let sent = vec![7; LEN];
+        for (number, piece) in sent.chunks(4096).enumerate() {
+            ends.send_piece(id, 4096 * number as u64, piece);
+            ends.pass();
+        }
+        let outcome = ends.proto.take(id).expect("it ends");
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        let Buffer::In(buffer) = outcome.buffer else { panic!("the buffer comes back") };
+        owned.take_back_in(buffer);
+        assert!(owned.bytes() == sent, "seed {seed}");
+        assert_eq!(ends.proto.holding(), Holding::default());
+    }
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn who_is_invited_to_send_nothing_has_sent_it() {
             let cts = Cts { request, receiver: request, how: CtsKind::Stream };
             let slot = by_hand.claim(link, 0, Class::Control).unwrap();
             slot.inline.write_words(0, &cts.to_words());
-            by_hand.commit(link, Header { inline_len: 40, ..Kind::Cts.header(0) });
+            by_hand.commit(link, Header { inline_len: 48, ..Kind::Cts.header(0) });
             invited = true;
         }
         rail.accept();

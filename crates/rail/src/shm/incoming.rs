@@ -212,9 +212,9 @@ impl Incoming {
     }
 
     /// Reads a part of a message of `message` bytes from the sender's memory; says whether it could.
-    pub fn fetch(&self, address: u64, message: usize, into: &InShare) -> bool {
+    pub fn fetch(&self, from: &[(u64, usize)], message: usize, into: &InShare) -> bool {
         let since = Instant::now();
-        let read = self.proof.as_ref().is_some_and(|proof| into.fetch(proof, address));
+        let read = self.proof.as_ref().is_some_and(|proof| into.fetch(proof, from));
         if read {
             self.shared.fetch_times().learn(message, into.len(), since.elapsed().as_nanos() as u64);
         }

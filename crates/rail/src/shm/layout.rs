@@ -24,7 +24,7 @@ use crate::CHUNK_COUNTERS;
 /// "CANELÉ" and a zero: what every inbox starts with.
 const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
 /// Changes with every change of what is described here.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 /// As many ranks of one host can have a slice in each other's inboxes.
 pub const MOST_LOCAL_RANKS: usize = 4096;
 /// Cells a ring may have.

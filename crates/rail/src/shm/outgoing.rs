@@ -336,8 +336,8 @@ impl Outgoing {
     }
 
     /// Writes a part of a message into the peer's memory; says whether it could. What is refused once is not tried again.
-    pub fn store(&mut self, address: u64, from: &OutShare) -> bool {
-        self.may_write = self.written_peer().is_some_and(|proof| from.store(&proof, address));
+    pub fn store(&mut self, into: &[(u64, usize)], from: &OutShare) -> bool {
+        self.may_write = self.written_peer().is_some_and(|proof| from.store(&proof, into));
         self.may_write
     }
 

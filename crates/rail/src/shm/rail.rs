@@ -204,9 +204,9 @@ impl PeerCopy for Shm {
         outgoing.is_some_and(|outgoing| outgoing.prefers_both_ends(bytes))
     }
 
-    fn copy_from_peer(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
+    fn copy_from_peer(&mut self, link: LinkId, from: &[(u64, usize)], message: usize, into: InShare) -> bool {
         let incoming = self.link_mut(link.peer()).and_then(|l| l.incoming.as_ref());
-        incoming.is_some_and(|incoming| incoming.fetch(address, message, &into))
+        incoming.is_some_and(|incoming| incoming.fetch(from, message, &into))
     }
 
     fn can_copy_to_peer(&mut self, link: LinkId) -> bool {
@@ -214,9 +214,9 @@ impl PeerCopy for Shm {
         outgoing.is_some_and(|outgoing| outgoing.written_peer().is_some())
     }
 
-    fn copy_to_peer(&mut self, link: LinkId, address: u64, from: OutShare) -> bool {
+    fn copy_to_peer(&mut self, link: LinkId, into: &[(u64, usize)], from: OutShare) -> bool {
         let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
-        outgoing.is_some_and(|outgoing| outgoing.store(address, &from))
+        outgoing.is_some_and(|outgoing| outgoing.store(into, &from))
     }
 }
 

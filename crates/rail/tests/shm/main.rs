@@ -217,7 +217,13 @@ fn copying(how: [SingleCopy; 2]) -> Local {
 fn fetch(local: &mut Local, address: u64, into: &mut Owned<u8>) -> bool {
     let mut buffer = into.lend_in();
     let share = buffer.share(0, buffer.len());
-    let read = PeerCopy::copy_from_peer(local.rail(0), LinkId::in_memory(Rank(1)), address, 64 << 10, share);
+    let read = PeerCopy::copy_from_peer(
+        local.rail(0),
+        LinkId::in_memory(Rank(1)),
+        &[(address, share.len())],
+        64 << 10,
+        share,
+    );
     into.take_back_in(buffer);
     read
 }
@@ -226,7 +232,7 @@ fn fetch(local: &mut Local, address: u64, into: &mut Owned<u8>) -> bool {
 fn store(local: &mut Local, address: u64, from: &mut Owned<u8>) -> bool {
     let mut buffer = from.lend_out();
     let share = buffer.share(0, buffer.len());
-    let written = local.rail(0).copy_to_peer(LinkId::in_memory(Rank(1)), address, share);
+    let written = local.rail(0).copy_to_peer(LinkId::in_memory(Rank(1)), &[(address, share.len())], share);
     from.take_back_out(buffer);
     written
 }

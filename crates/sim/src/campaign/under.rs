@@ -231,16 +231,16 @@ impl PeerCopy for CampaignRail {
         each!(self, rail => rail.prefers_both_ends(link, bytes))
     }
 
-    fn copy_from_peer(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
-        each!(self, rail => rail.copy_from_peer(link, address, message, into))
+    fn copy_from_peer(&mut self, link: LinkId, from: &[(u64, usize)], message: usize, into: InShare) -> bool {
+        each!(self, rail => rail.copy_from_peer(link, from, message, into))
     }
 
     fn can_copy_to_peer(&mut self, link: LinkId) -> bool {
         each!(self, rail => rail.can_copy_to_peer(link))
     }
 
-    fn copy_to_peer(&mut self, link: LinkId, address: u64, from: OutShare) -> bool {
-        each!(self, rail => rail.copy_to_peer(link, address, from))
+    fn copy_to_peer(&mut self, link: LinkId, into: &[(u64, usize)], from: OutShare) -> bool {
+        each!(self, rail => rail.copy_to_peer(link, into, from))
     }
 }
 

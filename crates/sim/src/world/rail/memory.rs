@@ -82,8 +82,14 @@ impl PeerCopy for SimRail {
     }
 
     /// Now and then the memory cannot be read.
-    fn copy_from_peer(&mut self, _link: LinkId, address: u64, _message: usize, into: InShare) -> bool {
-        !self.world.borrow_mut().random.chance(20) && into.fetch(&Proof::own(WORD), address)
+    fn copy_from_peer(
+        &mut self,
+        _link: LinkId,
+        from: &[(u64, usize)],
+        _message: usize,
+        into: InShare,
+    ) -> bool {
+        !self.world.borrow_mut().random.chance(20) && into.fetch(&Proof::own(WORD), from)
     }
 
     fn can_copy_to_peer(&mut self, link: LinkId) -> bool {
@@ -91,8 +97,8 @@ impl PeerCopy for SimRail {
     }
 
     /// Now and then the memory cannot be written.
-    fn copy_to_peer(&mut self, _link: LinkId, address: u64, from: OutShare) -> bool {
-        !self.world.borrow_mut().random.chance(20) && from.store(&Proof::own(WORD), address)
+    fn copy_to_peer(&mut self, _link: LinkId, into: &[(u64, usize)], from: OutShare) -> bool {
+        !self.world.borrow_mut().random.chance(20) && from.store(&Proof::own(WORD), into)
     }
 }
 
