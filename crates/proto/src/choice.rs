@@ -304,6 +304,20 @@ pub fn choose(caps: &Caps, host: &HostProfile, eager_bytes: usize, bytes: usize,
     Choice { variant, estimates: TABLE.iter().map(estimate).collect() }
 }
 
+/// Shorter blocks of a message with gaps go through the ring.
+const LEAST_BLOCK: usize = 16 << 10;
+/// The kernel looks up so many blocks of a peer's memory in the time that the beginning of a message takes that both ends copy.
+const BLOCKS_OF_A_BEGINNING: usize = 8;
+
+/// The length of a message without gaps that gains as little by both ends' copies as one of `len` bytes with gaps between blocks of `block` bytes;
+/// `None` if such blocks are too short. The beginning, which no byte makes up for, is longer by the time for the blocks.
+pub fn bytes_without_gaps(len: usize, block: usize) -> Option<usize> {
+    (block >= LEAST_BLOCK).then(|| {
+        let beginnings = BLOCKS_OF_A_BEGINNING + len.div_ceil(block);
+        len / beginnings * BLOCKS_OF_A_BEGINNING
+    })
+}
+
 /// The packets that fill a pipeline of equal stages fastest, in bytes, by BIP's cost model: a message takes `packets + stages − 1` steps,
 /// and each step an overhead and a packet's bytes, so the best length is √(length × overhead × bandwidth ÷ (stages − 1)).
 pub fn pipeline_bytes(len: usize, overhead_ns: f64, bytes_per_us: f64, stages: u64) -> usize {

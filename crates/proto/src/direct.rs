@@ -13,7 +13,7 @@ use crate::choice::{Protocol, Rendezvous};
 use crate::peer::Reply;
 use crate::request::{Fallback, Receive, Send, Share, State, sent};
 use crate::rma::{MemoryRoute, route};
-use crate::submit::are_blocks_for_both_ends;
+use crate::submit::prefers_both_ends_for;
 use crate::verbs::VerbUse;
 use crate::wire::{BufferPlace, Cts, CtsKind, FinStatus};
 
@@ -96,10 +96,9 @@ impl Proto {
         let near = match far {
             BufferPlace::Region(_) => receive.buffer.place().map(BufferPlace::Region),
             BufferPlace::Process(_) => {
-                let memory = receive.buffer.strided().filter(|_| rail.prefers_both_ends(link, receive.len));
-                memory
-                    .filter(|memory| are_blocks_for_both_ends(rail, link, *memory))
-                    .map(BufferPlace::Process)
+                let memory = receive.buffer.strided();
+                let memory = memory.filter(|memory| prefers_both_ends_for(rail, link, *memory, receive.len));
+                memory.map(BufferPlace::Process)
             }
         };
         let is_private = matches!(far, BufferPlace::Process(_));

@@ -6,7 +6,7 @@ use canele_sys::device::{MemoryKind, MemoryKinds};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
-use crate::choice::{Begin, Variant};
+use crate::choice::{self, Begin, Variant};
 use crate::matching::Want;
 use crate::observed::{Leaving, MessageEvent};
 use crate::peer::Reply;
@@ -42,14 +42,18 @@ pub(crate) fn ends_that_copy<R: FullRail>(
     }
 }
 
-/// Returns whether both ends had better copy blocks of this memory: each one is as long as a message that they had better copy. The kernel
-/// looks up each block as it does the beginning of a message.
-pub(crate) fn are_blocks_for_both_ends<R: FullRail>(
+/// Returns whether both ends had better copy `len` bytes that lie in this memory of one of them.
+pub(crate) fn prefers_both_ends_for<R: FullRail>(
     rail: &mut R,
     link: LinkId,
     memory: StridedMemory,
+    len: usize,
 ) -> bool {
-    !memory.has_gaps() || rail.prefers_both_ends(link, memory.block_bytes as usize)
+    let bytes = match memory.has_gaps() {
+        true => choice::bytes_without_gaps(len, memory.block_bytes as usize),
+        false => Some(len),
+    };
+    bytes.is_some_and(|bytes| rail.prefers_both_ends(link, bytes))
 }
 
 impl Proto {
@@ -118,7 +122,7 @@ impl Proto {
         let (Some(link), Some(memory)) = (rail.link(to), memory) else { return false };
         let begin = self.peers[to.0 as usize].begin(self.max_bulk, buffer.len(), mode);
         if memory.has_gaps() {
-            return begin != Begin::Whole && are_blocks_for_both_ends(rail, link, memory);
+            return begin != Begin::Whole && prefers_both_ends_for(rail, link, memory, buffer.len());
         }
         let ends = ends_that_copy(rail, link, (begin, mode), buffer.len());
         if ends == Some(CopyingEnds::Receiver) {

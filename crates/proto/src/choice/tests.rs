@@ -225,3 +225,18 @@ fn lent_pieces_are_as_long_as_their_link_is_fast_within_bounds() {
     assert_eq!(pieces(true), [16 << 10, 16 << 10, 64 << 10, 64 << 10]);
     assert_eq!(timely_bytes(Speed::default(), 1024, false), 1024, "a rail that carries less");
 }
+
+#[test]
+fn blocks_with_gaps_count_as_a_longer_beginning() {
+    assert_eq!(bytes_without_gaps(1 << 20, (16 << 10) - 1), None, "too short");
+    assert_eq!(
+        bytes_without_gaps(128 << 10, 16 << 10),
+        Some(64 << 10),
+        "eight blocks are a second beginning"
+    );
+    // A message of any length counts no more than eight of its blocks.
+    for len in [1 << 20, 1 << 30, isize::MAX as usize] {
+        let bytes = bytes_without_gaps(len, 64 << 10).unwrap();
+        assert!(bytes < 8 * (64 << 10) && bytes > len.min(4 * (64 << 10)), "{bytes} of {len}");
+    }
+}
