@@ -4,7 +4,7 @@
 //! choose alike: `canele tune` measures it, the launcher reads it, and ranks get it with the description of their job.
 //!
 //! Owns the data, their file, the places where a file is looked for, and the built-in profiles. Measures nothing but which of the built-in
-//! profiles fits, where the caches do not tell.
+//! profiles fits, where the caches do not tell, and keeps that for the other launchers of this boot.
 //!
 //! Units: times in nanoseconds, rates in bytes per microsecond (1000 are 1 GB/s), lengths in bytes.
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ mod file;
 mod fingerprint;
 mod host;
 mod line_probe;
+mod line_record;
 mod load;
 mod machine;
 mod network;
@@ -24,6 +25,7 @@ mod ranges;
 pub use error::ProfileError;
 pub use file::{FILE_VERSION, MeasuredProfile};
 pub use host::{CopyRates, HostProfile, LineTimes, PAIRS, ProcessorDistance, RingRates, SingleCopyRates};
+pub use line_record::{LineOrigin, LineTime};
 pub use load::{BUILT_IN, LoadedProfile, ProfileSource, VARIABLE, load, user_path};
 pub use machine::MachineIdentity;
 pub use network::NetworkProfile;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::line_probe;
+use crate::line_record::{self, LineOrigin, LineTime};
 use crate::{HostProfile, MachineIdentity, MeasuredProfile, Profile, ProfileError};
 
 /// The variable that names the file, or [`BUILT_IN`].
@@ -25,6 +25,8 @@ pub enum ProfileSource {
     Found(PathBuf),
     /// No file.
     BuiltIn,
+    /// No file; this time of a cache line selects one of the built-in profiles.
+    BuiltInByLine(LineTime),
 }
 
 impl fmt::Display for ProfileSource {
@@ -33,6 +35,16 @@ impl fmt::Display for ProfileSource {
             Self::Named(path) => write!(f, "{} ({VARIABLE})", path.display()),
             Self::Found(path) => write!(f, "{}", path.display()),
             Self::BuiltIn => write!(f, "built in"),
+            Self::BuiltInByLine(LineTime { ns, origin }) => {
+                write!(f, "built in, by a cache line that takes {ns} ns, ")?;
+                match origin {
+                    LineOrigin::Measured => write!(f, "measured now"),
+                    LineOrigin::Written(path) => write!(f, "measured now and written to {}", path.display()),
+                    LineOrigin::Read(path) => {
+                        write!(f, "measured since this machine started ({})", path.display())
+                    }
+                }
+            }
         }
     }
 }
@@ -58,14 +70,14 @@ impl LoadedProfile {
 }
 
 /// Reads the profile that counts here: that of the file that [`VARIABLE`] names, else of `canele/profile.toml` below
-/// `$XDG_CONFIG_HOME` or `~/.config`, else below `/etc`, else a built-in one. Where the caches do not tell which of these, it measures for a
-/// fraction of a millisecond.
+/// `$XDG_CONFIG_HOME` or `~/.config`, else below `/etc`, else a built-in one. Where the caches do not tell which of these, the
+/// time of a cache line does, which the first launcher of a boot measures.
 ///
 /// # Errors
 /// A file is there, or was named, and cannot be used.
 pub fn load() -> Result<LoadedProfile, ProfileError> {
     let variables = |name: &str| std::env::var_os(name);
-    load_from(variables, Path::new(SYSTEM), MachineIdentity::here(), line_probe::line_ns)
+    load_from(variables, Path::new(SYSTEM), MachineIdentity::here(), line_record::line_time)
 }
 
 /// Returns the place of the user's file; none without a home.
@@ -74,16 +86,20 @@ pub fn user_path() -> Option<PathBuf> {
 }
 
 fn user_path_of(get: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    Some(user_folder(get, "XDG_CONFIG_HOME", ".config")?.join(BELOW))
+}
+
+/// Returns the folder that a variable names, or else this one in the user's home; none without a home.
+fn user_folder(get: &impl Fn(&str) -> Option<OsString>, variable: &str, in_home: &str) -> Option<PathBuf> {
     let folder = |name| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let config = folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")))?;
-    Some(config.join(BELOW))
+    folder(variable).or_else(|| Some(folder("HOME")?.join(in_home)))
 }
 
 fn load_from(
     get: impl Fn(&str) -> Option<OsString>,
     system: &Path,
     here: MachineIdentity,
-    measure_line: impl FnOnce() -> Option<u32>,
+    line_time: impl FnOnce(Option<&Path>, &MachineIdentity) -> Option<LineTime>,
 ) -> Result<LoadedProfile, ProfileError> {
     let of_file = |source: ProfileSource, path: &Path, here| {
         let measured = MeasuredProfile::read(path)?;
@@ -101,14 +117,16 @@ fn load_from(
     match found {
         Some(path) => of_file(ProfileSource::Found(path.clone()), &path, here),
         None => {
-            let mut profile = Profile::built_in_for(&here);
+            let (mut source, mut profile) = (ProfileSource::BuiltIn, Profile::built_in_for(&here));
+            let cache = || user_folder(&get, "XDG_CACHE_HOME", ".cache");
             if named.is_none()
                 && here.hides_its_caches()
-                && let Some(line_ns) = measure_line()
+                && let Some(line) = line_time(cache().as_deref(), &here)
             {
-                profile.host = HostProfile::builtin_of_line(line_ns);
+                profile.host = HostProfile::builtin_of_line(line.ns);
+                source = ProfileSource::BuiltInByLine(line);
             }
-            Ok(LoadedProfile { source: ProfileSource::BuiltIn, measured: None, profile, here })
+            Ok(LoadedProfile { source, measured: None, profile, here })
         }
     }
 }
@@ -144,7 +162,7 @@ mod tests {
             let get = |name: &str| {
                 variables.iter().find(|(of, _)| *of == name).map(|(_, value)| value.as_os_str().to_owned())
             };
-            load_from(get, &self.0.join("etc"), server(), || panic!("the caches of a server tell all"))
+            load_from(get, &self.0.join("etc"), server(), |_, _| panic!("the caches of a server tell all"))
         }
     }
 
@@ -187,22 +205,43 @@ mod tests {
 
     #[test]
     fn a_line_is_measured_of_two_processors_without_a_named_profile() {
-        let load = |name: &'static str, line_ns| {
-            let get = |of: &str| (of == VARIABLE).then(|| name.into());
+        let load = |name: &'static str, line_ns: Option<u32>| {
+            let get = |of: &str| match of {
+                VARIABLE => Some(name.into()),
+                "HOME" => Some("/home/a".into()),
+                _ => None,
+            };
             let (mut here, mut is_measured) = (server(), false);
             here.processors = 2;
-            let measure = || {
+            let line_time = |folder: Option<&Path>, _: &MachineIdentity| {
                 is_measured = true;
-                line_ns
+                assert_eq!(folder, Some(Path::new("/home/a/.cache")));
+                Some(LineTime { ns: line_ns?, origin: LineOrigin::Measured })
             };
-            let loaded = load_from(get, Path::new("/no/such/folder"), here, measure).unwrap();
-            (loaded.source, loaded.profile.host, is_measured)
+            let loaded = load_from(get, Path::new("/no/such/folder"), here, line_time).unwrap();
+            assert_eq!(loaded.source == ProfileSource::BuiltIn, line_ns.is_none() || !is_measured);
+            (loaded.profile.host, is_measured)
         };
-        let built_in = |host, is_measured| (ProfileSource::BuiltIn, host, is_measured);
-        assert_eq!(load("", Some(200)), built_in(HostProfile::TWO_FAR_PROCESSORS, true));
-        assert_eq!(load("", Some(30)), built_in(HostProfile::SHARED_CACHES, true));
-        assert_eq!(load("", None), built_in(HostProfile::SHARED_CACHES, true), "they were busy");
-        assert_eq!(load(BUILT_IN, Some(200)), built_in(HostProfile::SHARED_CACHES, false));
+        assert_eq!(load("", Some(200)), (HostProfile::TWO_FAR_PROCESSORS, true));
+        assert_eq!(load("", Some(30)), (HostProfile::SHARED_CACHES, true));
+        assert_eq!(load("", None), (HostProfile::SHARED_CACHES, true), "they were busy");
+        assert_eq!(load(BUILT_IN, Some(200)), (HostProfile::SHARED_CACHES, false));
+    }
+
+    #[test]
+    fn a_source_says_where_the_time_of_a_line_comes_from() {
+        let path = || PathBuf::from("/home/a/.cache/canele/line.h.toml");
+        let words = |origin| ProfileSource::BuiltInByLine(LineTime { ns: 230, origin }).to_string();
+        let built_in = "built in, by a cache line that takes 230 ns, measured";
+        assert_eq!(words(LineOrigin::Measured), format!("{built_in} now"));
+        assert_eq!(
+            words(LineOrigin::Written(path())),
+            format!("{built_in} now and written to /home/a/.cache/canele/line.h.toml")
+        );
+        assert_eq!(
+            words(LineOrigin::Read(path())),
+            format!("{built_in} since this machine started (/home/a/.cache/canele/line.h.toml)")
+        );
     }
 
     #[test]

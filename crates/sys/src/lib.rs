@@ -8,6 +8,7 @@
 pub mod affinity;
 pub mod atomic;
 pub mod biased_lock;
+pub mod boot;
 pub mod bounded_read;
 #[cfg(not(loom))]
 pub mod call_stack;

@@ -4,10 +4,12 @@
 
 use std::os::linux::fs::MetadataExt;
 
+use crate::boot::boot_id;
+
 /// The number of this process's network namespace, made of the kernel's boot and the namespace's inode, neither of which another process can
 /// choose. `None` if `/proc` does not tell: then this process has it in common with no other.
 pub fn network_namespace() -> Option<u64> {
-    let boot = std::fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot = boot_id()?.into_bytes();
     let namespace = std::fs::metadata("/proc/self/ns/net").ok()?;
     let words = [namespace.st_dev(), namespace.st_ino()];
     let bytes = boot.into_iter().chain(words.into_iter().flat_map(u64::to_le_bytes));

@@ -20,7 +20,9 @@ fn judge(loaded: Result<LoadedProfile, ProfileError>) -> Finding {
     };
     let differences = loaded.differences();
     match (&loaded.source, differences.is_empty()) {
-        (ProfileSource::BuiltIn, _) => ok(WHAT, "built in; `canele tune` measures this machine"),
+        (source @ (ProfileSource::BuiltIn | ProfileSource::BuiltInByLine(_)), _) => {
+            ok(WHAT, format!("{source}; `canele tune` measures this machine"))
+        }
         (source, true) => ok(WHAT, format!("{source}, of this machine")),
         (source, false) => remark(
             WHAT,

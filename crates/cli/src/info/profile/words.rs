@@ -7,16 +7,14 @@ use crate::bench::time;
 
 /// Returns the text.
 pub fn text(loaded: &LoadedProfile) -> String {
-    let source = match (&loaded.source, loaded.profile.host == HostProfile::SHARED_CACHES) {
-        (ProfileSource::BuiltIn, true) => {
-            "built in, for processors that share their caches; `canele tune` measures this machine".into()
-        }
-        (ProfileSource::BuiltIn, false) => {
-            "built in, for processors with caches of their own; `canele tune` measures this machine".into()
-        }
-        (source, _) => source.to_string(),
-    };
-    let mut lines = vec![format!("profile      {source}")];
+    let mut lines = vec![format!("profile      {}", loaded.source)];
+    if matches!(loaded.source, ProfileSource::BuiltIn | ProfileSource::BuiltInByLine(_)) {
+        let whose = match loaded.profile.host == HostProfile::SHARED_CACHES {
+            true => "that share their caches",
+            false => "with caches of their own",
+        };
+        lines.push(format!("             for processors {whose}; `canele tune` measures this machine"));
+    }
     if let Some(measured) = &loaded.measured {
         lines.extend(of_machine(measured));
     }
@@ -139,10 +137,9 @@ mod tests {
         let profile = Profile::built_in_for(&here);
         let loaded = LoadedProfile { source: ProfileSource::BuiltIn, measured: None, profile, here };
         let shown = text(&loaded);
-        assert!(
-            shown.starts_with("profile      built in, for processors that share their caches"),
-            "{shown}"
-        );
+        let first =
+            "profile      built in\n             for processors that share their caches; `canele tune`";
+        assert!(shown.starts_with(first), "{shown}");
         assert!(shown.contains("both ends    31.0   16.0"), "{shown}");
     }
 }
