@@ -23,8 +23,8 @@ pub struct CollectiveCosts {
     pub(super) round_ns: f64,
     /// One process more has its turn on a processor.
     pub(super) turn_ns: f64,
-    /// One end of one message more: of few peers, whose lines stay in the nearest cache, and of many.
-    pub(super) message_ns: [f64; 2],
+    /// One end of one message more: of the only peer of a processor with own caches, of few peers, whose lines stay in the nearest cache, and of many.
+    pub(super) message_ns: [f64; 3],
     /// A byte that is copied at one end of a message where caches hold all that is under way; where they do not, through one ring; and
     /// through those of all peers by turns.
     pub(super) near_copy_ns: f64,
@@ -59,7 +59,7 @@ impl CollectiveCosts {
         let copy_ns = 1000.0 / bytes_per_us / 2.0;
         Self {
             round_ns: latency_ns,
-            message_ns: [packet_ns; 2],
+            message_ns: [packet_ns; 3],
             near_copy_ns: copy_ns,
             far_copy_ns: copy_ns,
             scattered_copy_ns: copy_ns * SCATTERED_TIMES,
@@ -74,7 +74,7 @@ impl CollectiveCosts {
         let of_bytes = |own: f64, other: f64| of(own, other * at_once);
         Self {
             round_ns: others.round_ns,
-            message_ns: [0, 1].map(|many| of(self.message_ns[many], others.message_ns[many])),
+            message_ns: [0, 1, 2].map(|many| of(self.message_ns[many], others.message_ns[many])),
             near_copy_ns: of_bytes(self.near_copy_ns, others.near_copy_ns),
             far_copy_ns: of_bytes(self.far_copy_ns, others.far_copy_ns),
             scattered_copy_ns: of_bytes(self.scattered_copy_ns, others.scattered_copy_ns),
@@ -91,7 +91,7 @@ impl CollectiveCosts {
             processors: processors.max(1) as f64,
             round_ns: line_ns,
             turn_ns: f64::from(host.system_call_ns) + f64::from(host.wakeup_ns) / WAITS_PER_SLEEP,
-            message_ns: [CELL_NS + line_ns / 4.0, CELL_NS + line_ns],
+            message_ns: [CELL_NS, CELL_NS + line_ns / 4.0, CELL_NS + line_ns],
             near_copy_ns,
             far_copy_ns: per_byte(host.copy.far),
             scattered_copy_ns: per_byte(host.ring.far),
@@ -103,7 +103,7 @@ impl CollectiveCosts {
 
     /// A message that is handed on, beside its way, and each of its bytes.
     pub(crate) fn hop_ns(&self) -> (f64, f64) {
-        (2.0 * self.message_ns[0], 2.0 * self.near_copy_ns + self.reduce_ns)
+        (2.0 * self.message_ns[1], 2.0 * self.near_copy_ns + self.reduce_ns)
     }
 
     /// All members are on one host, whose processors do the work.

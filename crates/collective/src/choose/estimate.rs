@@ -48,9 +48,10 @@ pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64
     // Operands that no cache holds are fetched, but for those that are reduced part by part, or were just received through a cache of both ends.
     let is_near = load.is_in_parts || seat.shares_caches();
     let reduce_ns = if is_far && !is_near { costs.reduce_ns + costs.far_copy_ns } else { costs.reduce_ns };
-    let many = usize::from(load.peers > NEAR_PEERS);
+    let has_one_peer = seat.ranks == 2 && seat.has_own_caches();
+    let peers = if has_one_peer { 0 } else { 1 + usize::from(load.peers > NEAR_PEERS) };
     waiting
-        + load.messages.on(processors) * costs.message_ns[many]
+        + load.messages.on(processors) * costs.message_ns[peers]
         + copying.ns
         + load.fetched.crowded_on(processors, crowding, load.own) * fetch_ns
         + load.reduced.on(processors) * reduce_ns

@@ -19,7 +19,9 @@ const COUNTER_LINES: f64 = 4.0;
 /// What a link costs, in nanoseconds and nanoseconds per byte.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkCosts {
-    /// A packet without bytes, one way.
+    /// A packet that has its bytes in one line with its header, one way.
+    short_ns: f64,
+    /// Another packet without bytes, one way.
     latency_ns: f64,
     /// One packet more behind another: a processor's time, and in memory a line there and one back.
     packet_ns: f64,
@@ -50,6 +52,7 @@ impl LinkCosts {
         let line_ns = f64::from(pair.line_ns);
         let (latency_ns, packet_ns) = (2.0 * line_ns, CELL_NS + 2.0 * line_ns);
         Self {
+            short_ns: line_ns,
             latency_ns,
             packet_ns,
             step_ns: line_ns,
@@ -65,6 +68,7 @@ impl LinkCosts {
     fn of_network(caps: &Caps, host: &HostProfile) -> Self {
         let (latency_ns, packet_ns) = (f64::from(caps.latency_ns), f64::from(caps.overhead_ns));
         Self {
+            short_ns: latency_ns,
             latency_ns,
             packet_ns,
             step_ns: packet_ns,
@@ -91,13 +95,13 @@ impl LinkCosts {
 
     /// The time that a variant takes for so many bytes, until the message is received and the sender knows of it.
     pub fn estimate_ns(&self, variant: Variant, bytes: usize) -> f64 {
-        let Self { latency_ns, packet_ns, step_ns, region_ns, lends, .. } = *self;
+        let Self { short_ns, latency_ns, packet_ns, step_ns, region_ns, lends, .. } = *self;
         let (copy, wire) = (bytes as f64 * self.copy_ns, bytes as f64 * self.wire_ns);
         // Both ends and the wire work at once. A pipeline with the best pieces costs twice the root of copy and step more (`pipeline_bytes`).
         let pipelined = wire.max(copy) + 2.0 * (copy * step_ns).sqrt();
         match variant {
             Variant::ToSelf => copy,
-            Variant::Short => latency_ns,
+            Variant::Short => short_ns,
             Variant::Eager if lends => latency_ns + wire.max(copy) + copy / EARLY_SHARE,
             Variant::Eager => latency_ns + wire + 2.0 * copy + copy / EARLY_SHARE,
             Variant::Coalesced => latency_ns + packet_ns + wire + 3.0 * copy + copy / EARLY_SHARE,
