@@ -129,7 +129,7 @@ fn info_shows_leaders_among_the_candidates_of_scans_on_several_hosts() {
         let estimates = answer["estimates"].as_array().unwrap();
         let names: Vec<&str> =
             estimates.iter().map(|estimate| estimate["algorithm"].as_str().unwrap()).collect();
-        assert_eq!(names, ["doubling", "flat", "leaders"], "{answer}");
+        assert_eq!(names, ["doubling", "ring", "flat", "slices", "leaders"], "{answer}");
     }
 }
 
