@@ -148,6 +148,21 @@ fn ranks_of_a_host_share_what_goes_between_hosts() {
 }
 
 #[test]
+fn an_algorithm_is_taken_by_its_name() {
+    let packets = |algorithm: &str| {
+        let line = "sim scale --ranks 32 --per-host 8 --bytes 65536 --operation broadcast";
+        let (status, out, err) = canele(&format!("{line} --algorithm {algorithm}"));
+        assert_eq!(status, Some(0), "{algorithm}: {err}");
+        cells(&out)[0][8].parse::<u64>().expect("a number")
+    };
+    // One message from host to host, in pieces, or one of each rank.
+    assert!(packets("leaders") < packets("lanes"));
+    let (status, _, err) = canele("sim scale --ranks 4 --operation barrier --algorithm circle");
+    assert_eq!(status, Some(2));
+    assert!(err.contains("circle") && err.contains("leaders"), "{err}");
+}
+
+#[test]
 fn a_broadcast_reaches_every_rank_and_waits_for_none_but_its_tree() {
     // A status of 0 says that every rank has what rank 0 gave.
     let (status, out, err) = canele("sim scale --ranks 100 --operation broadcast --bytes 64");

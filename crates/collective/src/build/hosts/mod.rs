@@ -102,7 +102,7 @@ impl<'h> Levels<'h> {
     }
 }
 
-/// The algorithm that one member of each host takes among them; they share a host's port with no others.
-fn best(across: Seat, shape: Shape) -> Algorithm {
-    across.best(shape, true).algorithm
+/// The algorithm with the smallest estimate among the members of one level. Between hosts it is for leaders, which have their ports to themselves.
+fn best(seat: Seat, shape: Shape) -> Algorithm {
+    seat.best(shape, true).algorithm
 }
