@@ -1,9 +1,11 @@
 //! Transfers to and from regions where the other end is played by hand: what a rank that only ever polls would not show.
 
-use canele_mem::chunk_counter::{ChunkCounter, CopyProgress, Generation};
+mod private;
+
 use std::sync::Arc;
 
-use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress, StridedMemory};
+use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RegionAddress};
+use canele_mem::chunk_counter::Generation;
 use canele_proto::matching::Want;
 use canele_proto::peer::PeerEnd;
 use canele_proto::request::Buffer;
@@ -12,7 +14,7 @@ use canele_proto::wire::{
 };
 use canele_proto::{Envelope, Holding, Proto, Settings};
 use canele_rail::Region;
-use canele_rail::{Class, Header, OneSided, PeerCopy, Rail};
+use canele_rail::{Class, Header, OneSided, Rail};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
@@ -148,13 +150,30 @@ fn the_sender_of_a_shared_message_says_when_it_has_copied_its_part() {
 fn send_in_pieces(ends: &mut Ends, id: RequestId, sent: &[u8]) -> Buffer {
     let cts = ends.next(Kind::Cts, Cts::read).expect("it asks for the message");
     assert_eq!(cts, Cts { request: THEIRS, receiver: id, how: CtsKind::Stream });
+    send_pieces(ends, id, sent);
+    received(ends, id)
+}
+
+fn send_pieces(ends: &mut Ends, id: RequestId, sent: &[u8]) {
     for (number, piece) in sent.chunks(4096).enumerate() {
         ends.send_piece(id, 4096 * number as u64, piece);
         ends.pass();
     }
+}
+
+/// The receive has ended well.
+fn received(ends: &mut Ends, id: RequestId) -> Buffer {
     let outcome = ends.proto.take(id).expect("it ends");
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
     outcome.buffer
+}
+
+/// What was sent is in the memory that was received into, and nothing is held any more.
+fn check_received(ends: &Ends, buffer: Buffer, mut owned: Owned<u8>, sent: &[u8]) {
+    let Buffer::In(buffer) = buffer else { panic!("the buffer comes back") };
+    owned.take_back_in(buffer);
+    assert!(owned.bytes() == sent);
+    assert_eq!(ends.proto.holding(), Holding::default());
 }
 
 #[test]
@@ -194,10 +213,8 @@ fn a_message_in_memory_that_the_receiver_cannot_reach_is_sent_in_pieces() {
     let id = ends.announce_for(owned.lend_in());
     ends.pass();
     let sent = vec![7; LEN];
-    let Buffer::In(buffer) = send_in_pieces(&mut ends, id, &sent) else { panic!("the buffer comes back") };
-    owned.take_back_in(buffer);
-    assert!(owned.bytes() == sent);
-    assert_eq!(ends.proto.holding(), Holding::default());
+    let buffer = send_in_pieces(&mut ends, id, &sent);
+    check_received(&ends, buffer, owned, &sent);
 }
 
 /// Rank 0 announces a message.
@@ -258,155 +275,6 @@ fn a_sender_sends_pieces_when_its_receiver_asks_for_them_late() {
         assert!(!ends.proto.is_done(id), "the receiver could copy it alone");
         tell(&mut ends, id, CtsKind::Stream);
         receive_pieces(&mut ends, id);
-        assert_eq!(ends.proto.holding(), Holding::default());
-    }
-}
-
-/// Where a message between private buffers lies.
-fn process_place(bytes: &[u8]) -> BufferPlace {
-    BufferPlace::Process(StridedMemory::without_gaps(bytes.as_ptr() as u64))
-}
-
-/// What the sender played by hand does with the piece that it takes.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum SenderPart {
-    Copies,
-    Fails,
-    Nothing,
-}
-
-/// The chunk counter of the first message to rank 0, as its sender sees it.
-fn counter_of(ends: &mut Ends) -> &ChunkCounter {
-    ends.by_hand.chunk_counter(ends.link, false, 0).expect("a chunk counter")
-}
-
-/// The sender played by hand writes a piece. The rail refuses that now and then.
-fn write_by_hand(ends: &mut Ends, address: u64, bytes: &[u8]) {
-    let mut owned = Owned::new(bytes.to_vec());
-    let mut buffer = owned.lend_out();
-    while !ends.by_hand.copy_to_peer(ends.link, &[(address, bytes.len())], buffer.share(0, bytes.len())) {}
-    owned.take_back_out(buffer);
-}
-
-/// Rank 0 receives a message of private memory whose sender is played by hand. Memory is refused now and then, by the seed: then the message
-/// comes in another way, and is the same.
-fn receive_by_both_ends(part: SenderPart, seed: u64) -> bool {
-    let mut ends = Ends::of(Model { region_misses: 0, fetched_percent: 100, ..Model::default() }, seed);
-    let sent: Vec<u8> = (0..LEN).map(|n| (n * 7 / 5) as u8).collect();
-    let mut owned = Owned::new(vec![0_u8; LEN]);
-    let buffer = owned.lend_in();
-    let Some(into) = buffer.address() else { panic!("a vector is one stretch") };
-    let id = ends.announce_of(buffer, process_place(&sent));
-    ends.proto.pass(&mut ends.rail);
-    ends.proto.pass(&mut ends.rail);
-    let pieces = LEN.div_ceil(32 << 10) as u32;
-    let counter = counter_of(&mut ends);
-    let taken = (part != SenderPart::Nothing).then(|| counter.take_back(Generation(1), pieces)).flatten();
-    ends.pass();
-    let cts = ends.next(Kind::Cts, Cts::read);
-    let shares = cts.is_some_and(|cts| matches!(cts.how, CtsKind::Share(..)));
-    if let Some(piece) = taken {
-        let ended = ends.next(Kind::Fin, read_fin).is_some() || ends.proto.is_done(id);
-        assert!(shares && !ended, "a piece is still missing");
-        let at = piece as usize * (32 << 10);
-        match part {
-            SenderPart::Copies => {
-                write_by_hand(&mut ends, into + at as u64, &sent[at..]);
-                counter_of(&mut ends).finish_piece();
-            }
-            _ => counter_of(&mut ends).fail_piece(),
-        }
-        ends.pass();
-    }
-    if !ends.proto.is_done(id) {
-        // The sender's memory could not be read: it sends all of it in pieces.
-        for (number, piece) in sent.chunks(4096).enumerate() {
-            ends.send_piece(id, 4096 * number as u64, piece);
-            ends.pass();
-        }
-    }
-    let outcome = ends.proto.take(id).expect("it ends");
-    assert!(outcome.result.is_ok(), "{:?}", outcome.result);
-    let Buffer::In(buffer) = outcome.buffer else { panic!("the buffer comes back") };
-    owned.take_back_in(buffer);
-    assert!(owned.bytes() == sent, "{part:?}, seed {seed}");
-    assert_eq!(ends.proto.holding(), Holding::default());
-    shares && (taken.is_some() || part == SenderPart::Nothing)
-}
-
-#[test]
-fn a_receiver_of_private_memory_ends_when_the_sender_has_copied_or_failed_what_it_took() {
-    for part in [SenderPart::Copies, SenderPart::Fails, SenderPart::Nothing] {
-        let shared = (1..=60).filter(|seed| receive_by_both_ends(part, *seed)).count();
-        assert!(shared >= 10, "{part:?}: {shared} of 60 messages were shared");
-    }
-}
-
-/// Rank 0 sends a message of private memory whose receiver is played by hand and copies nothing. Says whether rank 0 wrote all of it.
-fn send_by_both_ends(seed: u64) -> bool {
-    let mut ends = Ends::of(Model { region_misses: 0, fetched_percent: 100, ..Model::default() }, seed);
-    let mut owned = Owned::new((0..LEN).map(|n| (n * 7 / 5) as u8).collect::<Vec<_>>());
-    let mut into = vec![0_u8; LEN];
-    let id = announced(&mut ends, owned.lend_out());
-    ends.by_hand.chunk_counter(ends.link, true, 2).expect("a chunk counter").start(Generation(9));
-    let place = BufferPlace::Process(StridedMemory::without_gaps(into.as_mut_ptr() as u64));
-    tell(&mut ends, id, CtsKind::Share(place, 2, Generation(9)));
-    assert!(!ends.proto.is_done(id), "only the receiver ends it");
-    let ended = ends.next(Kind::Fin, read_fin);
-    let pieces = LEN.div_ceil(32 << 10) as u32;
-    let counter = ends.by_hand.chunk_counter(ends.link, true, 2).expect("a chunk counter");
-    counter.take_rest(Generation(9), pieces);
-    let progress = counter.progress(Generation(9), pieces);
-    assert_ne!(progress, CopyProgress::Copying, "no piece is in hand");
-    // A sender that took no piece has nothing to say.
-    let said = (THEIRS, FinStatus::Done);
-    assert!(
-        ended == Some(said) || ended.is_none() && progress == CopyProgress::Done,
-        "{ended:?}, {progress:?}"
-    );
-    let (sent, has_all) = (owned_bytes(&mut ends, id, &mut owned), progress == CopyProgress::Done);
-    let wrote_all = std::hint::black_box(&into) == &sent;
-    assert!(has_all || !wrote_all);
-    wrote_all
-}
-
-/// The receiver says that it has the message; what was sent.
-fn owned_bytes(ends: &mut Ends, id: RequestId, owned: &mut Owned<u8>) -> Vec<u8> {
-    ends.send(Kind::Fin.header(2), &fin_words(id, FinStatus::Done));
-    ends.pass();
-    let Buffer::Out(buffer) = ends.proto.take(id).expect("it ends").buffer else { panic!("it comes back") };
-    owned.take_back_out(buffer);
-    assert_eq!(ends.proto.holding(), Holding::default());
-    owned.bytes().to_vec()
-}
-
-#[test]
-fn a_sender_writes_a_message_of_private_memory_alone_if_its_receiver_copies_nothing() {
-    let alone = (1..=60).filter(|seed| send_by_both_ends(*seed)).count();
-    assert!((5..60).contains(&alone), "{alone} of 60 messages: now and then memory is refused");
-}
-
-/// No call copies as many blocks of one byte, and no process has memory at the last addresses. Such a message comes in pieces.
-#[test]
-fn a_message_whose_sender_describes_memory_that_there_is_not_comes_in_pieces() {
-    let wrong =
-        [(1 << 20, 1, 2), (u64::MAX - 100, 20_000, 30_000), (u64::MAX - 100, 0, 0), (1 << 20, 20_000, 0)];
-    for (seed, (address, block_bytes, stride_bytes)) in (1..9).zip(wrong.into_iter().cycle()) {
-        let mut ends = Ends::of(Model { region_misses: 0, fetched_percent: 100, ..Model::default() }, seed);
-        let mut owned = Owned::new(vec![0_u8; LEN]);
-        let place = BufferPlace::Process(StridedMemory { address, block_bytes, stride_bytes });
-        let id = ends.announce_of(owned.lend_in(), place);
-        ends.pass();
-        let sent = vec![7; LEN];
-        for (number, piece) in sent.chunks(4096).enumerate() {
-            ends.send_piece(id, 4096 * number as u64, piece);
-            ends.pass();
-        }
-        let outcome = ends.proto.take(id).expect("it ends");
-        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
-        let Buffer::In(buffer) = outcome.buffer else { panic!("the buffer comes back") };
-        owned.take_back_in(buffer);
-        assert!(owned.bytes() == sent, "seed {seed}");
         assert_eq!(ends.proto.holding(), Holding::default());
     }
 }
