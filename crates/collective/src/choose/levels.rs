@@ -1,7 +1,7 @@
 //! Collectives of several hosts: what the two levels cost, and which of their algorithms does what.
 
 use super::estimate::estimate_ns;
-use super::{Algorithm, Candidate, CollectiveCosts, Seat, longest, number, split};
+use super::{Algorithm, CollectiveCosts, Seat, longest, number, split};
 use crate::build::hosts::{Levels, lanes, leaders, scans};
 use crate::hosts::Hosts;
 use crate::schedule::{ScheduleDraft, Span};
@@ -57,7 +57,7 @@ impl HostLevels {
         let Shape { bytes, .. } = shape;
         let inside = |operation, bytes, algorithm| self.inside_ns(seat, shape, operation, bytes, algorithm);
         let across = |operation, bytes, algorithm| self.across_ns(seat, shape, operation, bytes, algorithm);
-        let best = |operation, bytes| self.best_across(seat, shape, operation, bytes).ns;
+        let best = |operation, bytes| self.best_across_ns(seat, shape, operation, bytes);
         let best_inside = |operation, bytes| self.best_inside_ns(seat, shape, operation, bytes);
         let (all, most) = (bytes * seat.ranks, bytes * self.most);
         match shape.operation {
@@ -89,7 +89,7 @@ impl HostLevels {
         let (root, shape) = (Root::At(0), Shape::new(Operation::Allgather, all));
         let up = self.inside_ns(seat, shape, Operation::Gather(root), of_host / self.most, Algorithm::Flat);
         let down = self.best_inside_ns(seat, shape, Operation::Broadcast(root), all);
-        up + self.best_across(seat, shape, Operation::Allgather, of_host).ns + down
+        up + self.best_across_ns(seat, shape, Operation::Allgather, of_host) + down
     }
 
     /// The bytes that each rank of a host carries between hosts. Blocks are no shares of a vector: each is carried whole, and those of each host
@@ -165,15 +165,9 @@ impl HostLevels {
         estimate_ns(seat.across(0, self.hosts), Shape { operation, bytes, ..shape }, algorithm)
     }
 
-    /// The algorithm that leaders take between each other for blocks of at most so many bytes, with its time.
-    pub(super) fn best_across(
-        &self,
-        seat: Seat,
-        shape: Shape,
-        operation: Operation,
-        bytes: usize,
-    ) -> Candidate {
-        seat.across(0, self.hosts).best(Shape { operation, bytes, ..shape }, true)
+    /// The time of the algorithm that leaders take between each other for blocks of at most so many bytes.
+    fn best_across_ns(&self, seat: Seat, shape: Shape, operation: Operation, bytes: usize) -> f64 {
+        seat.across(0, self.hosts).best(Shape { operation, bytes, ..shape }, true).ns
     }
 }
 
@@ -208,15 +202,13 @@ pub(super) fn build(
         Allreduce => leaders::allreduce(s, &levels, (input, result), (element, commutative)),
         Gather(root) => {
             let all = blocks(Span::output);
-            let across = across_of(seat, shape, bytes * levels.most());
             let mine = if in_place { all[me] } else { own };
-            leaders::gather(s, &levels, (number(root), across), mine, &all);
+            leaders::gather(s, &levels, number(root), mine, &all);
         }
         Scatter(root) => {
             let all = blocks(Span::input);
-            let across = across_of(seat, shape, bytes * levels.most());
             let mine = if in_place { all[me] } else { result };
-            leaders::scatter(s, &levels, (number(root), across), &all, mine);
+            leaders::scatter(s, &levels, number(root), &all, mine);
         }
         Allgather => {
             let all = blocks(Span::output);
@@ -250,18 +242,6 @@ pub(super) fn choose_allgather(seat: Seat, hosts: Option<&Hosts>, all: &[Span]) 
     }
 }
 
-/// The algorithm that leaders take between each other, where a host has at most so many bytes.
-fn across_of(seat: Seat, shape: Shape, most: usize) -> Algorithm {
-    let levels = seat.levels.expect("several hosts have two levels");
-    levels.best_across(seat, shape, shape.operation, most).algorithm
-}
-
-/// The most bytes that the members of a host have, of these lengths.
-fn most_of(hosts: &Hosts, lens: impl Fn(usize) -> usize) -> usize {
-    let of_host = |host| hosts.members(host).iter().map(|member| lens(*member)).sum();
-    (0..hosts.count()).map(of_host).max().unwrap_or(0)
-}
-
 /// An allgather of blocks of any length, which all members know, by leaders or lanes.
 pub(super) fn allgather(
     s: &mut ScheduleDraft<'_>,
@@ -270,12 +250,11 @@ pub(super) fn allgather(
     mine: Span,
     all: &[Span],
 ) {
-    let (levels, shape) = (Levels::new(hosts, seat, None), Shape::new(Operation::Allgather, 0));
-    if algorithm == Algorithm::Lanes {
-        return lanes::allgather(s, &levels, mine, all);
+    let levels = Levels::new(hosts, seat, None);
+    match algorithm {
+        Algorithm::Lanes => lanes::allgather(s, &levels, mine, all),
+        _ => leaders::allgather(s, &levels, mine, all),
     }
-    let across = across_of(seat, shape, most_of(hosts, |member| all[member].len));
-    leaders::allgather(s, &levels, across, mine, all);
 }
 
 /// A reduce-scatter of blocks of any length, which all members know, by leaders or lanes; `shape` says the rest of it.
@@ -289,9 +268,9 @@ pub(super) fn reduce_scatter(
     let total = lens.iter().sum();
     let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
     let (levels, mine) = (Levels::new(hosts, seat, None), Span::output(0, lens[seat.me]));
-    if algorithm == Algorithm::Lanes {
-        return lanes::reduce_scatter(s, &levels, input, lens, (mine, shape.element));
+    let Shape { element, commutative, .. } = shape;
+    match algorithm {
+        Algorithm::Lanes => lanes::reduce_scatter(s, &levels, input, lens, (mine, element)),
+        _ => leaders::reduce_scatter(s, &levels, input, lens, (mine, element, commutative)),
     }
-    let across = across_of(seat, shape, most_of(hosts, |member| lens[member]));
-    leaders::reduce_scatter(s, &levels, input, lens, (mine, shape.element, across));
 }

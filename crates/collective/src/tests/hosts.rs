@@ -44,6 +44,19 @@ fn built(
     draft.finish()
 }
 
+/// The schedule of one rank, with this algorithm between leaders, for which there is a network.
+fn built_across(
+    hosts: &Hosts,
+    (me, ranks, oversubscribed): (usize, usize, bool),
+    (root, across): (Option<usize>, Algorithm),
+    build: impl Fn(&mut ScheduleDraft<'_>, &Levels<'_>),
+) -> Schedule {
+    let seat = Seat { costs: CollectiveCosts::default(), ..seat(me, ranks, oversubscribed) };
+    let mut draft = ScheduleDraft::default();
+    build(&mut draft, &Levels::new(hosts, seat, root).forced_across(across));
+    draft.finish()
+}
+
 fn split(area: fn(usize, usize) -> Span, ranks: usize, words: usize) -> Vec<Span> {
     (0..ranks).map(|n| area(n * words * 8, words * 8)).collect()
 }
@@ -130,16 +143,16 @@ fn blocks_of_all_hosts_go_where_they_belong() {
             let all = split(Span::output, ranks, words);
             for across in [Algorithm::Flat, Algorithm::Tree] {
                 let build = |me| {
-                    built(hosts, who(me), Some(root), |s, levels| {
-                        leaders::gather(s, levels, (root, across), input, &all)
+                    built_across(hosts, who(me), (Some(root), across), |s, levels| {
+                        leaders::gather(s, levels, root, input, &all)
                     })
                 };
                 let outputs = run_built(ranks, build, Operation::Gather(at(root)), words, &one, Op::Sum);
                 assert_eq!(outputs[root], gathered, "{hosts:?} {words} {root} {across:?}");
                 let all = split(Span::input, ranks, words);
                 let build = |me| {
-                    built(hosts, who(me), Some(root), |s, levels| {
-                        leaders::scatter(s, levels, (root, across), &all, output)
+                    built_across(hosts, who(me), (Some(root), across), |s, levels| {
+                        leaders::scatter(s, levels, root, &all, output)
                     })
                 };
                 let outputs = run_built(ranks, build, Operation::Scatter(at(root)), words, &many, Op::Sum);
@@ -151,7 +164,9 @@ fn blocks_of_all_hosts_go_where_they_belong() {
         let all = split(Span::output, ranks, words);
         for across in [Algorithm::Burst, Algorithm::Ring, Algorithm::Flat, Algorithm::Bruck] {
             let build = |me| {
-                built(hosts, who(me), None, |s, levels| leaders::allgather(s, levels, across, input, &all))
+                built_across(hosts, who(me), (None, across), |s, levels| {
+                    leaders::allgather(s, levels, input, &all)
+                })
             };
             let outputs = run_built(ranks, build, Operation::Allgather, words, &one, Op::Sum);
             assert!(outputs.iter().all(|output| *output == gathered), "{hosts:?} {words} {across:?}");
@@ -170,8 +185,8 @@ fn blocks_of_all_hosts_go_where_they_belong() {
         let lens = vec![words * 8; ranks];
         for across in [Algorithm::Burst, Algorithm::Ring, Algorithm::Flat, Algorithm::Halving] {
             let build = |me| {
-                built(hosts, who(me), None, |s, levels| {
-                    leaders::reduce_scatter(s, levels, from, &lens, (output, 8, across))
+                built_across(hosts, who(me), (None, across), |s, levels| {
+                    leaders::reduce_scatter(s, levels, from, &lens, (output, 8, true))
                 })
             };
             let outputs = run_built(ranks, build, Operation::ReduceScatter, words, &many, Op::Sum);

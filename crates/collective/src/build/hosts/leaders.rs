@@ -1,8 +1,8 @@
 //! One rank of each host speaks for it: one packet for each pair of hosts, for data so short that packets cost more than bytes.
 
-use super::{Levels, best};
+use super::Levels;
 use crate::build::{flat, one_level, others, rotation, short, tree};
-use crate::choose::{Algorithm, Seat};
+use crate::choose::Algorithm;
 use crate::schedule::{Blocks, ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
 
@@ -18,7 +18,7 @@ pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>) {
         s.receive(rank, Span::NOTHING);
     });
     let across = levels.across(s);
-    one_level::barrier(s, across, best(across, Shape::new(Operation::Barrier, 0)));
+    one_level::barrier(s, across, across.choose(Shape::new(Operation::Barrier, 0)));
     levels.inside(s);
     s.round();
     others(inside).for_each(|rank| {
@@ -32,7 +32,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: us
         let across = levels.across(s);
         let from = levels.hosts.place(root).0;
         let shape = Shape::new(Operation::Broadcast(Root::At(from as u32)), data.len);
-        one_level::broadcast(s, across, best(across, shape), from, data);
+        one_level::broadcast(s, across, across.choose(shape), from, data);
     }
     spread(s, levels, data);
 }
@@ -41,7 +41,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: us
 pub(super) fn spread(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, data: Span) {
     let (inside, from) = (levels.inside(s), levels.leader());
     let shape = Shape::new(Operation::Broadcast(Root::At(from as u32)), data.len);
-    one_level::broadcast(s, inside, best(inside, shape), from, data);
+    one_level::broadcast(s, inside, inside.choose(shape), from, data);
 }
 
 /// Reduces the inputs of this host's members, in their order, at the leader.
@@ -55,7 +55,7 @@ fn reduce_inside(
     let (inside, to) = (levels.inside(s), levels.leader());
     let operation = Operation::Reduce(Root::At(to as u32));
     let shape = Shape { element, commutative, ..Shape::new(operation, input.len) };
-    one_level::reduce(s, (inside, best(inside, shape)), (to, commutative), input, (result, element));
+    one_level::reduce(s, (inside, inside.choose(shape)), (to, commutative), input, (result, element));
 }
 
 /// The root is the leader of its host. Operands that may not change places keep their order if the members of each host follow each other.
@@ -74,7 +74,7 @@ pub(crate) fn reduce(
         let to = levels.hosts.place(root).0;
         let operation = Operation::Reduce(Root::At(to as u32));
         let shape = Shape { element, commutative, ..Shape::new(operation, input.len) };
-        one_level::reduce(s, (across, best(across, shape)), (to, commutative), partial, (result, element));
+        one_level::reduce(s, (across, across.choose(shape)), (to, commutative), partial, (result, element));
     }
 }
 
@@ -89,19 +89,13 @@ pub(crate) fn allreduce(
     if levels.is_leader() {
         let across = levels.across(s);
         let shape = Shape { element, commutative, ..Shape::new(Operation::Allreduce, input.len) };
-        one_level::allreduce(s, across, best(across, shape), result, (result, element));
+        one_level::allreduce(s, across, across.choose(shape), result, (result, element));
     }
     spread(s, levels, result);
 }
 
 /// Every leader gathers the blocks of its host, and the root those of all hosts.
-pub(crate) fn gather(
-    s: &mut ScheduleDraft<'_>,
-    levels: &Levels<'_>,
-    (root, algorithm): (usize, Algorithm),
-    mine: Span,
-    all: &[Span],
-) {
+pub(crate) fn gather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, mine: Span, all: &[Span]) {
     let inside = levels.inside(s);
     if !levels.is_leader() {
         return flat::gather(s, inside, levels.leader(), mine, &[]);
@@ -110,7 +104,7 @@ pub(crate) fn gather(
     let (parts, bundles) = if at_root { by_host(s, levels, all).1 } else { bundle(s, levels, all) };
     flat::gather(s, inside, levels.leader(), mine, &parts[levels.own_part(at_root)]);
     let (across, to) = (levels.across(s), levels.hosts.place(root).0);
-    match algorithm {
+    match across.choose(Shape::new(Operation::Gather(Root::At(to as u32)), levels.most_bytes(all))) {
         Algorithm::Tree => {
             let of_host = |host| levels.bytes_of(host, all);
             tree::gather(s, across, to, (bundles[if at_root { to } else { 0 }], &of_host), &bundles);
@@ -128,13 +122,7 @@ pub(crate) fn gather(
 }
 
 /// As `gather`, backwards.
-pub(crate) fn scatter(
-    s: &mut ScheduleDraft<'_>,
-    levels: &Levels<'_>,
-    (root, algorithm): (usize, Algorithm),
-    all: &[Span],
-    mine: Span,
-) {
+pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, all: &[Span], mine: Span) {
     let mut parts = Vec::new();
     if levels.is_leader() {
         let at_root = levels.seat.me == root;
@@ -147,7 +135,7 @@ pub(crate) fn scatter(
             }
             s.round();
         }
-        match algorithm {
+        match across.choose(Shape::new(Operation::Scatter(Root::At(from as u32)), levels.most_bytes(all))) {
             Algorithm::Tree => {
                 let of_host = |host| levels.bytes_of(host, all);
                 tree::scatter(s, across, from, &bundles, (bundles[if at_root { from } else { 0 }], &of_host));
@@ -192,18 +180,13 @@ fn by_host(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, all: &[Span]) -> (Spa
 }
 
 /// The leaders gather the blocks of their hosts, exchange them, and send all of them on.
-pub(crate) fn allgather(
-    s: &mut ScheduleDraft<'_>,
-    levels: &Levels<'_>,
-    algorithm: Algorithm,
-    mine: Span,
-    all: &[Span],
-) {
+pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, mine: Span, all: &[Span]) {
     let (whole, (parts, bundles)) = by_host(s, levels, all);
     let inside = levels.inside(s);
     flat::gather(s, inside, levels.leader(), mine, &parts[levels.own_part(true)]);
     if levels.is_leader() {
         let across = levels.across(s);
+        let algorithm = across.choose(Shape::new(Operation::Allgather, levels.most_bytes(all)));
         one_level::allgather(s, across, algorithm, bundles[levels.host], &bundles);
     }
     if !levels.is_leader() {
@@ -321,15 +304,14 @@ pub(crate) fn reduce_scatter(
     levels: &Levels<'_>,
     input: Span,
     lens: &[usize],
-    (mine, element, algorithm): (Span, usize, Algorithm),
+    (mine, element, commutative): (Span, usize, bool),
 ) {
     let partial = if levels.is_leader() { s.scratch(input.len) } else { Span::NOTHING };
     // The leader is the first of its host, so operands keep their places whatever is asked.
     reduce_inside(s, levels, input, (partial, element), false);
     let mut parts = Vec::new();
     if levels.is_leader() {
-        let across = levels.across(s);
-        parts = reduced_of_host(s, levels, (across, algorithm), (partial, element), lens);
+        parts = reduced_of_host(s, levels, partial, (element, commutative), lens);
     }
     let inside = levels.inside(s);
     flat::scatter(s, inside, levels.leader(), &parts, mine);
@@ -339,10 +321,11 @@ pub(crate) fn reduce_scatter(
 fn reduced_of_host(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,
-    (across, algorithm): (Seat, Algorithm),
-    (partial, element): (Span, usize),
+    partial: Span,
+    (element, commutative): (usize, bool),
     lens: &[usize],
 ) -> Vec<Span> {
+    let across = levels.across(s);
     let own = levels.own().iter().map(|member| lens[*member]);
     if !levels.hosts.are_in_blocks() {
         short::allreduce(s, across, partial, partial);
@@ -352,6 +335,9 @@ fn reduced_of_host(
     let sum = |host| levels.hosts.members(host).iter().map(|member| lens[*member]).sum();
     let of_hosts: Vec<usize> = (0..levels.hosts.count()).map(sum).collect();
     let reduced = s.scratch(of_hosts[levels.host]);
+    let most = of_hosts.iter().max().copied().unwrap_or(0);
+    let algorithm =
+        across.choose(Shape { element, commutative, ..Shape::new(Operation::ReduceScatter, most) });
     one_level::reduce_scatter(s, (across, algorithm), partial, &of_hosts, (reduced, element));
     reduced.split(own)
 }

@@ -4,7 +4,7 @@
 //!   leaders (short):  members ─▶ leader ═▶ leaders of the other hosts ═▶ leader ─▶ members
 //!   lanes (long):     members share out the data; each ═▶ its fellows on the other hosts ═▶; members share in
 //! ```
-//! Each level is one of the algorithms of one level, among some of the members.
+//! Each level is the algorithm of one level with the smallest estimate, among some of the members. Leaders have their ports to themselves.
 //!
 //! A gather, scatter or alltoall of blocks of different lengths has one level: a schedule is made before the first message, and a leader
 //! does not know then how long the blocks of the others are.
@@ -16,7 +16,6 @@ pub(crate) mod scans;
 use crate::choose::{Algorithm, Seat};
 use crate::hosts::Hosts;
 use crate::schedule::{ScheduleDraft, Span};
-use crate::spec::Shape;
 
 /// Where this rank sits in both levels.
 pub(crate) struct Levels<'h> {
@@ -27,6 +26,8 @@ pub(crate) struct Levels<'h> {
     place: usize,
     /// The member that speaks for each host: the root for its own host, the first one for another.
     leaders: Vec<usize>,
+    /// The algorithm that leaders take between each other wherever it can carry out a call: for tests, and equal on all members.
+    forced_across: Option<Algorithm>,
 }
 
 impl<'h> Levels<'h> {
@@ -37,13 +38,19 @@ impl<'h> Levels<'h> {
         if let Some(root) = root {
             leaders[hosts.place(root).0] = root;
         }
-        Self { hosts, seat, host, place, leaders }
+        Self { hosts, seat, host, place, leaders, forced_across: None }
     }
 
     /// The same, with the last member of each host as its leader.
     pub fn led_by_last(self) -> Self {
         let last = |host| *self.hosts.members(host).last().expect("a host has a member");
         Self { leaders: (0..self.hosts.count()).map(last).collect(), ..self }
+    }
+
+    /// The same, with this algorithm between leaders wherever it can carry out a call.
+    #[cfg(test)]
+    pub fn forced_across(self, algorithm: Algorithm) -> Self {
+        Self { forced_across: Some(algorithm), ..self }
     }
 
     fn is_leader(&self) -> bool {
@@ -60,14 +67,14 @@ impl<'h> Levels<'h> {
         self.hosts.members(self.host)
     }
 
-    /// As many members has the host with the most.
-    pub fn most(&self) -> usize {
-        (0..self.hosts.count()).map(|host| self.hosts.members(host).len()).max().unwrap_or(0)
-    }
-
     /// Bytes of the blocks of a host's members.
     fn bytes_of(&self, host: usize, all: &[Span]) -> usize {
         self.hosts.members(host).iter().map(|member| all[*member].len).sum()
+    }
+
+    /// Bytes of the blocks of the host that has most of them.
+    fn most_bytes(&self, all: &[Span]) -> usize {
+        (0..self.hosts.count()).map(|host| self.bytes_of(host, all)).max().unwrap_or(0)
     }
 
     /// Where this host's blocks are among those of all hosts, or of this one.
@@ -81,13 +88,13 @@ impl<'h> Levels<'h> {
         s.among(Some(self.own().to_vec()));
         let costs = self.seat.levels.map_or(self.seat.costs, |levels| levels.inside);
         // Members of several hosts publish nothing.
-        Seat { costs, shared_buffers: false, ..self.seat.within(self.place, self.own().len()) }
+        Seat { costs, shared_buffers: false, forced: None, ..self.seat.within(self.place, self.own().len()) }
     }
 
     /// From now on peers are leaders, by their hosts; this rank is one.
     fn across(&self, s: &mut ScheduleDraft<'_>) -> Seat {
         s.among(Some(self.leaders.clone()));
-        self.seat.across(self.host, self.hosts.count())
+        Seat { forced: self.forced_across, ..self.seat.across(self.host, self.hosts.count()) }
     }
 
     /// The members at this rank's place on all hosts, by their hosts. All hosts have as many members.
@@ -100,9 +107,4 @@ impl<'h> Levels<'h> {
         s.among(Some(self.fellows().collect()));
         self.seat.across(self.host, self.hosts.count())
     }
-}
-
-/// The algorithm with the smallest estimate among the members of one level. Between hosts it is for leaders, which have their ports to themselves.
-fn best(seat: Seat, shape: Shape) -> Algorithm {
-    seat.best(shape, true).algorithm
 }

@@ -5,8 +5,8 @@
 //!   members: what those up to each have ─▶ last member ═▶ what all hosts before have ─▶ members add it in front
 //! ```
 
+use super::Levels;
 use super::leaders::spread;
-use super::{Levels, best};
 use crate::build::one_level;
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Shape};
@@ -24,7 +24,7 @@ pub(crate) fn scan(
     let before = if is_first_host { Span::NOTHING } else { s.scratch(input.len) };
     if levels.is_leader() {
         let across = levels.across(s);
-        let algorithm = best(across, Shape { element, ..Shape::new(Operation::Exscan, input.len) });
+        let algorithm = across.choose(Shape { element, ..Shape::new(Operation::Exscan, input.len) });
         one_level::scan(s, (across, algorithm), total, (before, element), true);
     }
     if is_first_host {
@@ -47,7 +47,7 @@ fn inside(
     exclusive: bool,
 ) -> Span {
     let inside = levels.inside(s);
-    let algorithm = best(inside, Shape { element, ..Shape::new(Operation::Scan, input.len) });
+    let algorithm = inside.choose(Shape { element, ..Shape::new(Operation::Scan, input.len) });
     let is_apart = exclusive && levels.is_leader();
     let total = if is_apart { s.scratch(input.len) } else { result };
     if is_apart {
