@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use canele::{Channel, Endpoint, Error, Job, Rank, Tag};
+use canele::{Channel, Endpoint, Error, Failure, Job, Rank, Tag};
 
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
-const SIZES: [usize; 9] = [0, 1, 48, 49, 4096, 16_384, 16_385, 1 << 20, (4 << 20) + 3];
+const SIZES: [usize; 17] =
+    [0, 1, 9, 10, 48, 49, 64, 65, 1993, 1994, 2048, 2049, 4096, 16_384, 16_385, 1 << 20, (4 << 20) + 3];
 
 fn main() -> Checked {
     let job = Job::start()?;
@@ -113,8 +114,14 @@ fn limits(me: u32, endpoint: &Endpoint, channel: &Channel) -> Checked {
         assert!(matches!(channel.recv_list_deadline(vec![&mut [0]], short), Err(Error::Deadline(_))));
         assert!(matches!(channel.recv_region_deadline(&region, 0..1, short), Err(Error::Deadline(_))));
         channel.send(&[1u8])?;
+        channel.send(&[9u8; 33])?;
     } else {
         channel.recv(&mut [0u8])?;
+        let too_long = channel.recv_region(&region, 40..72);
+        assert!(matches!(too_long, Err(Error::Failed(Failure::Truncated { .. }))), "{too_long:?}");
+        let mut beside = [1u8; 28];
+        region.read(72, &mut beside)?;
+        assert_eq!(beside, [0; 28]);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Tagged messages whose bytes lie in regions: above the eager size they are copied once, straight from or to the other
-//! end's memory, by both processors if both ends lie in regions.
+//! end's memory, by both processors if both ends lie in regions. Short ones are copied to or from the stack, because only private bytes
+//! take the short path.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use canele_engine::{Buffer, Completion, Engine, Failure, FlowId, Mode, Pending, Want};
 use canele_mem::buffer::{InBuffer, OutBuffer};
+use canele_mem::window::Window;
 
 use crate::flow::want;
 use crate::job::deadline;
@@ -60,8 +62,27 @@ fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> Com
     }
 }
 
+/// Bytes of a message that fits into a cell, and of one whose copy costs less than a request does.
+const STACKED: [usize; 2] = [64, 2048];
+
+/// Lends `len` zeroed bytes of the stack, unless those are too many.
+#[inline(always)]
+fn on_stack<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+    if len <= STACKED[0] {
+        Some(f(&mut [0; STACKED[0]][..len]))
+    } else if len <= STACKED[1] {
+        Some(f(&mut [0; STACKED[1]][..len]))
+    } else {
+        None
+    }
+}
+
 fn outside(region: &Region, range: &Range<usize>) -> Error {
     Error::Range { offset: range.start, len: range.len(), region: region.len() }
+}
+
+fn window<'a>(region: &'a Region, range: &Range<usize>) -> Result<Window<'a>, Error> {
+    region.region.window(range.start, range.len()).ok_or_else(|| outside(region, range))
 }
 
 fn out_buffer(region: &Region, range: Range<usize>) -> Result<OutBuffer, Error> {
@@ -92,7 +113,7 @@ impl Flow {
     /// # Errors
     /// The range lies outside of the region ([`Error::Range`]); else as [`Flow::send`].
     pub fn send_region(&self, to: Rank, tag: Tag, region: &Region, range: Range<usize>) -> Result<(), Error> {
-        send_lent(&self.engine, (self.id, to, tag), out_buffer(region, range)?, None).0
+        self.send_range(to, tag, (region, range), None)
     }
 
     /// The same, for at most `wait`; after [`Error::Deadline`] nothing was sent.
@@ -107,7 +128,25 @@ impl Flow {
         range: Range<usize>,
         wait: Duration,
     ) -> Result<(), Error> {
-        send_lent(&self.engine, (self.id, to, tag), out_buffer(region, range)?, deadline(wait)).0
+        self.send_range(to, tag, (region, range), deadline(wait))
+    }
+
+    fn send_range(
+        &self,
+        to: Rank,
+        tag: Tag,
+        (region, range): (&Region, Range<usize>),
+        at: Option<Instant>,
+    ) -> Result<(), Error> {
+        let window = window(region, &range)?;
+        let sent = on_stack(range.len(), |bytes| {
+            window.read(0, bytes);
+            self.engine.send(to, self.id, tag, Mode::Standard, bytes, at)
+        });
+        match sent {
+            Some(result) => result,
+            None => send_lent(&self.engine, (self.id, to, tag), out_buffer(region, range)?, at).0,
+        }
     }
 
     /// Receives a message into a range of a region.
@@ -121,8 +160,7 @@ impl Flow {
         region: &Region,
         range: Range<usize>,
     ) -> Result<Status, Error> {
-        let want = want(from.into(), tag.into());
-        recv_lent(&self.engine, (self.id, want), in_buffer(region, range)?, None).0
+        self.recv_range(want(from.into(), tag.into()), (region, range), None)
     }
 
     /// The same, for at most `wait`; after [`Error::Deadline`] the message, should it come, is still there.
@@ -137,7 +175,24 @@ impl Flow {
         range: Range<usize>,
         wait: Duration,
     ) -> Result<Status, Error> {
-        let want = want(from.into(), tag.into());
-        recv_lent(&self.engine, (self.id, want), in_buffer(region, range)?, deadline(wait)).0
+        self.recv_range(want(from.into(), tag.into()), (region, range), deadline(wait))
+    }
+
+    fn recv_range(
+        &self,
+        want: Want,
+        (region, range): (&Region, Range<usize>),
+        at: Option<Instant>,
+    ) -> Result<Status, Error> {
+        let window = window(region, &range)?;
+        let received = on_stack(range.len(), |bytes| {
+            let status = self.engine.recv(self.id, want, bytes, at)?;
+            window.write(0, &bytes[..status.bytes]);
+            Ok(status)
+        });
+        match received {
+            Some(result) => result,
+            None => recv_lent(&self.engine, (self.id, want), in_buffer(region, range)?, at).0,
+        }
     }
 }
