@@ -63,7 +63,7 @@ fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> Com
 }
 
 /// Bytes of a message that fits into a cell, and of one whose copy costs less than a request does.
-const STACKED: [usize; 2] = [64, 2048];
+const STACKED: [usize; 2] = [64, 4096];
 
 /// Lends `len` zeroed bytes of the stack, unless those are too many.
 #[inline(always)]

@@ -9,8 +9,6 @@ const CELL_NS: f64 = 30.0;
 const WAITS_PER_SLEEP: f64 = 8.0;
 /// A reduction works on what the nearest cache holds: part of a copy.
 const REDUCTION_SHARE: f64 = 0.3;
-/// So many times as long does a byte take over links whose buffers are in no cache.
-const SCATTERED_TIMES: f64 = 1.3;
 /// A rank's time to find the memory of a shared buffer by its name.
 const LOOK_UP_NS: f64 = 150.0;
 
@@ -62,16 +60,18 @@ impl CollectiveCosts {
             message_ns: [packet_ns; 3],
             near_copy_ns: copy_ns,
             far_copy_ns: copy_ns,
-            scattered_copy_ns: copy_ns * SCATTERED_TIMES,
+            // A network has no rings of ours that could leave the caches.
+            scattered_copy_ns: copy_ns,
             host: None,
             ..Self::of(&HostProfile::SHARED_CACHES, 1)
         }
     }
 
-    /// The costs of messages of which so large a share is paid as by `others`, over a port that so many ranks use at once.
-    pub(super) fn mixed(&self, others: &Self, share: f64, at_once: f64) -> Self {
+    /// The costs of messages of which so large a share is paid as by `others`, over a port that so many ranks use at once; each byte of the rest
+    /// counts at so many `ends`.
+    pub(super) fn mixed(&self, others: &Self, share: f64, (at_once, ends): (f64, f64)) -> Self {
         let of = |own: f64, other: f64| own + (other - own) * share;
-        let of_bytes = |own: f64, other: f64| of(own, other * at_once);
+        let of_bytes = |own: f64, other: f64| of(own * ends, other * at_once);
         Self {
             round_ns: others.round_ns,
             message_ns: [0, 1, 2].map(|many| of(self.message_ns[many], others.message_ns[many])),

@@ -39,12 +39,14 @@ impl HostLevels {
                 // A message crosses between hosts if its peer is one of those on other hosts.
                 let others = (seat.ranks - 1).max(1) as f64;
                 let crossing = (seat.ranks - self.most) as f64 / others;
-                // All ranks of a host share its port, but for the root's, which is the busiest in any case.
-                let at_once = match shape.operation {
-                    Operation::Gather(_) | Operation::Scatter(_) => 1,
-                    _ => self.most,
+                // All ranks of a host share its port, but for the root's, which is the busiest in any case. On a network a byte that goes one way
+                // counts as at both ends, so a root that alone meets all others pays half of that for one of its own host.
+                let (at_once, ends) = match (shape.operation, algorithm) {
+                    (Operation::Gather(_) | Operation::Scatter(_), Algorithm::Flat) => (1, 0.5),
+                    (Operation::Gather(_) | Operation::Scatter(_), _) => (1, 1.0),
+                    _ => (self.most, 1.0),
                 };
-                let costs = self.inside.mixed(&seat.costs, crossing, at_once as f64);
+                let costs = self.inside.mixed(&seat.costs, crossing, (at_once as f64, ends));
                 estimate_ns(Seat { costs, levels: None, ..seat }, shape, algorithm)
             }
         }
