@@ -60,6 +60,14 @@ fn programs_begin_with_the_error_handler_that_was_asked_for() {
 }
 
 #[test]
+fn messages_keep_their_order_while_a_second_thread_begins() {
+    let program = compiled("second_thread", &[folder("programs/biased.c")]);
+    for delay in ["0", "30", "100", "200", "400", "800", "1500", "3000"] {
+        all_passed(&program, &run(Some(&["-n", "2"]), &program, &[delay]), 2);
+    }
+}
+
+#[test]
 fn a_launcher_without_descriptors_is_no_memory_for_all_members_of_a_window() {
     let program = compiled("exhausted", &[folder("programs/memory.c")]);
     let options = ["-n", "2"];
@@ -98,6 +106,7 @@ programs! {
     anytime [1 2];
     attributes [1 2];
     between [2 3 5];
+    biased [1 2 3];
     buffers [1 3];
     cancels [2];
     copies [1 3];

@@ -10,22 +10,24 @@
 //! time (`any` in the table of functions) do not touch it, and none of them has to do with messages.
 //!
 //! With several threads one could wait for what another one's receive brings about, so only the main thread defers, and it does not if
-//! the program uses others too, or the library has a thread that makes progress. Sessions have threads that the library does not know:
-//! from the first one on nothing is deferred, and the main thread submits what is left in its next call.
+//! the program uses others too, or the library has a thread that makes progress. Where a program may use several, the main thread has a
+//! [`bias`]: another one that calls ends it, and first submits what was deferred. Sessions have threads that the library does not know: from
+//! the first one on nothing is deferred, and the main thread submits what is left in its next call.
 
 mod ring;
 
 use canele_engine::trace::Span;
-use canele_mpi::Tag;
+use canele_mpi::{Tag, ThreadLevel};
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use canele_sys::membarrier::{self, Fencing};
 
+use crate::bias::{self, Held};
 use crate::cache;
 use crate::handle::MPI_Request;
 use crate::library;
 use crate::requests::{INDEX_BITS, requests};
 use crate::traced::CallName;
-pub use ring::{DeferredRecv, RecvSource, Ring, ring, source_of};
+pub use ring::{DeferredRecv, RecvSource, Ring, any_in_ring, ring, source_of};
 
 /// Longer messages are submitted at once: they may be copied straight from or to the other end.
 pub const MOST_BYTES: usize = 4096;
@@ -39,6 +41,8 @@ static INSIDE: AtomicU32 = AtomicU32::new(NEVER);
 const NEVER: u32 = 1 << 31;
 /// One thread at a time calls the library, but not always the same: as if inside of a call for ever.
 const NO_OWNER: u32 = 1 << 30;
+/// The program may use several threads, and one has called the library so far.
+const BIASED: u32 = 1 << 29;
 /// Nothing may be deferred any more, and the main thread may have receives that were.
 static LEFT: AtomicBool = AtomicBool::new(false);
 /// A session began while one thread at a time called the library.
@@ -46,17 +50,35 @@ static MIXED: AtomicBool = AtomicBool::new(false);
 /// It was forbidden once and for all.
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// True if receives may be deferred now.
-#[inline(always)]
-pub fn may() -> bool {
-    // Relaxed, here and below: while a receive may be deferred one thread at a time calls the library.
-    INSIDE.load(Relaxed) == 0
-}
-
-/// Whether one thread at a time calls the library.
+/// Whether the program has promised that one thread at a time calls the library.
 #[inline(always)]
 pub fn is_one_thread() -> bool {
-    INSIDE.load(Relaxed) & NEVER == 0
+    // Relaxed, here and below: while a receive may be deferred one thread calls the library, or it holds the bias.
+    is_promised(INSIDE.load(Relaxed))
+}
+
+#[inline(always)]
+fn is_promised(inside: u32) -> bool {
+    inside & (NEVER | BIASED) == 0
+}
+
+/// Lets this thread touch the ring outside of the lock of the table of requests, if it may.
+#[inline(always)]
+pub fn hold() -> Option<RingHold> {
+    let inside = INSIDE.load(Relaxed);
+    if is_promised(inside) {
+        return Some(RingHold { _bias: None });
+    }
+    if inside & NEVER != 0 || !bias::is_owner() {
+        return None;
+    }
+    // SAFETY: this is the owner; what holds the bias calls nothing that holds it too.
+    unsafe { bias::hold() }.map(|held| RingHold { _bias: Some(held) })
+}
+
+/// The right to touch the ring.
+pub struct RingHold {
+    _bias: Option<Held>,
 }
 
 /// True if a session began while one thread at a time called the library, and perhaps was inside of a call.
@@ -66,28 +88,38 @@ pub fn is_mixed() -> bool {
 }
 
 /// Defers a receive of at most [`MOST_BYTES`] if that may be done now and the next slot is free; gives its handle.
+///
+/// # Safety
+/// This thread calls the library alone or is the owner of the bias, as one that knows a route.
 #[inline(always)]
-pub fn defer(source: &RecvSource, tag: Tag, into: *mut u8, bytes: usize) -> Option<MPI_Request> {
-    if !may() {
+pub unsafe fn defer(source: &RecvSource, tag: Tag, into: *mut u8, bytes: usize) -> Option<MPI_Request> {
+    let inside = INSIDE.load(Relaxed);
+    if inside == 0 {
+        // SAFETY: this thread calls the library alone.
+        return unsafe { ring() }.add(source, tag, into, bytes);
+    }
+    if inside != BIASED {
         return None;
     }
-    // SAFETY: one thread calls the library, see `may`.
+    // SAFETY: this is the owner, which holds the bias nowhere around a call.
+    let _held = unsafe { bias::hold() }?;
+    // SAFETY: this thread holds the bias.
     unsafe { ring() }.add(source, tag, into, bytes)
 }
 
 /// Goes on to a free slot where [`defer`] found none; returns true if that helps.
 pub fn make_room() -> bool {
-    // SAFETY: as above.
-    may() && unsafe { ring() }.go_to_free()
+    let is_inside = !matches!(INSIDE.load(Relaxed), 0 | BIASED);
+    // SAFETY: this thread may touch the ring.
+    !is_inside && hold().is_some_and(|_hold| unsafe { ring() }.go_to_free())
 }
 
 /// True if there are deferred receives.
 #[inline(always)]
 pub fn any() -> bool {
-    match is_one_thread() {
-        // SAFETY: one thread calls the library.
-        true => unsafe { ring() }.any(),
-        false => LEFT.load(Relaxed) && library::PROCESS.is_main_thread(),
+    match INSIDE.load(Relaxed) & NEVER {
+        0 => any_in_ring(),
+        _ => LEFT.load(Relaxed) && library::PROCESS.is_main_thread(),
     }
 }
 
@@ -109,10 +141,14 @@ fn submit_all() {
     LEFT.store(false, Relaxed);
 }
 
-/// The program has initialised, for one thread at a time; receives are deferred if that is always the main thread.
-pub fn allow(always_main: bool) {
-    if !FORBIDDEN.load(Relaxed) {
-        set_inside(if always_main { 0 } else { NO_OWNER });
+/// The main thread has initialised MPI for so many threads; receives are deferred as long as it alone calls.
+pub fn allow(threads: ThreadLevel) {
+    if threads == ThreadLevel::Multiple {
+        if !FORBIDDEN.load(Relaxed) && bias::give() {
+            set_inside(BIASED);
+        }
+    } else if !FORBIDDEN.load(Relaxed) {
+        set_inside(if threads <= ThreadLevel::Funneled { 0 } else { NO_OWNER });
         cache::set_shared(false);
         // Either this is seen here, or `forbid` sets it after this.
         if FORBIDDEN.load(SeqCst) {
@@ -123,6 +159,9 @@ pub fn allow(always_main: bool) {
 
 /// From now on no receive is deferred. Any thread may call it, while another one is inside of a call.
 pub fn forbid() {
+    if bias::is_given() {
+        return end_bias();
+    }
     membarrier::register_private();
     if !FORBIDDEN.load(Relaxed) {
         LEFT.store(true, Relaxed);
@@ -136,6 +175,29 @@ pub fn forbid() {
     membarrier::heavy_private();
     INSIDE.store(NEVER, Relaxed);
     settle();
+}
+
+/// A call begins that may be of another thread than the owner of the bias, which ends it then.
+#[inline]
+pub fn note_caller() {
+    if INSIDE.load(Relaxed) & (NEVER | BIASED) == BIASED && !bias::is_owner() {
+        end_bias();
+    }
+}
+
+/// Ends the bias: submits all deferred receives, and from now on none is deferred.
+#[cold]
+#[inline(never)]
+fn end_bias() {
+    // The owner does not touch the ring as long as this is held.
+    let _alone = bias::end();
+    if INSIDE.load(Relaxed) & BIASED != 0 {
+        submit_all();
+    }
+    FORBIDDEN.store(true, SeqCst);
+    // As in `forbid`.
+    membarrier::heavy_private();
+    INSIDE.store(NEVER, Relaxed);
 }
 
 /// Enters or leaves a call, unless another thread has forbidden to defer meanwhile.
@@ -168,14 +230,26 @@ impl CallGuard {
     #[inline(always)]
     pub fn begin(name: &CallName) -> Self {
         let inside = INSIDE.load(Relaxed);
-        if inside & NEVER != 0 {
-            // Some may be left of the time before.
-            settle();
-            return Self(name.record().map_or(Inside::Nothing, |_span| Inside::Recorded { _span }));
-        }
+        if is_promised(inside) { Self::begin_counted(inside) } else { Self::begin_otherwise(name) }
+    }
+
+    #[inline(always)]
+    fn begin_counted(inside: u32) -> Self {
         set_inside(inside + 1);
         settle();
         Self(Inside::Counted)
+    }
+
+    #[inline(never)]
+    fn begin_otherwise(name: &CallName) -> Self {
+        note_caller();
+        let inside = INSIDE.load(Relaxed);
+        if inside & NEVER == 0 {
+            return Self::begin_counted(inside);
+        }
+        // Some may be left of the time before.
+        settle();
+        Self(name.record().map_or(Inside::Nothing, |_span| Inside::Recorded { _span }))
     }
 }
 
@@ -184,8 +258,8 @@ impl Drop for CallGuard {
     fn drop(&mut self) {
         let Inside::Counted = self.0 else { return };
         let inside = INSIDE.load(Relaxed);
-        if inside & NEVER == 0 {
-            set_inside(inside.saturating_sub(1));
+        if inside & NEVER == 0 && inside & !BIASED != 0 {
+            set_inside(inside - 1);
         }
     }
 }

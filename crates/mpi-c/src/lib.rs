@@ -16,6 +16,7 @@
 pub mod abi;
 pub mod address;
 pub mod attributes;
+pub mod bias;
 pub mod buffer;
 pub mod cache;
 pub mod codes;

@@ -109,8 +109,8 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
     let is_traced = traced::attach(world.engine());
     // The short paths do not ask which memory a buffer is of.
     let is_simple = !is_traced && !world.engine().tunables().progress_thread && !device::is_asked();
-    if threads < ThreadLevel::Multiple && is_simple {
-        deferred_recv::allow(threads <= ThreadLevel::Funneled);
+    if is_simple {
+        deferred_recv::allow(threads);
     }
     Ok(())
 }

@@ -38,7 +38,13 @@ impl CallName {
     /// threads.
     #[inline(always)]
     pub fn record_if_traced(&self) -> Option<Span> {
-        if deferred_recv::is_one_thread() { None } else { self.record() }
+        if deferred_recv::is_one_thread() { None } else { self.record_otherwise() }
+    }
+
+    #[inline(never)]
+    fn record_otherwise(&self) -> Option<Span> {
+        deferred_recv::note_caller();
+        self.record()
     }
 
     /// Records that a call begins, if this process is traced.

@@ -27,6 +27,8 @@ mod native {
     pub type AtomicU64 = atomic::AtomicU64;
     /// Pointer-sized atomic integer.
     pub type AtomicUsize = atomic::AtomicUsize;
+    /// Atomic pointer.
+    pub type AtomicPtr<T> = atomic::AtomicPtr<T>;
     /// Atomic truth value.
     pub type AtomicBool = atomic::AtomicBool;
 

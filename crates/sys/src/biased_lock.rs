@@ -99,6 +99,20 @@ impl<T> BiasedLock<T> {
         })
     }
 
+    /// Takes the lock if its bias is not revoked, as [`BiasedLock::lock_by_bias`], without the comparisons that find out who asks.
+    ///
+    /// # Safety
+    /// This thread is the owner, and it is not inside.
+    #[inline(always)]
+    pub unsafe fn lock_as_owner(&self) -> Option<Guard<'_, T>> {
+        self.enter_by_bias().then(|| Guard {
+            biased_lock: self,
+            biased: true,
+            value: ManuallyDrop::new(self.value.get_mut()),
+            thread: PhantomData,
+        })
+    }
+
     /// True if this thread holds the lock.
     pub fn is_held_here(&self) -> bool {
         // Relaxed: only this thread changes what is compared with it, or `inside` while it is the owner.

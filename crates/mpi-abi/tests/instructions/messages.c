@@ -1,11 +1,11 @@
 /* Messages of 8 bytes between two ranks, whose instructions at one end callgrind counts inside `measured`.
  *
- *   messages window|single|put|flush|fetch FILE MESSAGES
+ *   messages window|single|put|flush|fetch FILE MESSAGES [multiple]
  *
  * `window`: 64 non-blocking operations and MPI_Waitall; `single`: blocking ones. The others access a window of shared memory of
  * rank 1: `put` by MPI_Put, `flush` by MPI_Put and MPI_Win_flush, `fetch` by MPI_Fetch_and_op. Nothing is counted of waiting: the
  * ranks take turns by a word in FILE, so a message has come before its receiver asks for it, and there is room before one is sent.
- * The answer of each turn is outside of what is counted. */
+ * The answer of each turn is outside of what is counted. With `multiple` the program asks for several threads and uses one. */
 #include <mpi.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -118,14 +118,15 @@ static _Atomic int *shared_word(const char *file)
 
 int main(int argc, char **argv)
 {
-    const struct workload *workload = argc == 4 ? workload_of(argv[1]) : NULL;
-    if (workload == NULL) {
-        fprintf(stderr, "messages window|single|put|flush|fetch FILE MESSAGES\n");
+    const struct workload *workload = argc >= 4 ? workload_of(argv[1]) : NULL;
+    if (workload == NULL || argc > 5 || (argc == 5 && strcmp(argv[4], "multiple") != 0)) {
+        fprintf(stderr, "messages window|single|put|flush|fetch FILE MESSAGES [multiple]\n");
         return 2;
     }
     _Atomic int *turn = shared_word(argv[2]);
     int turns = atoi(argv[3]) / WINDOW;
-    MPI_Init(&argc, &argv);
+    int provided;
+    MPI_Init_thread(&argc, &argv, argc == 5 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     turn_of_messages = workload->turns[rank];
     int has_window = workload->turns[1] == read_window;

@@ -4,7 +4,8 @@
 //!
 //! | cache | what it finds | who may use it |
 //! |---|---|---|
-//! | `ResolvedCache` | routes of short messages, targets whose memory is mapped | the one thread that calls the library |
+//! | `ResolvedCache` | routes of short messages | the one thread that calls the library, or the owner of the [`bias`](crate::bias) |
+//! | `ResolvedCache` | targets whose memory is mapped | the one thread that calls the library |
 //! | [`CallCache`] | collectives that were made before | any thread |
 //!
 //! **When an entry is valid.** An entry has the arguments that were looked up, and `freed` as it was before the look-up. It is valid for
@@ -14,12 +15,13 @@
 //! **Which thread reads and writes.** While several threads may call the library, `freed` has the bit `SHARED`. `ResolvedCache::learn`
 //! writes nothing then, so none of its entries has a count with this bit, and none is valid. A thread that calls meanwhile reads no entry
 //! (`ResolvedCache::known`), or of an entry the count alone (`known_by_count`, for calls of so few instructions that a test for the bit
-//! counts). The count is not atomic: compilers fold no atomic load into a comparison. [`CallCache`] takes an entry out while a thread uses
-//! it, by an atomic exchange unless one thread calls the library.
+//! counts). The count is not atomic: compilers fold no atomic load into a comparison. The owner of the bias reads and writes its cache as
+//! if it were alone (`learn_by_bias`): no other thread looks there. [`CallCache`] takes an entry out while a thread uses it, by an atomic
+//! exchange unless one thread calls the library.
 //!
 //! **Why that is sound.**
-//! - A reader and a writer of an entry's value have both seen `freed` without `SHARED`, so they are calls of a program that uses one
-//!   thread at a time, and come one after the other. A thread that ends this sets the bit first ([`deferred_recv::forbid`]); the thread
+//! - A reader and a writer of an entry's value are both the owner of the bias, or have both seen `freed` without `SHARED`: then they are
+//!   calls of a program that uses one thread at a time, and come one after the other. A thread that ends this sets the bit first ([`deferred_recv::forbid`]); the thread
 //!   of before may be inside of `learn` still, and no other thread reads what it writes.
 //! - An object that an entry refers to lives while the entry is valid: [`forget`] is called before the object of a handle is dropped. A
 //!   program that uses a handle while another of its threads frees it is wrong.
@@ -58,10 +60,4 @@ pub fn set_shared(shared: bool) {
 #[inline(always)]
 fn freed() -> usize {
     FREED.load(Ordering::Relaxed)
-}
-
-/// [`freed`], if one thread at a time calls the library.
-#[inline(always)]
-fn freed_alone() -> Option<usize> {
-    Some(freed()).filter(|freed| freed & SHARED == 0)
 }

@@ -3,7 +3,8 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
-use super::{SHARED, freed, freed_alone};
+use super::{SHARED, freed};
+use crate::bias;
 
 /// What some arguments of a call came to.
 pub trait Resolved: Sized {
@@ -34,6 +35,12 @@ struct Entry<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
+/// True if several threads may call the library, and this one is not the owner of the bias.
+#[inline(always)]
+fn may_be_of_another_thread(freed: usize) -> bool {
+    freed & SHARED != 0 && !bias::is_owner()
+}
+
 /// No count of freed handles.
 const EMPTY: usize = usize::MAX;
 
@@ -51,13 +58,16 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
         }
     }
 
-    /// Returns what these arguments came to, if a valid entry has it.
+    /// Returns what these arguments came to, if a valid entry has it and this is the one thread that calls the library, or the owner of the
+    /// [`bias`].
     #[inline(always)]
     pub fn known(&self, arguments: T::Arguments) -> Option<&T> {
-        self.known_at(freed_alone()?, arguments)
+        let freed = freed();
+        if may_be_of_another_thread(freed) { None } else { self.known_at(freed, arguments) }
     }
 
-    /// [`Self::known`] with two instructions less: it does not look for the bit [`SHARED`], which no entry has in its count.
+    /// [`Self::known`] with two instructions less: it does not look for the bit [`SHARED`], which no entry has in its count if none was learned
+    /// [by bias](Self::learn_by_bias).
     #[inline(always)]
     pub fn known_by_count(&self, arguments: T::Arguments) -> Option<&T> {
         self.known_at(freed(), arguments)
@@ -69,8 +79,20 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
     /// No reference that [`Self::known`] returned before is used after this call.
     #[inline]
     pub unsafe fn learn(&self, arguments: T::Arguments) -> bool {
+        let freed = freed();
         // SAFETY: as the caller promises.
-        unsafe { self.learn_at(freed(), arguments) }
+        freed & SHARED == 0 && unsafe { self.learn_at(freed, arguments) }
+    }
+
+    /// [`Self::learn`] for a cache that the owner of the [`bias`] uses, too, while several threads may call the library.
+    ///
+    /// # Safety
+    /// As [`Self::learn`]; no call looks for entries of this cache [by their count](Self::known_by_count).
+    #[inline]
+    pub unsafe fn learn_by_bias(&self, arguments: T::Arguments) -> bool {
+        let freed = freed();
+        // SAFETY: as the caller promises.
+        !may_be_of_another_thread(freed) && unsafe { self.learn_at(freed, arguments) }
     }
 
     #[inline(always)]
@@ -81,7 +103,7 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
     #[inline(always)]
     fn known_at(&self, freed: usize, arguments: T::Arguments) -> Option<&T> {
         let entry = self.entry(arguments);
-        // SAFETY: one thread calls the library; where several may, a count without the bit is compared with one that has it.
+        // SAFETY: one thread calls the library or has the bias; others compare a count without the bit with one that has it.
         if unsafe { *entry.freed.get() } != freed {
             return None;
         }
@@ -92,10 +114,10 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
     }
 
     /// # Safety
-    /// As [`Self::learn`]; one thread at a time calls it with counts that have no bit [`SHARED`].
+    /// As [`Self::learn`]; one thread at a time calls it.
     #[inline(always)]
     unsafe fn learn_at(&self, freed: usize, arguments: T::Arguments) -> bool {
-        if freed & SHARED != 0 || self.known_at(freed, arguments).is_some() {
+        if self.known_at(freed, arguments).is_some() {
             return false;
         }
         let Some(value) = T::resolve(arguments) else { return false };

@@ -13,6 +13,7 @@ use canele_engine::{Completions, FlowId, MAX_INLINE, Rank, Window};
 use canele_mem::buffer::RawMut;
 use canele_mpi::request::Request;
 use canele_mpi::{Result, Tag};
+use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::{FIRST_SLOT, SLOTS};
 use crate::handle::{MPI_Comm, MPI_Request, ObjectHandle};
@@ -187,12 +188,25 @@ static RING: Shared = Shared(UnsafeCell::new(Ring {
     first_handle: FIRST_SLOT as u64,
 }));
 
+/// The ring has deferred receives.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+/// True if there are deferred receives in the ring.
+///
+/// The owner of the bias asks without holding it. Where it sees that another thread has submitted the last one, it sees behind that that its bias
+/// of the engine has ended, and looks for no message before it has the engine's lock.
+#[inline(always)]
+pub fn any_in_ring() -> bool {
+    // Relaxed: see above.
+    ANY.load(Relaxed)
+}
+
 /// The ring.
 ///
 /// # Safety
-/// Either one thread at a time calls the library, as the program has promised while [`is_one_thread`](super::is_one_thread) holds, or this is the main thread, or
-/// the slot that is reached is one of the caller's own requests and the caller holds the lock of their table. No other reference to
-/// the ring is in use.
+/// Either one thread at a time calls the library, as the program has promised while [`is_one_thread`](super::is_one_thread) holds, or this
+/// thread may touch the ring by [`hold`](super::hold), or it holds the lock of the table of requests and no thread may touch the ring otherwise,
+/// or the slot that is reached is one of the caller's own requests and the caller holds that lock. No other reference to the ring is in use.
 #[inline(always)]
 pub unsafe fn ring<'a>() -> &'a mut Ring {
     // SAFETY: as the caller says.
@@ -241,6 +255,7 @@ impl Ring {
         match rest.clone().find(|at| self.slots[*at].is_deferred()) {
             Some(at) => self.first = at,
             None => {
+                ANY.store(false, Relaxed);
                 let lap = ((self.first_handle >> INDEX_BITS) + 1) % GENERATIONS;
                 (self.first, self.next, self.first_handle) = (0, 0, lap << INDEX_BITS | FIRST_SLOT as u64);
             }
@@ -255,6 +270,7 @@ impl Ring {
         let (RecvSource { from, comm }, bytes) = (*source, bytes as u32);
         *slot = DeferredRecv { from, name: handle, into, tag, bytes, comm };
         self.next += 1;
+        ANY.store(true, Relaxed);
         Some(MPI_Request::of(handle as usize))
     }
 

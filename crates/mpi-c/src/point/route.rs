@@ -127,5 +127,5 @@ pub fn known(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<&'st
 pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> bool {
     // SAFETY: only general paths call it. What an exported function needs of a route it reads before it calls one of them, and no call keeps a
     // route for the next one.
-    unsafe { ROUTES.learn((comm, datatype, rank)) }
+    unsafe { ROUTES.learn_by_bias((comm, datatype, rank)) }
 }

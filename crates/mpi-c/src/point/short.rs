@@ -124,8 +124,7 @@ pub fn receive_at_once(
     if buffer.is_null() {
         return Attempt::Left;
     }
-    // SAFETY: a route is known, so one thread calls the library.
-    if !is_tag(tag) || unsafe { deferred_recv::ring() }.any() {
+    if !is_tag(tag) || deferred_recv::any_in_ring() {
         return Attempt::LeftOn(route, bytes);
     }
     // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
@@ -175,7 +174,8 @@ pub fn defer_at_once(
     if !is_tag(tag) {
         return Attempt::LeftOn(route, bytes);
     }
-    match deferred_recv::defer(&route.source, Tag(tag as u32), buffer.cast(), bytes) {
+    // SAFETY: this thread knows a route.
+    match unsafe { deferred_recv::defer(&route.source, Tag(tag as u32), buffer.cast(), bytes) } {
         Some(handle) => {
             request.put(handle);
             Attempt::Done
@@ -188,14 +188,12 @@ pub fn defer_at_once(
 /// and deferred receives in their order whose messages have come. Says how many.
 #[inline(always)]
 pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
-    if !deferred_recv::is_one_thread() {
-        return 0;
-    }
+    let Some(_hold) = deferred_recv::hold() else { return 0 };
     let mut ended = 0;
     loop {
         ended = end_sends(handles, ended, statuses);
         let Some(handle) = handles.get(ended).copied() else { return ended };
-        // SAFETY: one thread calls the library, and no function of the program is called before the last use.
+        // SAFETY: this thread may touch the ring, and no function of the program is called before the last use.
         let ring = unsafe { deferred_recv::ring() };
         let slots = ring.deferred();
         let Some(first) = slots.first().filter(|first| first.is_of(handle)) else { return ended };

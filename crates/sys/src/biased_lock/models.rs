@@ -36,6 +36,27 @@ fn loom_an_owner_loses_its_bias() {
 }
 
 #[test]
+fn loom_an_owner_that_knows_itself_loses_its_bias() {
+    explore(4, || {
+        let lock = Arc::new(BiasedLock::with(0, true));
+        add(&lock, 1);
+        let other = thread::spawn({
+            let lock = Arc::clone(&lock);
+            move || add(&lock, 1)
+        });
+        for _ in 0..2 {
+            // SAFETY: this thread was the first one inside, and is outside now.
+            match unsafe { lock.lock_as_owner() } {
+                Some(mut value) => *value += 1,
+                None => add(&lock, 1),
+            }
+        }
+        other.join().unwrap();
+        assert_eq!(*lock.lock().unwrap(), 4);
+    });
+}
+
+#[test]
 fn loom_two_threads_want_to_be_first() {
     explore(4, || {
         let lock = Arc::new(BiasedLock::with(0, true));
