@@ -1,24 +1,30 @@
 //! Random bits: one stream for each sample, one bit for each operation.
 //!
 //! Stream k of a seed is the same in both forms: the sequential form takes a bit from each of three streams, rank k of
-//! the parallel form takes one from stream k. Bits come in words of 64, so that an operation costs a count and a
-//! shift, of all samples at once.
+//! the parallel form takes one from stream k. Bits come in words of 64 and are then sorted by operation: an operation
+//! costs a count and one byte, which has the bits of all samples and the instructions that round.
 
+use std::array::from_fn;
 use std::cell::Cell;
 
-use crate::rounding::{Directions, Instructions};
+use crate::rounding::{Directions, FIRST_BIT, Instructions};
 
-/// Operations that a word lasts for.
-const BITS: u32 = u64::BITS;
+/// Words that are taken at once.
+const WORDS: usize = 3;
+/// Operations that they last for.
+const OPERATIONS: usize = WORDS * u64::BITS as usize;
 
 /// N streams that advance together.
 pub struct Streams<const N: usize> {
-    /// Bits of the words that are used up.
-    used: Cell<u32>,
+    /// Operations whose bits are used up: any byte is a place in `directions`.
+    used: Cell<u8>,
+    /// The directions of each operation. The place behind them has undecided ones, which end the fast way.
+    directions: [Cell<Directions<N>>; 1 << u8::BITS],
     instructions: Cell<Instructions>,
     /// The instructions to use; nothing for the fastest ones.
     wanted: Cell<Option<Instructions>>,
-    words: [Cell<u64>; N],
+    /// No operation takes the fast way.
+    is_slow: Cell<bool>,
     states: [Cell<u64>; N],
 }
 
@@ -32,10 +38,11 @@ impl<const N: usize> Streams<N> {
             k += 1;
         }
         Self {
-            used: Cell::new(BITS),
+            used: Cell::new(OPERATIONS as u8),
+            directions: [const { Cell::new(Directions::UNDECIDED) }; 1 << u8::BITS],
             instructions: Cell::new(Instructions::Portable),
             wanted: Cell::new(None),
-            words: [const { Cell::new(0) }; N],
+            is_slow: Cell::new(false),
             states,
         }
     }
@@ -43,33 +50,76 @@ impl<const N: usize> Streams<N> {
     /// Begins with the streams `first` to `first` + N - 1 of `seed`, and rounds with `instructions`, or with the fastest.
     pub fn start(&self, seed: u64, first: u64, instructions: Option<Instructions>) {
         self.wanted.set(instructions);
-        self.used.set(BITS);
+        self.used.set(OPERATIONS as u8);
         for (stream, state) in (first..).zip(&self.states) {
             state.set(initial_state(seed, stream));
+        }
+    }
+
+    /// Says if no operation may take the fast way from now on.
+    pub fn slow_down(&self, is_slow: bool) {
+        self.is_slow.set(is_slow);
+        for directions in &self.directions[..OPERATIONS] {
+            directions.set(directions.get().rounded_by(self.fast_instructions()));
         }
     }
 
     /// Takes one bit of each stream.
     #[inline(always)]
     pub fn take(&self) -> Directions<N> {
-        if self.used.get() == BITS {
+        if usize::from(self.used.get()) == OPERATIONS {
             self.renew();
         }
         let used = self.used.get();
         self.used.set(used + 1);
-        Directions::new(std::array::from_fn(|k| self.words[k].get()), used, self.instructions.get())
+        self.directions[usize::from(used)].get().rounded_by(Some(self.instructions.get()))
+    }
+
+    /// Takes one bit of each stream for an operation, unless that has no result.
+    #[inline(always)]
+    pub fn take_for<R>(&self, operation: impl FnOnce(Directions<N>) -> Option<R>) -> Option<R> {
+        let used = self.used.get();
+        let result = operation(self.directions[usize::from(used)].get())?;
+        self.used.set(used + 1);
+        Some(result)
+    }
+
+    /// The instructions of the fast way.
+    fn fast_instructions(&self) -> Option<Instructions> {
+        (!self.is_slow.get()).then_some(self.instructions.get())
     }
 
     #[cold]
     #[inline(never)]
     fn renew(&self) {
-        for (word, state) in self.words.iter().zip(&self.states) {
-            state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-            word.set(mixed(state.get()));
-        }
         self.used.set(0);
         self.instructions.set(self.wanted.get().unwrap_or_else(Instructions::fastest));
+        let instructions = self.fast_instructions();
+        for places in self.directions[..OPERATIONS].chunks_exact(u64::BITS as usize) {
+            let words: [_; N] = from_fn(|k| self.word(k).to_be_bytes());
+            for (eighth, places) in places.chunks_exact(8).enumerate() {
+                let up =
+                    words.iter().zip(FIRST_BIT..).map(|(word, place)| spread(word[eighth]) << place).sum();
+                for (place, directions) in places.iter().zip(Directions::eight(up, instructions)) {
+                    place.set(directions);
+                }
+            }
+        }
     }
+
+    /// The next word of a stream.
+    fn word(&self, stream: usize) -> u64 {
+        let state = &self.states[stream];
+        state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        mixed(state.get())
+    }
+}
+
+/// Each bit of a byte as a byte of 0 or 1, the most significant bit in the least significant byte.
+const fn spread(bits: u8) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let single = (bits as u64 * ONES) & 0x0102_0408_1020_4080;
+    (single + 0x7f * ONES) >> 7 & ONES
 }
 
 /// Where a stream begins: streams of one seed lie far apart.
@@ -95,6 +145,36 @@ mod tests {
             together.start(seed, 0, None);
             alone.start(seed, k as u64, None);
             assert!((0..1000).all(|_| together.take().masks()[k] == alone.take().masks()[0]));
+        }
+    }
+
+    #[test]
+    fn bits_of_a_word_are_taken_from_the_most_significant_one_on() {
+        let streams = Streams::<3>::new();
+        streams.start(7, 0, None);
+        for operation in 0..1000 {
+            let step = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(operation / 64 + 1);
+            let expected = [0, 1, 2].map(|k| {
+                let word = mixed(initial_state(7, k).wrapping_add(step));
+                (word >> (63 - operation % 64) & 1).wrapping_neg()
+            });
+            assert_eq!(streams.take().masks(), expected, "{operation}");
+        }
+    }
+
+    #[test]
+    fn the_fast_way_takes_the_same_bits_and_ends_where_it_must() {
+        let (fast, slow) = (Streams::<3>::new(), Streams::<3>::new());
+        fast.start(7, 0, None);
+        slow.start(7, 0, None);
+        for operation in 0..1000 {
+            // An operation without a result takes nothing, and neither does one while operations are slow.
+            assert!(fast.take_for(|_| None::<()>).is_none());
+            fast.slow_down(operation % 7 == 0);
+            let taken = fast.take_for(|directions| directions.instructions().map(|_| directions));
+            assert_eq!(taken.is_none(), operation % 7 == 0 || operation % OPERATIONS == 0, "{operation}");
+            let taken = taken.unwrap_or_else(|| fast.take());
+            assert_eq!(taken.masks(), slow.take().masks(), "{operation}");
         }
     }
 

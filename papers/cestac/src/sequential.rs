@@ -20,10 +20,22 @@ pub(crate) fn start(seed: u64, instructions: Option<Instructions>) {
     STREAMS.with(|streams| streams.start(seed, 0, instructions));
 }
 
+/// Operations of this thread see from now on if they are watched.
+pub(crate) fn watch(what: Watch) {
+    STREAMS.with(|streams| streams.slow_down(what == Watch::Operations));
+}
+
 /// A random direction for each sample.
 #[inline(always)]
 fn take() -> Directions<SAMPLES> {
     STREAMS.with(Streams::take)
+}
+
+/// Does an operation in the fast way, unless random bits have to be renewed, operations are watched, or the operation
+/// takes another way. What returns nothing has taken no bits.
+#[inline(always)]
+fn fast<R>(operation: impl FnOnce(Directions<SAMPLES>) -> Option<R>) -> Option<R> {
+    STREAMS.with(|streams| streams.take_for(operation))
 }
 
 /// A stochastic number with all of its samples.
@@ -45,10 +57,10 @@ impl<F: Float> Real for Sequential<F> {
     #[inline]
     #[track_caller]
     fn sqrt(self) -> Self {
-        if instability::watches(Watch::Operations) {
-            self.copy().watch_root(Location::caller());
+        match fast(|directions| F::sqrt_fast(self.0, directions)) {
+            Some(roots) => Self(roots),
+            None => self.copy().sqrt_watched(Location::caller()).copy(),
         }
-        Self(F::sqrt(self.0, take()))
     }
 
     #[track_caller]
@@ -67,11 +79,10 @@ impl<F: Float> Real for Sequential<F> {
 impl<F: Float> Sequential<F> {
     #[inline(always)]
     fn operate_add(self, other: Self, place: &'static Location<'static>) -> Self {
-        let sum = Self(F::add(self.0, other.0, take()));
-        if instability::watches(Watch::Operations) {
-            sum.copy().watch_sum(self.copy(), other.copy(), place);
+        match fast(|directions| F::add_fast(self.0, other.0, directions)) {
+            Some(results) => Self(results),
+            None => self.copy().add_watched(&other.copy(), place).copy(),
         }
-        sum
     }
 
     #[inline(always)]
@@ -81,18 +92,18 @@ impl<F: Float> Sequential<F> {
 
     #[inline(always)]
     fn operate_mul(self, other: Self, place: &'static Location<'static>) -> Self {
-        if instability::watches(Watch::Operations) {
-            self.copy().watch_multiplication(other.copy(), place);
+        match fast(|directions| F::mul_fast(self.0, other.0, directions)) {
+            Some(results) => Self(results),
+            None => self.copy().mul_watched(&other.copy(), place).copy(),
         }
-        Self(F::mul(self.0, other.0, take()))
     }
 
     #[inline(always)]
     fn operate_div(self, other: Self, place: &'static Location<'static>) -> Self {
-        if instability::watches(Watch::Operations) {
-            other.copy().watch_division(place);
+        match fast(|directions| F::div_fast(self.0, other.0, directions)) {
+            Some(results) => Self(results),
+            None => self.copy().div_watched(&other.copy(), place).copy(),
         }
-        Self(F::div(self.0, other.0, take()))
     }
 
     fn compare_at(self, other: Self, place: &'static Location<'static>) -> Option<Ordering> {
@@ -110,36 +121,49 @@ impl<F: Float> Sequential<F> {
         Self([first, second, third])
     }
 
+    /// The sum in the slow way: random bits are renewed if none is left, and the operation is watched if it has to be. It takes
+    /// the numbers from memory, so that no caller keeps them there for it.
     #[cold]
     #[inline(never)]
-    fn watch_sum(self, a: Self, b: Self, place: &'static Location<'static>) {
-        if self.digits() + CANCELLED_DIGITS <= a.digits().min(b.digits()) {
+    fn add_watched(&self, other: &Self, place: &'static Location<'static>) -> Self {
+        let sum = Self(F::add(self.0, other.0, take()));
+        if instability::watches(Watch::Operations)
+            && sum.digits() + CANCELLED_DIGITS <= self.digits().min(other.digits())
+        {
             instability::count(Kind::Cancellation, place);
         }
+        sum
     }
 
+    /// The product in the slow way.
     #[cold]
     #[inline(never)]
-    fn watch_multiplication(self, other: Self, place: &'static Location<'static>) {
-        if samples::is_noise(self.0) && samples::is_noise(other.0) {
+    fn mul_watched(&self, other: &Self, place: &'static Location<'static>) -> Self {
+        if instability::watches(Watch::Operations) && samples::is_noise(self.0) && samples::is_noise(other.0)
+        {
             instability::count(Kind::Multiplication, place);
         }
+        Self(F::mul(self.0, other.0, take()))
     }
 
+    /// The quotient in the slow way.
     #[cold]
     #[inline(never)]
-    fn watch_division(self, place: &'static Location<'static>) {
-        if samples::is_computed_zero(self.0) {
+    fn div_watched(&self, other: &Self, place: &'static Location<'static>) -> Self {
+        if instability::watches(Watch::Operations) && samples::is_computed_zero(other.0) {
             instability::count(Kind::Division, place);
         }
+        Self(F::div(self.0, other.0, take()))
     }
 
+    /// The square root in the slow way.
     #[cold]
     #[inline(never)]
-    fn watch_root(self, place: &'static Location<'static>) {
-        if samples::is_noise(self.0) {
+    fn sqrt_watched(&self, place: &'static Location<'static>) -> Self {
+        if instability::watches(Watch::Operations) && samples::is_noise(self.0) {
             instability::count(Kind::SquareRoot, place);
         }
+        Self(F::sqrt(self.0, take()))
     }
 }
 

@@ -48,6 +48,7 @@ impl Session {
     /// Counts instabilities from now on.
     pub fn watch(&self, what: Watch) {
         instability::watch(what);
+        sequential::watch(what);
     }
 
     /// The instabilities that were counted. In the parallel form only tests and absolute values are.
@@ -68,7 +69,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        instability::watch(Watch::Nothing);
+        self.watch(Watch::Nothing);
         instability::clear();
         if self.is_parallel {
             exchange::close();

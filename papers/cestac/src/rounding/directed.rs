@@ -6,7 +6,7 @@
 
 /// Proof that the processor has such instructions.
 #[derive(Clone, Copy, Debug)]
-pub struct DirectedRounding(());
+pub struct DirectedRounding(pub(super) ());
 
 impl DirectedRounding {
     /// Returns the proof, if the processor and the system have AVX-512. Costs a load and a test.
@@ -30,16 +30,16 @@ pub trait Directed: Sized {
 }
 
 macro_rules! directed {
-    ($type:ty: $add:literal $mul:literal $minimum:literal) => {
+    ($type:ty: $bits:ty, $add:literal $mul:literal $minimum:literal) => {
         impl Directed for $type {
             #[inline(always)]
             fn directed_sum(self, other: Self, up: u64, _: DirectedRounding) -> Self {
-                rounded!($add, $minimum, self, other, up)
+                rounded!($add, $minimum, self, other, <$type>::from_bits(up as $bits))
             }
 
             #[inline(always)]
             fn directed_product(self, other: Self, up: u64, _: DirectedRounding) -> Self {
-                rounded!($mul, $minimum, self, other, up)
+                rounded!($mul, $minimum, self, other, <$type>::from_bits(up as $bits))
             }
         }
     };
@@ -54,13 +54,11 @@ macro_rules! rounded {
         // SAFETY: the proof says that the processor has the instructions, which use registers only.
         unsafe {
             std::arch::asm!(
-                "vmovq {mask}, {up}",
                 concat!($instruction, " {down}, {a}, {b}, {{rd-sae}}"),
                 concat!($instruction, " {result}, {a}, {b}, {{ru-sae}}"),
-                "vorps {down}, {down}, {mask}",
+                "vorps {down}, {down}, {up}",
                 concat!($minimum, " {result}, {down}, {result}"),
-                a = in(xmm_reg) $a, b = in(xmm_reg) $b, up = in(reg) $mask,
-                mask = out(xmm_reg) _, down = out(xmm_reg) _, result = out(xmm_reg) result,
+                a = in(xmm_reg) $a, b = in(xmm_reg) $b, up = in(xmm_reg) $mask, down = out(xmm_reg) _, result = out(xmm_reg) result,
                 options(pure, nomem, nostack)
             );
         }
@@ -76,8 +74,8 @@ macro_rules! rounded {
     };
 }
 
-directed!(f64: "vaddsd" "vmulsd" "vminsd");
-directed!(f32: "vaddss" "vmulss" "vminss");
+directed!(f64: u64, "vaddsd" "vmulsd" "vminsd");
+directed!(f32: u32, "vaddss" "vmulss" "vminss");
 
 #[cfg(test)]
 mod tests {

@@ -30,26 +30,124 @@ impl Instructions {
     }
 }
 
-/// The direction of the rounding of each of N samples.
+/// The greatest number of samples that are rounded at once.
+const MOST: usize = 3;
+/// The bit of the first sample in the byte of all directions. The others lie above it.
+pub(crate) const FIRST_BIT: u32 = u8::BITS - MOST as u32;
+
+/// One row for each value of the byte's upper bits, with a word for each sample. All rows have 32 bytes: the byte
+/// without its other bits is the offset of a row.
+const fn rows(down: u64, up: u64) -> [[u64; 4]; 1 << MOST] {
+    let mut rows = [[0; 4]; 1 << MOST];
+    let mut row = 0;
+    while row < rows.len() {
+        let mut k = 0;
+        while k < MOST {
+            rows[row][k] = if row >> k & 1 == 1 { up } else { down };
+            k += 1;
+        }
+        row += 1;
+    }
+    rows
+}
+
+/// All ones to round up.
+static UP: [[u64; 4]; 1 << MOST] = rows(0, u64::MAX);
+/// The sign bit of a double to round down.
+static DOWN: [[u64; 4]; 1 << MOST] = rows(1 << 63, 0);
+/// The sign bit of a single to round down.
+static SINGLES_DOWN: [[u32; 8]; 1 << MOST] = {
+    let mut singles = [[0; 8]; 1 << MOST];
+    let mut row = 0;
+    while row < DOWN.len() {
+        let mut k = 0;
+        while k < MOST {
+            singles[row][k] = (DOWN[row][k] >> 32) as u32;
+            k += 1;
+        }
+        row += 1;
+    }
+    singles
+};
+
+/// The direction of the rounding of each of N samples, and the instructions that round, if they are chosen: a byte,
+/// with a bit for each sample from `FIRST_BIT` on (1 to round up) and one of the numbers below in the lower bits.
 #[derive(Clone, Copy, Debug)]
-pub struct Directions<const N: usize> {
-    /// One bit of each word decides: 1 to round up.
-    pub(super) words: [u64; N],
-    /// Bits above the one that decides.
-    pub(super) above: u32,
-    pub(super) instructions: Instructions,
+pub struct Directions<const N: usize>(u8);
+
+/// [`Instructions::Fused`]. It is tested for at once, so that the test costs least where it counts most.
+const FUSED: u8 = 0;
+/// [`Instructions::Directed`].
+const DIRECTED: u8 = 1;
+/// [`Instructions::Portable`].
+const PORTABLE: u8 = 2;
+/// No instructions are chosen.
+const UNDECIDED: u8 = 3;
+
+/// The number of a kind of instructions.
+#[inline(always)]
+fn number_of(instructions: Option<Instructions>) -> u8 {
+    match instructions {
+        Some(Instructions::Fused(_)) => FUSED,
+        Some(Instructions::Directed(..)) => DIRECTED,
+        Some(Instructions::Portable) => PORTABLE,
+        None => UNDECIDED,
+    }
 }
 
 impl<const N: usize> Directions<N> {
-    /// The directions that bit 63 - `above` of each word decides: 1 to round up. `above` is less than 64.
+    /// Directions that no fast operation takes.
+    pub(crate) const UNDECIDED: Self = Self(UNDECIDED);
+
+    /// The directions of eight operations, the first in the least significant byte. The upper three bits of a byte decide: 1
+    /// to round up.
     #[inline(always)]
-    pub fn new(words: [u64; N], above: u32, instructions: Instructions) -> Self {
-        Self { words, above, instructions }
+    pub(crate) fn eight(up: u64, instructions: Option<Instructions>) -> [Self; 8] {
+        const { assert!(N <= MOST, "more samples than a byte has directions") };
+        let upper = u64::from_le_bytes([u8::MAX << FIRST_BIT; 8]);
+        let numbers = u64::from_le_bytes([number_of(instructions); 8]);
+        (up & upper | numbers).to_le_bytes().map(Self)
+    }
+
+    /// These directions, rounded by other instructions.
+    #[inline(always)]
+    pub(crate) fn rounded_by(self, instructions: Option<Instructions>) -> Self {
+        Self(self.0 >> FIRST_BIT << FIRST_BIT | number_of(instructions))
+    }
+
+    /// The instructions that round. Their number proves that the processor has them: it was made of instructions only.
+    #[inline(always)]
+    pub(crate) fn instructions(self) -> Option<Instructions> {
+        match self.0 & UNDECIDED {
+            FUSED => Some(Instructions::Fused(FusedMultiplyAdd(()))),
+            DIRECTED => Some(Instructions::Directed(DirectedRounding(()), FusedMultiplyAdd(()))),
+            PORTABLE => Some(Instructions::Portable),
+            _ => None,
+        }
+    }
+
+    /// The row of a table.
+    #[inline(always)]
+    fn row(self) -> usize {
+        usize::from(self.0 >> FIRST_BIT)
     }
 
     /// A mask for each sample: all ones to round up, 0 to round down.
     #[inline(always)]
     pub(crate) fn masks(self) -> [u64; N] {
-        self.words.map(|word| (word >> ((63 - self.above) & 63) & 1).wrapping_neg())
+        let row = &UP[self.row()];
+        std::array::from_fn(|k| row[k])
+    }
+
+    /// The sign bits of doubles that are rounded down.
+    #[inline(always)]
+    pub(super) fn down(self) -> &'static [u64; 4] {
+        &DOWN[self.row()]
+    }
+
+    /// The sign bits of singles that are rounded down.
+    #[inline(always)]
+    pub(super) fn singles_down(self) -> &'static [u32; 8] {
+        &SINGLES_DOWN[self.row()]
     }
 }

@@ -25,6 +25,7 @@ use std::fmt::{Debug, LowerExp, UpperExp};
 
 use canele::Plain;
 use directed::Directed;
+pub(crate) use directions::FIRST_BIT;
 pub use directions::{Directions, Instructions};
 use fused::Fused;
 
@@ -38,6 +39,9 @@ const IS_PORTABLE: bool = cfg!(not(target_arch = "x86_64"));
 /// Each operation takes N samples at once and the [`Directions`] in which they are rounded. An exact result stays as it
 /// is. So do infinities of infinite operands and of divisions by zero, and an exact zero keeps the
 /// sign that it has to nearest. A finite result that is too large is infinite or the largest number.
+///
+/// Each operation has a fast part, to be compiled into the caller. The rest is for a function that is rarely called, or calls
+/// one if it is given one sample.
 pub trait Float:
     Copy + Debug + PartialOrd + UpperExp + LowerExp + Plain + Send + Sync + Directed + Fused + Residual + 'static
 {
@@ -55,69 +59,99 @@ pub trait Float:
     /// The sums of `a` and `b`.
     #[inline(always)]
     fn add<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> [Self; N] {
-        let results = match directions.instructions {
-            Instructions::Directed(proof, _) => {
-                let up = directions.masks();
-                return from_fn(|k| a[k].directed_sum(b[k], up[k], proof));
-            }
-            Instructions::Fused(proof) => Fused::sums(a, b, directions, proof),
-            Instructions::Portable if IS_PORTABLE => return Residual::sums(a, b, directions.masks()),
-            Instructions::Portable => None,
-        };
-        results.unwrap_or_else(|| {
+        Self::add_fast(a, b, directions).unwrap_or_else(|| {
             let up = directions.masks();
-            from_fn(|k| residual::sum(a[k], b[k], up[k]))
+            if N == 1 { from_fn(|k| residual::sum(a[k], b[k], up[k])) } else { Residual::sums(a, b, up) }
         })
+    }
+
+    /// The sums of `a` and `b`, unless the slow way has to be taken.
+    #[inline(always)]
+    fn add_fast<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> Option<[Self; N]> {
+        match directions.instructions() {
+            Some(Instructions::Directed(proof, _)) => {
+                let up = directions.masks();
+                Some(from_fn(|k| a[k].directed_sum(b[k], up[k], proof)))
+            }
+            Some(Instructions::Fused(proof)) => Some(Fused::sums(a, b, directions, proof)),
+            Some(Instructions::Portable) if IS_PORTABLE => Some(Residual::sums(a, b, directions.masks())),
+            _ => None,
+        }
     }
 
     /// The products of `a` and `b`.
     #[inline(always)]
     fn mul<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> [Self; N] {
-        let results = match directions.instructions {
-            Instructions::Directed(proof, _) => {
-                let up = directions.masks();
-                return from_fn(|k| a[k].directed_product(b[k], up[k], proof));
-            }
-            Instructions::Fused(proof) => Fused::products(a, b, directions, proof),
-            Instructions::Portable if IS_PORTABLE => return Residual::products(a, b, directions.masks()),
-            Instructions::Portable => None,
-        };
-        results.unwrap_or_else(|| {
+        Self::mul_fast(a, b, directions).unwrap_or_else(|| {
             let up = directions.masks();
-            from_fn(|k| residual::product(a[k], b[k], up[k]))
+            if N == 1 {
+                from_fn(|k| residual::product(a[k], b[k], up[k]))
+            } else {
+                Residual::products(a, b, up)
+            }
         })
+    }
+
+    /// The products of `a` and `b`, unless the slow way has to be taken.
+    #[inline(always)]
+    fn mul_fast<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> Option<[Self; N]> {
+        match directions.instructions() {
+            Some(Instructions::Directed(proof, _)) => {
+                let up = directions.masks();
+                Some(from_fn(|k| a[k].directed_product(b[k], up[k], proof)))
+            }
+            Some(Instructions::Fused(proof)) => Fused::products(a, b, directions, proof),
+            Some(Instructions::Portable) if IS_PORTABLE => Some(Residual::products(a, b, directions.masks())),
+            _ => None,
+        }
     }
 
     /// The quotients of `a` by `b`.
     #[inline(always)]
     fn div<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> [Self; N] {
-        let results = match directions.instructions {
-            Instructions::Directed(_, proof) | Instructions::Fused(proof) => {
+        Self::div_fast(a, b, directions).unwrap_or_else(|| {
+            let up = directions.masks();
+            if N == 1 {
+                from_fn(|k| residual::quotient(a[k], b[k], up[k]))
+            } else {
+                Residual::quotients(a, b, up)
+            }
+        })
+    }
+
+    /// The quotients of `a` by `b`, unless the slow way has to be taken.
+    #[inline(always)]
+    fn div_fast<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> Option<[Self; N]> {
+        match directions.instructions() {
+            Some(Instructions::Directed(_, proof) | Instructions::Fused(proof)) => {
                 Fused::quotients(a, b, directions, proof)
             }
-            Instructions::Portable if IS_PORTABLE => return Residual::quotients(a, b, directions.masks()),
-            Instructions::Portable => None,
-        };
-        results.unwrap_or_else(|| {
-            let up = directions.masks();
-            from_fn(|k| residual::quotient(a[k], b[k], up[k]))
-        })
+            Some(Instructions::Portable) if IS_PORTABLE => {
+                Some(Residual::quotients(a, b, directions.masks()))
+            }
+            _ => None,
+        }
     }
 
     /// The square roots of `a`.
     #[inline(always)]
     fn sqrt<const N: usize>(a: [Self; N], directions: Directions<N>) -> [Self; N] {
-        let results = match directions.instructions {
-            Instructions::Directed(_, proof) | Instructions::Fused(proof) => {
+        Self::sqrt_fast(a, directions).unwrap_or_else(|| {
+            let up = directions.masks();
+            if N == 1 { from_fn(|k| residual::root(a[k], up[k])) } else { Residual::roots(a, up) }
+        })
+    }
+
+    /// The square roots of `a`, unless the slow way has to be taken.
+    #[inline(always)]
+    fn sqrt_fast<const N: usize>(a: [Self; N], directions: Directions<N>) -> Option<[Self; N]> {
+        match directions.instructions() {
+            Some(Instructions::Directed(_, proof) | Instructions::Fused(proof)) => {
                 Fused::roots(a, directions, proof)
             }
-            Instructions::Portable if IS_PORTABLE => return Residual::roots(a, directions.masks()),
-            Instructions::Portable => None,
-        };
-        results.unwrap_or_else(|| {
-            let up = directions.masks();
-            from_fn(|k| residual::root(a[k], up[k]))
-        })
+            Some(Instructions::Portable) if IS_PORTABLE => Some(Residual::roots(a, directions.masks())),
+            _ => None,
+        }
     }
 }
 

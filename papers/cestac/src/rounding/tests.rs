@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use proptest::prelude::*;
 
-use super::{Directions, Float, Instructions};
+use super::{Directions, FIRST_BIT, Float, Instructions};
 
 /// A natural number, least significant word first: slow, exact, and independent of the code under test.
 #[derive(Clone, PartialEq, Eq)]
@@ -89,12 +89,18 @@ fn compare_products(x: f64, y: f64, z: f64, w: f64) -> Ordering {
     }
 }
 
+/// Directions of which a bit for each sample decides, from the least significant one on.
+fn directions<const N: usize>(up: u64, instructions: Instructions) -> Directions<N> {
+    let [first, ..] = Directions::eight(up << FIRST_BIT, Some(instructions));
+    first
+}
+
 /// Both results that an operation can have, the lower one first. All instructions that the processor has agree.
 fn both<F: Float>(operation: impl Fn(Directions<2>) -> [F; 2]) -> [F; 2] {
     let bits = |values: [F; 2]| values.map(|value| value.to_f64().to_bits());
     let mut agreed: Option<[F; 2]> = None;
     for instructions in Instructions::detect() {
-        let results = operation(Directions::new([0, u64::MAX], 0, instructions));
+        let results = operation(directions(0b10, instructions));
         let same = *agreed.get_or_insert(results);
         let are_numbers = results.iter().all(|value| value.to_f64() == value.to_f64());
         assert!(!are_numbers || bits(results) == bits(same), "{instructions:?}: {results:?} {same:?}");
@@ -240,14 +246,13 @@ proptest! {
 
     #[test]
     fn samples_do_not_influence_each_other(a in [doubles(), doubles(), doubles()], b in [doubles(), doubles(), doubles()], up: [bool; 3]) {
-        // The third bit of a word decides.
-        let up = up.map(|bit| u64::from(bit) << 61);
+        let up = up.map(u64::from);
         let same = |together: [f64; 3], alone: &dyn Fn(usize) -> [f64; 1]| {
             (0..3).all(|k| together[k].to_bits() == alone(k)[0].to_bits() || together[k].is_nan())
         };
         for instructions in Instructions::detect() {
-            let all = Directions::new(up, 2, instructions);
-            let of = |k: usize| Directions::new([up[k]], 2, instructions);
+            let all = directions(up[0] | up[1] << 1 | up[2] << 2, instructions);
+            let of = |k: usize| directions(up[k], instructions);
             prop_assert!(same(Float::add(a, b, all), &|k| Float::add([a[k]], [b[k]], of(k))));
             prop_assert!(same(Float::mul(a, b, all), &|k| Float::mul([a[k]], [b[k]], of(k))));
             prop_assert!(same(Float::div(a, b, all), &|k| Float::div([a[k]], [b[k]], of(k))));
@@ -257,13 +262,13 @@ proptest! {
 
     #[test]
     fn single_samples_do_not_influence_each_other(a in [singles(), singles(), singles()], b in [singles(), singles(), singles()], up: [bool; 3]) {
-        let up = up.map(|bit| u64::from(bit) << 61);
+        let up = up.map(u64::from);
         let same = |together: [f32; 3], alone: &dyn Fn(usize) -> [f32; 1]| {
             (0..3).all(|k| together[k].to_bits() == alone(k)[0].to_bits() || together[k].is_nan())
         };
         for instructions in Instructions::detect() {
-            let all = Directions::new(up, 2, instructions);
-            let of = |k: usize| Directions::new([up[k]], 2, instructions);
+            let all = directions(up[0] | up[1] << 1 | up[2] << 2, instructions);
+            let of = |k: usize| directions(up[k], instructions);
             prop_assert!(same(Float::add(a, b, all), &|k| Float::add([a[k]], [b[k]], of(k))));
             prop_assert!(same(Float::mul(a, b, all), &|k| Float::mul([a[k]], [b[k]], of(k))));
             prop_assert!(same(Float::div(a, b, all), &|k| Float::div([a[k]], [b[k]], of(k))));

@@ -9,80 +9,65 @@ use std::arch::x86_64::*;
 use super::FusedMultiplyAdd;
 
 /// Defines the operations of a kind of vector: its type, the suffixes of its instructions for all floating-point
-/// numbers, for their masks and for integers, the operands of its square root, and constants: the sign bit, the
-/// integer 1, and the smallest number whose residual is not lost.
+/// numbers, for their masks and for integers, the operands of its square root, the function that returns neighbours, and
+/// constants: the sign bit, the integer 1, and the smallest number whose residual is not lost.
 macro_rules! operations {
     (
         $module:ident: $operand:ty, $vector:ty, $suffix:literal $packed:literal $integer:literal
-        root $root:literal constants $constants:expr
+        root $root:literal neighbour $neighbour:ident constants $constants:expr
     ) => {
         pub mod $module {
             use super::*;
 
-            /// The sums: residuals by `TwoSum`. A sum or a part that is too large leaves no number.
+            /// The sums. The operands change their sign to round down: the side of the residual is then always up.
             #[inline(always)]
-            pub fn sum(a: $operand, b: $operand, down: $vector, _: FusedMultiplyAdd) -> ($operand, i32) {
-                let (near, wrong);
-                let [_, one, _] = $constants;
+            pub fn sum(a: $operand, b: $operand, down: $vector, proof: FusedMultiplyAdd) -> $operand {
+                let (near, side, chosen);
                 // SAFETY: the proof says that the processor has the instructions, which use registers only.
                 unsafe {
                     asm!(
                         concat!("vadd", $suffix, " {near}, {a}, {b}"),
-                        concat!("vsub", $suffix, " {beyond_b}, {near}, {a}"),
-                        concat!("vsub", $suffix, " {rest_of_a}, {near}, {beyond_b}"),
-                        concat!("vsub", $suffix, " {rest_of_a}, {a}, {rest_of_a}"),
-                        concat!("vsub", $suffix, " {beyond_b}, {beyond_b}, {b}"),
-                        "vxorps {zero}, {zero}, {zero}",
-                        "vxorps {rest_of_a}, {rest_of_a}, {down}",
-                        "vxorps {beyond_b}, {beyond_b}, {down}",
-                        "vxorps {down}, {near}, {down}",
-                        concat!("vcmplt", $suffix, " {zero}, {down}, {zero}"),
-                        "vorps {zero}, {zero}, {one}",
-                        concat!("vsub", $suffix, " {down}, {beyond_b}, {rest_of_a}"),
-                        concat!("vcmpunord", $suffix, " {down}, {down}, {down}"),
-                        concat!("vcmplt", $suffix, " {rest_of_a}, {beyond_b}, {rest_of_a}"),
-                        "vandps {rest_of_a}, {rest_of_a}, {zero}",
-                        concat!("vpadd", $integer, " {near}, {near}, {rest_of_a}"),
-                        concat!("vmovmsk", $packed, " {wrong:e}, {down}"),
-                        a = in(xmm_reg) a, b = in(xmm_reg) b, down = inout(xmm_reg) down => _,
-                        near = out(xmm_reg) near, beyond_b = out(xmm_reg) _, rest_of_a = out(xmm_reg) _,
-                        zero = out(xmm_reg) _, one = in(xmm_reg) one, wrong = lateout(reg) wrong,
+                        "vxorps {turned_a}, {a}, {down}",
+                        "vxorps {turned_b}, {b}, {down}",
+                        concat!("vadd", $suffix, " {down}, {turned_a}, {turned_b}"),
+                        concat!("vsub", $suffix, " {rest_of_b}, {down}, {turned_a}"),
+                        concat!("vsub", $suffix, " {rest_of_a}, {down}, {turned_b}"),
+                        concat!("vcmplt", $suffix, " {rest_of_b}, {rest_of_b}, {turned_b}"),
+                        concat!("vcmplt", $suffix, " {rest_of_a}, {rest_of_a}, {turned_a}"),
+                        "vorps {rest_of_a}, {rest_of_a}, {rest_of_b}",
+                        a = in(xmm_reg) a, b = in(xmm_reg) b, down = inout(xmm_reg) down => side, near = out(xmm_reg) near,
+                        turned_a = out(xmm_reg) _, turned_b = out(xmm_reg) _, rest_of_b = out(xmm_reg) _,
+                        rest_of_a = out(xmm_reg) chosen,
                         options(pure, nomem, nostack)
                     );
                 }
-                (near, wrong)
+                $neighbour(near, side, chosen, proof)
             }
 
             /// The products. A residual is lost if the product is small.
             #[inline(always)]
-            pub fn product(a: $operand, b: $operand, down: $vector, _: FusedMultiplyAdd) -> ($operand, i32) {
-                let (near, wrong);
-                let [sign, one, smallest] = $constants;
+            pub fn product(a: $operand, b: $operand, down: $vector, proof: FusedMultiplyAdd) -> ($operand, i32) {
+                let (near, side, chosen, wrong);
+                let [sign, _, smallest] = $constants;
                 // SAFETY: as above.
                 unsafe {
                     asm!(
-                        concat!("vmul", $suffix, " {near}, {a}, {b}"),
-                        "vmovaps {residual}, {a}",
-                        concat!("vfmsub213", $suffix, " {residual}, {b}, {near}"),
-                        "vxorps {zero}, {zero}, {zero}",
-                        "vxorps {residual}, {residual}, {down}",
-                        "vxorps {down}, {near}, {down}",
-                        concat!("vcmplt", $suffix, " {down}, {down}, {zero}"),
-                        "vorps {down}, {down}, {one}",
-                        concat!("vcmplt", $suffix, " {residual}, {zero}, {residual}"),
-                        "vandnps {zero}, {sign}, {near}",
-                        "vandps {residual}, {residual}, {down}",
-                        concat!("vpadd", $integer, " {near}, {near}, {residual}"),
-                        concat!("vcmple", $suffix, " {zero}, {zero}, {smallest}"),
-                        concat!("vmovmsk", $packed, " {wrong:e}, {zero}"),
+                        "vxorps {chosen}, {a}, {down}",
+                        concat!("vmul", $suffix, " {side}, {chosen}, {b}"),
+                        concat!("vfmsub213", $suffix, " {chosen}, {b}, {side}"),
+                        "vxorps {near}, {side}, {down}",
+                        "vxorps {down}, {down}, {down}",
+                        concat!("vcmplt", $suffix, " {chosen}, {down}, {chosen}"),
+                        "vandnps {down}, {sign}, {side}",
+                        concat!("vcmple", $suffix, " {down}, {down}, {smallest}"),
+                        concat!("vmovmsk", $packed, " {wrong:e}, {down}"),
                         a = in(xmm_reg) a, b = in(xmm_reg) b, down = inout(xmm_reg) down => _,
-                        near = out(xmm_reg) near, residual = out(xmm_reg) _, zero = out(xmm_reg) _,
-                        sign = in(xmm_reg) sign, one = in(xmm_reg) one, smallest = in(xmm_reg) smallest,
-                        wrong = lateout(reg) wrong,
+                        near = out(xmm_reg) near, side = out(xmm_reg) side, chosen = out(xmm_reg) chosen,
+                        sign = in(xmm_reg) sign, smallest = in(xmm_reg) smallest, wrong = lateout(reg) wrong,
                         options(pure, nomem, nostack)
                     );
                 }
-                (near, wrong)
+                ($neighbour(near, side, chosen, proof), wrong)
             }
 
             /// The quotients. A residual is lost if the dividend is small, and is 0 if that is 0.
@@ -158,9 +143,9 @@ macro_rules! operations {
     };
 }
 
-operations!(two_doubles: __m128d, __m128d, "pd" "pd" "q" root "{a}" constants double());
-operations!(one_double: f64, __m128d, "sd" "pd" "q" root "{a}, {a}" constants double());
-operations!(four_singles: __m128, __m128, "ps" "ps" "d" root "{a}" constants single());
+operations!(two_doubles: __m128d, __m128d, "pd" "pd" "q" root "{a}" neighbour next_double constants double());
+operations!(one_double: f64, __m128d, "sd" "pd" "q" root "{a}, {a}" neighbour next_lowest constants double());
+operations!(four_singles: __m128, __m128, "ps" "ps" "d" root "{a}" neighbour next_single constants single());
 
 /// The constants of doubles. Residuals are at most 106 bits shorter than what they are residuals of.
 #[inline(always)]
@@ -180,4 +165,48 @@ fn single() -> [__m128; 3] {
         let smallest = f32::from_bits((127 - 90) << 23);
         [_mm_set1_ps(-0.0), _mm_set1_ps(f32::from_bits(1)), _mm_set1_ps(smallest)]
     }
+}
+
+/// Defines the function of doubles that returns the neighbours of numbers: where `chosen` is all ones, one bit less if
+/// `side` is negative, else one bit more.
+macro_rules! next_double {
+    ($name:ident: $operand:ty) => {
+        #[inline(always)]
+        fn $name(near: $operand, side: __m128d, chosen: __m128d, _: FusedMultiplyAdd) -> $operand {
+            let next;
+            let [_, one, _] = double();
+            // SAFETY: as above.
+            unsafe {
+                asm!(
+                    "vcmpltpd {next}, {side}, {zero}",
+                    "vorps {next}, {next}, {one}",
+                    "vandps {next}, {next}, {chosen}",
+                    "vpaddq {next}, {next}, {near}",
+                    near = in(xmm_reg) near, side = in(xmm_reg) side, chosen = in(xmm_reg) chosen, one = in(xmm_reg) one,
+                    zero = in(xmm_reg) _mm_setzero_pd(), next = out(xmm_reg) next,
+                    options(pure, nomem, nostack)
+                );
+            }
+            next
+        }
+    };
+}
+
+next_double!(next_double: __m128d);
+next_double!(next_lowest: f64);
+
+/// Does so for singles.
+#[inline(always)]
+fn next_single(near: __m128, mut side: __m128, chosen: __m128, _: FusedMultiplyAdd) -> __m128 {
+    // SAFETY: as above.
+    unsafe {
+        asm!(
+            // All ones are -1, which changes its sign if the side is negative.
+            "vpsignd {chosen}, {chosen}, {side}",
+            "vpsubd {side}, {near}, {chosen}",
+            near = in(xmm_reg) near, side = inout(xmm_reg) side, chosen = inout(xmm_reg) chosen => _,
+            options(pure, nomem, nostack)
+        );
+    }
+    side
 }

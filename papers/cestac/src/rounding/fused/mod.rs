@@ -1,8 +1,8 @@
 //! Rounding up and down by the error of the nearest number, with vectors and fused multiply-adds (x86-64 with FMA).
 //!
-//! Residuals are those of [`residual`](super::residual), and only their signs matter. So the last sum of `TwoSum` is a
-//! comparison here. A fused multiply-add gives the residual of a product, also of one that is too large. Where a
-//! residual may be lost, the results are computed anew ([`residual`](super::residual)).
+//! Only the signs of residuals matter. A fused multiply-add gives the residual of a product, also of one that is too large.
+//! Where a residual may be lost, the results are computed anew ([`residual`](super::residual)).
+//! The side of a sum's residual comes from the comparisons that are described there.
 
 #[cfg(not(target_arch = "x86_64"))]
 mod elsewhere;
@@ -15,7 +15,7 @@ use super::directions::Directions;
 
 /// Proof that the processor has fused multiply-adds.
 #[derive(Clone, Copy, Debug)]
-pub struct FusedMultiplyAdd(());
+pub struct FusedMultiplyAdd(pub(super) ());
 
 impl FusedMultiplyAdd {
     /// Returns the proof, if the processor and the system have FMA, and so AVX.
@@ -30,13 +30,13 @@ impl FusedMultiplyAdd {
 
 /// A number with operations that are rounded by fused multiply-adds: `f64` and `f32`.
 pub trait Fused: Sized {
-    /// The sums of `a` and `b`; none if one may be wrong.
+    /// The sums of `a` and `b`.
     fn sums<const N: usize>(
         a: [Self; N],
         b: [Self; N],
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
-    ) -> Option<[Self; N]>;
+    ) -> [Self; N];
     /// The products of `a` and `b`; none if one may be wrong.
     fn products<const N: usize>(
         a: [Self; N],

@@ -12,14 +12,15 @@ impl Fused for f64 {
         b: [f64; N],
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
-    ) -> Option<[f64; N]> {
-        in_pairs(
+    ) -> [f64; N] {
+        let (sums, _) = in_pairs(
             a,
             b,
             directions,
-            |a, b, down| two_doubles::sum(a, b, down, proof),
-            |a, b, down| one_double::sum(a, b, down, proof),
-        )
+            |a, b, down| (two_doubles::sum(a, b, down, proof), 0),
+            |a, b, down| (one_double::sum(a, b, down, proof), 0),
+        );
+        sums
     }
 
     #[inline(always)]
@@ -29,13 +30,13 @@ impl Fused for f64 {
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
     ) -> Option<[f64; N]> {
-        in_pairs(
+        right(in_pairs(
             a,
             b,
             directions,
             |a, b, down| two_doubles::product(a, b, down, proof),
             |a, b, down| one_double::product(a, b, down, proof),
-        )
+        ))
     }
 
     #[inline(always)]
@@ -45,13 +46,13 @@ impl Fused for f64 {
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
     ) -> Option<[f64; N]> {
-        in_pairs(
+        right(in_pairs(
             a,
             b,
             directions,
             |a, b, down| two_doubles::quotient(a, b, down, proof),
             |a, b, down| one_double::quotient(a, b, down, proof),
-        )
+        ))
     }
 
     #[inline(always)]
@@ -60,13 +61,13 @@ impl Fused for f64 {
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
     ) -> Option<[f64; N]> {
-        in_pairs(
+        right(in_pairs(
             a,
             a,
             directions,
             |a, _, down| two_doubles::root(a, down, proof),
             |a, _, down| one_double::root(a, down, proof),
-        )
+        ))
     }
 }
 
@@ -77,8 +78,9 @@ impl Fused for f32 {
         b: [f32; N],
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
-    ) -> Option<[f32; N]> {
-        in_one(a, b, directions, |a, b, down| four_singles::sum(a, b, down, proof))
+    ) -> [f32; N] {
+        let (sums, _) = in_one(a, b, directions, |a, b, down| (four_singles::sum(a, b, down, proof), 0));
+        sums
     }
 
     #[inline(always)]
@@ -88,7 +90,7 @@ impl Fused for f32 {
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
     ) -> Option<[f32; N]> {
-        in_one(a, b, directions, |a, b, down| four_singles::product(a, b, down, proof))
+        right(in_one(a, b, directions, |a, b, down| four_singles::product(a, b, down, proof)))
     }
 
     #[inline(always)]
@@ -98,7 +100,7 @@ impl Fused for f32 {
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
     ) -> Option<[f32; N]> {
-        in_one(a, b, directions, |a, b, down| four_singles::quotient(a, b, down, proof))
+        right(in_one(a, b, directions, |a, b, down| four_singles::quotient(a, b, down, proof)))
     }
 
     #[inline(always)]
@@ -107,66 +109,66 @@ impl Fused for f32 {
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
     ) -> Option<[f32; N]> {
-        in_one(a, a, directions, |a, _, down| four_singles::root(a, down, proof))
+        right(in_one(a, a, directions, |a, _, down| four_singles::root(a, down, proof)))
     }
 }
 
-/// Computes doubles in pairs, and the last one alone if N is odd.
+/// Results, if none of them may be wrong.
+#[inline(always)]
+fn right<F, const N: usize>((results, wrong): ([F; N], i32)) -> Option<[F; N]> {
+    (wrong == 0).then_some(results)
+}
+
+/// Computes doubles in pairs, and the last one alone if N is odd. Returns the results, and 0 if none may be wrong.
 #[inline(always)]
 fn in_pairs<const N: usize>(
     a: [f64; N],
     b: [f64; N],
-    Directions { words, above, .. }: Directions<N>,
+    directions: Directions<N>,
     two: impl Fn(__m128d, __m128d, __m128d) -> (__m128d, i32),
     one: impl Fn(f64, f64, __m128d) -> (f64, i32),
-) -> Option<[f64; N]> {
+) -> ([f64; N], i32) {
     let (mut results, mut wrong, mut k) = (a, 0, 0);
+    let down = directions.down().map(f64::from_bits);
     // SAFETY: SSE2 is part of x86-64.
     unsafe {
-        let above = _mm_cvtsi32_si128(above as i32);
-        let down = |words| {
-            let up = _mm_castsi128_pd(_mm_sll_epi64(words, above));
-            _mm_andnot_pd(up, _mm_set1_pd(-0.0))
-        };
         while k + 1 < N {
-            let pair = |values: [f64; N]| _mm_set_pd(values[k + 1], values[k]);
-            let down = down(_mm_set_epi64x(words[k + 1] as i64, words[k] as i64));
-            let (result, is_wrong) = two(pair(a), pair(b), down);
+            let pair = |low, high| _mm_set_pd(high, low);
+            let (result, is_wrong) =
+                two(pair(a[k], a[k + 1]), pair(b[k], b[k + 1]), pair(down[k], down[k + 1]));
             results[k] = _mm_cvtsd_f64(result);
             results[k + 1] = _mm_cvtsd_f64(_mm_unpackhi_pd(result, result));
             wrong |= is_wrong;
             k += 2;
         }
         if k < N {
-            let (result, is_wrong) = one(a[k], b[k], down(_mm_cvtsi64_si128(words[k] as i64)));
+            let (result, is_wrong) = one(a[k], b[k], _mm_set_sd(down[k]));
             results[k] = result;
             wrong |= is_wrong & 1;
         }
     }
-    (wrong == 0).then_some(results)
+    (results, wrong)
 }
 
-/// Computes up to four singles in one vector.
+/// Computes up to four singles in one vector. Returns the results, and 0 if none may be wrong.
 #[inline(always)]
 fn in_one<const N: usize>(
     a: [f32; N],
     b: [f32; N],
-    Directions { words, above, .. }: Directions<N>,
+    directions: Directions<N>,
     operate: impl Fn(__m128, __m128, __m128) -> (__m128, i32),
-) -> Option<[f32; N]> {
+) -> ([f32; N], i32) {
     const { assert!(N <= 4, "more samples than there are in a vector") };
-    let sample = |values: [f32; N], k: usize| if k < N { values[k] } else { 1.0 };
-    let word = |k: usize| if k < N { words[k] as i64 } else { 0 };
+    // What fills the vector is equal to the last sample, and so is no more wrong than that.
+    let sample = |values: [f32; N], k: usize| values[k.min(N - 1)];
     let mut results = a;
     // SAFETY: SSE2 is part of x86-64.
     unsafe {
         let vector =
             |values| _mm_set_ps(sample(values, 3), sample(values, 2), sample(values, 1), sample(values, 0));
-        let above = _mm_cvtsi32_si128(above as i32);
-        let pair = |k| _mm_castsi128_ps(_mm_sll_epi64(_mm_set_epi64x(word(k + 1), word(k)), above));
-        // The upper halves of the words.
-        let up = _mm_shuffle_ps::<0b11_01_11_01>(pair(0), pair(2));
-        let (result, wrong) = operate(vector(a), vector(b), _mm_andnot_ps(up, _mm_set1_ps(-0.0)));
+        let down = directions.singles_down().map(f32::from_bits);
+        let down = _mm_set_ps(down[3], down[2], down[1], down[0]);
+        let (result, wrong) = operate(vector(a), vector(b), down);
         let samples = [
             result,
             _mm_shuffle_ps::<1>(result, result),
@@ -176,6 +178,6 @@ fn in_one<const N: usize>(
         for (one, sample) in results.iter_mut().zip(samples) {
             *one = _mm_cvtss_f32(sample);
         }
-        (wrong == 0).then_some(results)
+        (results, wrong)
     }
 }

@@ -1,6 +1,6 @@
 //! Double precision.
 //!
-//! Residuals: of a sum by Knuth's `TwoSum`, of a product by a fused multiply-add where the target surely has one, else
+//! Residuals: of a sum only the side, by comparisons, of a product by a fused multiply-add where the target surely has one, else
 //! by Dekker's product (a library's fused multiply-add is a call). Both give the same numbers. Those of quotient and
 //! square root follow from that of a product. A residual that is no finite number, or an operand so small that the
 //! residual may be lost, leads to the slow path, once for all samples. The slow path takes numbers, not arrays: an array
@@ -8,7 +8,7 @@
 
 use std::array::from_fn;
 
-use super::{Residual, exact};
+use super::{Residual, exact, rounded_sum};
 
 /// Products from here on have a residual of normal size: it is at most 106 bits shorter.
 const SMALLEST: f64 = f64::from_bits((1023 - 900) << 52);
@@ -18,14 +18,7 @@ const SPLITTER: f64 = 134_217_729.0;
 impl Residual for f64 {
     #[inline(always)]
     fn sums<const N: usize>(a: [f64; N], b: [f64; N], up: [u64; N]) -> [f64; N] {
-        let near: [f64; N] = from_fn(|k| a[k] + b[k]);
-        let mut residual: [f64; N] = from_fn(|k| residual_of_sum(a[k], b[k], near[k]));
-        if !all_finite(residual) {
-            for (k, residual) in residual.iter_mut().enumerate() {
-                *residual = exact::residual_of_sum(a[k], b[k], near[k]);
-            }
-        }
-        from_fn(|k| choose(near[k], residual[k], up[k]))
+        from_fn(|k| rounded_sum(a[k], b[k], up[k]))
     }
 
     #[inline(always)]
@@ -64,14 +57,6 @@ impl Residual for f64 {
         }
         from_fn(|k| choose(near[k], residual[k], up[k]))
     }
-}
-
-/// a + b - near (`TwoSum`).
-#[inline(always)]
-fn residual_of_sum(a: f64, b: f64, near: f64) -> f64 {
-    let part_of_b = near - a;
-    let part_of_a = near - part_of_b;
-    (a - part_of_a) + (b - part_of_b)
 }
 
 /// a b - near.

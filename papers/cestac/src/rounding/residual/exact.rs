@@ -4,16 +4,6 @@
 
 use std::cmp::Ordering;
 
-/// The residual of a + b. The larger operand comes first, so that no difference overflows (`FastTwoSum`).
-#[cold]
-#[inline(never)]
-pub fn residual_of_sum(a: f64, b: f64, near: f64) -> f64 {
-    let (large, small) = if a.abs() < b.abs() { (b, a) } else { (a, b) };
-    let residual = small - (near - large);
-    // The difference of infinities: an infinite operand.
-    if residual.is_nan() { 0.0 } else { residual }
-}
-
 /// The residual of a b.
 #[cold]
 #[inline(never)]

@@ -57,3 +57,29 @@ pub fn root<F: Residual>(a: F, up: u64) -> F {
     let [root] = F::roots([a], [up]);
     root
 }
+
+/// Defines a function that rounds the sum of two numbers. It takes the side of the residual from comparisons.
+///
+/// With the nearest sum, near - a is b less the residual. Its rounding is less than b, or equal, if the residual is
+/// positive, for rounding keeps the order. The difference to the greater operand is exact, and so not equal if the residual
+/// is not 0. All of this holds for sums and differences that are too large. No comparison with what is no number is
+/// true, so the sum of an infinite operand stays as it is.
+macro_rules! rounded_sum {
+    ($name:ident: $float:ty, $bits:ty, $signed:ty) => {
+        #[inline(always)]
+        fn $name(a: $float, b: $float, up: $bits) -> $float {
+            let near = a + b;
+            let (part_of_b, part_of_a) = (near - a, near - b);
+            let all_ones_if = |is| <$bits>::from(is).wrapping_neg();
+            let is_above = all_ones_if((part_of_b < b) | (part_of_a < a));
+            let is_below = all_ones_if((part_of_b > b) | (part_of_a > a));
+            let bits = near.to_bits();
+            // One bit more is up if the number is positive.
+            let step = ((bits as $signed >> (<$bits>::BITS - 1)) as $bits ^ !up) | 1;
+            <$float>::from_bits(bits.wrapping_add(step & ((is_above & up) | (is_below & !up))))
+        }
+    };
+}
+
+rounded_sum!(rounded_sum: f64, u64, i64);
+rounded_sum!(rounded_sum_of_singles: f32, u32, i32);

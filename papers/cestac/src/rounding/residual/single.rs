@@ -1,19 +1,14 @@
-//! Single precision. All residuals come from double precision, in which no product of two singles is rounded, too
-//! large or too small. The difference of two doubles always has the right sign.
+//! Single precision. Residuals of all operations but sums come from double precision, in which no product of two singles
+//! is rounded, too large or too small. The difference of two doubles always has the right sign.
 
 use std::array::from_fn;
 
-use super::Residual;
+use super::{Residual, rounded_sum_of_singles};
 
 impl Residual for f32 {
     #[inline(always)]
     fn sums<const N: usize>(a: [f32; N], b: [f32; N], up: [u64; N]) -> [f32; N] {
-        from_fn(|k| {
-            let near = a[k] + b[k];
-            let (large, small) = if a[k].abs() < b[k].abs() { (b[k], a[k]) } else { (a[k], b[k]) };
-            // The inner difference is exact (`FastTwoSum`); it is infinite if the sum is too large.
-            choose(near, f64::from(small) - (f64::from(near) - f64::from(large)), up[k])
-        })
+        from_fn(|k| rounded_sum_of_singles(a[k], b[k], up[k] as u32))
     }
 
     #[inline(always)]
