@@ -20,7 +20,7 @@ static OWNER: AtomicU64 = AtomicU64::new(NO_OWNER);
 static LOCK: AtomicPtr<BiasedLock<()>> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The right to touch what the bias is for.
-pub type Held = Guard<'static, ()>;
+pub type BiasHold = Guard<'static, ()>;
 
 /// True if this thread has the bias, or had it before another one ended it.
 #[inline(always)]
@@ -52,13 +52,13 @@ pub fn give() -> bool {
 /// # Safety
 /// This thread is the owner, and holds nothing of what this function returned.
 #[inline(always)]
-pub unsafe fn hold() -> Option<Held> {
+pub unsafe fn hold() -> Option<BiasHold> {
     // SAFETY: there is an owner, so there is the lock, which stays; the rest as the caller says.
     unsafe { (*LOCK.load(Relaxed)).lock_as_owner() }
 }
 
 /// Ends the bias, if it was given, unless this is the owner; waits until no other thread holds what it is for.
-pub fn end() -> Option<Held> {
+pub fn end() -> Option<BiasHold> {
     // Acquire pairs with the release of `give`.
     let lock = LOCK.load(Acquire);
     // SAFETY: the lock stays for the rest of the process.

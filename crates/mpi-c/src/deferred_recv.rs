@@ -21,7 +21,7 @@ use canele_mpi::{Tag, ThreadLevel};
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use canele_sys::membarrier::{self, Fencing};
 
-use crate::bias::{self, Held};
+use crate::bias::{self, BiasHold};
 use crate::cache;
 use crate::handle::MPI_Request;
 use crate::library;
@@ -78,7 +78,7 @@ pub fn hold() -> Option<RingHold> {
 
 /// The right to touch the ring.
 pub struct RingHold {
-    _bias: Option<Held>,
+    _bias: Option<BiasHold>,
 }
 
 /// True if a session began while one thread at a time called the library, and perhaps was inside of a call.
