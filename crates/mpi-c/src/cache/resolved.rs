@@ -79,9 +79,8 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
     /// No reference that [`Self::known`] returned before is used after this call.
     #[inline]
     pub unsafe fn learn(&self, arguments: T::Arguments) -> bool {
-        let freed = freed();
         // SAFETY: as the caller promises.
-        freed & SHARED == 0 && unsafe { self.learn_at(freed, arguments) }
+        unsafe { self.learn_alone_at(freed(), arguments) }
     }
 
     /// [`Self::learn`] for a cache that the owner of the [`bias`] uses, too, while several threads may call the library.
@@ -111,6 +110,14 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
         // the reference is not used any more.
         let value = unsafe { (*entry.value.get()).assume_init_ref() };
         value.is_of(arguments).then_some(value)
+    }
+
+    /// # Safety
+    /// As [`Self::learn`].
+    #[inline(always)]
+    unsafe fn learn_alone_at(&self, freed: usize, arguments: T::Arguments) -> bool {
+        // SAFETY: as the caller promises; without the bit one thread at a time calls the library.
+        freed & SHARED == 0 && unsafe { self.learn_at(freed, arguments) }
     }
 
     /// # Safety
@@ -177,7 +184,7 @@ mod tests {
     fn an_entry_is_valid_until_a_handle_is_freed_and_while_one_thread_calls() {
         let cache = ResolvedCache::<Double, PLACES>::new();
         // SAFETY: `known` keeps no reference, here and below.
-        let learn = |freed, of| unsafe { cache.learn_at(freed, of) };
+        let learn = |freed, of| unsafe { cache.learn_alone_at(freed, of) };
         assert!(learn(7, 2) && !learn(7, 2), "learned once");
         assert_eq!(known(&cache, 7, 2), Some(4));
         assert_eq!((known(&cache, 8, 2), known(&cache, 7 | SHARED, 2)), (None, None));
@@ -186,6 +193,19 @@ mod tests {
         assert!(!learn(7, 3) && known(&cache, 7, 3).is_none(), "not for the short path");
         assert!(learn(8, 2));
         assert_eq!(known(&cache, 8, 2), Some(4));
+    }
+
+    #[test]
+    fn the_owner_of_the_bias_has_entries_while_several_threads_call() {
+        let cache = ResolvedCache::<Double, PLACES>::new();
+        // SAFETY: as above.
+        assert!(unsafe { cache.learn_at(7 | SHARED, 2) });
+        assert_eq!((known(&cache, 7 | SHARED, 2), known(&cache, 7, 2)), (Some(4), None));
+        assert_eq!(known(&cache, 8 | SHARED, 2), None, "a handle was freed");
+        assert!(
+            may_be_of_another_thread(7 | SHARED) && !may_be_of_another_thread(7),
+            "no thread has the bias"
+        );
     }
 
     #[test]
@@ -206,7 +226,7 @@ mod tests {
                         && freed & SHARED == 0
                         && model.get(&(of / 2 % PLACES)) != Some(&(of, freed));
                     // SAFETY: as above.
-                    assert_eq!(unsafe { cache.learn_at(freed, of) }, is_new);
+                    assert_eq!(unsafe { cache.learn_alone_at(freed, of) }, is_new);
                     if is_new {
                         model.insert(of / 2 % PLACES, (of, freed));
                     }
