@@ -38,7 +38,7 @@ fn class_of(error: &Error) -> (&'static str, Option<RankNumber>) {
         Error::Memory(_) | Error::Event(_) => ("OutOfMemory", None),
         Error::Control(_) => ("LauncherError", None),
         Error::NameTaken(_) => ("NameTaken", None),
-        Error::Lengths { .. } | Error::Disagreement { .. } => ("LengthMismatch", None),
+        Error::Lengths { .. } => ("LengthMismatch", None),
         Error::Range { .. } => ("OutOfRange", None),
         Error::Refused { owner, .. } => ("Refused", Some(owner.0)),
         Error::Closed(owner) => ("MailboxClosed", Some(owner.0)),

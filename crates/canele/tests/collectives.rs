@@ -64,20 +64,6 @@ fn ranks_with_a_processor_each_publish_what_others_need() {
 }
 
 #[test]
-fn ranks_that_disagree_on_what_they_publish_all_come_back() {
-    for lengths in [["1048576", "2097152"], ["65536", "1048576"], ["1048576", "409600"]] {
-        for (ranks, wait) in [("2", "adaptive"), ("2", "sleep"), ("4", "sleep")] {
-            let mut command = launch::command();
-            command.env("CANELE_COLLECTIVE", "shared-buffer").args(["run", "--timeout", "60", "-n", ranks]);
-            command.args(["--wait", wait]).arg(launch::path("length_disagreement")).args(lengths);
-            let ended = command.output().expect("the launcher starts");
-            let errors = String::from_utf8_lossy(&ended.stderr);
-            assert!(ended.status.success(), "{ranks} ranks, {wait}, {lengths:?}: {}{errors}", ended.status);
-        }
-    }
-}
-
-#[test]
 fn a_death_is_told_while_ranks_with_a_processor_each_publish() {
     for numbers in ["1", "3000", "300000"] {
         for (victim, other) in [("0", "1"), ("1", "0")] {

@@ -177,7 +177,7 @@ fn code(error: &Error) -> canele_error {
         Error::Tunable(_) => CANELE_ERROR_TUNABLE,
         Error::NameTaken(_) => CANELE_ERROR_NAME_TAKEN,
         Error::Strategy(_) => CANELE_ERROR_STRATEGY,
-        Error::Lengths { .. } | Error::Disagreement { .. } => CANELE_ERROR_LENGTHS,
+        Error::Lengths { .. } => CANELE_ERROR_LENGTHS,
         Error::Range { .. } => CANELE_ERROR_RANGE,
         Error::Unpack { .. } => CANELE_ERROR_UNPACK,
         Error::Refused { .. } => CANELE_ERROR_REFUSED,

@@ -2,16 +2,14 @@
 
 use canele_sys::ids::Tag;
 
-/// The number of the last call. The three highest bits never change: they say whose tags these are.
+/// The number of the last call. The two highest bits never change: they say whose tags these are.
 #[derive(Clone, Copy, Default)]
 pub struct Calls(u32);
 
 impl Calls {
-    /// The highest bit marks tags outside of collectives; the next one, those of collectives that are started; the third one, those of
-    /// notices that members disagree.
-    const FIXED: u32 = 7 << 29;
+    /// The highest bit marks tags outside of collectives; the other one, those of collectives that are started.
+    const FIXED: u32 = 3 << 30;
     const STARTED: u32 = 1 << 30;
-    const NOTICE: u32 = 1 << 29;
 
     /// Those of collectives that are started.
     pub fn started() -> Self {
@@ -23,11 +21,6 @@ impl Calls {
     pub fn draw(&mut self) -> Tag {
         self.0 = self.0 & Self::FIXED | self.0.wrapping_add(1) & !Self::FIXED;
         Tag(self.0)
-    }
-
-    /// The tag of notices that the members of the call with this tag disagree.
-    pub(crate) fn notice_of(tag: Tag) -> Tag {
-        Tag(tag.0 ^ Self::NOTICE)
     }
 
     /// The number of the call that has this tag, from 1, and whether it is one of those that are started.
@@ -48,11 +41,10 @@ mod tests {
 
     #[test]
     fn the_highest_bits_of_a_tag_stay() {
-        let mut calls = Calls(Calls::NOTICE - 1);
+        let mut calls = Calls(Calls::STARTED - 1);
         assert_eq!(calls.draw(), Tag(0));
         let mut calls = Calls::from(Tag(u32::MAX));
         assert_eq!([calls.draw(), calls.draw()], [Tag(u32::MAX), Tag(Calls::FIXED)]);
-        assert_eq!(Calls::notice_of(Tag(5)), Tag(Calls::NOTICE + 5));
         assert_eq!(Calls::started().draw(), Tag(Calls::STARTED + 1));
         assert_eq!(Calls::number_of(Calls::from(Tag(0)).draw()), (1, false));
         assert_eq!(Calls::number_of(Tag(Calls::STARTED + 6)), (6, true));

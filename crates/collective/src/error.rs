@@ -3,8 +3,6 @@
 use canele_proto::request::Failure;
 use canele_sys::ids::Rank;
 
-use crate::disagreement::Disagreement;
-
 /// The error of every function of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -19,10 +17,7 @@ pub enum Error {
     /// A message failed, or a member.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// Members do not pass equal lengths.
-    #[error(transparent)]
-    Disagreement(#[from] Disagreement),
-    /// A list has another length than the call needs.
+    /// A list or a message has another length than the call needs.
     #[error("{what}: {given} given, {needed} needed")]
     Lengths {
         /// Of what.

@@ -8,7 +8,6 @@ use canele_rail::{FullRail, Reach};
 use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 
 use crate::Error;
-use crate::disagreement::Disagreement;
 use crate::memory::{Memory, User};
 use crate::reduce::Reduction;
 use crate::schedule::{Local, Round, Schedule, Transfer};
@@ -138,7 +137,7 @@ impl<'s> ScheduleRun<'s> {
                 let receive = &round.receives[*number as usize];
                 match self.look(proto, rail, memory, receive) {
                     Look::Got(len) => {
-                        Disagreement::check(receive.peer, len, receive.span.len)?;
+                        check_length(len, receive.span.len)?;
                         self.missing.swap_remove(n);
                         moved = true;
                     }
@@ -201,7 +200,7 @@ impl<'s> ScheduleRun<'s> {
         };
         let told = memory.read(name).as_chunks().0;
         let (name, published) = (u64::from_ne_bytes(told[0]), u64::from_ne_bytes(told[1]));
-        Disagreement::check(of, published as usize, self.schedule.published)?;
+        check_length(published as usize, self.schedule.published)?;
         let place = RegionAddress { region: RegionId::from_word(name), offset: at as u64 };
         let link = rail.memory_link(of).ok_or(Failure::RegionLost(of))?;
         match (rail.reach(link, place, len), *local) {
@@ -214,11 +213,6 @@ impl<'s> ScheduleRun<'s> {
             (Reach::Wanted, _) => Ok(false),
             _ => Err(Failure::RegionLost(of).into()),
         }
-    }
-
-    /// Whether this rank publishes data in a shared buffer.
-    pub fn has_shared_buffer(&self) -> bool {
-        self.schedule.shared_buffer.is_some()
     }
 
     /// The flow and the tag of its messages.
@@ -273,4 +267,11 @@ impl<'s> ScheduleRun<'s> {
             Received::NotHere => Look::Behind,
         }
     }
+}
+
+/// A message of a collective has the length its receiver expects, or the ranks disagree on what they do.
+#[inline(always)]
+pub(crate) fn check_length(given: usize, needed: usize) -> Result<(), Error> {
+    let what = "bytes that another rank gave in a collective";
+    if given == needed { Ok(()) } else { Err(Error::Lengths { what, given, needed }) }
 }

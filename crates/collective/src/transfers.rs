@@ -6,16 +6,15 @@
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_proto::matching::Want;
-use canele_proto::request::{Failure, Outcome};
+use canele_proto::request::Outcome;
 use canele_proto::{Envelope, Proto};
 use canele_rail::FullRail;
-use canele_sys::ids::{Rank, RequestId};
+use canele_sys::ids::RequestId;
 
 use crate::Error;
-use crate::disagreement::Disagreement;
 use crate::memory::Back;
 use crate::schedule::{Area, Transfer};
-use crate::schedule_run::ScheduleRun;
+use crate::schedule_run::{ScheduleRun, check_length};
 
 /// Requests under way.
 #[derive(Default)]
@@ -29,8 +28,8 @@ struct Request {
     id: RequestId,
     /// Where its buffer belongs.
     area: Area,
-    /// The sender and the length of a message to be received.
-    needed: Option<(Rank, usize)>,
+    /// The length of a message to be received.
+    needed: Option<usize>,
 }
 
 impl Transfers {
@@ -46,8 +45,7 @@ impl Transfers {
         for (receive, buffer) in receives.iter().zip(into) {
             let want = Want { source: Some(receive.peer), tag: Some(run.tag) };
             let id = proto.submit_recv(run.flow, want, buffer);
-            let needed = Some((receive.peer, receive.span.len));
-            self.requests.push(Request { id, area: receive.span.area, needed });
+            self.requests.push(Request { id, area: receive.span.area, needed: Some(receive.span.len) });
         }
         for (send, buffer) in sends.iter().zip(out) {
             let id = proto.submit_send(rail, Envelope::expected(send.peer, run.flow, run.tag), buffer);
@@ -68,13 +66,8 @@ impl Transfers {
             let Some(Outcome { result, buffer }) = proto.take(request.id) else { return true };
             back(request.area, buffer);
             let result = match (result, request.needed) {
-                (Err(Failure::Truncated { message, .. }), Some((rank, needed))) => {
-                    Disagreement::check(rank, message, needed).map_err(Error::from)
-                }
                 (Err(failure), _) => Err(Error::from(failure)),
-                (Ok(status), Some((rank, needed))) => {
-                    Disagreement::check(rank, status.bytes, needed).map_err(Error::from)
-                }
+                (Ok(status), Some(needed)) => check_length(status.bytes, needed),
                 (Ok(_), None) => Ok(()),
             };
             if let Err(error) = result {

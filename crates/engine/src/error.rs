@@ -1,6 +1,5 @@
 //! Why a call failed: who is at fault, and what to do.
 
-use canele_collective::Disagreement;
 use std::fmt;
 
 use canele_proto::request::Failure;
@@ -57,18 +56,6 @@ pub enum Error {
     /// There is no such policy for packets.
     #[error("there is no strategy {0:?}: there are {list}", list = canele_sys::tunables::STRATEGIES.join(", "))]
     Strategy(String),
-    /// The members of a collective do not pass equal lengths.
-    #[error(
-        "{rank} gave {given} bytes in a collective, and another member needs {needed}: all members have to pass equal lengths"
-    )]
-    Disagreement {
-        /// The member that gave them.
-        rank: Rank,
-        /// How many bytes it gave.
-        given: usize,
-        /// How many bytes a member needs that receives from it.
-        needed: usize,
-    },
     /// A list of buffers does not fit what the call needs.
     #[error("{what}: {given} given, {needed} needed")]
     Lengths {
@@ -155,9 +142,6 @@ impl From<canele_collective::Error> for Error {
         match error {
             canele_collective::Error::NoSuchRank { rank, size } => Self::NoSuchRank { rank, size },
             canele_collective::Error::Failed(failure) => failure.into(),
-            canele_collective::Error::Disagreement(Disagreement { rank, given, needed }) => {
-                Self::Disagreement { rank, given, needed }
-            }
             canele_collective::Error::Lengths { what, given, needed } => {
                 Self::Lengths { what, given, needed }
             }

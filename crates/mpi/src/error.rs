@@ -346,7 +346,7 @@ impl From<canele_engine::Error> for Box<Error> {
             Of::Refused { why: Refusal::NotLocked, .. } => Class::RmaSync,
             Of::NotSpawned(_) => Class::Spawn,
             Of::Port(_) => Class::Port,
-            Of::Lengths { .. } | Of::Disagreement { .. } => Class::Count,
+            Of::Lengths { .. } => Class::Count,
             _ => Class::Other,
         };
         let message = match error {

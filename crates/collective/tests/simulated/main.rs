@@ -2,7 +2,6 @@
 //! processors of their own and of those that share some, with and without shared buffers, on one host and on several.
 
 mod deaths;
-mod disagreements;
 mod model;
 mod reference;
 mod spec;

@@ -1,8 +1,6 @@
 //! Ranks on a simulated network, all in one thread, and the loop that drives their parts of collectives.
 
-use canele_collective::{
-    CollectiveProgress, CollectiveRequest, DisagreementNotices, Error, HEADER, MemberLiveness, SharedBuffer,
-};
+use canele_collective::{CollectiveProgress, CollectiveRequest, Error, HEADER, MemberLiveness, SharedBuffer};
 use canele_proto::peer::PeerEnd;
 use canele_proto::{Proto, Settings};
 use canele_sim::world::{Model, SimRail, World};
@@ -13,7 +11,6 @@ pub struct Crowd {
     pub protos: Vec<Proto>,
     world: World,
     rails: Vec<SimRail>,
-    notices: Vec<DisagreementNotices>,
     /// How many there have been.
     pub shared_buffers: usize,
 }
@@ -28,8 +25,7 @@ impl Crowd {
         let settings = Settings { eager_bytes: 4096, piece_bytes: 16 << 10, unexpected_bytes: 1 << 20 };
         let protos = (0..ranks as u32).map(|rank| Proto::new(Rank(rank), ranks, settings)).collect();
         let rails = (0..ranks as u32).map(|rank| world.rail(Rank(rank))).collect();
-        let notices = (0..ranks).map(|_| DisagreementNotices::default()).collect();
-        Self { protos, world, rails, notices, shared_buffers: 0 }
+        Self { protos, world, rails, shared_buffers: 0 }
     }
 
     /// A shared buffer of a rank.
@@ -97,15 +93,11 @@ impl Crowd {
             }
             // A part whose messages have all come ends well, even if a member has died since.
             let step = match part.advance(proto, rail) {
-                Ok(CollectiveProgress::Waiting) => deaths
-                    .check(proto, (rank, n), part)
-                    .and_then(|()| check_notices(proto, part))
-                    .and_then(|()| part.advance(proto, rail)),
+                Ok(CollectiveProgress::Waiting) => {
+                    deaths.check(proto, (rank, n), part).and_then(|()| part.advance(proto, rail))
+                }
                 step => step,
             };
-            if let Err(Error::Disagreement(found)) = &step {
-                self.notices[rank].tell((proto, rail), part.name(), None, *found);
-            }
             if !matches!(step, Ok(CollectiveProgress::Waiting)) {
                 (*ended, any) = (Some(step.map(drop)), true);
             }
@@ -142,14 +134,6 @@ impl Crowd {
         }
         assert!(proto.take_fault().is_none(), "a peer broke the protocol");
         moved || opened
-    }
-}
-
-/// Gives up a part if another member says that the members disagree, as an engine does.
-fn check_notices(proto: &mut Proto, part: &mut CollectiveRequest) -> Result<(), Error> {
-    match DisagreementNotices::take(proto, part.name()) {
-        Some(found) => part.give_up(proto, found.into()),
-        None => Ok(()),
     }
 }
 

@@ -1,9 +1,6 @@
 //! A blocking collective: drives a run to its end and waits where the run cannot go on.
 
-use canele_collective::{
-    CollectiveSpec, Disagreement, DisagreementNotices, MemberLiveness, Memory, ScheduleRun, Stop, Transfers,
-    User,
-};
+use canele_collective::{CollectiveSpec, MemberLiveness, Memory, ScheduleRun, Stop, Transfers, User};
 use canele_sys::relax;
 
 use crate::core::Core;
@@ -40,7 +37,7 @@ impl Engine {
             let stop = match run.advance(&mut lane.proto, &mut lane.rails, memory) {
                 Ok(stop) => stop,
                 Err(error) => {
-                    let why = core.why_failed(liveness, run, error);
+                    let why = core.why_failed(liveness, error);
                     return (core, Err(why));
                 }
             };
@@ -74,10 +71,6 @@ impl Engine {
                     Err(error) if core.lane.is_closed => return (core, Err(error.into())),
                     // The last messages may have come with this pass: the transfers take them before they give up.
                     checked => long |= checked.is_err(),
-                }
-                if let Some(found) = core.take_notice(liveness, run) {
-                    let why = core.why_failed(liveness, run, found.into());
-                    return (core, Err(why));
                 }
                 if core.contended() {
                     core = core.pause().expect("a thread of this process has held the lock before");
@@ -120,76 +113,28 @@ impl Engine {
                 let mut is_done = transfers.take(&mut core.lane.proto, back);
                 if !is_done
                     && !is_over
-                    && let Some(error) = core.why_stopped(liveness, run)
+                    && let Err(error) = core.check_alive(liveness)
                 {
                     is_over = true;
-                    transfers.abandon(&mut core.lane.proto, error);
+                    transfers.abandon(&mut core.lane.proto, error.into());
                     is_done = transfers.take(&mut core.lane.proto, back);
                 }
                 is_done.then_some(())
             };
             let ((flow, tag), operation) = (run.name(), spec.operation());
             let call = CollectiveCall { operation, flow, tag, sends, receives: &receives };
-            let (mut core, ()) = self.wait_for(core, Awaited::Collective(call), ended);
-            let result = transfers.result().map_err(|error| core.why_failed(liveness, run, error));
+            let (core, ()) = self.wait_for(core, Awaited::Collective(call), ended);
+            let result = transfers.result().map_err(|error| core.why_failed(liveness, error));
             (core, result)
         })
     }
 }
 
 impl Core {
-    /// Why a collective cannot go on that waits: a death, a revocation, or a notice of members that disagree.
-    fn why_stopped(
-        &mut self,
-        liveness: &mut MemberLiveness,
-        run: &ScheduleRun<'_>,
-    ) -> Option<canele_collective::Error> {
-        if let Err(failure) = self.check_alive(liveness) {
-            return Some(failure.into());
-        }
-        self.take_notice(liveness, run).map(Into::into)
-    }
-
-    /// Takes a notice that the members disagree. One of them has told all; a member that takes its shared buffer away tells all first.
-    fn take_notice(&mut self, liveness: &MemberLiveness, run: &ScheduleRun<'_>) -> Option<Disagreement> {
-        let (name, proto) = (run.name(), &mut self.lane.proto);
-        if !proto.has_unexpected(name.0) {
-            return None;
-        }
-        let found = DisagreementNotices::take(proto, name)?;
-        match run.has_shared_buffer() {
-            true => self.tell_members(liveness, run, found),
-            false => self.collectives.notices.note_told(name),
-        }
-        Some(found)
-    }
-
+    /// Why a collective has failed: a death or a revocation is why other members have failed or left.
     #[cold]
-    fn tell_members(&mut self, liveness: &MemberLiveness, run: &ScheduleRun<'_>, found: Disagreement) {
-        let Self { lane, collectives, .. } = self;
-        let on = (&mut lane.proto, &mut lane.rails);
-        collectives.notices.tell(on, run.name(), liveness.team.as_ref(), found);
-    }
-
-    /// Why a collective has failed: a death or a revocation is why other members have failed or left. The other members are told of a
-    /// disagreement.
-    #[cold]
-    fn why_failed(
-        &mut self,
-        liveness: &mut MemberLiveness,
-        run: &ScheduleRun<'_>,
-        error: canele_collective::Error,
-    ) -> Error {
-        if let Err(failure) = self.check_alive(liveness) {
-            return failure.into();
-        }
-        if let canele_collective::Error::Disagreement(found) = error {
-            self.tell_members(liveness, run, found);
-            return error.into();
-        }
-        // A member that was told before gave its shared buffer back, and told this rank before that.
-        self.pass();
-        self.why_stopped(liveness, run).unwrap_or(error).into()
+    fn why_failed(&self, liveness: &mut MemberLiveness, error: canele_collective::Error) -> Error {
+        self.check_alive(liveness).err().map_or_else(|| error.into(), Error::from)
     }
 
     /// Whether all members live or have finished in good order, none has cut off another, and this rank has not finished the job.

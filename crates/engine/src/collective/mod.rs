@@ -11,8 +11,8 @@ mod shared_buffers;
 mod under_way;
 
 pub use canele_collective::{
-    Block, Buffers, CollectiveBuffer, CollectiveSpec, DisagreementNotices, Kernel, Number, Op, Operation,
-    Plan, Reduction, Root, Shape, SharedKernel, Team, Uneven,
+    Block, Buffers, CollectiveBuffer, CollectiveSpec, Kernel, Number, Op, Operation, Plan, Reduction, Root,
+    Shape, SharedKernel, Team, Uneven,
 };
 pub use canele_collective::{FIRST_PAIR, WINDOW_PAIRS, first_of};
 
@@ -40,8 +40,6 @@ pub(crate) struct Collectives {
     forced: Option<Algorithm>,
     /// The shared buffers that no call uses.
     shared_buffers: SharedBufferPool,
-    /// What members tell each other that disagree on lengths.
-    notices: DisagreementNotices,
     /// Those that no thread waits inside of.
     under_way: UnderWay,
     /// The pairs of flows that are in use.
