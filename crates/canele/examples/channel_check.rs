@@ -8,7 +8,7 @@ use canele::{Channel, Endpoint, Error, Failure, Job, Rank, Tag};
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
 const SIZES: [usize; 17] =
-    [0, 1, 9, 10, 48, 49, 64, 65, 1993, 1994, 2048, 2049, 4096, 16_384, 16_385, 1 << 20, (4 << 20) + 3];
+    [0, 1, 9, 10, 48, 49, 64, 65, 4041, 4042, 4096, 4097, 8192, 16_384, 16_385, 1 << 20, (4 << 20) + 3];
 
 fn main() -> Checked {
     let job = Job::start()?;

@@ -91,12 +91,11 @@ impl<T> BiasedLock<T> {
     pub fn lock_by_bias(&self) -> Option<Guard<'_, T>> {
         // Relaxed: as in `lock` and `lock_biased`.
         let owned = self.owner.load(Ordering::Relaxed) == fork::known_token();
-        (owned && self.inside.load(Ordering::Relaxed) == 0 && self.enter_by_bias()).then(|| Guard {
-            biased_lock: self,
-            biased: true,
-            value: ManuallyDrop::new(self.value.get_mut()),
-            thread: PhantomData,
-        })
+        if !owned || self.inside.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        // SAFETY: both have been compared.
+        unsafe { self.lock_as_owner() }
     }
 
     /// Takes the lock if its bias is not revoked, as [`BiasedLock::lock_by_bias`], without the comparisons that find out who asks.
