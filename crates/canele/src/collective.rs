@@ -178,6 +178,9 @@ impl Flow {
     /// A new flow of the same ranks, whose messages match no receive on any other. All ranks call it. Once all of them have dropped
     /// it, another one may have its number.
     ///
+    /// Flows that are made of one flow lie on the lanes of this rank in turn, if `CANELE_LANES` allows more than one: threads that use flows on
+    /// different lanes do not wait for each other. A lane is opened where it is first needed.
+    ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
     /// let of_a_library = world.duplicate()?;
@@ -187,8 +190,8 @@ impl Flow {
     /// # Errors
     /// As [`Flow::barrier`]; [`Error::Lengths`] while some 32,000 flows are in use.
     pub fn duplicate(&self) -> Result<Flow, Error> {
-        let id = self.engine.create_flow(self.of_collectives())?;
-        Ok(Flow::agreed(self.engine.clone(), id))
+        let (engine, id) = self.engine.create_flow_on_lane(self.of_collectives(), true)?;
+        Ok(Flow::agreed(engine, id))
     }
 
     /// The flow of this flow's collectives, for interfaces of other languages.

@@ -48,8 +48,8 @@ pub use from_launcher::{FromLauncher, PeerInbox, RankEnd};
 pub use job::{Host, JobInfo, JobRank, SpawnedWorld, draw_job_id};
 pub use links::{Links, SocketLink};
 pub use messages::{
-    MAX_MESSAGE, MAX_RAIL_ADDRESS, MAX_VALUE, MOST_INBOXES, MOST_PEERS, MOST_RAILS, MOST_SERIES, Meeting,
-    OnFailure, PortName, RailAddress, SpawnProgram, ToLauncher, VERSION, check_addresses, series_of,
+    MAX_MESSAGE, MAX_RAIL_ADDRESS, MAX_VALUE, MOST_INBOXES, MOST_LANES, MOST_PEERS, MOST_RAILS, MOST_SERIES,
+    Meeting, OnFailure, PortName, RailAddress, SpawnProgram, ToLauncher, VERSION, check_addresses, series_of,
 };
 pub use network::JobNetwork;
 pub use rank::{Control, ControlError, MessageWithDescriptors};

@@ -14,7 +14,10 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 22;
+pub const VERSION: u32 = 23;
+
+/// Lanes of a rank, at most, the first included.
+pub const MOST_LANES: u8 = 16;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -79,6 +82,12 @@ pub enum ToLauncher {
     Inbox {
         /// The settings that all ranks must have alike: variables and values.
         settings: Vec<(String, String)>,
+    },
+    /// This rank opens a further lane; one descriptor, the launcher's end of the lane's own socket. On that socket the lane begins with
+    /// [`Hello`](Self::Hello) and is told of all ends of ranks from here on. Each lane at most once.
+    Lane {
+        /// Its number, from 1 to below [`MOST_LANES`]: links are made between lanes of the same number.
+        number: u8,
     },
     /// Where this rank listens for those of other hosts. At most once, after [`Inbox`](Self::Inbox).
     Addresses {

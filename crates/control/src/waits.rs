@@ -106,6 +106,9 @@ pub struct UnexpectedMessage {
     pub bytes: u64,
 }
 
+/// Above the bits of a flow's number on its lane, those of the lane.
+const LANE_SHIFT: u32 = 24;
+
 /// The record as it lies in memory: a moment lasts, a time that has passed does not.
 #[derive(Serialize, Deserialize)]
 struct Record {
@@ -115,6 +118,38 @@ struct Record {
 }
 
 impl Waits {
+    /// Adds what threads wait for on a further lane of the rank, whose flows get numbers that those of its other lanes do not have.
+    pub fn add_lane(&mut self, lane: u8, mut of_lane: Waits) {
+        let number = |flow: u32| u32::from(lane) << LANE_SHIFT | flow;
+        let operations = of_lane.threads.iter_mut().flat_map(|thread| &mut thread.operations);
+        for operation in operations {
+            match operation {
+                WaitOperation::Send(message)
+                | WaitOperation::Receive(message)
+                | WaitOperation::Probe(message) => message.flow = message.flow.map(number),
+                WaitOperation::Collective(collective) => collective.flow = number(collective.flow),
+                WaitOperation::Other { .. } | WaitOperation::Library => {}
+            }
+        }
+        of_lane.unexpected.iter_mut().for_each(|message| message.flow = number(message.flow));
+        of_lane.names.iter_mut().for_each(|(flow, _)| *flow = number(*flow));
+        let places = self.threads.len()..Self::MOST_THREADS;
+        let told = of_lane.calls_of.map(|thread| self.threads.len() as u32 + thread);
+        if self.calls_of.is_none() && told.is_some_and(|thread| places.contains(&(thread as usize))) {
+            (self.calls, self.calls_of) = (of_lane.calls, told);
+        }
+        let left_out = of_lane.threads.len().saturating_sub(places.len());
+        self.threads_left_out = self.threads_left_out.saturating_add(of_lane.threads_left_out);
+        self.threads_left_out = self.threads_left_out.saturating_add(left_out as u32);
+        self.threads.extend(of_lane.threads.into_iter().take(places.len()));
+        let room = Self::MOST_UNEXPECTED.saturating_sub(self.unexpected.len());
+        let left_out = of_lane.unexpected.len().saturating_sub(room) as u64;
+        self.unexpected_left_out = self.unexpected_left_out.saturating_add(of_lane.unexpected_left_out);
+        self.unexpected_left_out = self.unexpected_left_out.saturating_add(left_out);
+        self.unexpected.extend(of_lane.unexpected.into_iter().take(room));
+        self.names.extend(of_lane.names);
+    }
+
     /// Threads that are told.
     pub const MOST_THREADS: usize = 4;
     /// Operations of one thread that are told.
@@ -185,6 +220,32 @@ impl Waits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_on_lanes_are_told_together_and_their_flows_apart() {
+        let mut all = waits();
+        for lane in 1..=5 {
+            all.add_lane(lane, waits());
+        }
+        assert_eq!((all.threads.len(), all.threads_left_out), (Waits::MOST_THREADS, 2));
+        assert_eq!((all.unexpected.len(), all.unexpected_left_out), (6, 0));
+        let flows: Vec<_> = all.unexpected.iter().map(|message| message.flow).collect();
+        let names: Vec<_> = all.names.iter().map(|(flow, _)| *flow).collect();
+        assert_eq!(names, flows);
+        assert!(flows.is_sorted_by(|one, next| one < next));
+        let waited = |thread: &ThreadWait| match thread.operations[0] {
+            WaitOperation::Receive(message) => message.flow,
+            _ => None,
+        };
+        assert_eq!(
+            all.threads.iter().map(waited).collect::<Vec<_>>(),
+            flows[..4].iter().map(|flow| Some(*flow)).collect::<Vec<_>>()
+        );
+        assert_eq!(all.calls_of, Some(0), "of the thread of the first lane");
+        let mut none = Waits::default();
+        none.add_lane(1, waits());
+        assert_eq!((none.calls_of, none.calls.len()), (Some(0), Waits::MOST_CALLS));
+    }
 
     fn waits() -> Waits {
         let message = WaitMessage { peer: Some(3), flow: Some(0), tag: Some(7), bytes: 8, moving: false };

@@ -14,6 +14,7 @@ use canele_trace::Tracer;
 
 use crate::Error;
 use crate::core::Core;
+use crate::lanes::Lanes;
 use crate::rma::PutCounts;
 use crate::users::Users;
 use canele_control::{Control, JobInfo, OnFailure, RankPlace};
@@ -40,6 +41,7 @@ pub struct Engine {
     /// What records the events of this rank, if it is traced.
     pub(crate) tracer: Option<Arc<Tracer>>,
     pub(crate) users: Users,
+    pub(crate) lanes: Lanes,
 }
 
 /// The locked core.
@@ -68,11 +70,24 @@ impl Engine {
     /// # Errors
     /// As [`Engine::start`].
     pub fn join(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
+        Self::join_as(tunables, control, Lanes::first())
+    }
+
+    /// Joins the job as one of the lanes of its rank.
+    pub(crate) fn join_as(
+        tunables: &Tunables,
+        control: Option<Control>,
+        lanes: Lanes,
+    ) -> Result<Self, Error> {
         let place = control.as_ref().map_or(RankPlace::ALONE, Control::place);
-        let core = Core::open(tunables, control)?;
+        let mut core = Core::open(tunables, control)?;
+        core.lane.number = lanes.number();
         Ok(Self {
             waker: core.lane.rails.waker(),
-            own_threads: core.lane.rails.own_threads().clone(),
+            own_threads: match &lanes.first {
+                Some(first) => first.own_threads.clone(),
+                None => core.lane.rails.own_threads().clone(),
+            },
             put_counts: core.rma.put_counts.clone(),
             world: core.membership.job.world_of(place.rank),
             ranks: AtomicU32::new(core.membership.job.ranks()),
@@ -83,6 +98,7 @@ impl Engine {
             is_served: AtomicBool::new(false),
             is_finished: AtomicBool::new(false),
             users: Users::new(),
+            lanes,
             tunables: tunables.clone(),
         })
     }
@@ -192,7 +208,11 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn counters(&self) -> Result<Snapshot, Error> {
-        Ok(self.lock()?.counters())
+        let mut counters = self.lock()?.counters();
+        for lane in self.further_lanes() {
+            counters = counters.with(&lane.lock()?.counters());
+        }
+        Ok(counters)
     }
 
     /// The most unexpected messages that were held at once since the last call, and the most bytes of credit that they took.
@@ -224,7 +244,7 @@ impl Engine {
     /// `Forked`.
     pub fn set_waits(&self, tunables: &Tunables) -> Result<(), Error> {
         self.lock()?.lane.wait_policy.set(tunables);
-        Ok(())
+        self.further_lanes().try_for_each(|lane| lane.set_waits(tunables))
     }
 
     /// What a message of `bytes` to any peer would take, and why.
@@ -263,9 +283,10 @@ impl Engine {
     fn look_for_rank(&self, rank: Rank) -> Result<(), Error> {
         if self.lock()?.check_rank(rank).is_err() {
             // It has told of them before it answers.
-            self.lookup("")?;
+            self.lanes.first.as_deref().unwrap_or(self).lookup("")?;
         }
-        let core = self.lock()?;
+        let mut core = self.lock()?;
+        core.read_launcher();
         self.ranks.store(core.membership.job.ranks(), Relaxed);
         core.check_rank(rank)
     }

@@ -17,6 +17,7 @@ mod error;
 #[cfg(test)]
 mod fixture;
 mod lane;
+mod lanes;
 mod membership;
 mod p2p;
 mod pass;
@@ -34,6 +35,7 @@ pub use canele_proto::rma::{
 };
 pub use engine::Engine;
 pub use error::Error;
+pub use lanes::LaneSet;
 pub use membership::Connection;
 pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, PassWork, Submit};

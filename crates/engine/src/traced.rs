@@ -135,7 +135,7 @@ impl Core {
         let event = match awaited {
             Awaited::End => return false,
             Awaited::Request(id) => self.wait_for_request(*id),
-            Awaited::AnyOf([Pending(PendingKind::Request(id))]) => self.wait_for_request(*id),
+            Awaited::AnyOf([Pending { kind: PendingKind::Request(id), .. }]) => self.wait_for_request(*id),
             Awaited::AnyOf(_) | Awaited::AnyOfOrProgram(_) => wait(WaitKind::Any),
             Awaited::Probe(flow, want) => Event {
                 peer: want.source.map_or(NO_RANK, |rank| rank.0),

@@ -46,6 +46,8 @@ pub enum Source {
     Signals,
     /// The control socket of a rank.
     Rank(u32),
+    /// That of a further lane of a rank.
+    Lane(u32),
     /// What a rank, or the remote shell of a host, prints.
     Printed(u32, Stream),
     /// Where the launcher prints.
@@ -107,6 +109,7 @@ impl Source {
             Source::JoinListener(index) => (19, index),
             Source::Joining(index) => (20, index),
             Source::Arrival(index) => (21, index),
+            Source::Lane(index) => (22, index),
         };
         kind << 32 | u64::from(index)
     }
@@ -135,7 +138,8 @@ impl Source {
             18 => Source::Starter(index),
             19 => Source::JoinListener(index),
             20 => Source::Joining(index),
-            _ => Source::Arrival(index),
+            21 => Source::Arrival(index),
+            _ => Source::Lane(index),
         }
     }
 }
@@ -249,6 +253,7 @@ mod tests {
             Source::Announced(7),
             Source::Search(8),
             Source::Arrival(9),
+            Source::Lane(10),
         ] {
             assert_eq!(Source::decode(source.encode()), source);
         }

@@ -227,6 +227,7 @@ impl Job {
             | ToLauncher::FindElsewhere { .. } => {}
             // Of one host alone.
             ToLauncher::Links(_)
+            | ToLauncher::Lane { .. }
             | ToLauncher::Trace
             | ToLauncher::Region { .. }
             | ToLauncher::Ring { .. }

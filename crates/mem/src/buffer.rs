@@ -228,6 +228,13 @@ macro_rules! both {
             pub fn place(&self) -> Option<RegionAddress> {
                 self.0.more.as_ref()?.place
             }
+            /// The same memory as one that lies in no region, for those that know nothing of the regions of this process.
+            pub fn without_place(mut self) -> Self {
+                if let Some(more) = &mut self.0.more {
+                    more.place = None;
+                }
+                self
+            }
             /// The `len` bytes of a region from `start`.
             ///
             /// # Safety

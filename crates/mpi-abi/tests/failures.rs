@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::Output;
 
-use support::{all_passed, compiled, folder, names, run, text};
+use support::{all_passed, compiled, folder, names, run, run_limited, text};
 
 fn program(name: &str) -> std::path::PathBuf {
     compiled(name, &[folder("programs/failures").join(format!("{name}.c"))])
@@ -34,6 +34,15 @@ fn survivors_are_told_and_agree_and_go_on() {
     let program = program("survive");
     for wait in ["adaptive", "sleep"] {
         survived(&job(&program, 4, &["--wait", wait], &[]), 3, 4, wait);
+    }
+}
+
+#[test]
+fn survivors_are_told_and_go_on_where_communicators_lie_on_lanes() {
+    let (program, options) = (program("survive"), ["-n", "4", "--on-failure", "continue"]);
+    for lanes in ["2", "5"] {
+        let set = format!("export ASKS_FOR_THREADS=1 CANELE_LANES={lanes}");
+        survived(&run_limited(&set, &options, &program, &[]), 3, 4, lanes);
     }
 }
 

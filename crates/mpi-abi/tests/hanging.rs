@@ -10,9 +10,15 @@ use support::{compiled, launch, library, text};
 
 /// What is told of the program when its time is over.
 fn told(how: &str) -> String {
+    told_with(how, &[])
+}
+
+/// The same with these variables.
+fn told_with(how: &str, variables: &[(&str, &str)]) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hanging/hang.c");
     let program: PathBuf = compiled("hang", &[source]);
     let mut run = launch::command();
+    run.envs(variables.iter().copied());
     run.args(["run", "--timeout", "4", "-n", "2", "env"]);
     run.arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(program).arg(how);
     let output = run.output().expect("the launcher starts");
@@ -42,6 +48,14 @@ fn a_message_on_another_communicator_is_told_by_the_names() {
     let sentence =
         "* rank 1 waits for a message from rank 0 with tag 7 on MPI_COMM_WORLD, and has one on rows";
     assert!(told.contains(sentence), "{told}");
+}
+
+#[test]
+fn what_hangs_on_lanes_is_told_by_the_names() {
+    let told = told_with("order", &[("ASKS_FOR_THREADS", "1"), ("CANELE_LANES", "3")]);
+    let sentence = "* collectives are called in different order: rank 0 is in barrier 1 on rows, rank 1 in barrier 1 on columns";
+    assert!(told.contains(sentence), "{told}");
+    assert!(told.contains("    0  MPI_Barrier: barrier 1 on rows; waits for rank 1; for "), "{told}");
 }
 
 #[test]

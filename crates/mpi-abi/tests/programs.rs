@@ -68,6 +68,15 @@ fn messages_keep_their_order_while_a_second_thread_begins() {
 }
 
 #[test]
+fn threads_communicate_on_lanes() {
+    let program = compiled("on_lanes", &[folder("programs/lanes.c")]);
+    for (lanes, ranks) in [("2", 2), ("4", 2), ("4", 3), ("16", 5)] {
+        let set = format!("export CANELE_LANES={lanes}");
+        all_passed(&program, &run_limited(&set, &["-n", &ranks.to_string()], &program, &[]), ranks);
+    }
+}
+
+#[test]
 fn a_launcher_without_descriptors_is_no_memory_for_all_members_of_a_window() {
     let program = compiled("exhausted", &[folder("programs/memory.c")]);
     let options = ["-n", "2"];
@@ -129,6 +138,7 @@ programs! {
     infos [1 3];
     initial [1 2];
     kept [1 3];
+    lanes [1 2 3];
     late [2 3];
     memory [1 2 3];
     mixed [1 2];

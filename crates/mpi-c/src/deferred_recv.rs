@@ -27,7 +27,7 @@ use crate::handle::MPI_Request;
 use crate::library;
 use crate::requests::{INDEX_BITS, requests};
 use crate::traced::CallName;
-pub use ring::{DeferredRecv, RecvSource, Ring, any_in_ring, ring, source_of};
+pub use ring::{DeferredRecv, RecvSource, Ring, any_in_ring, lane_of, ring, source_of};
 
 /// Longer messages are submitted at once: they may be copied straight from or to the other end.
 pub const MOST_BYTES: usize = 4096;

@@ -197,6 +197,11 @@ impl Snapshot {
         Counter::TABLE.iter().zip(self.values)
     }
 
+    /// What was counted here and there together.
+    pub fn with(&self, other: &Snapshot) -> Snapshot {
+        Snapshot { values: std::array::from_fn(|i| self.values[i].wrapping_add(other.values[i])) }
+    }
+
     /// What was counted after `earlier` was taken.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
         Snapshot { values: std::array::from_fn(|i| self.values[i].wrapping_sub(earlier.values[i])) }

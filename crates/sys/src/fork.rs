@@ -43,7 +43,7 @@ pub fn thread_number() -> u64 {
 ///
 /// # Errors
 /// In a forked child no thread gets one.
-pub(crate) fn token() -> Result<u64, Forked> {
+pub fn token() -> Result<u64, Forked> {
     if forked() {
         return Err(Forked);
     }

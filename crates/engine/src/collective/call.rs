@@ -140,7 +140,7 @@ impl Engine {
     }
 
     /// Comes in and takes the state of a flow's collectives.
-    pub(super) fn begin(&self, flow: FlowId) -> Result<(Locked<'_>, Box<State>), Error> {
+    pub(crate) fn begin(&self, flow: FlowId) -> Result<(Locked<'_>, Box<State>), Error> {
         let mut core = self.lock()?;
         core.check()?;
         match core.collectives.take(flow) {
@@ -281,7 +281,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    pub(super) fn give_back(&self, core: &mut Locked<'_>, flow: FlowId, state: Box<State>) {
+    pub(crate) fn give_back(&self, core: &mut Locked<'_>, flow: FlowId, state: Box<State>) {
         core.collectives.put(flow, state);
         self.wake_those_that_wait_for_turn(core);
     }

@@ -3,6 +3,8 @@
 //! Flow numbers are pairs: of the users' messages, and of their collectives. A number is
 //! proposed if it is free everywhere, taken, and kept only if no other thread of a member took it meanwhile.
 
+use std::sync::Arc;
+
 use canele_sys::ids::{FlowId, Tag};
 
 use canele_collective::{
@@ -24,7 +26,51 @@ impl Engine {
     /// # Errors
     /// As [`Engine::collective`]; all flows are in use.
     pub fn create_flow(&self, parent: FlowId) -> Result<FlowId, Error> {
-        self.agree(|shape, and, mine, agreed| self.collective(parent, shape, Some(and), mine, agreed))
+        self.create_flow_for(self, parent)
+    }
+
+    /// The same on a lane of its members that may be another one, which is opened if need be: members make their flows on lanes in turn.
+    /// The first is taken unless all of them `wants_lane`. Returns this rank's lane, too.
+    ///
+    /// # Errors
+    /// As [`Engine::create_flow`].
+    pub fn create_flow_on_lane(
+        self: &Arc<Self>,
+        parent: FlowId,
+        wants_lane: bool,
+    ) -> Result<(Arc<Self>, FlowId), Error> {
+        let number =
+            if self.most_lanes() > 1 { self.agree_on_lane(parent, wants_lane)? } else { self.lane_number() };
+        let lane = self.open_lane_of(number);
+        let flow = self.create_flow_for(&lane, parent)?;
+        Ok((lane, flow))
+    }
+
+    /// The same on the first lane. Returns that, too.
+    ///
+    /// # Errors
+    /// As [`Engine::create_flow`].
+    pub fn create_flow_on_first_lane(self: &Arc<Self>, parent: FlowId) -> Result<(Arc<Self>, FlowId), Error> {
+        let lane = self.first_lane();
+        Ok((lane.clone(), self.create_flow_for(lane, parent)?))
+    }
+
+    /// The next lane if all members of `parent` have opened it, else the first.
+    fn agree_on_lane(self: &Arc<Self>, parent: FlowId, wants_lane: bool) -> Result<u8, Error> {
+        let next = self.next_lane(parent)?;
+        let opened = u64::from(wants_lane && self.opens_lane(next));
+        let mut agreed = [0_u64];
+        let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, 8) };
+        let and = Reduction::from(conjunction as Kernel);
+        let mine = [1 | opened << next];
+        let (mine, all) = (bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut agreed));
+        self.collective(parent, shape, Some(&and), mine, all)?;
+        Ok(agreed[0].ilog2() as u8)
+    }
+
+    /// A flow of another lane that is new on all members of the flow of collectives `parent` of this one.
+    fn create_flow_for(&self, lane: &Self, parent: FlowId) -> Result<FlowId, Error> {
+        lane.agree(|shape, and, mine, agreed| self.collective(parent, shape, Some(and), mine, agreed))
     }
 
     /// The same among the members of any team, which alone call it, with messages on `flow` that all have `tag`: each exchange
@@ -81,7 +127,7 @@ impl Engine {
         let new = State { is_of_one_job, ..State::new(flow, Some(team), Tag(0)) };
         *state = match (anew, *state) {
             (true, _) => new,
-            (false, State { calls, started, .. }) => State { calls, started, ..new },
+            (false, State { calls, started, children, .. }) => State { calls, started, children, ..new },
         };
         self.give_back(&mut core, flow, state);
         Ok(())
@@ -114,7 +160,7 @@ impl Engine {
         Ok(())
     }
 
-    /// `all` gives each member the conjunction of what all gave.
+    /// Agrees on a flow of this lane; `all` gives each member the conjunction of what all gave.
     fn agree(
         &self,
         mut all: impl FnMut(Shape, &Reduction, &[u8], &mut [u8]) -> Result<(), Error>,

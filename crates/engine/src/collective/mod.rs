@@ -20,7 +20,7 @@ use canele_collective::{
     Algorithm, Calls, CollectiveCosts, MemberLiveness, Pairs, ScheduleCache, SharedBufferPool,
 };
 use canele_mem::buffer::Divided;
-use canele_sys::ids::{FlowId, Tag};
+use canele_sys::ids::{FlowId, Rank, Tag};
 
 use under_way::UnderWay;
 
@@ -56,10 +56,12 @@ enum Slot {
 }
 
 /// One flow's collectives.
-struct State {
+pub(crate) struct State {
     calls: Calls,
     /// Of those that are started, not waited inside of: programs count the two apart.
     started: Calls,
+    /// How many flows were made of this one, by all of its members.
+    children: u32,
     /// Those of calls that wait inside, and of those that do not.
     cache: ScheduleCache,
     started_cache: ScheduleCache,
@@ -77,6 +79,7 @@ impl State {
         Self {
             calls: Calls::from(first),
             started: Calls::started(),
+            children: 0,
             cache: ScheduleCache::default(),
             started_cache: ScheduleCache::default(),
             scratch: Divided::default(),
@@ -84,6 +87,17 @@ impl State {
             liveness: MemberLiveness::new(flow, team),
             is_of_one_job: true,
         }
+    }
+
+    /// The members, if they are not all ranks.
+    pub fn members(&self) -> Option<&[Rank]> {
+        self.liveness.team.as_ref().map(Team::members)
+    }
+
+    /// One more flow is made of this one; returns how many that are.
+    pub fn count_child(&mut self) -> u32 {
+        self.children = self.children.wrapping_add(1);
+        self.children
     }
 }
 

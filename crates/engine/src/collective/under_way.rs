@@ -103,7 +103,7 @@ impl Engine {
         self.wake_progress_owner(&core);
         let Core { lane, membership, collectives, .. } = &mut *core;
         let running = Running::new(request, liveness, (tag, operation), None);
-        Pending::collective(collectives.start(lane, &membership.splits, running))
+        Pending::collective(collectives.start(lane, &membership.splits, running)).on_lane(self.lane_number())
     }
 }
 

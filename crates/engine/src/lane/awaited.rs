@@ -193,7 +193,7 @@ impl Core {
     }
 
     fn describe_pending(&self, pending: Pending) -> WaitOperation {
-        match pending.0 {
+        match pending.kind {
             PendingKind::Request(id) => self.describe_request(id),
             PendingKind::Coalesced(_) => {
                 WaitOperation::Other { what: "a short message to leave".into(), peer: None }

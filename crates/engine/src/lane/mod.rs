@@ -20,8 +20,10 @@ use crate::stats::Counts;
 use wait_policy::WaitPolicy;
 use waiters::Waiters;
 
-/// Protocols, rails and waiters: an engine has one lane.
+/// Protocols, rails and waiters: what an engine has of its rank's traffic.
 pub(crate) struct Lane {
+    /// Its number among the lanes of its rank.
+    pub number: u8,
     pub rails: Set,
     pub proto: Proto,
     pub wait_policy: WaitPolicy,
@@ -37,6 +39,7 @@ impl Lane {
     /// A lane of a rank whose host has more ranks than processors if `oversubscribed`.
     pub fn new(rails: Set, proto: Proto, tunables: &Tunables, oversubscribed: bool) -> Self {
         Self {
+            number: 0,
             rails,
             proto,
             wait_policy: WaitPolicy::new(tunables, oversubscribed),

@@ -67,6 +67,7 @@ impl Engine {
         waiting: &mut Waiting<'_>,
     ) -> Locked<'a> {
         let moved = core.pass();
+        self.lanes.note_visit();
         core.lane.wake_waiters();
         if moved {
             backoff.renew();
@@ -85,7 +86,7 @@ impl Engine {
             Next::Look => {
                 waiting.after_look(&mut core);
                 relax::between_looks();
-                core
+                if self.lanes.are_due() { self.with_other_lanes(core) } else { core }
             }
             Next::Yield => {
                 core.lane.waiters.has_progress_owner = true;
@@ -97,13 +98,30 @@ impl Engine {
         }
     }
 
+    /// Makes progress on other lanes, without the lock of this one.
+    #[cold]
+    fn with_other_lanes<'a>(&'a self, mut core: Locked<'a>) -> Locked<'a> {
+        core.lane.waiters.has_progress_owner = true;
+        drop(core);
+        self.look_after_lanes();
+        let mut core = self.lock().expect("a thread of this process has held the lock before");
+        core.lane.waiters.has_progress_owner = false;
+        core
+    }
+
     /// Makes one pass for a call that does not wait; says whether anything moved. Where ranks share processors and many such passes
     /// have found nothing, another process has the processor before a further pass.
     #[inline]
     pub(crate) fn poll_once<'a>(&'a self, mut core: Locked<'a>) -> (Locked<'a>, bool) {
         let moved = core.pass();
+        self.lanes.note_visit();
         if !moved {
             core.watch_launcher();
+            if self.lanes.are_due() {
+                drop(core);
+                self.look_after_lanes();
+                core = self.lock().expect("a thread of this process has held the lock before");
+            }
         }
         if core.lane.wait_policy.poll_yields(moved) { self.poll_after_yield(core) } else { (core, moved) }
     }
@@ -149,12 +167,15 @@ impl Engine {
         core.lane.counts.system_calls += 2; // the barrier and the sleep
         let waiters = &mut core.lane.waiters;
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (true, true);
-        let longest = core.longest_sleep();
+        let longest = core.longest_sleep().into_iter().chain(self.lanes.longest_sleep()).min();
         drop(core);
         let before = Instant::now();
         let left = deadline.map(|at| at.saturating_duration_since(before));
         self.waker.sleep(left.into_iter().chain(longest).min());
         let slept = before.elapsed();
+        if self.lanes.longest_sleep().is_some() {
+            self.look_after_lanes();
+        }
         let mut core = self.lock().expect("a thread of this process has held the lock before");
         core.lane.counts.count_waited(slept);
         let waiters = &mut core.lane.waiters;

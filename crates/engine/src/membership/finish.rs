@@ -61,6 +61,9 @@ impl Engine {
         if self.users.leave() {
             return Ok(());
         }
+        drop(core);
+        self.further_lanes().try_for_each(|lane| lane.finish())?;
+        let mut core = self.lock()?;
         // Peers that finish now wait for it.
         core.lane.rails.send_pending();
         core = self.send_last(core);
@@ -78,7 +81,13 @@ impl Engine {
         core.lane.waiters.wake_all();
         // Spawned ranks are children of the agents: they are waited for.
         let job = &core.membership.job;
-        if job.joined && self.rank().0 < job.size && sent.is_ok() && !core.membership.launcher.await_over() {
+        let is_first = self.lane_number() == 0;
+        if is_first
+            && job.joined
+            && self.rank().0 < job.size
+            && sent.is_ok()
+            && !core.membership.launcher.await_over()
+        {
             end_without_launcher(core.lane.proto.me());
         }
         sent

@@ -2,11 +2,13 @@
 
 use canele_proto::Received;
 use canele_proto::matching::Want;
+use canele_sys::fork;
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::core::Core;
-use crate::engine::Engine;
+use crate::engine::{Engine, Locked};
 use crate::lane::spin::spin_once;
+use crate::lanes::LaneSet;
 use crate::p2p::pending::PendingKind;
 use crate::{Completion, Error, Failure, Pending, Status};
 
@@ -17,11 +19,12 @@ impl Engine {
     /// `Forked`.
     #[inline(always)]
     pub fn completions<R>(&self, f: impl FnOnce(&mut Completions<'_>) -> R) -> Result<R, Error> {
-        let mut core = self.lock()?;
-        Ok(f(&mut Completions { core: &mut core }))
+        let mut completions = Completions::of(self)?;
+        Ok(f(&mut completions))
     }
 
-    /// The same until `f` gives something: makes progress once if it gives nothing, and asks it again if that has moved anything.
+    /// The same until `f` gives something: makes progress once on the lanes it has asked if it gives nothing, and asks it again if that has
+    /// moved anything.
     ///
     /// # Errors
     /// `Forked`.
@@ -30,78 +33,145 @@ impl Engine {
         &self,
         mut f: impl FnMut(&mut Completions<'_>) -> Option<R>,
     ) -> Result<Option<R>, Error> {
-        let mut core = self.lock()?;
-        if let Some(found) = f(&mut Completions { core: &mut core }) {
+        let mut completions = Completions::of(self)?;
+        if let Some(found) = f(&mut completions) {
             return Ok(Some(found));
         }
-        let (mut core, moved) = self.poll_once(core);
-        Ok(if moved { f(&mut Completions { core: &mut core }) } else { None })
+        Ok(if completions.poll()? { f(&mut completions) } else { None })
     }
 }
 
-/// The right to take how operations have ended.
+/// The right to take how operations have ended, which a rank's first lane gives for those of all its lanes: it holds the lock of one at a time.
 pub struct Completions<'a> {
-    core: &'a mut Core,
+    engine: &'a Engine,
+    held: Option<(&'a Engine, Locked<'a>)>,
+    /// The lanes that were asked.
+    asked: LaneSet,
 }
 
-impl Completions<'_> {
+impl<'a> Completions<'a> {
+    /// Holds the lock of the engine's own lane if its rank has no other.
+    #[inline(always)]
+    fn of(engine: &'a Engine) -> Result<Self, Error> {
+        let mut new = Self { engine, held: None, asked: LaneSet::default() };
+        if engine.has_one_lane() {
+            new.held = Some((engine, engine.lock()?));
+            new.asked.add(engine.lane_number());
+        } else {
+            fork::token()?;
+        }
+        Ok(new)
+    }
+
+    /// The lane of an operation.
+    #[inline(always)]
+    fn core(&mut self, lane: u8) -> &mut Core {
+        if self.held.as_ref().is_none_or(|(held, _)| held.lane_number() != lane) {
+            self.turn_to(lane);
+        }
+        &mut self.held.as_mut().expect("it was held or has been turned to").1
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn_to(&mut self, lane: u8) {
+        self.held = None;
+        self.asked.add(lane);
+        let engine = self.engine.numbered_lane(lane);
+        self.held = Some((engine, engine.lock().expect("this is no forked child")));
+    }
+
+    /// Makes progress once on the lanes that were asked; says whether anything moved.
+    #[inline]
+    fn poll(&mut self) -> Result<bool, Error> {
+        let mut moved = false;
+        if let Some((engine, core)) = self.held.take() {
+            let (core, has_moved) = engine.poll_once(core);
+            (self.held, moved) = (Some((engine, core)), has_moved);
+        }
+        Ok(moved | (!self.engine.has_one_lane() && self.poll_others()?))
+    }
+
+    #[cold]
+    fn poll_others(&mut self) -> Result<bool, Error> {
+        let held = self.held.take().map(|(engine, _)| engine.lane_number());
+        let others = self.asked.iter().filter(|lane| Some(*lane) != held);
+        others
+            .map(|lane| self.engine.numbered_lane(lane).poll())
+            .try_fold(false, |any, moved| Ok(any | moved?))
+    }
+
+    /// The lanes that were asked, for a caller that makes progress on them.
+    #[inline]
+    pub fn asked(&self) -> LaneSet {
+        self.asked
+    }
+
     /// Whether an operation has ended, its end taken or not.
     #[inline(always)]
-    pub fn has_ended(&self, pending: Pending) -> bool {
-        pending.has_ended(self.core)
+    pub fn has_ended(&mut self, pending: Pending) -> bool {
+        pending.has_ended(self.core(pending.lane))
     }
 
     /// Why an operation may never end though it is under way, as [`Engine::why_pending`].
     #[inline]
     pub fn why_pending(&mut self, pending: Pending) -> Option<Failure> {
-        if self.core.lane.proto.deaths().is_empty() {
+        let core = self.core(pending.lane);
+        if core.lane.proto.deaths().is_empty() {
             return None;
         }
-        pending.request().and_then(|id| self.core.lane.proto.why_pending(id))
+        pending.request().and_then(|id| core.lane.proto.why_pending(id))
     }
 
     /// How an operation has ended; nothing while it is under way.
     pub fn take(&mut self, pending: Pending) -> Option<Completion> {
-        pending.take(self.core)
+        pending.take(self.core(pending.lane))
     }
 
     /// The same; an operation that may never end fails: see [`Engine::why_pending`].
     pub fn take_or_fail(&mut self, pending: Pending) -> Option<Completion> {
-        pending.request().map(|id| self.core.lane.proto.fail_pending(id));
+        pending.request().map(|id| self.core(pending.lane).lane.proto.fail_pending(id));
         self.take(pending)
     }
 
-    /// True if a rank has died: receives from any source may be in doubt.
+    /// True if a rank has died, as far as the lane of an operation knows: if it receives from any source it may be in doubt.
     #[inline(always)]
-    pub fn any_deaths(&self) -> bool {
-        !self.core.lane.proto.deaths().is_empty()
+    pub fn any_deaths(&mut self, pending: Pending) -> bool {
+        !self.core(pending.lane).lane.proto.deaths().is_empty()
     }
 
     /// Takes the status of a message that has ended well and whose memory the caller does not want back. One that has failed stays.
     #[inline]
     pub fn take_status(&mut self, pending: Pending) -> Option<Status> {
-        match pending.0 {
-            PendingKind::Request(id) => self.core.lane.proto.take_status(id),
-            PendingKind::Coalesced(send) => self.core.lane.proto.take_coalesced(send)?.result.ok(),
+        let core = self.core(pending.lane);
+        match pending.kind {
+            PendingKind::Request(id) => core.lane.proto.take_status(id),
+            PendingKind::Coalesced(send) => core.lane.proto.take_coalesced(send)?.result.ok(),
             PendingKind::Collective(_) | PendingKind::Rma(_) => None,
         }
     }
 
-    /// Takes a message from a peer straight from its link, if it is the next there, fits and no receive waits for it; looks a
+    /// Takes a message on a flow of the lane of this number from a peer straight from its link, if it is the next there, fits and no receive waits for it; looks a
     /// while. Gives its length.
     #[inline(always)]
-    pub fn receive_next(&mut self, flow: FlowId, source: Rank, tag: Tag, into: &mut [u8]) -> Option<usize> {
+    pub fn receive_next(
+        &mut self,
+        (lane, flow): (u8, FlowId),
+        source: Rank,
+        tag: Tag,
+        into: &mut [u8],
+    ) -> Option<usize> {
         let want = Want { source: Some(source), tag: Some(tag) };
-        match self.core.lane.try_recv(flow, want, into) {
+        match self.core(lane).lane.try_recv(flow, want, into) {
             Received::Done(status) => Some(status.bytes),
-            Received::Nothing => self.receive_soon(flow, want, into),
+            Received::Nothing => self.receive_soon((lane, flow), want, into),
             Received::NotHere => None,
         }
     }
 
     #[inline(never)]
-    fn receive_soon(&mut self, flow: FlowId, want: Want, into: &mut [u8]) -> Option<usize> {
-        match spin_once(self.core, want.source, |core| core.lane.try_recv(flow, want, into)) {
+    fn receive_soon(&mut self, (lane, flow): (u8, FlowId), want: Want, into: &mut [u8]) -> Option<usize> {
+        match spin_once(self.core(lane), want.source, |core| core.lane.try_recv(flow, want, into)) {
             Received::Done(status) => Some(status.bytes),
             _ => None,
         }

@@ -27,12 +27,12 @@ pub struct Submit<'a> {
 impl Submit<'_> {
     /// Starts a send.
     pub fn isend(&mut self, envelope: Envelope, buffer: OutBuffer) -> Pending {
-        self.lane.submit_send(envelope, buffer).into()
+        Pending::from(self.lane.submit_send(envelope, buffer)).on_lane(self.lane.number)
     }
 
     /// Starts a receive.
     pub fn irecv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> Pending {
-        self.lane.proto.submit_recv(flow, want, buffer).into()
+        Pending::from(self.lane.proto.submit_recv(flow, want, buffer)).on_lane(self.lane.number)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use canele_proto::backlog::{LEVELS, RailPolicy};
 use canele_proto::matching::Want;
 use canele_proto::strategy::Strategy;
-use canele_proto::{EventListener, Received, Room};
+use canele_proto::{Received, Room};
 use canele_sys::ids::{FlowId, Rank, Tag};
 use canele_sys::tunables::Tunables;
 
@@ -93,15 +93,6 @@ impl Engine {
     /// `Forked`.
     pub fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Result<(), Error> {
         self.lock()?.lane.proto.set_strategy(strategy);
-        Ok(())
-    }
-
-    /// Tells a listener of events from now on, or none.
-    ///
-    /// # Errors
-    /// `Forked`.
-    pub fn set_listener(&self, listener: Option<Box<dyn EventListener>>) -> Result<(), Error> {
-        self.lock()?.lane.proto.set_listener(listener);
         Ok(())
     }
 

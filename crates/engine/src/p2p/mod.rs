@@ -7,6 +7,7 @@ mod layers;
 pub(crate) mod pending;
 mod probe;
 pub(crate) mod requests;
+mod several_lanes;
 mod short;
 pub(crate) mod tagged;
 #[cfg(test)]

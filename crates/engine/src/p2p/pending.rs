@@ -7,11 +7,16 @@ use canele_proto::slab::Key;
 use canele_sys::ids::{FlowId, RequestId};
 
 use crate::core::Core;
+use crate::lanes::LaneSet;
 use crate::{Error, Status};
 
-/// A non-blocking operation under way.
+/// A non-blocking operation under way, of any lane of this rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pending(pub(crate) PendingKind);
+pub struct Pending {
+    pub(crate) kind: PendingKind,
+    /// The number of its lane.
+    pub(crate) lane: u8,
+}
 
 /// What stands for it in the protocols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,56 +31,72 @@ pub(crate) enum PendingKind {
 
 impl From<RequestId> for Pending {
     fn from(request: RequestId) -> Self {
-        Self(PendingKind::Request(request))
+        Self::new(PendingKind::Request(request))
     }
 }
 
 impl Pending {
+    /// One of a rank's first lane.
+    pub(crate) fn new(kind: PendingKind) -> Self {
+        Self { kind, lane: 0 }
+    }
+
+    /// The same of the lane of this number.
+    #[inline(always)]
+    pub(crate) fn on_lane(self, lane: u8) -> Self {
+        Self { lane, ..self }
+    }
+
     /// The request that it is, whose end alone matters to a wait for it.
     pub(crate) fn request(self) -> Option<RequestId> {
-        match self.0 {
+        match self.kind {
             PendingKind::Request(id) => Some(id),
             _ => None,
         }
     }
 
     pub(crate) fn collective(key: Key) -> Self {
-        Self(PendingKind::Collective(key))
+        Self::new(PendingKind::Collective(key))
     }
 
     pub(crate) fn rma(key: Key) -> Self {
-        Self(PendingKind::Rma(key))
+        Self::new(PendingKind::Rma(key))
+    }
+
+    /// Its lane, for a caller that makes progress on those of several operations.
+    pub fn lanes(self) -> LaneSet {
+        LaneSet::default().with(self.lane)
     }
 
     /// True for a collective.
     pub fn is_collective(self) -> bool {
-        matches!(self.0, PendingKind::Collective(_))
+        matches!(self.kind, PendingKind::Collective(_))
     }
 
     /// True if no memory of the caller is lent to it: then no thread need wait for its end.
     pub fn is_free(self) -> bool {
-        matches!(self.0, PendingKind::Coalesced(_))
+        matches!(self.kind, PendingKind::Coalesced(_))
     }
 
     /// True for a receive from any source that has no message yet.
     pub(crate) fn is_from_any_source(self, core: &Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.lane.proto.is_from_any_source(id))
+        matches!(self.kind, PendingKind::Request(id) if core.lane.proto.is_from_any_source(id))
     }
 
     /// True for such a receive if a death is not acknowledged: its waiter is told.
     pub(crate) fn is_in_doubt(self, core: &mut Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.lane.proto.why_pending(id).is_some())
+        matches!(self.kind, PendingKind::Request(id) if core.lane.proto.why_pending(id).is_some())
     }
 
     /// Ends it, if it is such a receive; says whether it was.
     pub(crate) fn give_up(self, core: &mut Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.lane.proto.give_up(id))
+        matches!(self.kind, PendingKind::Request(id) if core.lane.proto.give_up(id))
     }
 
     /// Whether it has ended, its end taken or not.
     #[inline]
     pub(crate) fn has_ended(self, core: &Core) -> bool {
-        match self.0 {
+        match self.kind {
             PendingKind::Request(id) => core.lane.proto.is_over(id),
             PendingKind::Coalesced(send) => core.lane.proto.take_coalesced(send).is_some(),
             PendingKind::Collective(key) => core.collectives.has_ended(key),
@@ -85,7 +106,7 @@ impl Pending {
 
     /// How it has ended; nothing while it is under way.
     pub(crate) fn take(self, core: &mut Core) -> Option<Completion> {
-        let outcome = match self.0 {
+        let outcome = match self.kind {
             PendingKind::Request(id) => core.lane.proto.take(id),
             PendingKind::Coalesced(send) => core.lane.proto.take_coalesced(send),
             PendingKind::Collective(key) => return core.collectives.take_ended(key),

@@ -79,7 +79,7 @@ impl Engine {
             Sent::Done => Started::Done,
             Sent::Posted(send) => {
                 self.wake_progress_owner(&guard);
-                Started::Posted(Pending(PendingKind::Coalesced(send)))
+                Started::Posted(Pending::new(PendingKind::Coalesced(send)).on_lane(self.lane_number()))
             }
             Sent::Busy => Started::Busy,
         }
@@ -101,7 +101,9 @@ impl Engine {
             Ok(core) => core,
             Err(error) => return Err(Box::new((error, buffer))),
         };
-        Ok(core.lane.submit_send(Envelope { mode, ..Envelope::new(to, flow, tag) }, buffer).into())
+        let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
+        let id = core.lane.submit_send(Envelope { mode, ..Envelope::new(to, flow, tag) }, buffer);
+        Ok(Pending::from(id).on_lane(self.lane_number()))
     }
 
     /// Starts a receive.
@@ -111,7 +113,11 @@ impl Engine {
     #[inline(always)]
     pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, NotStarted<InBuffer>> {
         match self.check_source(want).and_then(|()| self.lock_to_submit()) {
-            Ok(mut core) => Ok(core.lane.proto.submit_recv(flow, want, buffer).into()),
+            Ok(mut core) => {
+                let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
+                let id = core.lane.proto.submit_recv(flow, want, buffer);
+                Ok(Pending::from(id).on_lane(self.lane_number()))
+            }
             Err(error) => Err(refuse(error, buffer)),
         }
     }
@@ -122,7 +128,11 @@ impl Engine {
     /// The job is over; the buffer comes back.
     pub fn irecv_matched(&self, matched: Matched, buffer: InBuffer) -> Result<Pending, NotStarted<InBuffer>> {
         match self.lock_to_submit() {
-            Ok(mut core) => Ok(core.lane.proto.submit_recv_matched(matched, buffer).into()),
+            Ok(mut core) => {
+                let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
+                let id = core.lane.proto.submit_recv_matched(matched, buffer);
+                Ok(Pending::from(id).on_lane(self.lane_number()))
+            }
             Err(error) => Err(Box::new((error, buffer))),
         }
     }
@@ -133,7 +143,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn describe(&self, pending: Pending) -> Result<Option<PointToPoint>, Error> {
-        let core = self.lock()?;
+        let core = self.lane_of(pending).lock()?;
         Ok(pending.request().and_then(|id| core.lane.proto.describe(id)))
     }
 
@@ -142,11 +152,12 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn test(&self, pending: Pending) -> Result<Option<Completion>, Error> {
-        let mut core = self.lock()?;
+        let lane = self.lane_of(pending);
+        let mut core = lane.lock()?;
         if let Some(ended) = pending.take(&mut core) {
             return Ok(Some(ended));
         }
-        let (mut core, _) = self.poll_once(core);
+        let (mut core, _) = lane.poll_once(core);
         Ok(pending.take(&mut core))
     }
 
@@ -156,11 +167,12 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn test_or_notify(&self, pending: Pending, waker: &Waker) -> Result<Option<Completion>, Error> {
-        let mut core = self.lock()?;
+        let lane = self.lane_of(pending);
+        let mut core = lane.lock()?;
         if let Some(ended) = pending.take(&mut core) {
             return Ok(Some(ended));
         }
-        let (mut core, _) = self.poll_once(core);
+        let (mut core, _) = lane.poll_once(core);
         core.lane.wake_waiters();
         let ended = pending.take(&mut core);
         if ended.is_none() {
@@ -182,10 +194,11 @@ impl Engine {
     /// # Errors
     /// `Deadline`, `Forked`.
     pub fn wait(&self, pending: Pending, deadline: Option<Instant>) -> Result<Completion, Error> {
-        if let Some(ended) = pending.take(&mut *self.lock()?) {
+        let lane = self.lane_of(pending);
+        if let Some(ended) = pending.take(&mut *lane.lock()?) {
             return Ok(ended);
         }
-        let (_, ended) = self.wait_any(&[pending], deadline)?;
+        let (_, ended) = lane.wait_any(&[pending], deadline)?;
         Ok(ended)
     }
 
@@ -195,13 +208,14 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn await_end(&self, pending: Pending) -> Result<bool, Error> {
-        let core = self.lock()?;
-        self.wake_progress_owner(&core);
+        let lane = self.lane_of(pending);
+        let core = lane.lock()?;
+        lane.wake_progress_owner(&core);
         if pending.is_from_any_source(&core) {
             return Ok(false);
         }
         let ended = |core: &mut Core| pending.has_ended(core).then_some(());
-        self.wait_before(core, None, Awaited::AnyOf(&[pending]), ended);
+        lane.wait_before(core, None, Awaited::AnyOf(&[pending]), ended);
         Ok(true)
     }
 
@@ -210,6 +224,15 @@ impl Engine {
     /// # Errors
     /// `Deadline`, `Forked`.
     pub fn wait_any(
+        &self,
+        list: &[Pending],
+        deadline: Option<Instant>,
+    ) -> Result<(usize, Completion), Error> {
+        let Some(lane) = self.only_lane_of(list) else { return self.wait_any_of_lanes(list, deadline) };
+        lane.wait_any_here(list, deadline)
+    }
+
+    fn wait_any_here(
         &self,
         list: &[Pending],
         deadline: Option<Instant>,
@@ -245,6 +268,13 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn await_any(&self, list: &[Pending], by_program: Option<&dyn Fn() -> bool>) -> Result<(), Error> {
+        match self.only_lane_of(list) {
+            Some(lane) => lane.await_any_here(list, by_program),
+            None => self.await_any_of_lanes(list, by_program),
+        }
+    }
+
+    fn await_any_here(&self, list: &[Pending], by_program: Option<&dyn Fn() -> bool>) -> Result<(), Error> {
         let core = self.lock()?;
         self.wake_progress_owner(&core);
         let ready = |core: &mut Core| {
@@ -271,7 +301,8 @@ impl Engine {
         let mut core = self.lock()?;
         core.lane.waiters.wake_all();
         self.wake_progress_owner(&core);
-        Ok(())
+        drop(core);
+        self.further_lanes().try_for_each(|lane| lane.notify_waiters())
     }
 
     /// Withdraws an operation if it is not too late; says whether it has. A long send whose receiver knows of it is asked back:
@@ -280,8 +311,8 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn cancel(&self, pending: Pending) -> Result<bool, Error> {
-        let mut core = self.lock_to_submit()?;
-        Ok(matches!(pending.0, PendingKind::Request(id) if core.lane.proto.cancel(id) == Cancel::Done))
+        let mut core = self.lane_of(pending).lock_to_submit()?;
+        Ok(matches!(pending.kind, PendingKind::Request(id) if core.lane.proto.cancel(id) == Cancel::Done))
     }
 
     /// Withdraws an operation unless another rank knows of it; says whether it has. Its end must still be waited for.
@@ -289,7 +320,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn cancel_here(&self, pending: Pending) -> Result<bool, Error> {
-        let mut core = self.lock_to_submit()?;
-        Ok(matches!(pending.0, PendingKind::Request(id) if core.lane.proto.cancel_here(id)))
+        let mut core = self.lane_of(pending).lock_to_submit()?;
+        Ok(matches!(pending.kind, PendingKind::Request(id) if core.lane.proto.cancel_here(id)))
     }
 }

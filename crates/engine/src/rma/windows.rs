@@ -117,7 +117,7 @@ impl Engine {
             granted.or_else(|| core.lane.proto.why_revoked(group).map(|why| Err(why.into())))
         };
         let (mut core, result) = self.wait_for(core, Awaited::Other("the lock of a window", None), ready);
-        if let PendingKind::Rma(key) = ended.0 {
+        if let PendingKind::Rma(key) = ended.kind {
             let Core { lane, rma, .. } = &mut *core;
             rma.origin.leave(&mut lane.proto, &mut lane.rails, key, LateAnswer::Ignore);
         }

@@ -51,7 +51,7 @@ impl Engine {
         let contribution = Contribution { words, failed: Vec::new(), acknowledged };
         core.survivors.consensus.start(name, members, contribution);
         core.settle_survivors();
-        Ok(Pending::collective(key))
+        Ok(Pending::collective(key).on_lane(self.lane_number()))
     }
 
     /// What an agreement has ended with.
@@ -125,7 +125,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn why_pending(&self, pending: Pending) -> Result<Option<Failure>, Error> {
-        let mut core = self.lock()?;
+        let mut core = self.lane_of(pending).lock()?;
         Ok(pending.request().and_then(|id| core.lane.proto.why_pending(id)))
     }
 

@@ -68,7 +68,7 @@ pub(crate) struct Survivors {
     reported: HashSet<Rank>,
     /// The protocols have still to be told who is gone.
     is_behind: bool,
-    failure_hook: Option<FailureHook>,
+    pub failure_hook: Option<FailureHook>,
     me: Rank,
 }
 

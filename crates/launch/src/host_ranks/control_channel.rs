@@ -1,4 +1,4 @@
-//! The host's end of one rank's control socket, with what the rank has not read yet.
+//! The host's end of the control socket of a rank, or of one of its lanes, with what the rank has not read yet.
 //!
 //! Owns the queue. Never waits for the rank: while too much is queued, its messages are not read either, so
 //! that a rank that asks without reading the answers fills its own socket and nothing of the launcher.
@@ -23,7 +23,7 @@ type Queue = VecDeque<(FromLauncher, Vec<Rc<OwnedFd>>)>;
 /// One rank's channel.
 #[derive(Debug)]
 pub struct ControlChannel {
-    rank: u32,
+    source: Source,
     socket: Option<Socket>,
     queue: Queue,
     interest: Ready,
@@ -32,14 +32,14 @@ pub struct ControlChannel {
 }
 
 impl ControlChannel {
-    /// Takes the host's end and waits on it.
+    /// Takes the host's end and waits on it as this source.
     ///
     /// # Errors
     /// As epoll_ctl(2).
-    pub fn new(rank: u32, socket: Socket, events: &Events) -> Result<ControlChannel, rustix::io::Errno> {
-        events.add(&socket, Source::Rank(rank), Ready::IN)?;
+    pub fn new(source: Source, socket: Socket, events: &Events) -> Result<ControlChannel, rustix::io::Errno> {
+        events.add(&socket, source, Ready::IN)?;
         Ok(ControlChannel {
-            rank,
+            source,
             socket: Some(socket),
             queue: VecDeque::new(),
             interest: Ready::IN,
@@ -49,7 +49,14 @@ impl ControlChannel {
 
     /// The channel of a rank that has no process.
     pub fn closed(rank: u32) -> ControlChannel {
-        ControlChannel { rank, socket: None, queue: VecDeque::new(), interest: Ready::empty(), ignored: true }
+        let source = Source::Rank(rank);
+        ControlChannel {
+            source,
+            socket: None,
+            queue: VecDeque::new(),
+            interest: Ready::empty(),
+            ignored: true,
+        }
     }
 
     /// Queues a message; [`flush`](Self::flush) sends it. Inboxes one after the other are handed over in one message.
@@ -83,7 +90,7 @@ impl ControlChannel {
         interest.set(Ready::IN, self.queue.len() < QUEUE_LIMIT && !reading_paused);
         if interest != self.interest {
             self.interest = interest;
-            events.change(socket, Source::Rank(self.rank), interest);
+            events.change(socket, self.source, interest);
         }
         held_back
     }

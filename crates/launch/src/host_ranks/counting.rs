@@ -28,17 +28,24 @@ pub struct Counting {
     notifications: Vec<Option<u32>>,
     /// Of each rank, if it has told them.
     links: Vec<Option<Links>>,
+    /// Of each further lane and rank, the number of the notification.
+    of_lanes: Vec<Vec<Option<u32>>>,
 }
+
+/// The ranks of a host, and what they are to each other on each further lane.
+type RanksAndLanes<'a> = (&'a LocalRanks, &'a [LocalRanks]);
 
 impl Counting {
     /// Asks every rank that can write, and waits for them until then.
-    pub fn start(question: u32, local_ranks: &LocalRanks, until: Instant) -> Counting {
+    pub fn start(question: u32, (local_ranks, lanes): RanksAndLanes<'_>, until: Instant) -> Counting {
         let ask = |local_rank: &LocalRank| match local_rank.notifier() {
             Some(notifier) if local_rank.is_inside() => Some(notifier.notify()),
             _ => None,
         };
-        let notifications: Vec<_> = local_ranks.all().iter().map(ask).collect();
-        Counting { question, until, links: vec![None; notifications.len()], notifications }
+        let ask_all = |ranks: &LocalRanks| ranks.all().iter().map(ask).collect::<Vec<_>>();
+        let notifications = ask_all(local_ranks);
+        let of_lanes = lanes.iter().map(ask_all).collect();
+        Counting { question, until, links: vec![None; notifications.len()], notifications, of_lanes }
     }
 
     /// The rank of this place has told its links.
@@ -55,17 +62,22 @@ impl Counting {
     }
 
     /// Whether there is nothing to be waited for any more.
-    pub fn is_over(&self, local_ranks: &LocalRanks, now: Instant) -> bool {
+    pub fn is_over(&self, (local_ranks, lanes): RanksAndLanes<'_>, now: Instant) -> bool {
         let all = local_ranks.all().iter().zip(&self.notifications).zip(&self.links);
         let mut asked = all.filter(|((_, notification), _)| notification.is_some());
         let has_said = |((local_rank, notification), links): ((&LocalRank, &Option<u32>), &Option<Links>)| {
             !local_rank.is_inside() || links.is_some() && is_current(local_rank, *notification)
         };
-        now >= self.until || asked.all(has_said)
+        let of_lanes = lanes.iter().zip(&self.of_lanes);
+        let mut of_lanes = of_lanes.flat_map(|(ranks, notifications)| ranks.all().iter().zip(notifications));
+        let has_counted = |(lane, notification): (&LocalRank, &Option<u32>)| {
+            notification.is_none() || !lane.is_inside() || is_current(lane, *notification)
+        };
+        now >= self.until || asked.all(has_said) && of_lanes.all(has_counted)
     }
 
     /// What there is.
-    pub fn counts(&self, local_ranks: &LocalRanks) -> Vec<Counts> {
+    pub fn counts(&self, (local_ranks, lanes): RanksAndLanes<'_>) -> Vec<Counts> {
         let now_ns = clock::monotonic_ns();
         let processes: Vec<_> =
             local_ranks.all().iter().map(|local_rank| local_rank.pid.and_then(process_state)).collect();
@@ -74,8 +86,18 @@ impl Counting {
             let local_rank = &local_ranks.all()[place];
             let (notification, links) = (self.notifications.get(place), self.links.get(place));
             let current = is_current(local_rank, notification.copied().flatten());
-            let record = local_rank.notifier().and_then(InboxNotifier::waits);
-            let mut waits = record.and_then(|record| Waits::decode(&record, now_ns));
+            let told = |local_rank: &LocalRank| {
+                let record = local_rank.notifier().and_then(InboxNotifier::waits)?;
+                Waits::decode(&record, now_ns)
+            };
+            let lanes = || (1..).zip(lanes.iter().filter_map(|ranks| ranks.all().get(place)));
+            let mut waits = told(local_rank);
+            for (number, lane) in lanes() {
+                if let Some(of_lane) = told(lane) {
+                    waits.get_or_insert_default().add_lane(number, of_lane);
+                }
+            }
+            let counters = lanes().fold(counters(local_rank), |sum, (_, lane)| added(sum, counters(lane)));
             let mut calls = waits.as_mut().map(|waits| mem::take(&mut waits.calls)).unwrap_or_default();
             if !current {
                 // What it told is of another time.
@@ -84,13 +106,7 @@ impl Counting {
             }
             Counts {
                 current,
-                counters: local_rank
-                    .notifier()
-                    .map(|notifier| notifier.counters())
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|(name, value)| (name.to_owned(), value))
-                    .collect(),
+                counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
                 links: links.cloned().flatten().filter(|_| local_rank.is_inside()),
                 waits,
                 calls: local_rank.pid.map(|pid| places_of(pid, &calls)).unwrap_or_default(),
@@ -113,6 +129,17 @@ impl Counting {
         });
         running_at(&asked.collect::<Vec<_>>())
     }
+}
+
+/// The counters that a rank, or one of its lanes, has last written.
+fn counters(local_rank: &LocalRank) -> Vec<(&'static str, u64)> {
+    local_rank.notifier().map(|notifier| notifier.counters()).unwrap_or_default()
+}
+
+/// The sums of counters that stand in the same order; those of a lane that has none count nothing.
+fn added(mut sum: Vec<(&'static str, u64)>, more: Vec<(&'static str, u64)>) -> Vec<(&'static str, u64)> {
+    sum.iter_mut().zip(more).for_each(|((_, sum), (_, more))| *sum = sum.wrapping_add(more));
+    sum
 }
 
 /// Whether the counters of a rank are of after the question, or its last.

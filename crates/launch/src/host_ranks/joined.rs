@@ -80,7 +80,7 @@ impl HostRanks {
                 host_ranks.starters.add(rank, starter, events);
             }
             host_ranks.adopted.push(Adopted::new(rank, pid, process, events)?);
-            host_ranks.channels.push(ControlChannel::new(rank, socket, events)?);
+            host_ranks.channels.push(ControlChannel::new(Source::Rank(rank), socket, events)?);
             host_ranks.report_started(rank, pid);
         }
         Ok(host_ranks)

@@ -140,6 +140,19 @@ impl LocalRanks {
         })
     }
 
+    /// What the same ranks are to each other on a further lane, on which they share the memory that they have.
+    ///
+    /// # Errors
+    /// The job's description cannot be written.
+    pub fn of_lane(&self) -> io::Result<LocalRanks> {
+        let mut of_lane = LocalRanks::new(self.info.clone(), self.ranks.clone())?;
+        of_lane.account.clone_from(&self.account);
+        for (own, rank) in of_lane.all.iter_mut().zip(&self.all) {
+            own.ended = rank.ended;
+        }
+        Ok(of_lane)
+    }
+
     /// Whether `rank` is one of them.
     pub fn has(&self, rank: u32) -> bool {
         self.ranks.contains(rank)

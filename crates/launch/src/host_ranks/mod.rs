@@ -10,6 +10,7 @@ mod counting;
 mod feed;
 mod introductions;
 mod joined;
+mod lanes;
 mod local_ranks;
 mod orders;
 mod outside;
@@ -42,6 +43,7 @@ use counting::Counting;
 pub use feed::ROOM as FEED_ROOM;
 use feed::{Fed, Feed};
 use joined::Starters;
+use lanes::Lanes;
 use local_ranks::LocalRanks;
 pub use orders::{Counts, Order, Report};
 pub use outside::{CodePlace, ProcessState};
@@ -76,6 +78,7 @@ pub struct HostRanks {
     local_ranks: LocalRanks,
     /// Of the ranks that were started, in the order of their places.
     channels: Vec<ControlChannel>,
+    lanes: Lanes,
     /// Ranks that are not to be started, because they would use another MPI, and why.
     refused: Vec<(RankSet, String)>,
     /// Those that have not joined yet, which may turn out to use another MPI.
@@ -130,7 +133,7 @@ impl HostRanks {
     ) -> io::Result<HostRanks> {
         let mut host_ranks = HostRanks::new(plan, info, Own::default(), events)?;
         host_ranks.adopted.push(Adopted::parent(pid, events)?);
-        host_ranks.channels.push(ControlChannel::new(0, socket, events)?);
+        host_ranks.channels.push(ControlChannel::new(Source::Rank(0), socket, events)?);
         host_ranks.report_started(0, pid);
         Ok(host_ranks)
     }
@@ -151,6 +154,7 @@ impl HostRanks {
             own,
             feed: None,
             channels: Vec::new(),
+            lanes: Lanes::default(),
             refused: Vec::new(),
             watch: Watch::default(),
             starting: false,
@@ -210,6 +214,9 @@ impl HostRanks {
             Source::Rank(rank) if ready.intersects(Ready::IN | Ready::HUP | Ready::ERR) => {
                 self.read_rank(rank, ranks::AT_A_TIME, events);
             }
+            Source::Lane(index) if ready.intersects(Ready::IN | Ready::HUP | Ready::ERR) => {
+                self.read_lane(index, ranks::AT_A_TIME, events);
+            }
             Source::Printed(rank, stream) => self.pipes.read(rank, stream),
             Source::Adopted(rank) => self.handle_adopted_exit(rank, events),
             Source::Starter(index) => self.starters.handle_end(index, Instant::now(), events),
@@ -223,6 +230,7 @@ impl HostRanks {
         match order {
             Order::Tell { rank, message } => {
                 self.over_reported |= message == FromLauncher::Over;
+                self.lanes.tell(rank, &message);
                 if let Some(channel) = self.channel_mut(rank) {
                     channel.push(message, Vec::new());
                 }
@@ -244,9 +252,10 @@ impl HostRanks {
             }
             Order::Count { question, timeout_ms } => {
                 self.local_ranks.ask_for_links();
+                self.lanes.each(LocalRanks::ask_for_links);
                 self.post();
                 let until = Instant::now() + Duration::from_millis(timeout_ms.into());
-                self.countings.push(Counting::start(question, &self.local_ranks, until));
+                self.countings.push(Counting::start(question, (&self.local_ranks, self.lanes.all()), until));
             }
         }
     }
@@ -319,7 +328,7 @@ impl HostRanks {
             let (rank, _) = self.closed.swap_remove(index);
             self.broke_rules(rank, "closed its socket to the launcher without finalising".into(), events);
         }
-        let (local_ranks, reports) = (&self.local_ranks, &mut self.reports);
+        let (local_ranks, reports) = ((&self.local_ranks, self.lanes.all()), &mut self.reports);
         self.countings.retain(|counting| {
             let over = counting.is_over(local_ranks, now);
             if over {
@@ -341,6 +350,7 @@ impl HostRanks {
         for (channel, local_rank) in self.channels.iter_mut().zip(self.local_ranks.all()) {
             self.held_back |= channel.flush(local_rank.notifier(), self.reading_paused, events);
         }
+        self.held_back |= self.lanes.flush(self.reading_paused, events);
         self.pipes.watch(events);
     }
 }

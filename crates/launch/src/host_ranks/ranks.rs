@@ -1,8 +1,9 @@
 //! What ranks say and how they end. Owns these reactions of a host.
 
+use std::io;
 use std::time::{Duration, Instant};
 
-use canele_control::{Links, ReceiveError, ToLauncher};
+use canele_control::{Links, ReceiveError, SpawnedWorld, ToLauncher};
 use rustix::process::Signal;
 
 use super::control_channel::ControlChannel;
@@ -37,6 +38,7 @@ impl HostRanks {
                 channel.push(message.message, message.descriptors);
             }
         }
+        self.lanes.post();
     }
 
     pub(super) fn read_rank(&mut self, rank: u32, limit: u32, events: &Events) {
@@ -45,9 +47,13 @@ impl HostRanks {
             match channel.receive(events) {
                 Ok(None) => return,
                 Ok(Some(((message, descriptor), is_truncated))) => {
-                    let handled = match is_truncated {
-                        true => self.local_ranks.handle_truncated(rank, message),
-                        false => self.local_ranks.handle(rank, message, descriptor),
+                    let handled = match message {
+                        ToLauncher::Lane { number } => {
+                            let socket = descriptor.map(|handed| handed.memory);
+                            self.open_lane((rank, number), socket, events).map(|()| None)
+                        }
+                        message if is_truncated => self.local_ranks.handle_truncated(rank, message),
+                        message => self.local_ranks.handle(rank, message, descriptor),
                     };
                     // Before whatever the job answers: the welcome comes first.
                     self.post();
@@ -69,6 +75,23 @@ impl HostRanks {
                 }
             }
         }
+    }
+
+    /// The process of a rank has ended, or there is none.
+    pub(super) fn handle_ended(&mut self, rank: u32, events: &Events) {
+        self.local_ranks.handle_ended(rank);
+        self.lanes.handle_ended(rank, events);
+    }
+
+    /// The job has more ranks, of which these are on this host.
+    pub(super) fn grow(&mut self, world: &SpawnedWorld, here: &[u32]) -> io::Result<()> {
+        let mut grown = self.local_ranks.grow(world.clone(), here.iter().copied());
+        self.lanes.each(|ranks| {
+            if grown.is_ok() {
+                grown = ranks.grow(world.clone(), here.iter().copied());
+            }
+        });
+        grown
     }
 
     /// Kills a rank that cannot be trusted; its exit then tells why.
@@ -108,7 +131,7 @@ impl HostRanks {
         self.read_rank(rank, LAST_WORDS, events);
         self.pipes.drain(rank);
         self.collect_prints();
-        self.local_ranks.handle_ended(rank);
+        self.handle_ended(rank, events);
         self.drop_plans();
         let has_joined = self.local_ranks.of(rank).initialised;
         if let Some(text) = self.watch.remove(rank, self.local_ranks.info.ranks(), has_joined) {

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use super::control_channel::ControlChannel;
 use super::feed::Feed;
 use super::{HostRanks, Report};
-use crate::events::{Events, Stream};
+use crate::events::{Events, Source, Stream};
 use crate::installation;
 use crate::plan::Plan;
 use crate::supervisor::{FromSupervisor, ToSupervisor};
@@ -60,7 +60,7 @@ impl HostRanks {
             channel.close(events);
         }
         self.pipes.drain(rank);
-        self.local_ranks.handle_ended(rank);
+        self.handle_ended(rank, events);
         self.drop_plans();
         self.reports.push(report);
     }
@@ -74,7 +74,7 @@ impl HostRanks {
     /// The job has more ranks: tells those that are here, and starts its own.
     pub(super) fn spawn(&mut self, world: SpawnedWorld, mut plans: Vec<Plan>, events: &Events) {
         let ranks: Vec<u32> = plans.iter().flat_map(|plan| plan.here.iter()).collect();
-        if let Err(error) = self.local_ranks.grow(world, ranks.into_iter()) {
+        if let Err(error) = self.grow(&world, &ranks) {
             let text = format!("cannot add ranks to the job: {error}");
             return self.reports.push(Report::Failed { status: 1, text });
         }
@@ -119,7 +119,7 @@ impl HostRanks {
             None => self.pipes.open(rank, stream, events),
         };
         let (output, error) = (print(Stream::Out)?, print(Stream::Error)?);
-        self.channels.push(ControlChannel::new(rank, own, events)?);
+        self.channels.push(ControlChannel::new(Source::Rank(rank), own, events)?);
         self.supervisor.send(
             &ToSupervisor::Start { number: rank },
             &[input.as_fd(), output.as_fd(), error.as_fd(), its.as_fd()],

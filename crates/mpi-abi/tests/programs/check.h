@@ -36,7 +36,12 @@ static inline void check_class(int code, int expected, const char *call, const c
 /* Errors are returned from here on. */
 static inline void start(int *argc, char ***argv)
 {
-    MPI_Init(argc, argv);
+    int provided;
+    /* With the variable set the program asks for threads, so that its communicators lie on lanes. */
+    if (getenv("ASKS_FOR_THREADS") != NULL)
+        MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+    else
+        MPI_Init(argc, argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }

@@ -51,17 +51,28 @@ pub struct RecvSource {
     comm: u32,
 }
 
+/// Above the bits of a flow, those of the lane.
+const LANE_SHIFT: u32 = 24;
+
 impl RecvSource {
-    /// From a rank on the flow of a communicator.
-    pub fn new(comm: MPI_Comm, source: Rank, flow: FlowId) -> Self {
-        Self { from: u64::from(source.0) << 32 | u64::from(flow.0), comm: comm.value() as u32 }
+    /// From a rank on the flow of a communicator, which is on this lane.
+    pub fn new(comm: MPI_Comm, source: Rank, (lane, flow): (u8, FlowId)) -> Self {
+        debug_assert!(flow.0 < 1 << LANE_SHIFT);
+        let flow = u32::from(lane) << LANE_SHIFT | flow.0;
+        Self { from: u64::from(source.0) << 32 | u64::from(flow), comm: comm.value() as u32 }
     }
 }
 
 /// Who sends, and on which flow, from how a slot says it.
 #[inline(always)]
 pub fn source_of(from: u64) -> (Rank, FlowId) {
-    (Rank((from >> 32) as u32), FlowId(from as u32))
+    (Rank((from >> 32) as u32), FlowId(from as u32 & ((1 << LANE_SHIFT) - 1)))
+}
+
+/// The lane of the flow, from how a slot says it.
+#[inline(always)]
+pub fn lane_of(from: u64) -> u8 {
+    (from as u32 >> LANE_SHIFT) as u8
 }
 
 impl DeferredRecv {
@@ -145,7 +156,7 @@ impl DeferredRecv {
     #[inline(always)]
     pub fn take(&mut self, completions: &mut Completions<'_>) -> Option<canele_engine::Status> {
         let ((source, flow), tag) = (self.from(), self.tag);
-        let bytes = completions.receive_next(flow, source, tag, self.memory())?;
+        let bytes = completions.receive_next((lane_of(self.from), flow), source, tag, self.memory())?;
         Some(self.status(bytes))
     }
 

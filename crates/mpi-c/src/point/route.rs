@@ -19,7 +19,7 @@ use crate::width::Count;
 pub struct Route {
     comm: MPI_Comm,
     datatype: MPI_Datatype,
-    /// The engine of the process.
+    /// The lane of the communicator.
     pub engine: &'static Engine,
     rank: c_int,
     /// Bytes of an element; elements lie one after the other.
@@ -60,7 +60,8 @@ impl Resolved for Route {
         }
         let (engine, flow, size) = (&**on.engine(), on.flow(), of.size() as u32);
         let peer = engine.peer_index(to).ok()?;
-        let (address, source) = (ShortAddress { peer, flow }, RecvSource::new(comm, to, flow));
+        let address = ShortAddress { peer, flow };
+        let source = RecvSource::new(comm, to, (engine.lane_number(), flow));
         Some(Self { comm, datatype, engine, rank, size, address, source })
     }
 }

@@ -14,7 +14,7 @@ use canele_mpi::Tag;
 use super::LARGEST_TAG;
 use super::route::{Route, known};
 use crate::constants::MPI_REQUEST_NULL;
-use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, source_of};
+use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, lane_of, source_of};
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::library;
@@ -199,6 +199,7 @@ pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
         let Some(first) = slots.first().filter(|first| first.is_of(handle)) else { return ended };
         let Ok(engine) = library::engine() else { return ended };
         let from = first.from;
+        let engine = engine.numbered_lane(lane_of(from));
         let n = slots.len().min(handles.len() - ended);
         let (is_short, handles) = (first.is_short(), &mut handles[ended..ended + n]);
         let slots = &mut slots[..n];

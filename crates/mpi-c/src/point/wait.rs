@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Completions, Engine};
+use canele_engine::{Completions, Engine, LaneSet};
 use canele_mpi::awaited::Awaited;
 use canele_mpi::request::{Request, RequestProgress};
 use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
@@ -75,15 +75,16 @@ pub(super) fn raise_of(handle: MPI_Request, function: &str, error: Box<Error>) -
 }
 
 /// Lets the requests of an array go on as far as they can and tells `each` how far each is, until `each` says that it has seen enough.
-/// `each` must not use the table.
+/// `each` must not use the table. Returns the lanes that they are of.
 ///
 /// # Errors
 /// A handle names no request; in a forked child.
 pub(super) fn advance(
     handles: &[MPI_Request],
     mut each: impl FnMut(usize, RequestProgress) -> bool,
-) -> Result<()> {
+) -> Result<LaneSet> {
     let engine = library::engine()?;
+    let mut lanes = LaneSet::default();
     let mut at = 0;
     while at < handles.len() {
         let mut table = requests()?;
@@ -94,22 +95,27 @@ pub(super) fn advance(
                     None => table.get(*handle)?.advance(completions),
                 };
                 if progress == RequestProgress::Outside {
+                    lanes = lanes.and(completions.asked());
                     return Ok(Some(at));
                 }
                 if !each(at, progress) {
                     break;
                 }
             }
+            lanes = lanes.and(completions.asked());
             Ok(None)
         })??;
         drop(table);
-        let Some(outside) = stopped else { return Ok(()) };
-        if !each(outside, advance_outside(handles[outside], engine)?) {
-            return Ok(());
+        let Some(outside) = stopped else { return Ok(lanes) };
+        let goes_on = each(outside, advance_outside(handles[outside], engine)?);
+        let pending = requests()?.get(handles[outside]).ok().and_then(|request| request.pending());
+        lanes = pending.map_or(lanes, |pending| lanes.and(pending.lanes()));
+        if !goes_on {
+            return Ok(lanes);
         }
         at = outside + 1;
     }
-    Ok(())
+    Ok(lanes)
 }
 
 /// Lets a request go on that may call the program: without the lock of the table.
@@ -132,11 +138,11 @@ fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<RequestProgre
 pub(super) fn are_under_way(handles: &[MPI_Request]) -> bool {
     let (Ok(mut table), Ok(engine)) = (requests(), library::engine()) else { return false };
     let one_is_not = |completions: &mut Completions<'_>| {
-        if completions.any_deaths() {
-            return Some(()); // Some may have to be told.
-        }
-        let is_under_way =
-            |handle| table.message(handle).is_some_and(|pending| !completions.has_ended(pending));
+        // If a rank has died some may have to be told.
+        let is_under_way = |handle| {
+            let pending = table.message(handle);
+            pending.is_some_and(|pending| !completions.has_ended(pending) && !completions.any_deaths(pending))
+        };
         (!handles.iter().copied().all(is_under_way)).then_some(())
     };
     matches!(engine.completions_or_poll(one_is_not), Ok(None))
@@ -172,7 +178,7 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
     let mut looks_once_more = !waits;
     loop {
         let (mut ended, mut active) = (None, false);
-        advance(handles, |at, progress| {
+        let lanes = advance(handles, |at, progress| {
             active |= progress != RequestProgress::Inactive;
             ended = (progress == RequestProgress::Ended).then_some(at);
             ended.is_none()
@@ -181,7 +187,9 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
             Some(at) => return Ok(Ok(at)),
             None if active && waits => await_any(handles)?,
             // What a pass has not moved is as it was.
-            None if active && looks_once_more && library::engine()?.poll()? => looks_once_more = false,
+            None if active && looks_once_more && library::engine()?.poll_lanes(lanes)? => {
+                looks_once_more = false
+            }
             None => return Ok(Err(active)),
         }
     }
@@ -192,20 +200,20 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
 /// # Errors
 /// A handle names no request; in a forked child.
 pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
-    let look = || -> Result<(usize, usize)> {
+    let look = || -> Result<((usize, usize), LaneSet)> {
         let (mut under_way, mut ended) = (0, 0);
-        advance(handles, |_, progress| {
+        let lanes = advance(handles, |_, progress| {
             under_way += usize::from(progress == RequestProgress::UnderWay);
             ended += usize::from(progress == RequestProgress::Ended);
             true
         })?;
-        Ok((under_way, ended))
+        Ok(((under_way, ended), lanes))
     };
-    let counted = look()?;
-    if counted.0 == 0 || !library::engine()?.poll()? {
+    let (counted, lanes) = look()?;
+    if counted.0 == 0 || !library::engine()?.poll_lanes(lanes)? {
         return Ok(counted);
     }
-    look()
+    Ok(look()?.0)
 }
 
 /// Whether a request has ended, as the last pass found it.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use canele_engine::collective::{Operation, Shape, Team};
 use canele_engine::{Engine, FlowId, JobRank, Mode, Rank, Tag, Want};
 use canele_mem::buffer::Owned;
+use canele_sys::atomic::Ordering;
 
 use super::Comm;
 use crate::Result;
@@ -29,6 +30,13 @@ pub(super) fn some_members(tag: u32) -> Tag {
 /// The library's tag for two leaders, from a tag of the program: no two of them have the same.
 pub(super) fn leaders(tag: u32) -> Tag {
     Tag(LEADERS | tag & !LEADERS)
+}
+
+/// A pair of flows for a communicator that is being made.
+pub(crate) struct NewFlow {
+    /// This rank's lane on which they are.
+    pub lane: Arc<Engine>,
+    pub flow: FlowId,
 }
 
 impl Comm {
@@ -60,13 +68,35 @@ impl Comm {
         Ok(all)
     }
 
-    /// A pair of flows that is new for all members, who all call this.
-    pub(crate) fn new_flow(&self) -> Result<FlowId> {
-        if !self.is_inter() {
-            return Ok(self.engine.create_flow(self.collectives())?);
+    /// A pair of flows that is new for all members, who all call this: on the lane of this communicator.
+    pub(crate) fn new_flow(&self) -> Result<NewFlow> {
+        let lane = self.engine.clone();
+        let flow = if !self.is_inter() {
+            lane.create_flow(self.collectives())?
+        } else {
+            let team = team_of(&self.all_members(), lane.rank());
+            lane.agree_among(&team, (self.collectives(), FLOW))?
+        };
+        Ok(NewFlow { lane, flow })
+    }
+
+    /// The same on the first lane of its members.
+    pub(crate) fn new_flow_on_first_lane(&self) -> Result<NewFlow> {
+        if self.is_inter() {
+            return self.new_flow();
         }
-        let team = team_of(&self.all_members(), self.engine.rank());
-        Ok(self.engine.agree_among(&team, (self.collectives(), FLOW))?)
+        let (lane, flow) = self.engine.create_flow_on_first_lane(self.collectives())?;
+        Ok(NewFlow { lane, flow })
+    }
+
+    /// The same on the next of the lanes of its members, if all of them have asked for threads.
+    pub(crate) fn new_flow_on_lane(&self) -> Result<NewFlow> {
+        if self.is_inter() {
+            return self.new_flow();
+        }
+        let wants_lane = self.shared.has_threads.load(Ordering::Relaxed);
+        let (lane, flow) = self.engine.create_flow_on_lane(self.collectives(), wants_lane)?;
+        Ok(NewFlow { lane, flow })
     }
 
     /// Gives another rank bytes and gets its own, which may have another length.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use canele_engine::collective::{Block, Operation, Shape, Uneven};
-use canele_engine::{Engine, FlowId, Rank};
+use canele_engine::{Engine, Rank};
 
-use super::agree::{some_members, team_of};
+use super::agree::{NewFlow, some_members, team_of};
 use super::named::Name;
 use super::{Comm, Parts, Shared};
 use crate::attribute::Attributes;
@@ -23,25 +23,24 @@ pub(super) struct Copied {
 }
 
 /// A flow that was agreed on and has no communicator yet: it is given back if an error or an exception comes first.
-pub(super) struct UnusedFlow<'a> {
-    comm: &'a Comm,
-    flow: FlowId,
+pub(super) struct UnusedFlow {
+    new: Option<NewFlow>,
 }
 
-impl<'a> UnusedFlow<'a> {
-    pub(super) fn new(comm: &'a Comm, flow: FlowId) -> Self {
-        Self { comm, flow }
+impl UnusedFlow {
+    pub(super) fn new(new: NewFlow) -> Self {
+        Self { new: Some(new) }
     }
 
-    fn take(self) -> FlowId {
-        std::mem::ManuallyDrop::new(self).flow
+    fn take(mut self) -> NewFlow {
+        self.new.take().expect("it is taken once")
     }
 }
 
-impl Drop for UnusedFlow<'_> {
+impl Drop for UnusedFlow {
     fn drop(&mut self) {
         // After the end of the job nothing is left to be given back.
-        let _ = self.comm.engine.free_flow(self.flow);
+        let _ = self.new.take().map(|new| new.lane.free_flow(new.flow));
     }
 }
 
@@ -52,7 +51,7 @@ impl Comm {
     /// A member died; a function of the program that copies an attribute failed.
     pub fn dup(&self, info: &Info) -> Result<Arc<Comm>> {
         self.check_call("MPI_Comm_dup")?;
-        let unused = UnusedFlow::new(self, self.new_flow()?);
+        let unused = UnusedFlow::new(self.new_flow_on_lane()?);
         // A function of the program that copies an attribute may throw an exception.
         let copied = self.copied(info);
         self.dup_on(unused, copied)
@@ -64,8 +63,8 @@ impl Comm {
     /// # Errors
     /// A member died.
     pub(crate) fn twin(&self) -> Result<Arc<Comm>> {
-        let flow = self.new_flow()?;
-        Ok(Arc::new(Comm::new(self.parts(flow, self.group().clone()))?))
+        let new = self.new_flow_on_first_lane()?;
+        Ok(Arc::new(Comm::new(self.parts(new, self.group().clone()))?))
     }
 
     /// What a duplicate takes from this communicator as it is now.
@@ -81,7 +80,7 @@ impl Comm {
     }
 
     /// A duplicate on a flow that was agreed on; the flow is given back if copying has failed.
-    pub(super) fn dup_on(&self, flow: UnusedFlow<'_>, copied: Result<Copied>) -> Result<Arc<Comm>> {
+    pub(super) fn dup_on(&self, flow: UnusedFlow, copied: Result<Copied>) -> Result<Arc<Comm>> {
         let Copied { info, errhandler, attributes } = copied?;
         let topology = self.topology().cloned();
         let parts = Parts { topology, ..self.parts(flow.take(), self.group().clone()) };
@@ -92,10 +91,10 @@ impl Comm {
     }
 
     /// What a communicator made of this one begins with.
-    pub(super) fn parts(&self, flow: FlowId, group: Arc<Group>) -> Parts {
+    pub(super) fn parts(&self, new: NewFlow, group: Arc<Group>) -> Parts {
         Parts {
-            engine: self.engine.clone(),
-            flow,
+            engine: new.lane,
+            flow: new.flow,
             group,
             remote: None,
             errhandler: self.errhandler(),
@@ -115,24 +114,24 @@ impl Comm {
         if self.is_inter() {
             return self.create_inter(group);
         }
-        let flow = self.new_flow()?;
-        self.member_of(flow, group.clone(), None, None)
+        let new = self.new_flow_on_lane()?;
+        self.member_of(new, group.clone(), None, None)
     }
 
     /// A communicator for the members of a group, and its flow given back by the others.
     pub(crate) fn member_of(
         &self,
-        flow: FlowId,
+        new: NewFlow,
         group: Arc<Group>,
         remote: Option<Arc<Group>>,
         topology: Option<Topology>,
     ) -> Result<Option<Arc<Comm>>> {
         let alone = remote.as_ref().is_some_and(|remote| remote.is_empty());
         if alone || group.rank_of(self.engine.rank()).is_none() {
-            self.engine.free_flow(flow)?;
+            new.lane.free_flow(new.flow)?;
             return Ok(None);
         }
-        let parts = Parts { remote, topology, ..self.parts(flow, group) };
+        let parts = Parts { remote, topology, ..self.parts(new, group) };
         Ok(Some(Arc::new(Comm::new(parts)?)))
     }
 
@@ -158,7 +157,8 @@ impl Comm {
         }
         let team = team_of(group, self.engine.rank());
         let flow = self.engine.agree_among(&team, (self.collectives(), some_members(tag)))?;
-        Ok(Some(Arc::new(Comm::new(self.parts(flow, group.clone()))?)))
+        let new = NewFlow { lane: self.engine.clone(), flow };
+        Ok(Some(Arc::new(Comm::new(self.parts(new, group.clone()))?)))
     }
 
     /// One for each color, of the members with that color, in the order of keys; nothing for those without.
@@ -173,7 +173,7 @@ impl Comm {
     pub(crate) fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
         let mine = [color.map_or(-1, i64::from), i64::from(key)];
         let (all, all_members) = (self.numbers_of_all(&mine)?, self.all_members());
-        let flow = self.new_flow()?;
+        let new = self.new_flow_on_lane()?;
         let same = |group: &Group| {
             let number = |rank: &Rank| all_members.rank_of(*rank).expect("all members are there");
             let mut members: Vec<Rank> = group.members().to_vec();
@@ -183,7 +183,7 @@ impl Comm {
             Group::new(members).map(Arc::new)
         };
         let remote = self.remote_if().map(|remote| same(remote)).transpose()?;
-        self.member_of(flow, same(self.group())?, remote, None)
+        self.member_of(new, same(self.group())?, remote, None)
     }
 
     /// One with a topology, of the first members; nothing for the others.
@@ -208,9 +208,9 @@ impl Comm {
             Topology::Graph(_) => "MPI_Graph_create",
             Topology::DistGraph(_) => "MPI_Dist_graph_create",
         })?;
-        let flow = self.new_flow()?;
+        let new = self.new_flow_on_lane()?;
         let group = Group::new(members.iter().map(|rank| self.group().member(*rank)).collect())?;
-        self.member_of(flow, Arc::new(group), None, Some(topology))
+        self.member_of(new, Arc::new(group), None, Some(topology))
     }
 
     /// Gives each member so many of these numbers about edges, and returns those that the members have for this one, in the

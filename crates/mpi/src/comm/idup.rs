@@ -6,6 +6,7 @@ use std::sync::Arc;
 use canele_engine::{Completion, Pending};
 
 use super::Comm;
+use super::agree::NewFlow;
 use super::create::{Copied, UnusedFlow};
 use crate::collective::check::{self, Form};
 use crate::info::Info;
@@ -46,7 +47,8 @@ impl Comm {
 impl Duplicate {
     fn finish(&mut self, ended: Completion) -> Result<Status> {
         self.agreement = None;
-        let flow = ended.flow().map(|flow| UnusedFlow::new(&self.comm, flow));
+        let lane = self.comm.engine.clone();
+        let flow = ended.flow().map(|flow| UnusedFlow::new(NewFlow { lane, flow }));
         ended.result?;
         let (Some(flow), Some(copied)) = (flow, self.copied.take()) else {
             return Err(Error::new(Class::Internal, "an agreement has no result"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_engine::Rank;
 use canele_engine::collective::{Operation, Root, Shape};
 
-use super::agree::{both, decode, encode, leaders, names_of};
+use super::agree::{NewFlow, both, decode, encode, leaders, names_of};
 use super::named::Name;
 use super::{Comm, Parts};
 use crate::errhandler::Errhandler;
@@ -22,13 +22,14 @@ impl Comm {
         self.check_call("MPI_Intercomm_create")?;
         let theirs = match peers {
             Some((peers, other)) if leader == self.rank() => {
-                peers.swap(other, leaders(tag), encode(&self.engine, self.group())?)?
+                peers.swap(other, leaders(tag), encode(self.engine.first_lane(), self.group())?)?
             }
             _ => Vec::new(),
         };
-        let remote = Arc::new(Group::new(decode(&self.engine, &self.tell(leader, theirs)?)?)?);
+        let remote = Arc::new(Group::new(decode(self.engine.first_lane(), &self.tell(leader, theirs)?)?)?);
+        let lane = self.engine.first_lane();
         // The leaders' tag says nothing to the others: the members tell this call from others.
-        let members = names_of(&self.engine, &both(&self.engine, self.group(), &remote))?;
+        let members = names_of(lane, &both(lane, self.group(), &remote))?;
         self.join(&remote, &format!("tag {tag}, {members:?}"), self.errhandler())
     }
 
@@ -42,9 +43,11 @@ impl Comm {
         if let Some(twice) = remote.members().iter().find(|rank| self.group().rank_of(**rank).is_some()) {
             fail!(Communicator, "{twice} of the job is in both groups: they must have no member in common");
         }
-        let all_members = both(&self.engine, self.group(), remote);
-        let flow = Name::new(name, "between groups").agree(&self.engine, &all_members)?;
-        let parts = self.parts(flow, self.group().clone());
+        // The lanes of both groups may be different ones.
+        let lane = self.engine.first_lane();
+        let all_members = both(lane, self.group(), remote);
+        let flow = Name::new(name, "between groups").agree(lane, &all_members)?;
+        let parts = self.parts(NewFlow { lane: lane.clone(), flow }, self.group().clone());
         Ok(Arc::new(Comm::new(Parts { remote: Some(remote.clone()), errhandler, ..parts })?))
     }
 
@@ -75,8 +78,8 @@ impl Comm {
             (true, false) => remote.union(self.group()),
             _ => all_members,
         };
-        let flow = self.new_flow()?;
-        Ok(Arc::new(Comm::new(self.parts(flow, Arc::new(group)))?))
+        let new = self.new_flow()?;
+        Ok(Arc::new(Comm::new(self.parts(new, Arc::new(group)))?))
     }
 
     /// One between groups of both sides' members.
@@ -87,7 +90,7 @@ impl Comm {
         let mut members = self.remote()?.members().to_vec();
         members.retain(|rank| place(rank) >= 0);
         members.sort_by_key(place);
-        let flow = self.new_flow()?;
-        self.member_of(flow, group.clone(), Some(Arc::new(Group::new(members)?)), None)
+        let new = self.new_flow()?;
+        self.member_of(new, group.clone(), Some(Arc::new(Group::new(members)?)), None)
     }
 }

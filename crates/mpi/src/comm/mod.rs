@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     pub any_revoked: Arc<AtomicBool>,
     /// A communicator was revoked, or a rank has died.
     pub any_failure: Arc<AtomicBool>,
+    /// The program has asked for any number of threads that call at any time.
+    pub has_threads: AtomicBool,
 }
 
 impl Default for Shared {
@@ -86,6 +88,7 @@ impl Default for Shared {
             served: Arc::default(),
             any_revoked: Arc::default(),
             any_failure: Arc::default(),
+            has_threads: AtomicBool::new(false),
             file_workers: Workers::new(FILE_THREADS),
         }
     }
@@ -116,7 +119,8 @@ impl Comm {
     pub(crate) fn new(parts: Parts) -> Result<Self> {
         let mut comm = Self::on(parts);
         let remote = comm.remote.iter().flat_map(|remote| remote.members());
-        comm.connection = Connection::new(&comm.engine, comm.group.members().iter().chain(remote).copied())?;
+        comm.connection =
+            Connection::new(comm.engine.first_lane(), comm.group.members().iter().chain(remote).copied())?;
         comm.found()?;
         Ok(comm)
     }
@@ -301,10 +305,10 @@ impl Comm {
     /// A member died.
     pub fn await_parting(&self) -> Result<()> {
         self.engine.wait_for_sends(self.flow)?;
-        self.connection.end(&self.engine)?;
+        self.connection.end(self.engine.first_lane())?;
         let parted = self.barrier("MPI_Comm_disconnect");
         if parted.as_ref().is_err_and(|error| !matches!(error.class, Class::ProcFailed | Class::Revoked)) {
-            self.connection.renew(&self.engine)?;
+            self.connection.renew(self.engine.first_lane())?;
         }
         parted
     }
@@ -371,7 +375,7 @@ const GIVEN_OUT: u32 = 2 * FIRST_PAIR;
 
 impl Drop for Comm {
     fn drop(&mut self) {
-        self.connection.drop_now(&self.engine);
+        self.connection.drop_now(self.engine.first_lane());
         if self.flow.0 >= GIVEN_OUT {
             for flow in [self.flow, self.collectives()] {
                 let _ = self.engine.name_flow(flow, "");

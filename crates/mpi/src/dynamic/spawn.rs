@@ -48,12 +48,12 @@ impl Comm {
         }
         self.check_call(name)?;
         let mine = match root == self.rank() {
-            true => start(&self.engine, self.group(), commands).encode(),
+            true => start(self.engine.first_lane(), self.group(), commands).encode(),
             false => Vec::new(),
         };
         match SpawnOutcome::decode(&self.tell(root, mine)?) {
             Some(SpawnOutcome::Started(first, count)) => {
-                let (first, name) = (self.engine.rank_of(first)?.0, name_of(first));
+                let (first, name) = (self.engine.first_lane().rank_of(first)?.0, name_of(first));
                 let started = vec![true; count as usize];
                 let children = Arc::new(Group::range(first..first.saturating_add(count)));
                 Ok(Spawned { comm: self.join(&children, &name, self.errhandler()), started })

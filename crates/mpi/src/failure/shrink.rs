@@ -13,6 +13,7 @@ use canele_engine::{Completion, FlowId, Pending, Rank};
 use crate::Result;
 use crate::awaited;
 use crate::comm::Comm;
+use crate::comm::agree::NewFlow;
 use crate::group::Group;
 use crate::request::{Request, Step, Steps};
 use crate::status::Status;
@@ -95,7 +96,8 @@ impl Shrink {
             Group::new(members.collect()).map(Arc::new)
         };
         let remote = self.comm.remote_if().map(|remote| left(remote)).transpose()?;
-        self.comm.member_of(flow, left(self.comm.group())?, remote, None)
+        let new = NewFlow { lane: self.comm.engine().clone(), flow };
+        self.comm.member_of(new, left(self.comm.group())?, remote, None)
     }
 }
 

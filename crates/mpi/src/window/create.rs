@@ -138,7 +138,7 @@ impl Win {
         );
         let size = mine[1] as usize;
         // A member that cannot map it says so in its record.
-        let reached = reach(&comm.engine, comm.group().member(0), id, bytes, own == 1);
+        let reached = reach(comm.engine.first_lane(), comm.group().member(0), id, bytes, own == 1);
         let memory = match reached {
             Ok(memory) => memory,
             Err(error) => {

@@ -76,10 +76,10 @@ impl MadeWindow {
     pub fn discard(self, comm: &Comm, why: &Error) {
         if let Some(key) = self.key {
             // The error of the creation counts.
-            let _ = comm.engine.unexpose(key);
+            let _ = comm.engine.first_lane().unexpose(key);
         }
         for region in self.regions {
-            let _ = comm.engine.drop_region(region.id());
+            let _ = comm.engine.first_lane().drop_region(region.id());
         }
         if !matches!(why.class, Class::ProcFailed | Class::Revoked) {
             self.pieces.iter().for_each(|piece| comm.allocated().give(piece));
@@ -126,7 +126,7 @@ pub(super) fn make(comm: &Comm, given: WinMemory, unit: usize, info: &Info) -> R
 /// Memory of a window that this process allocates, zeroed: real when it is touched, as that of any other allocation.
 pub(super) fn allocate(comm: &Comm, size: usize, align: usize) -> Result<MadeWindow> {
     if size <= LONGEST_PIECE {
-        let piece = comm.allocated().take(&comm.engine, size, align)?;
+        let piece = comm.allocated().take(comm.engine.first_lane(), size, align)?;
         piece.clear();
         let region = Some((piece.region.id(), piece.region.len(), piece.offset, false));
         let address = piece.address().expose_provenance();
@@ -135,7 +135,7 @@ pub(super) fn allocate(comm: &Comm, size: usize, align: usize) -> Result<MadeWin
     let Some(bytes) = size.checked_add(if align > PAGE { align } else { 0 }) else {
         fail!(NoMemory, "size is {size}: with the alignment it exceeds the address space");
     };
-    let region = comm.engine.create_region_on_touch(bytes)?;
+    let region = comm.engine.first_lane().create_region_on_touch(bytes)?;
     let start = region.address().expose_provenance();
     let offset = if align > PAGE { start.next_multiple_of(align) - start } else { 0 };
     let part = Some((region.id(), bytes, offset, true));
@@ -157,7 +157,7 @@ pub(super) fn completed(comm: &Comm, flavor: Flavor, mut made: MadeWindow) -> Re
 /// (invariant I2).
 fn with_control(comm: &Comm, made: &mut MadeWindow) -> Result<()> {
     if first_here(comm) == comm.rank() {
-        let piece = comm.allocated().take(&comm.engine, Control::bytes(comm.size()), PAGE)?;
+        let piece = comm.allocated().take(comm.engine.first_lane(), Control::bytes(comm.size()), PAGE)?;
         let real = piece.make_real();
         made.control = Some((piece.region.id(), piece.region.len(), piece.offset));
         made.pieces.push(piece);
@@ -169,7 +169,7 @@ fn with_control(comm: &Comm, made: &mut MadeWindow) -> Result<()> {
 
 /// Exposes the part of this member, if others cannot map it, or if memory will be attached: accesses over borders are requests.
 fn expose(comm: &Comm, flavor: Flavor, made: &mut MadeWindow) -> Result<()> {
-    let engine = &comm.engine;
+    let engine = comm.engine.first_lane();
     if comm.size() == 1 && flavor != Flavor::Dynamic {
         return Ok(());
     }
@@ -194,13 +194,13 @@ fn expose(comm: &Comm, flavor: Flavor, made: &mut MadeWindow) -> Result<()> {
 
 /// The first member on this host.
 pub(super) fn first_here(comm: &Comm) -> usize {
-    let is_here = |rank: &canele_engine::Rank| !comm.engine.is_remote(*rank);
+    let is_here = |rank: &canele_engine::Rank| !comm.engine.first_lane().is_remote(*rank);
     comm.group().members().iter().position(is_here).unwrap_or(0)
 }
 
 /// True if all members run on one host.
 pub(super) fn shares_host(comm: &Comm) -> bool {
-    let host = |rank: &Rank| comm.engine.host_of(*rank);
+    let host = |rank: &Rank| comm.engine.first_lane().host_of(*rank);
     let members = comm.group().members();
     members.iter().all(|rank| host(rank) == host(&members[0]))
 }

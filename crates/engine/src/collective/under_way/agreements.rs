@@ -66,7 +66,8 @@ impl Engine {
         let queued = queued?;
         self.wake_progress_owner(&core);
         let Core { lane, membership, collectives, .. } = &mut *core;
-        Ok(Pending::collective(collectives.start_agreement(lane, &membership.splits, parent, queued)))
+        let agreement = collectives.start_agreement(lane, &membership.splits, parent, queued);
+        Ok(Pending::collective(agreement).on_lane(self.lane_number()))
     }
 
     /// Gives up an agreement whose end was not taken. It goes on, because the other members take part, and its flow is given back.
@@ -74,7 +75,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn abandon_agreement(&self, agreement: Pending) -> Result<(), Error> {
-        if let PendingKind::Collective(key) = agreement.0 {
+        if let PendingKind::Collective(key) = agreement.kind {
             self.lock()?.collectives.abandon_agreement(key);
         }
         Ok(())

@@ -1,5 +1,5 @@
 /* Two ranks that wait for ever, in the way that the argument says. */
-#include <mpi.h>
+#include "../check.h"
 #include <string.h>
 
 static void receive(int from, int tag)
@@ -12,7 +12,7 @@ int main(int argc, char **argv)
 {
     int rank, value = 1;
     MPI_Comm rows, columns;
-    MPI_Init(&argc, &argv);
+    start(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &rows);
     MPI_Comm_dup(MPI_COMM_WORLD, &columns);

@@ -240,7 +240,7 @@ impl ToolEvents {
                 "a function that the library calls registers for no events".to_owned(),
             ));
         }
-        engine.set_listener(Some(Box::new(self))).map_err(|error| not_accessible(error.to_string()))?;
+        engine.set_listener(Some(self)).map_err(|error| not_accessible(error.to_string()))?;
         // Relaxed: twice does no harm.
         self.attached.store(true, Ordering::Relaxed);
         Ok(())

@@ -1,0 +1,268 @@
+//! The lanes of a rank: engines beside its first, so that threads on different flows do not meet.
+//!
+//! Each lane is an engine of its own, with its lock, protocols, inbox, waiters and collectives, and speaks with the same lane of other
+//! ranks alone. What a rank has once, its memory that others reach, names, and growth, is the first one's matter. A lane is opened where a
+//! flow is first made on it. No thread ever holds the locks of two lanes.
+//!
+//! *Progress.* A thread that waits looks after the other lanes of its rank now and then, if no thread has made progress on them since it
+//! last looked; and it sleeps in short naps while there are several.
+
+mod listener;
+mod set;
+
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use canele_control::{Control, ControlError, MOST_LANES, Socket, ToLauncher};
+use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use canele_sys::ids::{FlowId, Rank};
+
+use crate::Error;
+use crate::engine::Engine;
+use crate::p2p::pending::Pending;
+use listener::MakeListener;
+pub use set::LaneSet;
+
+/// So many idle looks of a wait come before it looks at other lanes.
+const LOOKS: u32 = 256;
+/// How long a thread sleeps at most while its rank has several lanes: those of threads that compute have messages meanwhile.
+pub(crate) const NAP: Duration = Duration::from_millis(1);
+
+/// Which lane an engine is, and the others of its rank.
+pub(crate) struct Lanes {
+    number: u8,
+    /// The rank's first lane, which is kept for the rest of the process; of that itself, nothing.
+    pub first: Option<Arc<Engine>>,
+    /// Of the first, those that are open.
+    further: [OnceLock<Arc<Engine>>; MOST_LANES as usize - 1],
+    opening: Mutex<()>,
+    /// There is more than one.
+    are_several: AtomicBool,
+    /// How often threads have made progress here.
+    visits: AtomicU32,
+    /// What `visits` of the others was when a thread of this one last looked.
+    seen: [AtomicU32; MOST_LANES as usize],
+    looks: AtomicU32,
+    /// Makes what is told of events of a further lane, if something is.
+    listener: Mutex<Option<MakeListener>>,
+}
+
+impl Lanes {
+    /// Of a rank's first lane.
+    pub fn first() -> Self {
+        Self::numbered(0, None)
+    }
+
+    fn numbered(number: u8, first: Option<Arc<Engine>>) -> Self {
+        Self {
+            number,
+            are_several: AtomicBool::new(number > 0),
+            first,
+            further: [const { OnceLock::new() }; _],
+            opening: Mutex::default(),
+            visits: AtomicU32::new(0),
+            seen: [const { AtomicU32::new(0) }; _],
+            looks: AtomicU32::new(0),
+            listener: Mutex::default(),
+        }
+    }
+
+    pub fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// A thread makes progress here.
+    #[inline]
+    pub fn note_visit(&self) {
+        // Relaxed, and no addition in one step: who looks compares two values, and the lock of the lane is held.
+        self.visits.store(self.visits.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// True if the rank has several and this look is one in which others are to be looked at.
+    #[inline]
+    pub fn are_due(&self) -> bool {
+        if !self.are_several.load(Relaxed) {
+            return false;
+        }
+        let looks = self.looks.load(Relaxed).wrapping_add(1);
+        self.looks.store(looks, Relaxed);
+        looks.is_multiple_of(LOOKS)
+    }
+
+    /// How long a thread may sleep here at most.
+    pub fn longest_sleep(&self) -> Option<Duration> {
+        self.are_several.load(Relaxed).then_some(NAP)
+    }
+
+    /// The lanes of the rank that are open, but the first.
+    fn open(&self) -> impl Iterator<Item = &Arc<Engine>> {
+        self.further.iter().filter_map(OnceLock::get)
+    }
+}
+
+impl Engine {
+    /// True if no other lane of this rank is open.
+    #[inline(always)]
+    pub(crate) fn has_one_lane(&self) -> bool {
+        !self.lanes.are_several.load(Relaxed)
+    }
+
+    /// The open lane of this number of this rank.
+    ///
+    /// # Panics
+    /// It is not open, so there is no operation on it.
+    #[inline(always)]
+    pub fn numbered_lane(&self, number: u8) -> &Self {
+        if number == self.lanes.number { self } else { self.other_lane(number) }
+    }
+
+    #[cold]
+    fn other_lane(&self, number: u8) -> &Self {
+        let first = self.lanes.first.as_deref().unwrap_or(self);
+        let lane = usize::from(number).checked_sub(1).map(|at| first.lanes.further[at].get());
+        lane.map_or(first, |lane| lane.expect("an operation is of a lane that is open"))
+    }
+
+    /// The lane of an operation.
+    #[inline(always)]
+    pub(crate) fn lane_of(&self, pending: Pending) -> &Self {
+        if pending.lane == self.lanes.number { self } else { self.numbered_lane(pending.lane) }
+    }
+
+    /// Makes progress once on these lanes of this rank; says whether anything moved.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn poll_lanes(&self, lanes: LaneSet) -> Result<bool, Error> {
+        lanes
+            .iter()
+            .map(|lane| self.numbered_lane(lane).poll())
+            .try_fold(false, |any, moved| Ok(any | moved?))
+    }
+
+    /// The number of this lane among those of its rank; 0 of the first.
+    pub fn lane_number(&self) -> u8 {
+        self.lanes.number
+    }
+
+    /// True of the lane that the regions of this rank belong to: to the others their memory is as any other.
+    #[inline(always)]
+    pub(crate) fn knows_regions(&self) -> bool {
+        self.lanes.number == 0
+    }
+
+    /// The first lane of this rank, which has what a rank has once: names, ports, processes that it starts, windows.
+    pub fn first_lane(self: &Arc<Self>) -> &Arc<Self> {
+        self.lanes.first.as_ref().unwrap_or(self)
+    }
+
+    /// How many lanes a rank may have, which is the same for all ranks of the start: only one if the job has several hosts.
+    pub fn most_lanes(&self) -> u8 {
+        let job = self.job();
+        let alone = job.hosts.len() == 1 && job.network.is_none() && job.launcher != 0;
+        if alone { self.tunables.lanes.clamp(1, MOST_LANES.into()) as u8 } else { 1 }
+    }
+
+    /// The lane of this number of this rank, which is opened if it is not; nothing if the rank cannot have it. A rank that was spawned, or is
+    /// traced, has its first alone.
+    ///
+    /// # Errors
+    /// The launcher takes over no further lane: it or this process has no descriptor or memory left.
+    fn lane(self: &Arc<Self>, number: u8) -> Result<Option<Arc<Self>>, Error> {
+        let first = self.first_lane();
+        let Some(at) = usize::from(number).checked_sub(1) else { return Ok(Some(first.clone())) };
+        let Some(place) = first.lanes.further.get(at) else { return Ok(None) };
+        let _opening = first.lanes.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = place.get() {
+            return Ok(Some(open.clone()));
+        }
+        let may_have = first.rank().0 < first.job().size && first.tunables.trace_bytes == 0;
+        if !may_have || number >= first.most_lanes() {
+            return Ok(None);
+        }
+        let lane = Arc::new(first.open_lane(number)?);
+        // Relaxed: who does not see it yet looks at fewer lanes.
+        first.lanes.are_several.store(true, Relaxed);
+        Ok(Some(place.get_or_init(|| lane).clone()))
+    }
+
+    /// True if the lane of this number can be used, which is opened for that.
+    pub(crate) fn opens_lane(self: &Arc<Self>, number: u8) -> bool {
+        self.lane(number).is_ok_and(|lane| lane.is_some())
+    }
+
+    /// The open lane of this number, to be kept.
+    pub(crate) fn open_lane_of(self: &Arc<Self>, number: u8) -> Arc<Self> {
+        let first = self.first_lane();
+        let further = usize::from(number).checked_sub(1).and_then(|at| first.lanes.further[at].get());
+        further.unwrap_or(first).clone()
+    }
+
+    fn open_lane(self: &Arc<Self>, number: u8) -> Result<Self, Error> {
+        let (ours, launchers) = Socket::pair().map_err(ControlError::from)?;
+        let opens = ToLauncher::Lane { number };
+        self.lock_to_submit()?.membership.launcher.send_with(&opens, &[launchers.as_fd()])?;
+        drop(launchers);
+        let control = Control::new(self.place(), ours.into());
+        let lanes = Lanes::numbered(number, Some(self.clone()));
+        let lane = Self::join_as(&self.tunables, Some(control), lanes)?;
+        // From its welcome on the lane is told of every end; of those before this one is.
+        let mut core = self.lock()?;
+        core.read_launcher();
+        let gone = |rank| core.lane.proto.gone(Rank(rank)).map(|how| (Rank(rank), how));
+        let gone: Vec<_> = (0..core.lane.proto.ranks() as u32).filter_map(gone).collect();
+        let (splits, hook) = (core.membership.splits.clone(), core.survivors.failure_hook.clone());
+        drop(core);
+        let mut core = lane.lock()?;
+        if u32::from(number) >= self.job().processors / self.job().size.max(1) {
+            // Its threads have no processor each.
+            core.lane.wait_policy.oversubscribed = true;
+        }
+        core.lane.proto.set_listener(self.make_listener());
+        gone.into_iter().for_each(|(rank, how)| core.lane.proto.handle_gone(rank, how));
+        core.membership.splits = splits;
+        core.survivors.failure_hook = hook;
+        drop(core);
+        Ok(lane)
+    }
+
+    /// Makes progress on those lanes of this rank, but this one, on which no thread has since the last call. The lock of none is held.
+    #[cold]
+    pub(crate) fn look_after_lanes(&self) {
+        let first = self.lanes.first.as_deref().unwrap_or(self);
+        for lane in std::iter::once(first).chain(first.lanes.open().map(|lane| &**lane)) {
+            if lane.lanes.number != self.lanes.number {
+                let visits = lane.lanes.visits.load(Relaxed);
+                if self.lanes.seen[usize::from(lane.lanes.number)].swap(visits, Relaxed) == visits {
+                    lane.visit();
+                }
+            }
+        }
+    }
+
+    /// Makes one pass in place of the threads of this lane, unless one of them makes progress or sleeps.
+    fn visit(&self) {
+        let Ok(mut core) = self.lock() else { return };
+        if !core.lane.waiters.has_progress_owner && core.check().is_ok() {
+            core.pass();
+            core.lane.wake_waiters();
+        }
+    }
+
+    /// The open lanes of this rank, if this one is its first, but that itself.
+    pub(crate) fn further_lanes(&self) -> impl Iterator<Item = &Arc<Self>> {
+        self.lanes.open()
+    }
+
+    /// Which lane the next flow is made on that all members of the flow of collectives `parent` make, for they all count alike.
+    pub(crate) fn next_lane(&self, parent: FlowId) -> Result<u8, Error> {
+        let lanes = self.most_lanes();
+        let (mut core, mut state) = self.begin(parent)?;
+        let size = self.job().size;
+        let at_start = state.members().is_none_or(|members| members.iter().all(|rank| rank.0 < size));
+        let number = state.count_child();
+        self.give_back(&mut core, parent, state);
+        Ok(if at_start { ((u32::from(self.lanes.number) + number) % u32::from(lanes)) as u8 } else { 0 })
+    }
+}
