@@ -6,7 +6,7 @@ import subprocess
 from . import places
 
 # Without contraction, results do not depend on the processor.
-FLAGS = ["-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
+FLAGS = ["-O3", "-ffp-contract=off", "-pthread", "-Wall", "-Wextra", "-Werror"]
 
 
 def compile_all(cache, names, environments, tell):

@@ -78,11 +78,11 @@ def runner_of(name, participant, folder, wanted):
     """What runs a participant's programs; those that it is unable to run give nothing."""
     if name == "native":
         return native.runner(participant, wanted.quick)
-    bound, spawning = (runner(one, folder, wanted.quick, words_of(wanted)) for one in (participant, participant.spawning()))
+    bound, unbound = (runner(name, one, folder, wanted.quick, words_of(wanted)) for one in (participant, participant.unbound()))
 
     def run(program, ranks):
         kind = programs.ALL[program]
-        return {} if name in kind.unable else (spawning if kind.spawns else bound)(program, ranks)
+        return {} if name in kind.unable else (unbound if kind.spawns or kind.threads else bound)(program, ranks)
 
     return run
 

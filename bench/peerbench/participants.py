@@ -20,9 +20,9 @@ class Participant:
         self.network = network
         self.bound = bound
 
-    def spawning(self):
-        """The participant for programs that start processes: nothing is said of binding, since MPICH's and Open MPI's launchers cannot
-        bind such processes too."""
+    def unbound(self):
+        """The participant for programs that start processes, or whose ranks have several threads: nothing is said of binding, since MPICH's and
+        Open MPI's launchers cannot bind started processes too, and threads need a processor each."""
         other = copy.copy(self)
         other.bound = None
         return other

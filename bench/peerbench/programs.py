@@ -17,6 +17,10 @@ class Program:
     number: str = "bytes"
     # It starts processes.
     spawns: bool = False
+    # Its ranks have several threads: none is bound to one processor.
+    threads: bool = False
+    # What is set for a participant beside what always is.
+    variables: dict = dataclasses.field(default_factory=dict)
     # Participants that cannot run it, each with the reason.
     unable: dict = dataclasses.field(default_factory=dict)
 
@@ -24,6 +28,16 @@ class Program:
 ALL = {
     "pingpong": Program("Ping-pong, time one way", (2,), tcp=True),
     "rate": Program("Message rate, windows of 64", (2,), tcp=True),
+    "threads": Program(
+        "So many threads of each of two ranks at the same time",
+        (2,),
+        number="threads",
+        threads=True,
+        variables={
+            "mpich": {"MPIR_CVAR_CH4_NUM_VCIS": "8"},
+            "canele": {"CANELE_LANES": "8"},
+        },
+    ),
     "collectives": Program("Collective operations", tcp=True),
     "matching": Program("Messages that match among 10,000", (2,)),
     "growth": Program("An object of so many alive or under way", (2,), limit=900, number="objects"),

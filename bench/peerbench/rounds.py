@@ -72,9 +72,14 @@ class Failed(Exception):
     """A run came to nothing; the text says why."""
 
 
-def runner(participant, folder, quick, words):
-    """What runs a participant's programs; `words` are those that a program takes beside the block's time, by its name."""
-    return lambda program, ranks: run(participant, folder / program, program, ranks, quick, words.get(program, ()))
+def runner(name, participant, folder, quick, words):
+    """What runs the programs of a participant of this name; `words` are those that a program takes beside the block's time, by its name."""
+
+    def run_one(program, ranks):
+        variables = programs.ALL[program].variables.get(name)
+        return run(participant, folder / program, program, ranks, quick, words.get(program, ()), variables)
+
+    return run_one
 
 
 def limit(program):
@@ -99,11 +104,11 @@ def figures_of(out):
     return found
 
 
-def run(participant, binary, program, ranks, quick, words=()):
+def run(participant, binary, program, ranks, quick, words=(), variables=None):
     """One run of a program: {(figure, bytes): (value, unit)}."""
     begin = time.monotonic()
     with participant.network.crossed() if participant.network else contextlib.nullcontext():
-        found = figures_of(output(participant, ranks, [binary, *arguments(quick, words)], limit(program)))
+        found = figures_of(output(participant, ranks, [binary, *arguments(quick, words)], limit(program), variables=variables))
     if program == "init":
         found["job", 0] = ((time.monotonic() - begin) * 1e3, "ms")
     return found

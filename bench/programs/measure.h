@@ -26,13 +26,28 @@ static inline void own_session(void) {
     if (setpgid(0, getpgid(getppid())) == 0) setsid();
 }
 
-static inline void start(int argc, char **argv) {
-    own_session();
-    MPI_Init(&argc, &argv);
+static inline void know(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc > 1) block_s = atof(argv[1]) / 1e3;
     quick = argc > 2 && atoi(argv[2]);
+}
+
+static inline void start(int argc, char **argv) {
+    own_session();
+    MPI_Init(&argc, &argv);
+    know(argc, argv);
+}
+
+/* The same for a program of which any thread calls at any time. */
+static inline void start_with_threads(int argc, char **argv) {
+    int provided;
+    own_session();
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    know(argc, argv);
+    if (provided == MPI_THREAD_MULTIPLE) return;
+    if (rank == 0) printf("this library has no MPI_THREAD_MULTIPLE\n");
+    MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 static inline int ascending(const void *a, const void *b) {

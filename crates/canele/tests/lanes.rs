@@ -81,3 +81,106 @@ fn a_lane_whose_threads_compute_has_messages_all_the_same() {
         Ok(())
     });
 }
+
+/// Numbers from a seed, the same on all ranks (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+
+    fn length(&mut self) -> usize {
+        [1, 6, 7, 100, 2000, 30_000, 150_000][self.below(7) as usize] + self.below(3) as usize
+    }
+}
+
+/// What a rank puts into its items in a step.
+fn word(step: u64, rank: u32) -> u64 {
+    step << 8 | u64::from(rank)
+}
+
+/// One step of a random program on a flow, which all its ranks take.
+fn step(flow: &Flow, number: u64, numbers: &mut Numbers) -> Result<(), canele::Error> {
+    let (me, size, tag) = (flow.rank().0, flow.size(), Tag(number as u32));
+    let (kind, length, root) =
+        (numbers.below(6), numbers.length(), Rank(numbers.below(u64::from(size)) as u32));
+    match kind {
+        0 => {
+            let distance = root.0.max(1);
+            let (to, from) = (Rank((me + distance) % size), Rank((me + size - distance % size) % size));
+            let sent = flow.isend(to, tag, vec![word(number, me); length])?;
+            let (_, got) = flow.irecv(from, ANY_TAG, vec![0; length])?.wait()?;
+            assert!(got.iter().all(|item| *item == word(number, from.0)), "step {number}");
+            sent.wait()?;
+        }
+        1 => {
+            let mut items = vec![if me == root.0 { word(number, me) } else { 0 }; length];
+            flow.broadcast(root, &mut items)?;
+            assert!(items.iter().all(|item| *item == word(number, root.0)), "step {number}");
+        }
+        2 => {
+            let mut sums = vec![0; length];
+            flow.allreduce(&vec![word(number, me); length], &mut sums, Op::Sum)?;
+            let sum = (0..size).map(|rank| word(number, rank)).sum::<u64>();
+            assert!(sums.iter().all(|item| *item == sum), "step {number}");
+        }
+        3 if me == root.0 => {
+            let mut from_all = vec![false; size as usize];
+            for _ in 1..size {
+                let (status, got) = flow.irecv(ANY_SOURCE, tag, vec![0; length])?.wait()?;
+                assert!(got.iter().all(|item| *item == word(number, status.source.0)), "step {number}");
+                assert!(!std::mem::replace(&mut from_all[status.source.0 as usize], true));
+            }
+        }
+        3 => flow.send(root, tag, &vec![word(number, me); length])?,
+        4 => {
+            let child = flow.duplicate()?;
+            let mut all = vec![0; size as usize];
+            child.allgather(&[word(number, me)], &mut all)?;
+            assert!((0..size).zip(&all).all(|(rank, item)| *item == word(number, rank)), "step {number}");
+        }
+        _ => flow.barrier()?,
+    }
+    Ok(())
+}
+
+/// Threads take the steps of their flows, in an order that is the same on all ranks.
+fn random_program(job: &Job, seed: u64) -> testing::RankResult {
+    let mut numbers = Numbers(seed);
+    let (threads, flows) = (1 + numbers.below(3), 1 + numbers.below(3) as usize);
+    let make = || (0..flows).map(|_| job.world().duplicate()).collect::<Result<Vec<_>, _>>();
+    let all = (0..threads).map(|_| make()).collect::<Result<Vec<_>, _>>()?;
+    let run = |(thread, flows): (u64, &Vec<Flow>)| {
+        let mut numbers = Numbers(seed << 8 | thread);
+        (0..40).try_for_each(|number| {
+            let flow = &flows[numbers.below(flows.len() as u64) as usize];
+            step(flow, number, &mut numbers)
+        })
+    };
+    let run = &run;
+    thread::scope(|scope| {
+        let started: Vec<_> = (0..).zip(&all).map(|one| scope.spawn(move || run(one))).collect();
+        started.into_iter().try_for_each(|thread| thread.join().expect("a thread of the test"))
+    })?;
+    Ok(())
+}
+
+/// `LANES_SEEDS` says how many programs, `LANES_SEED` the first.
+#[test]
+fn random_programs_of_threads_and_flows_give_what_is_expected() {
+    let from = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (first, count) = (from("LANES_SEED").unwrap_or(1), from("LANES_SEEDS").unwrap_or(12));
+    for (size, lanes) in [(2, 2), (3, 4)] {
+        let limit = Duration::from_secs(60 + 2 * count);
+        ranks(size, lanes).time_limit(limit).run(|job| {
+            (first..first + count).try_for_each(|seed| {
+                random_program(job, seed).map_err(|error| format!("LANES_SEED={seed}: {error}").into())
+            })
+        });
+    }
+}

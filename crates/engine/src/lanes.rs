@@ -130,11 +130,12 @@ impl Engine {
         if pending.lane == self.lanes.number { self } else { self.numbered_lane(pending.lane) }
     }
 
-    /// Makes progress once on these lanes of this rank; says whether anything moved.
+    /// Makes progress once on these lanes of this rank, or on all if none are named; says whether anything moved.
     ///
     /// # Errors
     /// `Forked`.
     pub fn poll_lanes(&self, lanes: LaneSet) -> Result<bool, Error> {
+        let lanes = if lanes == LaneSet::default() { self.all_lanes() } else { lanes };
         lanes
             .iter()
             .map(|lane| self.numbered_lane(lane).poll())
@@ -239,6 +240,13 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// The open lanes of this rank.
+    fn all_lanes(&self) -> LaneSet {
+        let first = self.lanes.first.as_deref().unwrap_or(self);
+        let further = first.further_lanes().map(|lane| lane.lanes.number);
+        further.fold(LaneSet::default().with(0), LaneSet::with)
     }
 
     /// Makes one pass in place of the threads of this lane, unless one of them makes progress or sleeps.

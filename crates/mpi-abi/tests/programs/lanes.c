@@ -114,6 +114,31 @@ static void regions(MPI_Comm comm, int seed)
     OK(MPI_Free_mem(in));
 }
 
+/* A message in parts, which go one after the other while both its ends ask whether it has ended. */
+static void partitions(MPI_Comm comm, int seed)
+{
+    enum { PARTS = 4, COUNT = 500 };
+    static int out[THREADS][PARTS * COUNT], in[THREADS][PARTS * COUNT];
+    MPI_Request requests[2];
+    OK(MPI_Psend_init(out[seed], PARTS, COUNT, MPI_INT, next, 9, comm, MPI_INFO_NULL, &requests[0]));
+    OK(MPI_Precv_init(in[seed], PARTS, COUNT, MPI_INT, before, 9, comm, MPI_INFO_NULL, &requests[1]));
+    for (int round = 0; round < 5; round++) {
+        OK(MPI_Startall(2, requests));
+        for (int part = 0; part < PARTS; part++) {
+            for (int n = 0; n < COUNT; n++)
+                out[seed][part * COUNT + n] = seed * 1000 + round * 100 + rank;
+            OK(MPI_Pready(part, requests[0]));
+        }
+        for (int n = 0; n < 2; n++)
+            for (int flag = 0; !flag;)
+                OK(MPI_Test(&requests[n], &flag, MPI_STATUS_IGNORE));
+        for (int n = 0; n < PARTS * COUNT; n++)
+            CHECK(in[seed][n] == seed * 1000 + round * 100 + before);
+    }
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+}
+
 static void *run_thread(void *seed_of)
 {
     int seed = (int)(long)seed_of;
@@ -122,6 +147,7 @@ static void *run_thread(void *seed_of)
         collectives(comms[seed], seed);
         objects(comms[seed], seed);
         regions(comms[seed], seed);
+        partitions(comms[seed], seed);
     }
     return NULL;
 }

@@ -1,0 +1,84 @@
+/* Threads of two ranks that exchange messages at the same time, each with a thread of the other: message rate in windows of 64, and time one way,
+ * with a communicator for each pair of threads, and the rate with one for all. A figure's number is that of threads of a rank. */
+#include "measure.h"
+#include <pthread.h>
+
+enum { WINDOW = 64, MOST_THREADS = 8, BYTES = 8, REPLY = MOST_THREADS * WINDOW };
+
+/* What a thread does `count` times on a communicator, with tags from a number on. */
+typedef void (*exchange)(MPI_Comm comm, int tag, long count);
+
+struct task {
+    exchange does;
+    MPI_Comm comm;
+    int tag;
+    long count;
+};
+
+/* What all threads do, and how many they are. */
+struct work {
+    exchange does;
+    int threads, own;
+};
+
+static MPI_Comm comms[MOST_THREADS];
+
+static void windows(MPI_Comm comm, int tag, long count) {
+    char memory[WINDOW][BYTES] = {{0}};
+    MPI_Request requests[WINDOW];
+    for (long i = 0; i < count; i++) {
+        for (int j = 0; j < WINDOW; j++) {
+            if (rank == 0) MPI_Isend(memory[j], BYTES, MPI_BYTE, 1, tag + j, comm, &requests[j]);
+            else MPI_Irecv(memory[j], BYTES, MPI_BYTE, 0, tag + j, comm, &requests[j]);
+        }
+        MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+        if (rank == 0) MPI_Recv(NULL, 0, MPI_BYTE, 1, REPLY + tag, comm, MPI_STATUS_IGNORE);
+        else MPI_Send(NULL, 0, MPI_BYTE, 0, REPLY + tag, comm);
+    }
+}
+
+static void there_and_back(MPI_Comm comm, int tag, long count) {
+    char memory[BYTES] = {0};
+    for (long i = 0; i < count; i++) {
+        if (rank == 0) MPI_Send(memory, BYTES, MPI_BYTE, 1, tag, comm);
+        MPI_Recv(memory, BYTES, MPI_BYTE, 1 - rank, tag, comm, MPI_STATUS_IGNORE);
+        if (rank == 1) MPI_Send(memory, BYTES, MPI_BYTE, 0, tag, comm);
+    }
+}
+
+static void *carry_out(void *of) {
+    const struct task *task = of;
+    task->does(task->comm, task->tag, task->count);
+    return NULL;
+}
+
+static void together(const void *what, long count) {
+    const struct work *work = what;
+    pthread_t threads[MOST_THREADS];
+    struct task tasks[MOST_THREADS];
+    if (rank > 1) return;
+    for (int t = 0; t < work->threads; t++) {
+        tasks[t] = (struct task){work->does, comms[work->own ? t : 0], t * WINDOW, count};
+        if (t > 0 && pthread_create(&threads[t], NULL, carry_out, &tasks[t])) {
+            fprintf(stderr, "rank %d: no thread is left\n", rank);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+    }
+    carry_out(&tasks[0]);
+    for (int t = 1; t < work->threads; t++) pthread_join(threads[t], NULL);
+}
+
+int main(int argc, char **argv) {
+    start_with_threads(argc, argv);
+    for (int t = 0; t < MOST_THREADS; t++) MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
+    for (int threads = 1; threads <= (quick ? 2 : MOST_THREADS); threads *= 2) {
+        struct work own = {windows, threads, 1}, one = {windows, threads, 0}, way = {there_and_back, threads, 1};
+        double messages = 1e3 * WINDOW * threads;
+        tell("own-communicators", threads, messages / measure(together, &own), "M/s");
+        tell("own-communicators-one-way", threads, measure(together, &way) / 2, "ns");
+        tell("one-communicator", threads, messages / measure(together, &one), "M/s");
+    }
+    for (int t = 0; t < MOST_THREADS; t++) MPI_Comm_free(&comms[t]);
+    MPI_Finalize();
+    return 0;
+}
