@@ -82,6 +82,26 @@ fn a_lane_whose_threads_compute_has_messages_all_the_same() {
     });
 }
 
+#[test]
+fn counters_are_those_of_all_lanes() {
+    const MESSAGES: u64 = 100;
+    ranks(2, 2).run(|job| {
+        let (flow, peer) = (job.world().duplicate()?, Rank(1 - job.rank().0));
+        flow.barrier()?;
+        let before = job.endpoint().counters()?;
+        for number in 0..MESSAGES {
+            flow.send(peer, Tag(0), &[number])?;
+            let mut got = [0];
+            flow.recv(peer, Tag(0), &mut got)?;
+            assert_eq!(got, [number]);
+        }
+        let since = job.endpoint().counters()?.since(&before);
+        let sent = since.iter().find(|(row, _)| row.name == "short_sent").map(|(_, count)| count);
+        assert_eq!(sent, Some(MESSAGES));
+        Ok(())
+    });
+}
+
 /// Numbers from a seed, the same on all ranks (splitmix64).
 struct Numbers(u64);
 

@@ -283,7 +283,7 @@ impl Engine {
     fn look_for_rank(&self, rank: Rank) -> Result<(), Error> {
         if self.lock()?.check_rank(rank).is_err() {
             // It has told of them before it answers.
-            self.lanes.first.as_deref().unwrap_or(self).lookup("")?;
+            self.first().lookup("")?;
         }
         let mut core = self.lock()?;
         core.read_launcher();

@@ -5,7 +5,7 @@
 //! flow is first made on it. No thread ever holds the locks of two lanes.
 //!
 //! *Progress.* A thread that waits looks after the other lanes of its rank now and then, if no thread has made progress on them since it
-//! last looked; and it sleeps in short naps while there are several.
+//! last looked; and it sleeps for a millisecond at most while there are several.
 
 mod listener;
 mod set;
@@ -27,7 +27,7 @@ pub use set::LaneSet;
 /// So many idle looks of a wait come before it looks at other lanes.
 const LOOKS: u32 = 256;
 /// How long a thread sleeps at most while its rank has several lanes: those of threads that compute have messages meanwhile.
-pub(crate) const NAP: Duration = Duration::from_millis(1);
+pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// Which lane an engine is, and the others of its rank.
 pub(crate) struct Lanes {
@@ -92,7 +92,7 @@ impl Lanes {
 
     /// How long a thread may sleep here at most.
     pub fn longest_sleep(&self) -> Option<Duration> {
-        self.are_several.load(Relaxed).then_some(NAP)
+        self.are_several.load(Relaxed).then_some(LONGEST_SLEEP)
     }
 
     /// The lanes of the rank that are open, but the first.
@@ -102,6 +102,11 @@ impl Lanes {
 }
 
 impl Engine {
+    /// The first lane of this rank.
+    pub(crate) fn first(&self) -> &Self {
+        self.lanes.first.as_deref().unwrap_or(self)
+    }
+
     /// True if no other lane of this rank is open.
     #[inline(always)]
     pub(crate) fn has_one_lane(&self) -> bool {
@@ -119,7 +124,7 @@ impl Engine {
 
     #[cold]
     fn other_lane(&self, number: u8) -> &Self {
-        let first = self.lanes.first.as_deref().unwrap_or(self);
+        let first = self.first();
         let lane = usize::from(number).checked_sub(1).map(|at| first.lanes.further[at].get());
         lane.map_or(first, |lane| lane.expect("an operation is of a lane that is open"))
     }
@@ -231,7 +236,7 @@ impl Engine {
     /// Makes progress on those lanes of this rank, but this one, on which no thread has since the last call. The lock of none is held.
     #[cold]
     pub(crate) fn look_after_lanes(&self) {
-        let first = self.lanes.first.as_deref().unwrap_or(self);
+        let first = self.first();
         for lane in std::iter::once(first).chain(first.lanes.open().map(|lane| &**lane)) {
             if lane.lanes.number != self.lanes.number {
                 let visits = lane.lanes.visits.load(Relaxed);
@@ -244,7 +249,7 @@ impl Engine {
 
     /// The open lanes of this rank.
     fn all_lanes(&self) -> LaneSet {
-        let first = self.lanes.first.as_deref().unwrap_or(self);
+        let first = self.first();
         let further = first.further_lanes().map(|lane| lane.lanes.number);
         further.fold(LaneSet::default().with(0), LaneSet::with)
     }

@@ -1,6 +1,6 @@
 //! Waiting for operations of several lanes of this rank, each of which has a lock of its own.
 //!
-//! Such a wait looks at one lane after the other. When it is time to sleep it naps on one of them, so what comes on the others waits a little.
+//! Such a wait looks at one lane after the other. When it is time to sleep it sleeps on one of them for a millisecond at most, so what comes on the others waits as long.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::lane::awaited::Awaited;
 use crate::lane::wait_policy::Next;
-use crate::lanes::{LaneSet, NAP};
+use crate::lanes::{LONGEST_SLEEP, LaneSet};
 
 impl Engine {
     /// The lane of all of these operations, if it is one.
@@ -61,7 +61,7 @@ impl Engine {
         otherwise: impl Fn() -> Option<T>,
     ) -> Result<Option<T>, Error> {
         let lanes = list.iter().fold(LaneSet::default(), |set, one| set.with(one.lane));
-        let mut naps = lanes.iter().cycle();
+        let mut sleeping = lanes.iter().cycle();
         let mut backoff = self.lock()?.lane.wait_policy.backoff();
         loop {
             let mut moved = false;
@@ -90,10 +90,10 @@ impl Engine {
                 Next::Look => relax::between_looks(),
                 Next::Yield => std::thread::yield_now(),
                 Next::Sleep => {
-                    let lane = self.numbered_lane(naps.next().expect("there is an operation"));
+                    let lane = self.numbered_lane(sleeping.next().expect("there is an operation"));
                     let own: Vec<Pending> =
                         list.iter().filter(|one| one.lane == lane.lane_number()).copied().collect();
-                    let until = deadline.into_iter().chain([now + NAP]).min();
+                    let until = deadline.into_iter().chain([now + LONGEST_SLEEP]).min();
                     let ended = |core: &mut Core| own.iter().any(|one| one.has_ended(core)).then_some(());
                     drop(lane.wait_before(lane.lock()?, until, Awaited::AnyOf(&own), ended));
                 }

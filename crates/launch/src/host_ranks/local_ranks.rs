@@ -4,6 +4,7 @@
 //! rank says is passed on. Never touches a socket or a process, so all of it is tested without either.
 
 mod linking;
+mod of_lane;
 mod truncated;
 
 use std::collections::HashSet;
@@ -138,19 +139,6 @@ impl LocalRanks {
             settings: Settings::default(),
             out: Vec::new(),
         })
-    }
-
-    /// What the same ranks are to each other on a further lane, on which they share the memory that they have.
-    ///
-    /// # Errors
-    /// The job's description cannot be written.
-    pub fn of_lane(&self) -> io::Result<LocalRanks> {
-        let mut of_lane = LocalRanks::new(self.info.clone(), self.ranks.clone())?;
-        of_lane.account.clone_from(&self.account);
-        for (own, rank) in of_lane.all.iter_mut().zip(&self.all) {
-            own.ended = rank.ended;
-        }
-        Ok(of_lane)
     }
 
     /// Whether `rank` is one of them.

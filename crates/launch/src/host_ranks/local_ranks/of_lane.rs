@@ -1,0 +1,20 @@
+//! What ranks are to each other on a further lane: what they are on their first, begun anew.
+
+use std::io;
+
+use super::LocalRanks;
+
+impl LocalRanks {
+    /// What the same ranks are to each other on a further lane, on which they share the memory that they have.
+    ///
+    /// # Errors
+    /// The job's description cannot be written.
+    pub fn of_lane(&self) -> io::Result<LocalRanks> {
+        let mut of_lane = LocalRanks::new(self.info.clone(), self.ranks.clone())?;
+        of_lane.account.clone_from(&self.account);
+        for (own, rank) in of_lane.all.iter_mut().zip(&self.all) {
+            own.ended = rank.ended;
+        }
+        Ok(of_lane)
+    }
+}
