@@ -9,7 +9,7 @@ use canele_mpi::{Result, World};
 
 use crate::library;
 use crate::point::{LARGEST_TAG, wait};
-use crate::requests::requests;
+use crate::requests::all_requests;
 use crate::table::{HANDLES, ObjectKind};
 
 /// Different operations in one message, at most.
@@ -27,14 +27,14 @@ impl UnderWay {
     /// # Errors
     /// In a forked child.
     pub fn now(world: &World) -> Result<Self> {
-        let all = requests()?.under_way();
+        let all = under_way()?;
         let described = |pending| Ok((pending, kind(world.engine(), pending)?));
         all.into_iter().map(described).collect::<Result<_>>().map(Self)
     }
 
     /// Those that are still under way.
     fn still(self) -> Result<Vec<Kind>> {
-        let now = requests()?.under_way();
+        let now = under_way()?;
         let mut before = self.0.as_slice();
         let kind = |pending| match before.iter().position(|(known, _)| *known == pending) {
             Some(at) => {
@@ -55,7 +55,7 @@ impl UnderWay {
 /// # Errors
 /// In a forked child.
 pub fn tell(world: &World, before: UnderWay) -> Result<()> {
-    wait::sweep(usize::MAX)?;
+    wait::sweep_all()?;
     let engine = world.engine();
     let still = before.still()?;
     if !still.is_empty() {
@@ -116,9 +116,16 @@ fn kind(engine: &Engine, pending: Option<Pending>) -> Result<Kind> {
     })
 }
 
+/// The operations that are under way, of all lanes.
+fn under_way() -> Result<Vec<Option<Pending>>> {
+    let all = all_requests().map(|table| Ok(table?.under_way())).collect::<Result<Vec<_>>>()?;
+    Ok(all.concat())
+}
+
 /// How many handles of each kind there are, of those of which there are any.
 fn counts() -> Result<Vec<(&'static str, usize)>> {
+    let requests = all_requests().try_fold(0, |sum, table| table.map(|table| sum + table.used()))?;
     let objects = ObjectKind::ALL.iter().map(|(kind, plural)| (*plural, HANDLES.used(*kind)));
-    let all = objects.chain([("requests", requests()?.used())]);
+    let all = objects.chain([("requests", requests)]);
     Ok(all.filter(|(_, count)| *count > 0).collect())
 }

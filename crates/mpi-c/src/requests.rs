@@ -1,4 +1,4 @@
-//! The table of requests: handles to operations under way.
+//! The tables of requests: handles to operations under way. Each lane has one, so that threads on different lanes do not meet here either.
 //!
 //! A request stays in its row from its start until its end was taken; calls let it go on there. Only what may call the program
 //! leaves its row meanwhile, so that no lock is held. That no two threads wait for the same request is the program's duty (MPI 5.0,
@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use canele_control::MOST_LANES;
 use canele_engine::Completions;
 use canele_engine::Pending;
 use canele_mpi::request::{Foreign, Request, RequestProgress};
@@ -15,7 +16,7 @@ use canele_mpi::{Class, Error, Result, Status, fail};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 
 use crate::constants::MPI_REQUEST_NULL;
-use crate::deferred_recv::{self, DeferredRecv, FIRST_SLOT, Ring};
+use crate::deferred_recv::{self, DeferredRecv, Ring};
 use crate::handle::{HandleKind, MPI_Request};
 use crate::library;
 use crate::status::Got;
@@ -33,6 +34,8 @@ pub const LEFT: MPI_Request = MPI_Request::of(FIRST);
 /// The handle of every receive from `MPI_PROC_NULL`.
 pub const FROM_NO_PROCESS: MPI_Request = MPI_Request::of(FIRST + 1);
 const FIRST_ROW: usize = FIRST + 2;
+/// Rows that the table of the first lane may have.
+const MOST_ROWS: usize = ((LANES + 1) << LANE_BITS) - FIRST_ROW;
 
 /// What an operation got that was over when it began, or null; nothing if the handle is one of a row.
 #[inline(always)]
@@ -66,9 +69,10 @@ pub fn progress_without_row(handle: MPI_Request) -> Option<RequestProgress> {
     (handle == MPI_REQUEST_NULL).then_some(RequestProgress::Inactive)
 }
 
-/// All requests of the process.
-#[derive(Default)]
+/// The requests of a lane; those of the first one hold what finds no room in another.
 pub struct Requests {
+    /// The index of the first row.
+    first_row: usize,
     rows: Vec<Row>,
     free: Vec<u32>,
     /// Freed while under way; they end by themselves.
@@ -91,27 +95,82 @@ enum RequestState {
 
 const _: () = assert!(size_of::<Row>() <= 48);
 
-static TABLE: OnceLock<BiasedLock<Requests>> = OnceLock::new();
+/// Bits of an index that are one lane's.
+const LANE_BITS: u32 = 16;
+/// Above them stands this with the lane's number, of lanes beyond the first.
+const LANES: usize = (1 << (INDEX_BITS - LANE_BITS)) - 1 - MOST_LANES as usize;
 
-/// The table.
+static TABLES: [OnceLock<BiasedLock<Requests>>; MOST_LANES as usize] =
+    [const { OnceLock::new() }; MOST_LANES as usize];
+
+/// The lane in whose table a handle stands.
+#[inline(always)]
+pub fn lane_of(handle: MPI_Request) -> usize {
+    let above = handle.value() >> LANE_BITS & ((1 << (INDEX_BITS - LANE_BITS)) - 1);
+    let lane = above.wrapping_sub(LANES);
+    // The last bits are all set in handles of the ring.
+    if lane < MOST_LANES as usize { lane } else { 0 }
+}
+
+/// The table of the first lane.
 ///
 /// # Errors
 /// In a forked child.
 #[inline]
 pub fn requests() -> Result<Guard<'static, Requests>> {
-    let new = || BiasedLock::new(Requests::default());
-    TABLE.get_or_init(new).lock().map_err(|forked| canele_engine::Error::from(forked).into())
+    table(0)
 }
 
-/// A new handle.
+/// The table in which a handle stands.
+///
+/// # Errors
+/// In a forked child.
+#[inline]
+pub fn requests_with(handle: MPI_Request) -> Result<Guard<'static, Requests>> {
+    table(lane_of(handle))
+}
+
+/// The table of a lane.
+///
+/// # Errors
+/// In a forked child.
+#[inline]
+fn table(lane: usize) -> Result<Guard<'static, Requests>> {
+    let new = || BiasedLock::new(Requests::of_lane(lane));
+    TABLES[lane].get_or_init(new).lock().map_err(|forked| canele_engine::Error::from(forked).into())
+}
+
+/// The tables that are in use, one after the other.
+pub fn all_requests() -> impl Iterator<Item = Result<Guard<'static, Requests>>> {
+    (0..TABLES.len()).filter(|lane| TABLES[*lane].get().is_some()).map(table)
+}
+
+/// A new handle, in the table of the request's lane.
 ///
 /// # Errors
 /// All handles are used.
 pub fn publish(request: Request) -> Result<MPI_Request> {
+    let lane = request.pending().map_or(0, Pending::lane);
+    if lane > 0 {
+        let mut table = table(lane.into())?;
+        if table.has_room() {
+            return table.insert(RequestState::Here(request));
+        }
+    }
     requests()?.insert(RequestState::Here(request))
 }
 
 impl Requests {
+    fn of_lane(lane: usize) -> Self {
+        let first_row = if lane == 0 { FIRST_ROW } else { (LANES + lane) << LANE_BITS };
+        Self { first_row, rows: Vec::new(), free: Vec::new(), orphans: VecDeque::new() }
+    }
+
+    /// True if there is room for one more, in the table of another lane than the first.
+    fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.rows.len() < 1 << LANE_BITS
+    }
+
     /// Gives what stands for an operation a handle.
     #[inline(always)]
     fn insert(&mut self, held: RequestState) -> Result<MPI_Request> {
@@ -121,7 +180,8 @@ impl Requests {
         };
         let row = &mut self.rows[at];
         row.held = held;
-        Ok(handle_of(at, row.generation))
+        let generation = row.generation;
+        Ok(self.handle_of(at, generation))
     }
 
     #[cold]
@@ -129,7 +189,8 @@ impl Requests {
     fn add_row(&mut self, deferred: bool) -> Result<usize> {
         let at = self.rows.len();
         // The last rows are kept for receives that were deferred, which have their handles already.
-        if at + FIRST_ROW >= FIRST_SLOT - deferred_recv::SLOTS * usize::from(!deferred) {
+        let most = MOST_ROWS - deferred_recv::SLOTS * usize::from(!deferred);
+        if self.first_row == FIRST_ROW && at >= most {
             fail!(NoMemory, "{at} requests are under way: wait for some before others are started");
         }
         self.rows.push(Row { generation: 0, held: RequestState::Nothing });
@@ -147,7 +208,8 @@ impl Requests {
     /// comes first may end here. Its row is freed.
     #[inline(always)]
     pub fn end_message(&mut self, handle: MPI_Request, completions: &mut Completions<'_>) -> Option<Got> {
-        if deferred_recv::any()
+        if self.first_row == FIRST_ROW
+            && deferred_recv::any()
             && let Some(first) = self.ring().first()
             && first.is_of(handle)
         {
@@ -175,7 +237,7 @@ impl Requests {
             let at = self.free.pop().map_or_else(|| self.add_row(true), |at| Ok(at as usize));
             let at = at.expect("rows are kept for as many receives as can be deferred");
             self.rows[at].held = RequestState::Here(request);
-            let row = handle_of(at, self.rows[at].generation);
+            let row = self.handle_of(at, self.rows[at].generation);
             self.ring().give_first_a_row(row);
         }
     }
@@ -183,7 +245,8 @@ impl Requests {
     #[inline(always)]
     fn row(&mut self, handle: MPI_Request) -> Result<&mut Row> {
         let handle = self.ring().resolve(handle);
-        match self.rows.get_mut(index(handle)) {
+        let at = self.index(handle);
+        match self.rows.get_mut(at) {
             Some(row) if row.generation as usize == handle.value() >> INDEX_BITS => Ok(row),
             _ => Err(handle.invalid()),
         }
@@ -236,7 +299,8 @@ impl Requests {
         let held = std::mem::replace(&mut row.held, RequestState::Nothing);
         row.generation = (row.generation + 1) % GENERATIONS;
         let resolved = self.ring().resolve(handle);
-        self.free.push(index(resolved) as u32);
+        let at = self.index(resolved);
+        self.free.push(at as u32);
         self.ring().free(handle);
         match held {
             RequestState::Here(request) => Some(request),
@@ -293,6 +357,18 @@ impl Requests {
         held.chain(self.orphans.iter().map(Request::pending)).collect()
     }
 
+    /// The handle of a row.
+    #[inline(always)]
+    fn handle_of(&self, at: usize, generation: u32) -> MPI_Request {
+        MPI_Request::of((generation as usize) << INDEX_BITS | (at + self.first_row))
+    }
+
+    /// The row that a handle would have.
+    #[inline(always)]
+    fn index(&self, handle: MPI_Request) -> usize {
+        (handle.value() & ((1 << INDEX_BITS) - 1)).wrapping_sub(self.first_row)
+    }
+
     /// How many requests the program holds.
     pub fn used(&self) -> usize {
         self.rows.len() - self.free.len()
@@ -304,7 +380,7 @@ impl Requests {
 /// # Errors
 /// It is none of those, or was ended before; the program's function failed.
 pub fn complete(handle: MPI_Request) -> Result<()> {
-    let mut table = requests()?;
+    let mut table = requests_with(handle)?;
     let operation = table.foreign(handle)?;
     operation.complete()?;
     if matches!(table.row(handle)?.held, RequestState::GivenUp(_)) {
@@ -315,18 +391,6 @@ pub fn complete(handle: MPI_Request) -> Result<()> {
     }
     drop(table);
     Ok(library::engine()?.notify_waiters()?)
-}
-
-/// The handle of a row.
-#[inline(always)]
-fn handle_of(at: usize, generation: u32) -> MPI_Request {
-    MPI_Request::of((generation as usize) << INDEX_BITS | (at + FIRST_ROW))
-}
-
-/// The row that a handle would have.
-#[inline(always)]
-fn index(handle: MPI_Request) -> usize {
-    (handle.value() & ((1 << INDEX_BITS) - 1)).wrapping_sub(FIRST_ROW)
 }
 
 #[cold]

@@ -63,6 +63,11 @@ impl Pending {
         Self::new(PendingKind::Rma(key))
     }
 
+    /// The number of its lane.
+    pub fn lane(self) -> u8 {
+        self.lane
+    }
+
     /// Its lane, for a caller that makes progress on those of several operations.
     pub fn lanes(self) -> LaneSet {
         LaneSet::default().with(self.lane)

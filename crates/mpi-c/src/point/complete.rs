@@ -11,7 +11,7 @@ use crate::constants::*;
 use crate::error::{CallResult, Failed};
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
-use crate::requests::{is_over_at_once, requests};
+use crate::requests::{is_over_at_once, requests_with};
 use crate::status::{Got, StatusOut};
 
 /// `MPI_Wait`.
@@ -267,7 +267,7 @@ fn cancel_request(handle: MPI_Request) -> Result<()> {
     if is_over_at_once(handle) {
         return Ok(());
     }
-    let mut table = requests()?;
+    let mut table = requests_with(handle)?;
     // A function of the program's may use requests.
     if let Ok(operation) = table.foreign(handle) {
         drop(table);
@@ -280,17 +280,17 @@ fn cancel_request(handle: MPI_Request) -> Result<()> {
 pub fn request_free(request: Out<MPI_Request>) -> CallResult {
     let handle = request.get("request")?;
     if !is_over_at_once(handle) {
-        let given = requests()?.give_up(handle)?;
+        let given = requests_with(handle)?.give_up(handle)?;
         if let Some(mut given) = given {
             let comm = given.comm().cloned();
             given.give_up().map_err(|error| wait::raise(comm.as_deref(), "MPI_Request_free", error))?;
             if given.is_active() && !given.is_ended() {
-                requests()?.orphan(given);
+                requests_with(handle)?.orphan(given);
             }
         }
     }
     request.set(MPI_REQUEST_NULL, "request")?;
-    Ok(wait::sweep(wait::ORPHANS_PER_CALL)?)
+    Ok(wait::sweep(handle, wait::ORPHANS_PER_CALL)?)
 }
 
 /// The handles of an array.

@@ -10,7 +10,7 @@ use crate::constants::MPI_UNDEFINED;
 use crate::error::CallResult;
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
-use crate::requests::{requests, status_at_once};
+use crate::requests::{requests_with, status_at_once};
 use crate::status::StatusOut;
 
 /// `MPI_Request_get_status`.
@@ -33,7 +33,7 @@ fn peek(handle: MPI_Request, (statuses, at): (StatusOut, usize), function: &str)
     }
     // Functions of the program's may be called, by the operation or by the handler: the table is free then.
     let (operation, kept, comm) = {
-        let mut table = requests()?;
+        let mut table = requests_with(handle)?;
         let request = table.get(handle)?;
         let comm = request.comm().cloned();
         match request.operation().cloned() {

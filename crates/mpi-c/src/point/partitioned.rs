@@ -11,7 +11,7 @@ use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_REQUEST_NULL};
 use crate::error::{CallResult, Failed};
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request, ObjectHandle};
 use crate::pointer::{In, Out, RecvBuffer, SendBuffer};
-use crate::requests::requests;
+use crate::requests::requests_with;
 
 /// The elements of all parts together.
 fn total(partitions: c_int, count: i64) -> Result<(usize, usize)> {
@@ -99,7 +99,7 @@ fn ready(
 /// Makes a partition ready, if there is one, under the lock of the table, which keeps the operation there. What is raised on the operation is the inner error.
 #[inline]
 fn mark_ready(request: MPI_Request, partition: Option<c_int>) -> Result<Result<Option<ReadyPartitions>>> {
-    let mut requests = requests()?;
+    let mut requests = requests_with(request)?;
     let Some(Partitioned::Send(send)) = requests.get(request)?.partitioned() else {
         return Ok(Err(no_send()));
     };
@@ -140,7 +140,7 @@ pub fn parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) -> Cal
     if request == MPI_REQUEST_NULL {
         return Ok(flag.set(1, "flag")?);
     }
-    let found = match requests()?.get(request)?.partitioned() {
+    let found = match requests_with(request)?.get(request)?.partitioned() {
         Some(Partitioned::Receive(receive)) => Some(receive.clone()),
         _ => None,
     };

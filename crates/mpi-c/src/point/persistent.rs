@@ -10,7 +10,7 @@ use crate::buffer::elements;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, ObjectHandle};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
-use crate::requests::{is_over_at_once, requests};
+use crate::requests::{is_over_at_once, requests_with};
 use crate::width::Count;
 
 /// `MPI_Send_init`.
@@ -115,6 +115,6 @@ fn start_request(handle: MPI_Request, function: &str) -> CallResult {
     if is_over_at_once(handle) {
         canele_mpi::fail!(Request, "the request is of a message that is over: it is not persistent");
     }
-    let started = requests()?.get(handle)?.start();
+    let started = requests_with(handle)?.get(handle)?.start();
     started.map_err(|error| wait::raise_of(handle, function, error))
 }

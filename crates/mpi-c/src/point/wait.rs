@@ -9,13 +9,17 @@ use canele_engine::{Completions, Engine, LaneSet};
 use canele_mpi::awaited::Awaited;
 use canele_mpi::request::{Request, RequestProgress};
 use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
+use canele_sys::biased_lock::Guard;
 
 use crate::constants::MPI_REQUEST_NULL;
 use crate::deferred_recv;
 use crate::error::{CallResult, Failed, raise_on};
 use crate::handle::MPI_Request;
 use crate::library;
-use crate::requests::{got_at_once, progress_without_row, requests, status_at_once};
+use crate::requests::{
+    Requests, all_requests, got_at_once, lane_of, progress_without_row, requests, requests_with,
+    status_at_once,
+};
 use crate::status::{Got, StatusOut};
 
 /// How a request ended, and whose handler is told if it failed.
@@ -70,7 +74,7 @@ pub(super) fn raise(comm: Option<&Comm>, function: &str, error: Box<Error>) -> F
 
 /// Calls the handler of the communicator of a request with the error of a call about it.
 pub(super) fn raise_of(handle: MPI_Request, function: &str, error: Box<Error>) -> Failed {
-    let comm = requests().ok().and_then(|mut table| table.get(handle).ok()?.comm().cloned());
+    let comm = requests_with(handle).ok().and_then(|mut table| table.get(handle).ok()?.comm().cloned());
     raise(comm.as_deref(), function, error)
 }
 
@@ -86,29 +90,43 @@ pub(super) fn advance(
     let engine = library::engine()?;
     let mut lanes = LaneSet::default();
     let mut at = 0;
-    while at < handles.len() {
-        let mut table = requests()?;
-        let stopped = engine.completions(|completions| -> Result<Option<usize>> {
+    while let Some(first) = handles.get(at) {
+        let mut table = requests_with(*first)?;
+        let stopped = engine.completions(|completions| -> Result<Stopped> {
+            let mut stopped = Stopped::ByCaller;
             for (at, handle) in handles.iter().enumerate().skip(at) {
                 let progress = match progress_without_row(*handle) {
                     Some(progress) => progress,
+                    None if lane_of(*handle) != lane_of(*first) => {
+                        stopped = Stopped::ByTable(at);
+                        break;
+                    }
                     None => table.get(*handle)?.advance(completions),
                 };
                 if progress == RequestProgress::Outside {
-                    lanes = lanes.and(completions.asked());
-                    return Ok(Some(at));
+                    stopped = Stopped::Outside(at);
+                    break;
                 }
                 if !each(at, progress) {
                     break;
                 }
             }
             lanes = lanes.and(completions.asked());
-            Ok(None)
+            Ok(stopped)
         })??;
         drop(table);
-        let Some(outside) = stopped else { return Ok(lanes) };
+        let outside = match stopped {
+            Stopped::ByCaller => return Ok(lanes),
+            Stopped::ByTable(next) => {
+                at = next;
+                continue;
+            }
+            Stopped::Outside(outside) => outside,
+        };
         let goes_on = each(outside, advance_outside(handles[outside], engine)?);
-        let pending = requests()?.get(handles[outside]).ok().and_then(|request| request.pending());
+        let mut table = requests_with(handles[outside])?;
+        let pending = table.get(handles[outside]).ok().and_then(|request| request.pending());
+        drop(table);
         lanes = pending.map_or(lanes, |pending| lanes.and(pending.lanes()));
         if !goes_on {
             return Ok(lanes);
@@ -118,9 +136,19 @@ pub(super) fn advance(
     Ok(lanes)
 }
 
+/// Why a pass over an array has stopped.
+enum Stopped {
+    /// All were looked at, or the caller has seen enough.
+    ByCaller,
+    /// The handle at this place stands in another table than those before it.
+    ByTable(usize),
+    /// The request at this place may call the program.
+    Outside(usize),
+}
+
 /// Lets a request go on that may call the program: without the lock of the table.
 fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<RequestProgress> {
-    let mut table = requests()?;
+    let mut table = requests_with(handle)?;
     // Others reach such an operation in the table meanwhile.
     if let Some(operation) = table.get(handle)?.operation().cloned() {
         drop(table);
@@ -129,14 +157,18 @@ fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<RequestProgre
     let mut request = table.take(handle)?;
     drop(table);
     let progress = request.advance_outside(engine);
-    requests()?.put(handle, request);
+    requests_with(handle)?.put(handle, request);
     progress
 }
 
 /// Returns true if all requests of an array, which is not empty, are messages that are under way, after some progress. If it returns false nothing is
 /// known, and nothing has been taken. The short path of a test, with one entry into each lock.
 pub(super) fn are_under_way(handles: &[MPI_Request]) -> bool {
-    let (Ok(mut table), Ok(engine)) = (requests(), library::engine()) else { return false };
+    let first = handles[0];
+    if handles.iter().any(|handle| lane_of(*handle) != lane_of(first)) {
+        return false;
+    }
+    let (Ok(mut table), Ok(engine)) = (requests_with(first), library::engine()) else { return false };
     let one_is_not = |completions: &mut Completions<'_>| {
         // If a rank has died some may have to be told.
         let is_under_way = |handle| {
@@ -154,11 +186,9 @@ pub(super) fn are_under_way(handles: &[MPI_Request]) -> bool {
 /// A handle names no request; in a forked child.
 fn await_any(handles: &[MPI_Request]) -> Result<()> {
     let mut awaited = Awaited::default();
-    let mut table = requests()?;
     for handle in handles.iter().filter(|handle| **handle != MPI_REQUEST_NULL) {
-        awaited.add(table.get(*handle)?);
+        awaited.add(requests_with(*handle)?.get(*handle)?);
     }
-    drop(table);
     // What the program did before it was looked for is seen by a further look.
     let mut goes_on = false;
     if awaited.is_of_program() {
@@ -223,7 +253,7 @@ pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
 pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
     match progress_without_row(handle) {
         Some(progress) => Ok(progress == RequestProgress::Ended),
-        None => Ok(requests()?.get(handle)?.is_ended()),
+        None => Ok(requests_with(handle)?.get(handle)?.is_ended()),
     }
 }
 
@@ -236,7 +266,7 @@ pub(super) fn take_end(handle: &mut MPI_Request) -> Result<End> {
         *handle = MPI_REQUEST_NULL;
         return Ok(End { result: Ok(status), comm: None });
     }
-    let mut table = requests()?;
+    let mut table = requests_with(*handle)?;
     let request = table.get(*handle)?;
     if request.is_persistent() || request.is_in_doubt() {
         let result = request.take().unwrap_or(Ok(Status::EMPTY));
@@ -270,18 +300,24 @@ pub fn wait(handle: &mut MPI_Request) -> Result<End> {
 /// # Errors
 /// In a forked child.
 pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Got)) -> Result<usize> {
-    let mut table = requests()?;
+    let with_row = handles.iter().find(|handle| progress_without_row(**handle).is_none());
+    let first = with_row.copied().unwrap_or(MPI_REQUEST_NULL);
+    let (lane, mut table) = (lane_of(first), requests_with(first)?);
     let taken = library::engine()?.completions(|completions| {
         for (at, handle) in handles.iter_mut().enumerate() {
-            let got = got_at_once(*handle).or_else(|| table.end_message(*handle, completions));
+            let got = got_at_once(*handle).or_else(|| match lane_of(*handle) == lane {
+                true => table.end_message(*handle, completions),
+                false => None,
+            });
             let Some(got) = got else { return at };
             *handle = MPI_REQUEST_NULL;
             each(at, got);
         }
         handles.len()
     })?;
+    drop(table);
     if taken < handles.len() && deferred_recv::any() {
-        table.submit_deferred();
+        requests()?.submit_deferred();
     }
     Ok(taken)
 }
@@ -289,19 +325,34 @@ pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Go
 /// Requests given up that one call looks after: what it costs does not depend on how many there are.
 pub(super) const ORPHANS_PER_CALL: usize = 4;
 
-/// Looks after requests that were given up, at most as many; each has its turn.
+/// Looks after requests that were given up where this handle stands, at most as many; each has its turn.
 ///
 /// # Errors
 /// In a forked child.
-pub fn sweep(most: usize) -> Result<()> {
-    let orphans = requests()?.take_orphans(most);
+pub fn sweep(beside: MPI_Request, most: usize) -> Result<()> {
+    let orphans = requests_with(beside)?.take_orphans(most);
+    look_after(orphans, || requests_with(beside))
+}
+
+/// Looks after all requests that were given up.
+///
+/// # Errors
+/// In a forked child.
+pub fn sweep_all() -> Result<()> {
+    let orphans = all_requests().map(|table| Ok(table?.take_orphans(usize::MAX)));
+    let orphans = orphans.collect::<Result<Vec<_>>>()?;
+    orphans.into_iter().try_for_each(|orphans| look_after(orphans, requests))
+}
+
+/// Lets requests go on that were given up; those that are still under way are put back.
+fn look_after(orphans: Vec<Request>, table: impl Fn() -> Result<Guard<'static, Requests>>) -> Result<()> {
     if orphans.is_empty() {
         return Ok(());
     }
     let engine = library::engine()?;
     for mut request in orphans {
         if request.advance_outside(engine)? == RequestProgress::UnderWay {
-            requests()?.orphan(request);
+            table()?.orphan(request);
         }
     }
     Ok(())
