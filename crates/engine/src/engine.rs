@@ -193,6 +193,23 @@ impl Engine {
         self.core.lock_by_bias()
     }
 
+    /// Takes the lock of the core, if this thread has its bias, or no thread has it and the lock is free.
+    #[inline(always)]
+    pub(crate) fn lock_at_once(&self) -> Option<Locked<'_>> {
+        self.core.lock_at_once()
+    }
+
+    /// True if this thread has the bias of the lock.
+    pub(crate) fn is_biased_here(&self) -> bool {
+        self.core.is_biased_here()
+    }
+
+    /// Takes the lock of the core, if no thread has its bias and it is free.
+    #[inline(always)]
+    pub(crate) fn lock_if_free(&self) -> Option<Locked<'_>> {
+        self.core.lock_if_free()
+    }
+
     /// Takes the lock and wakes the thread that sleeps in the rail, because what is done now may concern it
     /// (invariant I7).
     #[inline(always)]

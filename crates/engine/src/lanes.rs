@@ -14,9 +14,10 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use canele_control::{Control, ControlError, MOST_LANES, Socket, ToLauncher};
+use canele_control::{Control, ControlError, JobInfo, MOST_LANES, Socket, ToLauncher};
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use canele_sys::ids::{FlowId, Rank};
+use canele_sys::topology;
 
 use crate::Error;
 use crate::engine::Engine;
@@ -44,6 +45,8 @@ pub(crate) struct Lanes {
     /// What `visits` of the others was when a thread of this one last looked.
     seen: [AtomicU32; MOST_LANES as usize],
     looks: AtomicU32,
+    /// Of the first, see [`Lanes::processors`].
+    processors: OnceLock<u32>,
     /// Makes what is told of events of a further lane, if something is.
     listener: Mutex<Option<MakeListener>>,
 }
@@ -64,6 +67,7 @@ impl Lanes {
             visits: AtomicU32::new(0),
             seen: [const { AtomicU32::new(0) }; _],
             looks: AtomicU32::new(0),
+            processors: OnceLock::new(),
             listener: Mutex::default(),
         }
     }
@@ -88,6 +92,11 @@ impl Lanes {
         let looks = self.looks.load(Relaxed).wrapping_add(1);
         self.looks.store(looks, Relaxed);
         looks.is_multiple_of(LOOKS)
+    }
+
+    /// How many processors there are for the threads of this rank, at least 1.
+    fn processors(&self, job: &JobInfo) -> u32 {
+        *self.processors.get_or_init(|| (job.processors / job.size.max(1)).min(topology::usable()).max(1))
     }
 
     /// How long a thread may sleep here at most.
@@ -221,10 +230,6 @@ impl Engine {
         let (splits, hook) = (core.membership.splits.clone(), core.survivors.failure_hook.clone());
         drop(core);
         let mut core = lane.lock()?;
-        if u32::from(number) >= self.job().processors / self.job().size.max(1) {
-            // Its threads have no processor each.
-            core.lane.wait_policy.oversubscribed = true;
-        }
         core.lane.proto.set_listener(self.make_listener());
         gone.into_iter().for_each(|(rank, how)| core.lane.proto.handle_gone(rank, how));
         core.membership.splits = splits;
@@ -233,18 +238,23 @@ impl Engine {
         Ok(lane)
     }
 
-    /// Makes progress on those lanes of this rank, but this one, on which no thread has since the last call. The lock of none is held.
+    /// Makes progress on those lanes of this rank, but this one, on which no thread has since the last call; returns true if the threads that
+    /// wait, on the others and here, have no processor each. The lock of none is held.
     #[cold]
-    pub(crate) fn look_after_lanes(&self) {
+    pub(crate) fn look_after_lanes(&self) -> bool {
         let first = self.first();
+        let mut waiting = 1u32;
         for lane in std::iter::once(first).chain(first.lanes.open().map(|lane| &**lane)) {
             if lane.lanes.number != self.lanes.number {
                 let visits = lane.lanes.visits.load(Relaxed);
                 if self.lanes.seen[usize::from(lane.lanes.number)].swap(visits, Relaxed) == visits {
                     lane.visit();
+                } else {
+                    waiting += 1;
                 }
             }
         }
+        waiting > first.lanes.processors(first.job())
     }
 
     /// The open lanes of this rank.

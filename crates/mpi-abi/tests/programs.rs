@@ -77,6 +77,12 @@ fn threads_communicate_on_lanes() {
 }
 
 #[test]
+fn threads_come_and_go_on_lanes() {
+    let program = compiled("on_lanes_for_a_while", &[folder("programs/workers.c")]);
+    all_passed(&program, &run_limited("export CANELE_LANES=4", &["-n", "3"], &program, &[]), 3);
+}
+
+#[test]
 fn a_launcher_without_descriptors_is_no_memory_for_all_members_of_a_window() {
     let program = compiled("exhausted", &[folder("programs/memory.c")]);
     let options = ["-n", "2"];
@@ -161,6 +167,7 @@ programs! {
     truncated [2];
     window_kinds [1 2 3 4];
     windows [1 2 3];
+    workers [2 3];
 }
 
 #[test]

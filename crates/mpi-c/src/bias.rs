@@ -6,7 +6,7 @@
 //!   holds the bias while it touches           takes the lock, which ends the bias, and submits what
 //!   the ring of deferred receives             the ring has before its call goes on
 //! ```
-//! Owns who the owner is, and the lock. The routes of short messages are the owner's for ever: no other thread reads or writes them.
+//! Owns who the owner is, and the lock.
 
 use canele_sys::atomic::Ordering::{Acquire, Relaxed, Release};
 use canele_sys::atomic::{AtomicPtr, AtomicU64};

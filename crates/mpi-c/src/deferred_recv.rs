@@ -90,7 +90,7 @@ pub fn is_mixed() -> bool {
 /// Defers a receive of at most [`MOST_BYTES`] if that may be done now and the next slot is free; gives its handle.
 ///
 /// # Safety
-/// This thread calls the library alone or is the owner of the bias, as one that knows a route.
+/// This thread knows a route: it calls the library alone, or has ended the bias by its first call unless it is the owner.
 #[inline(always)]
 pub unsafe fn defer(source: &RecvSource, tag: Tag, into: *mut u8, bytes: usize) -> Option<MPI_Request> {
     let inside = INSIDE.load(Relaxed);
@@ -101,7 +101,7 @@ pub unsafe fn defer(source: &RecvSource, tag: Tag, into: *mut u8, bytes: usize) 
     if inside != BIASED {
         return None;
     }
-    // SAFETY: this is the owner, which holds the bias nowhere around a call.
+    // SAFETY: the bias has not ended, so this is the owner, which holds it nowhere around a call.
     let _held = unsafe { bias::hold() }?;
     // SAFETY: this thread holds the bias.
     unsafe { ring() }.add(source, tag, into, bytes)
@@ -155,6 +155,11 @@ pub fn allow(threads: ThreadLevel) {
             cache::set_shared(true);
         }
     }
+}
+
+/// True if no receive is deferred any more.
+pub fn is_forbidden() -> bool {
+    FORBIDDEN.load(SeqCst)
 }
 
 /// From now on no receive is deferred. Any thread may call it, while another one is inside of a call.

@@ -14,6 +14,7 @@ use crate::constants::*;
 use crate::deferred_recv;
 use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::leaks::{self, UnderWay};
+use crate::point::route;
 use crate::table::HANDLES;
 use crate::{tools, traced};
 
@@ -108,8 +109,9 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
     tools::attach(world.engine());
     let is_traced = traced::attach(world.engine());
     // The short paths do not ask which memory a buffer is of.
-    let is_simple = !is_traced && !world.engine().tunables().progress_thread && !device::is_asked();
-    if is_simple {
+    let is_simple = !is_traced && !device::is_asked();
+    route::allow(is_simple && !deferred_recv::is_forbidden());
+    if is_simple && !world.engine().tunables().progress_thread {
         deferred_recv::allow(threads);
     }
     Ok(())

@@ -13,6 +13,7 @@ use crate::constants::MPI_SESSION_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session, ObjectHandle};
 use crate::library;
+use crate::point::route;
 use crate::pointer::{Out, Text, TextOut};
 use crate::{tools, traced};
 
@@ -24,6 +25,8 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     check_level(&info)?;
     // First, as nothing of what follows is undone.
     session.set(MPI_SESSION_NULL, "session")?;
+    // Its threads are not known.
+    route::allow(false);
     crate::deferred_recv::forbid();
     let world = library::PROCESS.enter()?;
     tools::attach(world.engine());

@@ -112,6 +112,33 @@ impl<T> BiasedLock<T> {
         })
     }
 
+    /// Takes the lock if no thread holds it and its bias is revoked; a thread that has no number takes none.
+    #[inline(always)]
+    pub fn lock_if_free(&self) -> Option<Guard<'_, T>> {
+        let me = fork::known_token();
+        // Relaxed: the thread that revokes the bias holds the lock meanwhile, so whoever takes it next comes after that.
+        let is_taken =
+            self.revoked.load(Ordering::Relaxed) && me != fork::NO_TOKEN && self.lock.take_if_free(me);
+        is_taken.then(|| Guard {
+            biased_lock: self,
+            biased: false,
+            value: ManuallyDrop::new(self.value.get_mut()),
+            thread: PhantomData,
+        })
+    }
+
+    /// True if this thread is the owner and has its bias.
+    pub fn is_biased_here(&self) -> bool {
+        // Relaxed: as in `lock`; whether the bias ends now is seen when the lock is taken.
+        self.owner.load(Ordering::Relaxed) == fork::known_token() && !self.revoked.load(Ordering::Relaxed)
+    }
+
+    /// Takes the lock by this thread's bias, or if it is free.
+    #[inline(always)]
+    pub fn lock_at_once(&self) -> Option<Guard<'_, T>> {
+        self.lock_by_bias().or_else(|| self.lock_if_free())
+    }
+
     /// True if this thread holds the lock.
     pub fn is_held_here(&self) -> bool {
         // Relaxed: only this thread changes what is compared with it, or `inside` while it is the owner.

@@ -55,6 +55,8 @@ pub mod sleep;
 #[cfg(not(loom))]
 pub mod spawn;
 #[cfg(not(loom))]
+pub mod thread_block;
+#[cfg(not(loom))]
 pub mod topology;
 #[cfg(not(loom))]
 pub mod traced_thread;

@@ -30,7 +30,7 @@ impl Engine {
         spec: &CollectiveSpec<'_>,
     ) -> CallResult<'a> {
         let mut backoff = core.lane.wait_policy.backoff();
-        let looks = if core.lane.wait_policy.oversubscribed { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
+        let looks = if core.lane.wait_policy.is_oversubscribed() { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
         let (mut idle, mut idle_passes) = (0, 0);
         loop {
             let lane = &mut core.lane;

@@ -64,7 +64,7 @@ impl Lane {
     /// True if another rank of this host waits for the processor of this rank: `peer`, whose message is waited for, or else any.
     #[inline]
     pub fn is_processor_wanted(&mut self, peer: Option<Rank>) -> bool {
-        !self.wait_policy.oversubscribed && self.rails.is_processor_wanted(peer)
+        !self.wait_policy.is_oversubscribed() && self.rails.is_processor_wanted(peer)
     }
 
     /// Wakes the waiters that wait for an operation that has ended since they were last woken.

@@ -44,7 +44,7 @@ fn look_again<T>(
     source: Option<Rank>,
     mut probe: impl FnMut(&mut Core) -> Received<T>,
 ) -> Received<T> {
-    if guard.lane.wait_policy.oversubscribed {
+    if guard.lane.wait_policy.is_oversubscribed() {
         return if source.is_some() { yield_briefly(guard, probe) } else { Received::Nothing };
     }
     if guard.lane.wait_policy.wait == Wait::Sleep {
@@ -71,7 +71,7 @@ pub(crate) fn spin_once<T>(
     source: Option<Rank>,
     probe: impl FnMut(&mut Core) -> Received<T>,
 ) -> Received<T> {
-    if core.lane.wait_policy.oversubscribed || core.lane.wait_policy.wait == Wait::Sleep {
+    if core.lane.wait_policy.is_oversubscribed() || core.lane.wait_policy.wait == Wait::Sleep {
         return Received::Nothing;
     }
     spin_briefly(core, source, LOOKS_PER_PASS, probe)

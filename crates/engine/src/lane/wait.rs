@@ -92,7 +92,7 @@ impl Engine {
                 core.lane.waiters.has_progress_owner = true;
                 let mut core = self.give_way(core, backoff);
                 core.lane.waiters.has_progress_owner = false;
-                core
+                if self.lanes.are_due() { self.with_other_lanes(core) } else { core }
             }
             Next::Sleep => self.sleep(core, deadline, waiting),
         }
@@ -103,9 +103,10 @@ impl Engine {
     fn with_other_lanes<'a>(&'a self, mut core: Locked<'a>) -> Locked<'a> {
         core.lane.waiters.has_progress_owner = true;
         drop(core);
-        self.look_after_lanes();
+        let threads_share = self.look_after_lanes();
         let mut core = self.lock().expect("a thread of this process has held the lock before");
         core.lane.waiters.has_progress_owner = false;
+        core.lane.wait_policy.threads_share = threads_share;
         core
     }
 
@@ -119,8 +120,9 @@ impl Engine {
             core.watch_launcher();
             if self.lanes.are_due() {
                 drop(core);
-                self.look_after_lanes();
+                let threads_share = self.look_after_lanes();
                 core = self.lock().expect("a thread of this process has held the lock before");
+                core.lane.wait_policy.threads_share = threads_share;
             }
         }
         if core.lane.wait_policy.poll_yields(moved) { self.poll_after_yield(core) } else { (core, moved) }

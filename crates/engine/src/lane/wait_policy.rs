@@ -34,7 +34,9 @@ pub(crate) struct WaitPolicy {
     spin: Duration,
     yields: u32,
     /// Ranks share processors.
-    pub oversubscribed: bool,
+    pub ranks_share: bool,
+    /// Threads of this rank that wait on several lanes share processors.
+    pub threads_share: bool,
     /// Waits still to go without a yield.
     waits_without_yield: u32,
     /// Polls in a row that found nothing.
@@ -55,10 +57,17 @@ impl WaitPolicy {
             wait: tunables.wait,
             spin: Duration::from_nanos(tunables.spin_ns),
             yields: tunables.yields,
-            oversubscribed,
+            ranks_share: oversubscribed,
+            threads_share: false,
             waits_without_yield: 0,
             idle_polls: 0,
         }
+    }
+
+    /// True if a thread that looks keeps another from running that waits or computes for this job.
+    #[inline(always)]
+    pub fn is_oversubscribed(&self) -> bool {
+        self.ranks_share | self.threads_share
     }
 
     /// The back-off of the next wait.
@@ -66,7 +75,7 @@ impl WaitPolicy {
     pub fn backoff(&mut self) -> Backoff {
         let yields = if self.waits_without_yield == 0 { self.yields } else { 0 };
         self.waits_without_yield = self.waits_without_yield.saturating_sub(1);
-        let spin = if self.oversubscribed { Duration::ZERO } else { self.spin };
+        let spin = if self.is_oversubscribed() { Duration::ZERO } else { self.spin };
         Backoff::new(self.wait, spin, yields)
     }
 
@@ -74,7 +83,7 @@ impl WaitPolicy {
     /// program that polls until something comes waits, and keeps the rank from running that sends it.
     #[inline]
     pub fn poll_yields(&mut self, found: bool) -> bool {
-        if found || !self.oversubscribed || self.wait == Wait::Poll {
+        if found || !self.is_oversubscribed() || self.wait == Wait::Poll {
             self.idle_polls = 0;
             return false;
         }

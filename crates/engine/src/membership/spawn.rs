@@ -130,7 +130,7 @@ impl Core {
         lane.rails.add_ranks(job.ranks(), here.into_iter().map(Rank));
         let opened = add_others(&mut lane.rails, me, job, &world);
         let living = job.ranks_on(host).filter(|rank| lane.proto.gone(Rank(*rank)).is_none());
-        lane.wait_policy.oversubscribed |= living.count() as u32 > job.processors;
+        lane.wait_policy.ranks_share |= living.count() as u32 > job.processors;
         if let Err(error) = &opened {
             let unreachable = |rank| lane.proto.handle_unreachable(Rank(rank), error.to_string());
             world.ranks().for_each(unreachable);

@@ -1,8 +1,8 @@
 //! Short messages for a caller that has another way if they cannot go at once: each call either does all or changes nothing.
 //!
-//! They take the lock by its bias only and touch nothing of the general path. On the way of a message that goes at once there is no call:
-//! what is inlined into a caller needs no frame and saves no registers. A process that uses several threads, and so has no bias, takes the
-//! other way.
+//! They touch nothing of the general path. Those of one thread take the lock by its bias; there is no call on the way of a message that goes at
+//! once, so what is inlined into a caller needs no frame and saves no registers. Where several threads have used a lane there is no bias: their
+//! calls are functions of their own, `…_without_bias`, which take the lock if it is free.
 
 use canele_proto::matching::Want;
 use canele_proto::{PeerIndex, Received, Receives, ShortAddress, ShortSent};
@@ -33,11 +33,24 @@ impl Engine {
         Some(sent)
     }
 
+    /// [`Engine::try_send_short`] of a thread that has no bias. Returns `None` if another thread has it, or the lock is not free; a thread that has
+    /// the bias has tried before.
+    #[inline(never)]
+    pub fn send_without_bias(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> Option<ShortSent> {
+        let Some(mut guard) = self.lock_if_free() else {
+            return self.is_biased_here().then_some(ShortSent::Left);
+        };
+        let lane = &mut guard.lane;
+        let sent = lane.proto.post_short(&mut lane.rails, to, tag, bytes);
+        guard.release();
+        Some(sent)
+    }
+
     /// Sends a message that does not fit into a cell if it can go at once, as [`Engine::try_send_short`] where that takes more; says whether it
     /// has.
     #[inline(never)]
     pub fn send_next(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> bool {
-        let Some(mut guard) = self.lock_by_bias() else { return false };
+        let Some(mut guard) = self.lock_at_once() else { return false };
         let lane = &mut guard.lane;
         let sent = lane.proto.post_bulk(&mut lane.rails, to, tag, bytes);
         guard.release();
@@ -73,7 +86,7 @@ impl Engine {
     /// Looks for it as often as between two passes over everything, so that the message that comes meanwhile takes the short path.
     #[inline(never)]
     pub fn receive_next(&self, source: Rank, flow: FlowId, tag: Tag, into: &mut [u8]) -> Option<usize> {
-        let mut guard = self.lock_by_bias()?;
+        let mut guard = self.lock_at_once()?;
         let want = Want { source: Some(source), tag: Some(tag) };
         let mut look = |core: &mut Core| core.lane.try_recv(flow, want, into);
         let seen = match look(&mut guard) {
@@ -89,7 +102,7 @@ impl Engine {
     /// Lets receives of one source and flow take their messages as long as these are the next ones.
     #[inline(always)]
     pub fn receive_run(&self, source: Rank, flow: FlowId, receives: &mut impl Receives) {
-        let Some(mut guard) = self.lock_by_bias() else { return };
+        let Some(mut guard) = self.lock_at_once() else { return };
         let lane = &mut guard.lane;
         if !lane.is_closed {
             lane.proto.receive_run(&mut lane.rails, (source, flow), receives);

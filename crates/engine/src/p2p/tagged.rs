@@ -173,7 +173,7 @@ impl Engine {
         may_come: bool,
     ) -> Result<Status, Error> {
         // A call with a deadline yields only where it looks at the clock.
-        let spins = deadline.is_none() || !guard.lane.wait_policy.oversubscribed;
+        let spins = deadline.is_none() || !guard.lane.wait_policy.is_oversubscribed();
         if may_come
             && spins
             && let Received::Done(status) =

@@ -1,13 +1,15 @@
 /* Messages of 8 bytes between two ranks, whose instructions at one end callgrind counts inside `measured`.
  *
- *   messages window|single|put|flush|fetch FILE MESSAGES [multiple]
+ *   messages window|single|put|flush|fetch FILE MESSAGES [multiple|worker]
  *
  * `window`: 64 non-blocking operations and MPI_Waitall; `single`: blocking ones. The others access a window of shared memory of
  * rank 1: `put` by MPI_Put, `flush` by MPI_Put and MPI_Win_flush, `fetch` by MPI_Fetch_and_op. Nothing is counted of waiting: the
  * ranks take turns by a word in FILE, so a message has come before its receiver asks for it, and there is room before one is sent.
- * The answer of each turn is outside of what is counted. With `multiple` the program asks for several threads and uses one. */
+ * The answer of each turn is outside of what is counted. With `multiple` the program asks for several threads and uses one; with `worker` a
+ * second thread takes all turns. */
 #include <mpi.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -116,24 +118,11 @@ static _Atomic int *shared_word(const char *file)
     return word;
 }
 
-int main(int argc, char **argv)
+static _Atomic int *turn;
+static int turns;
+
+static void *take_turns(void *unused)
 {
-    const struct workload *workload = argc >= 4 ? workload_of(argv[1]) : NULL;
-    if (workload == NULL || argc > 5 || (argc == 5 && strcmp(argv[4], "multiple") != 0)) {
-        fprintf(stderr, "messages window|single|put|flush|fetch FILE MESSAGES [multiple]\n");
-        return 2;
-    }
-    _Atomic int *turn = shared_word(argv[2]);
-    int turns = atoi(argv[3]) / WINDOW;
-    int provided;
-    MPI_Init_thread(&argc, &argv, argc == 5 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    turn_of_messages = workload->turns[rank];
-    int has_window = workload->turns[1] == read_window;
-    if (has_window) {
-        MPI_Win_allocate_shared(sizeof messages, sizeof *messages, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
-        MPI_Win_lock_all(0, win);
-    }
     /* The first turns make the link and everything that is made once. */
     for (int n = -3; n < turns; n++) {
         while (atomic_load(turn) != 2 * (n + 3) + rank)
@@ -153,6 +142,40 @@ int main(int argc, char **argv)
         else
             MPI_Send(&messages[0], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD);
     }
+    return unused;
+}
+
+static void take_turns_in_a_worker(void)
+{
+    pthread_t worker;
+    if (pthread_create(&worker, NULL, take_turns, NULL) != 0)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    pthread_join(worker, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct workload *workload = argc >= 4 ? workload_of(argv[1]) : NULL;
+    int has_worker = argc == 5 && strcmp(argv[4], "worker") == 0;
+    if (workload == NULL || argc > 5 || (argc == 5 && !has_worker && strcmp(argv[4], "multiple") != 0)) {
+        fprintf(stderr, "messages window|single|put|flush|fetch FILE MESSAGES [multiple|worker]\n");
+        return 2;
+    }
+    turn = shared_word(argv[2]);
+    turns = atoi(argv[3]) / WINDOW;
+    int provided;
+    MPI_Init_thread(&argc, &argv, argc == 5 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    turn_of_messages = workload->turns[rank];
+    int has_window = workload->turns[1] == read_window;
+    if (has_window) {
+        MPI_Win_allocate_shared(sizeof messages, sizeof *messages, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+        MPI_Win_lock_all(0, win);
+    }
+    if (has_worker)
+        take_turns_in_a_worker();
+    else
+        take_turns(NULL);
     if (has_window) {
         MPI_Win_unlock_all(win);
         MPI_Win_free(&win);

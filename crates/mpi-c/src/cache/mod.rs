@@ -4,7 +4,7 @@
 //!
 //! | cache | what it finds | who may use it |
 //! |---|---|---|
-//! | `ResolvedCache` | routes of short messages | the one thread that calls the library, or the owner of the [`bias`](crate::bias) |
+//! | `ResolvedCache` | routes of short messages | the thread whose cache it is |
 //! | `ResolvedCache` | targets whose memory is mapped | the one thread that calls the library |
 //! | [`CallCache`] | collectives that were made before | any thread |
 //!
@@ -13,14 +13,13 @@
 //! revoked, no rank has died. An entry never has what depends on the contents of an array.
 //!
 //! **Which thread reads and writes.** While several threads may call the library, `freed` has the bit `SHARED`. `ResolvedCache::learn`
-//! writes nothing then, so none of its entries has a count with this bit, and none is valid. A thread that calls meanwhile reads no entry
-//! (`ResolvedCache::known`), or of an entry the count alone (`known_by_count`, for calls of so few instructions that a test for the bit
-//! counts). The count is not atomic: compilers fold no atomic load into a comparison. The owner of the bias reads and writes its cache as
-//! if it were alone (`learn_by_bias`): no other thread looks there. [`CallCache`] takes an entry out while a thread uses it, by an atomic
-//! exchange unless one thread calls the library.
+//! writes nothing then, so no entry of a cache of the process has a count with this bit, and none is valid. A thread that calls meanwhile reads
+//! of an entry the count alone. The count is not atomic: compilers fold no atomic load into a comparison. A thread reads and writes its own
+//! caches as if it were alone (`ResolvedCache::learn_alone`): no other thread looks there. [`CallCache`] takes an entry out while a thread uses
+//! it, by an atomic exchange unless one thread calls the library.
 //!
 //! **Why that is sound.**
-//! - A reader and a writer of an entry's value are both the owner of the bias, or have both seen `freed` without `SHARED`: then they are
+//! - A reader and a writer of an entry's value are the thread whose cache it is, or have both seen `freed` without `SHARED`: then they are
 //!   calls of a program that uses one thread at a time, and come one after the other. A thread that ends this sets the bit first ([`deferred_recv::forbid`]); the thread
 //!   of before may be inside of `learn` still, and no other thread reads what it writes.
 //! - An object that an entry refers to lives while the entry is valid: [`forget`] is called before the object of a handle is dropped. A
@@ -37,8 +36,8 @@ use canele_sys::atomic::{AtomicUsize, Ordering};
 pub use calls::{CallCache, Word};
 pub(crate) use resolved::{Resolved, ResolvedCache};
 
-/// Counts the handles that were freed; [`SHARED`] while several threads may call the library.
-static FREED: AtomicUsize = AtomicUsize::new(SHARED);
+/// Counts the handles that were freed, from 1 on; [`SHARED`] while several threads may call the library.
+static FREED: AtomicUsize = AtomicUsize::new(SHARED | 1);
 /// The highest bit: so many handles are never freed.
 const SHARED: usize = 1 << (usize::BITS - 1);
 

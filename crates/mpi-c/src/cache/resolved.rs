@@ -1,10 +1,9 @@
-//! A cache of what handles and a rank came to, for the short paths of the one thread that calls the library.
+//! A cache of what handles and a rank came to, for the short paths of one thread.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
 use super::{SHARED, freed};
-use crate::bias;
 
 /// What some arguments of a call came to.
 pub trait Resolved: Sized {
@@ -29,20 +28,14 @@ pub struct ResolvedCache<T, const PLACES: usize> {
 /// The distance of two entries is a power of 2, so that a shift finds one.
 #[repr(align(256))]
 struct Entry<T> {
-    /// [`freed`] from before the look-up: has never the bit [`SHARED`], or is [`EMPTY`].
+    /// [`freed`] from before the look-up, or [`EMPTY`].
     freed: UnsafeCell<usize>,
     /// Has a value unless the entry is empty.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// True if several threads may call the library, and this one is not the owner of the bias.
-#[inline(always)]
-fn may_be_of_another_thread(freed: usize) -> bool {
-    freed & SHARED != 0 && !bias::is_owner()
-}
-
-/// No count of freed handles.
-const EMPTY: usize = usize::MAX;
+/// No count of freed handles: memory of zeros is an empty cache.
+const EMPTY: usize = 0;
 
 // SAFETY: a value is read and written by one thread at a time, to which it may move; see the module.
 unsafe impl<T: Send, const PLACES: usize> Sync for ResolvedCache<T, PLACES> {}
@@ -58,40 +51,32 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
         }
     }
 
-    /// Returns what these arguments came to, if a valid entry has it and this is the one thread that calls the library, or the owner of the
-    /// [`bias`].
+    /// Returns what these arguments came to, if a valid entry has it. Any thread may ask a cache of the process: while several may call the library
+    /// no entry of it is valid.
     #[inline(always)]
     pub fn known(&self, arguments: T::Arguments) -> Option<&T> {
-        let freed = freed();
-        if may_be_of_another_thread(freed) { None } else { self.known_at(freed, arguments) }
-    }
-
-    /// [`Self::known`] with two instructions less: it does not look for the bit [`SHARED`], which no entry has in its count if none was learned
-    /// [by bias](Self::learn_by_bias).
-    #[inline(always)]
-    pub fn known_by_count(&self, arguments: T::Arguments) -> Option<&T> {
         self.known_at(freed(), arguments)
     }
 
     /// Looks these arguments up unless a valid entry has them, or several threads may call the library; returns true if a new entry has them now.
+    /// For a cache of the process.
     ///
     /// # Safety
     /// No reference that [`Self::known`] returned before is used after this call.
     #[inline]
     pub unsafe fn learn(&self, arguments: T::Arguments) -> bool {
         // SAFETY: as the caller promises.
-        unsafe { self.learn_alone_at(freed(), arguments) }
+        unsafe { self.learn_unshared_at(freed(), arguments) }
     }
 
-    /// [`Self::learn`] for a cache that the owner of the [`bias`] uses, too, while several threads may call the library.
+    /// [`Self::learn`] for a cache of one thread, which calls it, even while several threads may call the library.
     ///
     /// # Safety
-    /// As [`Self::learn`]; no call looks for entries of this cache [by their count](Self::known_by_count).
+    /// As [`Self::learn`]; no other thread reaches this cache.
     #[inline]
-    pub unsafe fn learn_by_bias(&self, arguments: T::Arguments) -> bool {
-        let freed = freed();
+    pub unsafe fn learn_alone(&self, arguments: T::Arguments) -> bool {
         // SAFETY: as the caller promises.
-        !may_be_of_another_thread(freed) && unsafe { self.learn_at(freed, arguments) }
+        unsafe { self.learn_at(freed(), arguments) }
     }
 
     #[inline(always)]
@@ -102,12 +87,12 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
     #[inline(always)]
     fn known_at(&self, freed: usize, arguments: T::Arguments) -> Option<&T> {
         let entry = self.entry(arguments);
-        // SAFETY: one thread calls the library or has the bias; others compare a count without the bit with one that has it.
+        // SAFETY: one thread calls the library, or the cache is this thread's; others compare a count without the bit with one that has it.
         if unsafe { *entry.freed.get() } != freed {
             return None;
         }
-        // SAFETY: the entry has a value, as its count is not `EMPTY`; the one thread that calls the library replaces it in `learn`, when
-        // the reference is not used any more.
+        // SAFETY: the entry has a value, as its count is not `EMPTY`; it is replaced by this thread in `learn` or `learn_alone`, when the
+        // reference is not used any more.
         let value = unsafe { (*entry.value.get()).assume_init_ref() };
         value.is_of(arguments).then_some(value)
     }
@@ -115,7 +100,7 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
     /// # Safety
     /// As [`Self::learn`].
     #[inline(always)]
-    unsafe fn learn_alone_at(&self, freed: usize, arguments: T::Arguments) -> bool {
+    unsafe fn learn_unshared_at(&self, freed: usize, arguments: T::Arguments) -> bool {
         // SAFETY: as the caller promises; without the bit one thread at a time calls the library.
         freed & SHARED == 0 && unsafe { self.learn_at(freed, arguments) }
     }
@@ -129,7 +114,7 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
         }
         let Some(value) = T::resolve(arguments) else { return false };
         let entry = self.entry(arguments);
-        // SAFETY: one thread calls the library, and no reference to the value before is used any more.
+        // SAFETY: no other thread reaches the entry meanwhile, and no reference to the value before is used any more.
         unsafe { *entry.value.get() = MaybeUninit::new(value) };
         // SAFETY: as above.
         unsafe { *entry.freed.get() = freed };
@@ -175,7 +160,7 @@ mod tests {
     #[test]
     fn an_empty_cache_knows_nothing_at_any_count() {
         let cache = ResolvedCache::<Double, PLACES>::new();
-        for freed in [0, 1, SHARED, SHARED | 1] {
+        for freed in [1, 2, SHARED | 1, SHARED | 2] {
             assert_eq!(known(&cache, freed, 0), None);
         }
     }
@@ -184,7 +169,7 @@ mod tests {
     fn an_entry_is_valid_until_a_handle_is_freed_and_while_one_thread_calls() {
         let cache = ResolvedCache::<Double, PLACES>::new();
         // SAFETY: `known` keeps no reference, here and below.
-        let learn = |freed, of| unsafe { cache.learn_alone_at(freed, of) };
+        let learn = |freed, of| unsafe { cache.learn_unshared_at(freed, of) };
         assert!(learn(7, 2) && !learn(7, 2), "learned once");
         assert_eq!(known(&cache, 7, 2), Some(4));
         assert_eq!((known(&cache, 8, 2), known(&cache, 7 | SHARED, 2)), (None, None));
@@ -196,16 +181,22 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_of_the_bias_has_entries_while_several_threads_call() {
+    fn a_cache_of_one_thread_has_entries_while_several_threads_call() {
         let cache = ResolvedCache::<Double, PLACES>::new();
         // SAFETY: as above.
         assert!(unsafe { cache.learn_at(7 | SHARED, 2) });
         assert_eq!((known(&cache, 7 | SHARED, 2), known(&cache, 7, 2)), (Some(4), None));
         assert_eq!(known(&cache, 8 | SHARED, 2), None, "a handle was freed");
-        assert!(
-            may_be_of_another_thread(7 | SHARED) && !may_be_of_another_thread(7),
-            "no thread has the bias"
-        );
+    }
+
+    #[test]
+    fn memory_of_zeros_is_an_empty_cache() {
+        // SAFETY: zeros are numbers, and the values are not initialised.
+        let cache: Box<ResolvedCache<Double, PLACES>> = unsafe { Box::new_zeroed().assume_init() };
+        assert_eq!(known(&cache, freed(), 0), None);
+        // SAFETY: `known` keeps no reference.
+        assert!(unsafe { cache.learn_alone(0) });
+        assert_eq!(known(&cache, freed(), 0), Some(0));
     }
 
     #[test]
@@ -213,7 +204,7 @@ mod tests {
         let cache = ResolvedCache::<Double, PLACES>::new();
         // Place to arguments and count.
         let mut model = HashMap::new();
-        let (mut freed, mut random) = (0, 1u64);
+        let (mut freed, mut random) = (1, 1u64);
         let (mut hits, mut misses) = (0, 0);
         for _ in 0..20_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -226,7 +217,7 @@ mod tests {
                         && freed & SHARED == 0
                         && model.get(&(of / 2 % PLACES)) != Some(&(of, freed));
                     // SAFETY: as above.
-                    assert_eq!(unsafe { cache.learn_alone_at(freed, of) }, is_new);
+                    assert_eq!(unsafe { cache.learn_unshared_at(freed, of) }, is_new);
                     if is_new {
                         model.insert(of / 2 % PLACES, (of, freed));
                     }

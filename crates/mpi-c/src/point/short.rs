@@ -85,29 +85,40 @@ pub fn send_at_once(
     // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
     let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), bytes) };
     match route.engine.try_send_short(&route.address, Tag(tag as u32), bytes) {
-        None => Attempt::Left,
-        Some(ShortSent::Left) => Attempt::LeftOn(route, bytes.len()),
+        None | Some(ShortSent::Left) => Attempt::LeftOn(route, bytes.len()),
         Some(ShortSent::Done) => Attempt::Done,
         Some(ShortSent::ToSleeper) => Attempt::ToSleeper(route),
     }
 }
 
-/// Sends a message that does not fit into a cell if it can go at once, for a caller that has a frame; says whether it has.
+/// Sends a message if it can go at once that does not fit into a cell, or whose thread has no bias, for a caller that has a frame. What it leaves
+/// was tried as far as it may be, but for [`Attempt::Left`].
 #[inline(always)]
 pub fn send_next(
     buffer: SendBuffer,
     (count, datatype): (Count, MPI_Datatype),
     (rank, tag): (c_int, c_int),
     comm: MPI_Comm,
-) -> bool {
-    let Some(route) = known(comm, datatype, rank) else { return false };
-    let Some(bytes) = route.bytes(count, MOST_BYTES) else { return false };
-    if bytes <= MAX_INLINE || buffer.is_null() || !is_tag(tag) {
-        return false;
+) -> Attempt {
+    let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
+    let Some(bytes) = route.bytes(count, MOST_BYTES) else { return Attempt::Left };
+    if buffer.is_null() || !is_tag(tag) {
+        return Attempt::Left;
     }
     // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
     let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), bytes) };
-    route.engine.send_next(&route.address, Tag(tag as u32), bytes)
+    let (engine, tag) = (route.engine, Tag(tag as u32));
+    let sent = match bytes.len() > MAX_INLINE {
+        true if engine.send_next(&route.address, tag, bytes) => Some(ShortSent::Done),
+        true => Some(ShortSent::Left),
+        false => engine.send_without_bias(&route.address, tag, bytes),
+    };
+    match sent {
+        None => Attempt::Left,
+        Some(ShortSent::Left) => Attempt::LeftOn(route, bytes.len()),
+        Some(ShortSent::Done) => Attempt::Done,
+        Some(ShortSent::ToSleeper) => Attempt::ToSleeper(route),
+    }
 }
 
 /// Receives a message that fits into a cell if it is the next one of its source.

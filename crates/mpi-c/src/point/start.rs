@@ -71,6 +71,29 @@ pub fn isend_refused(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
+    let attempt = match request.is_null() {
+        true => Attempt::Left,
+        false => short::send_next(buf, (count, datatype), (dest, tag), comm),
+    };
+    if matches!(attempt, Attempt::Done | Attempt::ToSleeper(_)) {
+        request.put(LEFT);
+    }
+    attempt.end_send(
+        || isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard),
+        || isend_tried(buf, count, datatype, dest, tag, comm, request),
+    )
+}
+
+/// The general path of a message for which there is no free cell.
+fn isend_tried(
+    buf: SendBuffer,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> CallResult {
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
     let to = target(on, dest, tag).map_err(|error| not_started(request, error))?;

@@ -156,7 +156,7 @@ impl ResolvedTransfer {
 
 #[inline(always)]
 fn known_target(win: MPI_Win, rank: c_int) -> Option<&'static MappedTarget<'static>> {
-    TARGETS.known_by_count((win, rank)).map(|known| &known.target)
+    TARGETS.known((win, rank)).map(|known| &known.target)
 }
 
 /// Keeps the target of a call that was done on the general path.
@@ -180,7 +180,7 @@ pub fn learn_change(win: MPI_Win, rank: c_int, datatype: MPI_Datatype, op: MPI_O
 /// Writes elements of the program's to a target; false if nothing was done.
 #[inline(always)]
 pub fn put(from: Origin<SendBuffer>, (rank, disp, count, of): At, win: MPI_Win) -> bool {
-    let Some(known) = TRANSFERS.known_by_count((win, rank, of)).filter(|_| from.2 == of) else {
+    let Some(known) = TRANSFERS.known((win, rank, of)).filter(|_| from.2 == of) else {
         return false;
     };
     if from.0.is_null() {
@@ -198,7 +198,7 @@ pub fn put(from: Origin<SendBuffer>, (rank, disp, count, of): At, win: MPI_Win) 
 /// Reads elements of a target into the program's memory; false if nothing was done.
 #[inline(always)]
 pub fn get(into: Origin<RecvBuffer>, (rank, disp, count, of): At, win: MPI_Win) -> bool {
-    let Some(known) = TRANSFERS.known_by_count((win, rank, of)).filter(|_| into.2 == of) else {
+    let Some(known) = TRANSFERS.known((win, rank, of)).filter(|_| into.2 == of) else {
         return false;
     };
     if into.0.is_null() {
@@ -221,7 +221,7 @@ pub fn fetch_and_op_word(
     (rank, disp): (c_int, i64),
     win: MPI_Win,
 ) -> bool {
-    let Some(known) = CHANGES.known_by_count((win, rank, datatype, op)) else { return false };
+    let Some(known) = CHANGES.known((win, rank, datatype, op)) else { return false };
     let Some(change) = known.word_change.filter(|_| !from.is_null() && !into.is_null()) else { return false };
     // SAFETY: not null; the program gives a word to be read as long as the call lasts.
     let operand = u64::from_ne_bytes(unsafe { *from.cast() });
@@ -238,7 +238,7 @@ pub fn fetch_and_op(
     (rank, disp): (c_int, i64),
     win: MPI_Win,
 ) -> bool {
-    let Some(known) = CHANGES.known_by_count((win, rank, datatype, op)) else { return false };
+    let Some(known) = CHANGES.known((win, rank, datatype, op)) else { return false };
     let change = known.change;
     if into.is_null() {
         return false;
@@ -263,7 +263,7 @@ pub fn compare_and_swap(
     (rank, disp): (c_int, i64),
     win: MPI_Win,
 ) -> bool {
-    let Some(known) = TRANSFERS.known_by_count((win, rank, datatype)) else { return false };
+    let Some(known) = TRANSFERS.known((win, rank, datatype)) else { return false };
     let len = known.size as usize;
     let is_element = known.swaps && matches!(len, 1 | 2 | 4 | 8);
     if !is_element || new.is_null() || compare.is_null() || into.is_null() {

@@ -57,6 +57,18 @@ impl Lock {
         self.holder.store(me, Ordering::Relaxed);
     }
 
+    /// Takes the lock if it is free; returns true if it was.
+    #[inline(always)]
+    pub(super) fn take_if_free(&self, me: u64) -> bool {
+        // Relaxed: a look before the exchange, which would take the line from a holder in vain. Acquire: as in `take`.
+        let is_taken = self.word.load(Ordering::Relaxed) == FREE
+            && self.word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if is_taken {
+            self.holder.store(me, Ordering::Relaxed);
+        }
+        is_taken
+    }
+
     pub(super) fn free(&self) {
         self.holder.store(NO_TOKEN, Ordering::Relaxed);
         // Release pairs with the acquires in `take` and `wait`.

@@ -53,6 +53,33 @@ fn loom_an_owner_that_knows_itself_loses_its_bias() {
     });
 }
 
+/// Adds one, at once if that is possible.
+fn add_at_once(lock: &BiasedLock<u32>) {
+    match lock.lock_at_once() {
+        Some(mut value) => *value += 1,
+        None => add(lock, 1),
+    }
+}
+
+#[test]
+fn loom_threads_take_the_lock_at_once_while_the_bias_ends() {
+    explore(3, || {
+        let lock = Arc::new(BiasedLock::with(0, true));
+        add(&lock, 1);
+        let other = thread::spawn({
+            let lock = Arc::clone(&lock);
+            move || {
+                add(&lock, 1);
+                add_at_once(&lock);
+            }
+        });
+        add_at_once(&lock);
+        add_at_once(&lock);
+        other.join().unwrap();
+        assert_eq!(*lock.lock().unwrap(), 5);
+    });
+}
+
 #[test]
 fn loom_two_threads_want_to_be_first() {
     explore(4, || {

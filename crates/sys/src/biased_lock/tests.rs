@@ -29,6 +29,30 @@ fn another_thread_ends_the_bias_for_ever() {
 }
 
 #[test]
+fn a_lock_without_bias_is_taken_at_once_if_it_is_free() {
+    let lock = BiasedLock::with(0, true);
+    drop(lock.lock().unwrap());
+    assert!(lock.is_biased_here() && lock.lock_if_free().is_none(), "a thread has the bias");
+    assert!(lock.lock_at_once().is_some_and(|guard| guard.biased));
+    // A thread that has no number cannot say that it holds the lock.
+    let of_another = || {
+        let before = lock.lock_at_once().is_none();
+        *lock.lock().unwrap() += 1;
+        before && !lock.is_biased_here() && lock.lock_at_once().is_some()
+    };
+    assert!(thread::scope(|scope| scope.spawn(of_another).join().unwrap()));
+    let guard = lock.lock_at_once().unwrap();
+    assert!(!guard.biased && *guard == 1 && lock.is_held_here());
+    assert!(lock.lock_if_free().is_none(), "it is held");
+    let is_free = || fork::token().is_ok() && lock.lock_at_once().is_some();
+    assert!(!thread::scope(|scope| scope.spawn(is_free).join().unwrap()));
+    drop(guard);
+    assert!(thread::scope(|scope| scope.spawn(is_free).join().unwrap()));
+    fork::watch();
+    assert_eq!(in_forked_child(|| u8::from(lock.lock_at_once().is_none())), 1);
+}
+
+#[test]
 fn a_thread_knows_whether_it_holds_the_lock() {
     for biased in [true, false] {
         let lock = BiasedLock::with((), biased);

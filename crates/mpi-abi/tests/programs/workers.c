@@ -1,0 +1,118 @@
+/* Threads that send and receive short messages, of which each keeps for itself what its calls came to: they come and go without a trace, and
+ * what one frees no other one still uses. */
+#include "check.h"
+#include <malloc.h>
+#include <pthread.h>
+
+enum { THREADS = 3, WINDOW = 40, LIVES = 600, ROUNDS = 60 };
+
+static int rank, ranks;
+static MPI_Comm comms[THREADS];
+static pthread_barrier_t meeting;
+
+/* Windows and single messages between this process and its neighbours on a communicator, in which it has another place each time. */
+static void talk(MPI_Comm comm, int seed)
+{
+    int me, out[WINDOW], in[WINDOW], place;
+    MPI_Request requests[2 * WINDOW];
+    OK(MPI_Comm_rank(comm, &me));
+    int next = (me + 1) % ranks, before = (me + ranks - 1) % ranks;
+    for (int n = 0; n < WINDOW; n++) {
+        out[n] = seed + 100 * me + n;
+        in[n] = -1;
+        OK(MPI_Irecv(&in[n], 1, MPI_INT, before, n, comm, &requests[n]));
+        OK(MPI_Isend(&out[n], 1, MPI_INT, next, n, comm, &requests[WINDOW + n]));
+    }
+    OK(MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE));
+    for (int n = 0; n < WINDOW; n++)
+        CHECK(in[n] == seed + 100 * before + n);
+    /* A token, so that no process is two messages ahead. */
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Status status;
+        place = seed + turn;
+        if (me == 0) {
+            OK(MPI_Send(&place, 1, MPI_INT, next, WINDOW, comm));
+            OK(MPI_Recv(&place, 1, MPI_INT, before, WINDOW, comm, &status));
+        } else {
+            OK(MPI_Recv(&place, 1, MPI_INT, before, WINDOW, comm, &status));
+            OK(MPI_Send(&place, 1, MPI_INT, next, WINDOW, comm));
+        }
+        int count = -1;
+        OK(MPI_Get_count(&status, MPI_INT, &count));
+        CHECK(place == seed + turn && count == 1 && status.MPI_SOURCE == before && status.MPI_TAG == WINDOW);
+    }
+}
+
+static void *live(void *of)
+{
+    talk(comms[(long)of % THREADS], (int)(long)of);
+    return NULL;
+}
+
+/* Threads that end give back what they kept. */
+static void many_lives(void)
+{
+    size_t after_some = 0;
+    for (long life = 0; life < LIVES; life += THREADS) {
+        pthread_t threads[THREADS];
+        for (int n = 0; n < THREADS; n++)
+            CHECK(pthread_create(&threads[n], NULL, live, (void *)(life + n)) == 0);
+        for (int n = 0; n < THREADS; n++)
+            pthread_join(threads[n], NULL);
+        if (life == LIVES / 4)
+            after_some = mallinfo2().uordblks;
+    }
+    size_t after_all = mallinfo2().uordblks;
+    CHECK(after_all < after_some + 64 * 1024);
+}
+
+/* The main thread makes a new communicator in place of each, with the ranks in another order, while the threads that have used it wait. */
+static void *use_new_ones(void *of)
+{
+    long n = (long)of;
+    for (int round = 0; round < ROUNDS; round++) {
+        talk(comms[n], round);
+        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&meeting);
+    }
+    return NULL;
+}
+
+static void make(int round)
+{
+    for (int n = 0; n < THREADS; n++)
+        OK(MPI_Comm_split(MPI_COMM_WORLD, 0, round % 2 ? -rank : (rank + round) % ranks, &comms[n]));
+}
+
+static void handles_are_used_again(void)
+{
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&meeting, NULL, THREADS + 1);
+    for (long n = 0; n < THREADS; n++)
+        CHECK(pthread_create(&threads[n], NULL, use_new_ones, (void *)n) == 0);
+    for (int round = 1; round <= ROUNDS; round++) {
+        pthread_barrier_wait(&meeting);
+        for (int n = 0; n < THREADS; n++)
+            OK(MPI_Comm_free(&comms[n]));
+        make(round);
+        pthread_barrier_wait(&meeting);
+    }
+    for (int n = 0; n < THREADS; n++)
+        pthread_join(threads[n], NULL);
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    CHECK(provided == MPI_THREAD_MULTIPLE);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    make(0);
+    many_lives();
+    handles_are_used_again();
+    for (int n = 0; n < THREADS; n++)
+        OK(MPI_Comm_free(&comms[n]));
+    MPI_Finalize();
+    return result();
+}
