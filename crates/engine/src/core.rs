@@ -37,8 +37,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Opens the rails and tells the launcher about them.
-    pub fn open(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
+    /// Opens the rails of the lane of this number and tells the launcher about them.
+    pub fn open(number: u8, tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
         let mut launcher = Launcher::new(control);
         let place = launcher.place();
         let job = launcher.introduce()?.unwrap_or_else(job_alone);
@@ -73,7 +73,7 @@ impl Core {
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
-        let mut lane = Lane::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed);
+        let mut lane = Lane::new(number, rails, open_proto(me, &job, tunables), tunables, oversubscribed);
         let mut tracer = None;
         if tunables.trace_bytes > 0 && launcher.is_present() {
             let created = Arc::new(Tracer::create(tunables.trace_bytes)?);
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_rank_alone_takes_the_profile_of_the_launcher_that_comes_later() {
         let tunables = Tunables::default();
-        let mut core = Core::open(&tunables, None).expect("memory for an inbox");
+        let mut core = Core::open(0, &tunables, None).expect("memory for an inbox");
         // That of another machine than the one this test runs on.
         let hosts = [HostProfile::SHARED_CACHES, HostProfile::OWN_CACHES];
         let host = hosts.into_iter().find(|host| *host != Profile::built_in().host).expect("one of two");

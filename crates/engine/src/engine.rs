@@ -80,8 +80,7 @@ impl Engine {
         lanes: Lanes,
     ) -> Result<Self, Error> {
         let place = control.as_ref().map_or(RankPlace::ALONE, Control::place);
-        let mut core = Core::open(tunables, control)?;
-        core.lane.number = lanes.number();
+        let core = Core::open(lanes.number(), tunables, control)?;
         Ok(Self {
             waker: core.lane.rails.waker(),
             own_threads: match &lanes.first {
@@ -181,10 +180,21 @@ impl Engine {
         Ok(self.lock()?.membership.job.launcher)
     }
 
-    /// Takes the lock of the core.
+    /// Takes the lock of the core, and submits what was deferred.
     #[inline(always)]
     pub(crate) fn lock(&self) -> Result<Locked<'_>, Error> {
-        Ok(self.core.lock()?)
+        let mut core = self.core.lock()?;
+        self.submit_deferred(&mut core);
+        Ok(core)
+    }
+
+    /// Submits the receives that were deferred on this lane, if there are any.
+    #[inline(always)]
+    pub(crate) fn submit_deferred(&self, core: &mut Core) {
+        if core.lane.deferred.any() {
+            core.submit_deferred();
+            self.wake_progress_owner(core);
+        }
     }
 
     /// Takes the lock of the core, if this thread has its bias.
@@ -193,7 +203,7 @@ impl Engine {
         self.core.lock_by_bias()
     }
 
-    /// Takes the lock of the core, if this thread has its bias, or no thread has it and the lock is free.
+    /// Takes the lock of the core, if this thread has its bias, or no thread has it and the lock is free. What was deferred stays so.
     #[inline(always)]
     pub(crate) fn lock_at_once(&self) -> Option<Locked<'_>> {
         self.core.lock_at_once()
@@ -214,7 +224,7 @@ impl Engine {
     /// (invariant I7).
     #[inline(always)]
     pub(crate) fn lock_to_submit(&self) -> Result<Locked<'_>, Error> {
-        let core = self.core.lock()?;
+        let core = self.lock()?;
         core.check()?;
         self.wake_progress_owner(&core);
         Ok(core)

@@ -24,6 +24,7 @@ fn rank_of_two(rank: u32, local_size: u32) -> Lane {
         Set::open(Rank(rank), here, (false, local_size == 2), (&tunables, &HostProfile::SHARED_CACHES))
             .expect("memory for an inbox");
     Lane::new(
+        0,
         rails,
         open_proto(Rank(rank), &job_of_two(2 / local_size as usize), &tunables),
         &tunables,

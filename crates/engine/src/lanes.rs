@@ -128,14 +128,25 @@ impl Engine {
     /// It is not open, so there is no operation on it.
     #[inline(always)]
     pub fn numbered_lane(&self, number: u8) -> &Self {
-        if number == self.lanes.number { self } else { self.other_lane(number) }
+        self.lane_if_open(number).expect("an operation is of a lane that is open")
+    }
+
+    /// The lane of this number of this rank, if it is open.
+    #[inline(always)]
+    pub fn lane_if_open(&self, number: u8) -> Option<&Self> {
+        if number == self.lanes.number {
+            return Some(self);
+        }
+        self.other_lane_if_open(number)
     }
 
     #[cold]
-    fn other_lane(&self, number: u8) -> &Self {
+    fn other_lane_if_open(&self, number: u8) -> Option<&Self> {
         let first = self.first();
-        let lane = usize::from(number).checked_sub(1).map(|at| first.lanes.further[at].get());
-        lane.map_or(first, |lane| lane.expect("an operation is of a lane that is open"))
+        match usize::from(number).checked_sub(1) {
+            Some(at) => first.lanes.further.get(at)?.get().map(|lane| &**lane),
+            None => Some(first),
+        }
     }
 
     /// The lane of an operation.

@@ -38,6 +38,10 @@ pub use error::Error;
 pub use lanes::LaneSet;
 pub use membership::Connection;
 pub use p2p::completions::Completions;
+pub use p2p::deferred::{
+    DEFERRED_BITS, DEFERRED_SLOTS, Deferral, DeferredEnd, DeferredHandles, DeferredRecv, DeferredSource,
+    FIRST_DEFERRED, SubmittedRecv,
+};
 pub use p2p::follow_ups::{FollowUp, PassWork, Submit};
 pub use p2p::pending::{Completion, NotStarted, Pending, Started};
 pub use p2p::view::EngineView;

@@ -5,7 +5,7 @@
 //! common with the others is set when it takes the engine over: barriers are registered, forks are watched, and memory is reserved on the
 //! account of the host.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use canele_control::ControlError;
 use canele_sys::atomic::{AtomicUsize, Ordering};
@@ -25,20 +25,13 @@ pub(crate) struct Users {
     count: AtomicUsize,
     /// The process that has joined the job. A child that it forks has a copy of all this, and is not its rank.
     process: u32,
-    /// Called when a second library comes.
-    on_shared: Mutex<Option<fn()>>,
     /// The account of the copy that has started the engine: a function of its code reads its statics.
     account: fn() -> Result<&'static Account, SegmentError>,
 }
 
 impl Users {
     pub fn new() -> Self {
-        Self {
-            count: AtomicUsize::new(1),
-            process: std::process::id(),
-            on_shared: Mutex::default(),
-            account: Account::ours,
-        }
+        Self { count: AtomicUsize::new(1), process: std::process::id(), account: Account::ours }
     }
 
     /// Adds one, unless all have left; true if that was done.
@@ -94,25 +87,12 @@ impl Engine {
         membarrier::register_private();
         let account = (self.users.account)()?.fd().try_clone_to_owned().map_err(ControlError::Job)?;
         Account::join(account)?;
-        let on_shared = self.users.on_shared.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(on_shared) = on_shared {
-            on_shared();
-        }
         Ok(())
     }
 
     /// Takes back the use of an engine by a library that could not begin.
     pub fn leave(&self) {
         self.users.leave();
-    }
-
-    /// Has `on_shared` called, once, when another library begins to use this engine too; at once if one does.
-    pub fn when_shared(&self, on_shared: fn()) {
-        let mut place = self.users.on_shared.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.users.is_shared() {
-            true => on_shared(),
-            false => *place = Some(on_shared),
-        }
     }
 }
 

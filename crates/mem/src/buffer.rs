@@ -13,6 +13,7 @@
 //!
 //! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
 
+mod block;
 mod copying;
 mod divided;
 mod owned;
@@ -29,6 +30,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::window::Window;
+pub use block::RawBlock;
 use canele_sys::device::MemoryKind;
 use canele_sys::ids::{MemoryKey, RegionId};
 use copying::{copy_between, fill_from};

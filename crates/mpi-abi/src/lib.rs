@@ -10,7 +10,6 @@ mod exports {
 
     use canele_mpi_c::cache::{CallCache, Word};
     use canele_mpi_c::constants::MPI_SUCCESS;
-    use canele_mpi_c::deferred_recv::CallGuard;
     use canele_mpi_c::error::{self, On};
     use canele_mpi_c::handle::*;
     use canele_mpi_c::point::route::Route;

@@ -61,7 +61,7 @@ fn programs_begin_with_the_error_handler_that_was_asked_for() {
 
 #[test]
 fn messages_keep_their_order_while_a_second_thread_begins() {
-    let program = compiled("second_thread", &[folder("programs/biased.c")]);
+    let program = compiled("second_thread", &[folder("programs/deferred.c")]);
     for delay in ["0", "30", "100", "200", "400", "800", "1500", "3000"] {
         all_passed(&program, &run(Some(&["-n", "2"]), &program, &[delay]), 2);
     }
@@ -73,6 +73,15 @@ fn threads_communicate_on_lanes() {
     for (lanes, ranks) in [("2", 2), ("4", 2), ("4", 3), ("16", 5)] {
         let set = format!("export CANELE_LANES={lanes}");
         all_passed(&program, &run_limited(&set, &["-n", &ranks.to_string()], &program, &[]), ranks);
+    }
+}
+
+#[test]
+fn receives_are_deferred_on_lanes() {
+    let program = compiled("deferred_on_lanes", &[folder("programs/deferred.c")]);
+    for ranks in [2, 3] {
+        let set = "export CANELE_LANES=4";
+        all_passed(&program, &run_limited(set, &["-n", &ranks.to_string()], &program, &[]), ranks);
     }
 }
 
@@ -121,11 +130,11 @@ programs! {
     anytime [1 2];
     attributes [1 2];
     between [2 3 5];
-    biased [1 2 3];
     buffers [1 3];
     cancels [2];
     copies [1 3];
     datatypes [1 2];
+    deferred [1 2 3];
     duplicates [1 2 5];
     dynamic [1 2 3];
     errors [1];

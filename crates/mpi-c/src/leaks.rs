@@ -9,7 +9,7 @@ use canele_mpi::{Result, World};
 
 use crate::library;
 use crate::point::{LARGEST_TAG, wait};
-use crate::requests::all_requests;
+use crate::requests::{add_all_deferred, all_requests};
 use crate::table::{HANDLES, ObjectKind};
 
 /// Different operations in one message, at most.
@@ -118,6 +118,7 @@ fn kind(engine: &Engine, pending: Option<Pending>) -> Result<Kind> {
 
 /// The operations that are under way, of all lanes.
 fn under_way() -> Result<Vec<Option<Pending>>> {
+    add_all_deferred(library::engine()?)?;
     let all = all_requests().map(|table| Ok(table?.under_way())).collect::<Result<Vec<_>>>()?;
     Ok(all.concat())
 }

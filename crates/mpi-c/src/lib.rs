@@ -16,7 +16,6 @@
 pub mod abi;
 pub mod address;
 pub mod attributes;
-pub mod bias;
 pub mod buffer;
 pub mod cache;
 pub mod codes;
@@ -24,7 +23,6 @@ pub mod collective;
 pub mod comm;
 pub mod conversions;
 pub mod datatype;
-pub mod deferred_recv;
 pub mod dynamic;
 pub mod environment;
 pub mod errhandlers;

@@ -10,8 +10,8 @@ use canele_mpi::{Comm, Errhandler, Process, Result, ThreadLevel, World};
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 use canele_sys::device;
 
+use crate::cache;
 use crate::constants::*;
-use crate::deferred_recv;
 use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::leaks::{self, UnderWay};
 use crate::point::route;
@@ -19,7 +19,7 @@ use crate::table::HANDLES;
 use crate::{tools, traced};
 
 /// The life of this process in MPI.
-pub static PROCESS: Process = Process::new(crate::cache::forget, crate::deferred_recv::forbid);
+pub static PROCESS: Process = Process::new(crate::cache::forget);
 
 /// The levels of threads by the numbers of the ABI.
 const LEVELS: [(c_int, ThreadLevel); 4] = [
@@ -110,9 +110,9 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
     let is_traced = traced::attach(world.engine());
     // The short paths do not ask which memory a buffer is of.
     let is_simple = !is_traced && !device::is_asked();
-    route::allow(is_simple && !deferred_recv::is_forbidden());
+    route::allow(is_simple && !cache::are_several());
     if is_simple && !world.engine().tunables().progress_thread {
-        deferred_recv::allow(threads);
+        cache::promise(threads);
     }
     Ok(())
 }

@@ -2,29 +2,30 @@
 //!
 //! A request stays in its row from its start until its end was taken; calls let it go on there. Only what may call the program
 //! leaves its row meanwhile, so that no lock is held. That no two threads wait for the same request is the program's duty (MPI 5.0,
-//! §3.7.3). Sends that have left at once share one handle, receives from `MPI_PROC_NULL` another one, and a deferred receive stands
-//! in a slot of a ring (`deferred_recv.rs`).
+//! §3.7.3). Sends that have left at once share one handle, and receives from `MPI_PROC_NULL` another one. The handle of a deferred receive
+//! is its name in the engine; it gets a row when a call asks for its request.
+
+mod deferred;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use canele_control::MOST_LANES;
-use canele_engine::Completions;
-use canele_engine::Pending;
+use canele_engine::{Completions, DEFERRED_BITS, DEFERRED_SLOTS, Pending};
 use canele_mpi::request::{Foreign, Request, RequestProgress};
 use canele_mpi::{Class, Error, Result, Status, fail};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 
 use crate::constants::MPI_REQUEST_NULL;
-use crate::deferred_recv::{self, DeferredRecv, Ring};
 use crate::handle::{HandleKind, MPI_Request};
 use crate::library;
 use crate::status::Got;
 use crate::table::FIRST_REQUEST;
+pub use deferred::{add_all_deferred, is_deferred, make_room_to_defer};
 use std::sync::OnceLock;
 
 /// Bits of a handle that say where; above them is the generation.
-pub const INDEX_BITS: u32 = 22;
+pub const INDEX_BITS: u32 = DEFERRED_BITS;
 /// Below are the constants of the ABI, and the indexes of objects.
 const FIRST: usize = FIRST_REQUEST;
 const GENERATIONS: u32 = 1 << 8;
@@ -75,6 +76,10 @@ pub struct Requests {
     first_row: usize,
     rows: Vec<Row>,
     free: Vec<u32>,
+    /// The names of deferred receives that stand in rows, with the handles of these, by slots; empty before the first one.
+    deferred: Vec<(u32, MPI_Request)>,
+    /// Names that are to be given back.
+    given_back: Vec<u32>,
     /// Freed while under way; they end by themselves.
     orphans: VecDeque<Request>,
 }
@@ -108,9 +113,15 @@ static TABLES: [OnceLock<BiasedLock<Requests>>; MOST_LANES as usize] =
 pub fn lane_of(handle: MPI_Request) -> usize {
     let above = handle.value() >> LANE_BITS & ((1 << (INDEX_BITS - LANE_BITS)) - 1);
     let lane = above.wrapping_sub(LANES);
-    // The last bits are all set in handles of the ring.
-    if lane < MOST_LANES as usize { lane } else { 0 }
+    match lane < MOST_LANES as usize {
+        true => lane,
+        false if is_deferred(handle) => handle.value() / DEFERRED_SLOTS % MOST_LANES as usize,
+        false => 0,
+    }
 }
+
+// The handles of deferred receives lie behind those of all rows.
+const _: () = assert!(DEFERRED_SLOTS * MOST_LANES as usize <= 1 << LANE_BITS);
 
 /// The table of the first lane.
 ///
@@ -127,7 +138,21 @@ pub fn requests() -> Result<Guard<'static, Requests>> {
 /// In a forked child.
 #[inline]
 pub fn requests_with(handle: MPI_Request) -> Result<Guard<'static, Requests>> {
-    table(lane_of(handle))
+    requests_with_all(handle, &[handle])
+}
+
+/// The table in which the first of these handles stands, with rows for all that stand there.
+///
+/// # Errors
+/// In a forked child.
+#[inline]
+pub fn requests_with_all(first: MPI_Request, handles: &[MPI_Request]) -> Result<Guard<'static, Requests>> {
+    let lane = lane_of(first);
+    let mut table = table(lane)?;
+    if handles.iter().any(|handle| is_deferred(*handle)) {
+        table.add_deferred(lane, handles)?;
+    }
+    Ok(table)
 }
 
 /// The table of a lane.
@@ -163,12 +188,19 @@ pub fn publish(request: Request) -> Result<MPI_Request> {
 impl Requests {
     fn of_lane(lane: usize) -> Self {
         let first_row = if lane == 0 { FIRST_ROW } else { (LANES + lane) << LANE_BITS };
-        Self { first_row, rows: Vec::new(), free: Vec::new(), orphans: VecDeque::new() }
+        Self {
+            first_row,
+            rows: Vec::new(),
+            free: Vec::new(),
+            deferred: Vec::new(),
+            given_back: Vec::new(),
+            orphans: VecDeque::new(),
+        }
     }
 
     /// True if there is room for one more, in the table of another lane than the first.
     fn has_room(&self) -> bool {
-        !self.free.is_empty() || self.rows.len() < 1 << LANE_BITS
+        !self.free.is_empty() || self.rows.len() < (1 << LANE_BITS) - DEFERRED_SLOTS
     }
 
     /// Gives what stands for an operation a handle.
@@ -189,7 +221,7 @@ impl Requests {
     fn add_row(&mut self, deferred: bool) -> Result<usize> {
         let at = self.rows.len();
         // The last rows are kept for receives that were deferred, which have their handles already.
-        let most = MOST_ROWS - deferred_recv::SLOTS * usize::from(!deferred);
+        let most = MOST_ROWS - DEFERRED_SLOTS * usize::from(!deferred);
         if self.first_row == FIRST_ROW && at >= most {
             fail!(NoMemory, "{at} requests are under way: wait for some before others are started");
         }
@@ -197,27 +229,9 @@ impl Requests {
         Ok(at)
     }
 
-    /// The ring of deferred receives.
-    #[inline(always)]
-    pub fn ring(&mut self) -> &mut Ring {
-        // SAFETY: a caller that has the table has its lock, and the reference ends before another one is asked for.
-        unsafe { deferred_recv::ring() }
-    }
-
-    /// What an ordinary message got, which no call has treated as a request so far, if it has ended well; a deferred receive that
-    /// comes first may end here. Its row is freed.
+    /// What an ordinary message got, which no call has treated as a request so far, if it has ended well. Its row is freed.
     #[inline(always)]
     pub fn end_message(&mut self, handle: MPI_Request, completions: &mut Completions<'_>) -> Option<Got> {
-        if self.first_row == FIRST_ROW
-            && deferred_recv::any()
-            && let Some(first) = self.ring().first()
-            && first.is_of(handle)
-        {
-            let got = Got::Received(first.comm(), first.take(completions)?);
-            first.end();
-            self.ring().remove(1);
-            return Some(got);
-        }
         let RequestState::Here(request) = &mut self.row(handle).ok()?.held else { return None };
         if request.is_persistent()
             || request.advance(completions) != RequestProgress::Ended
@@ -229,22 +243,9 @@ impl Requests {
         ended.ok().map(Got::Ended)
     }
 
-    /// Submits all deferred receives, in their order.
-    pub fn submit_deferred(&mut self) {
-        while let Some(first) = self.ring().first() {
-            let comm = first.comm();
-            let request = first.submit().unwrap_or_else(|error| DeferredRecv::failed(comm, error));
-            let at = self.free.pop().map_or_else(|| self.add_row(true), |at| Ok(at as usize));
-            let at = at.expect("rows are kept for as many receives as can be deferred");
-            self.rows[at].held = RequestState::Here(request);
-            let row = self.handle_of(at, self.rows[at].generation);
-            self.ring().give_first_a_row(row);
-        }
-    }
-
     #[inline(always)]
     fn row(&mut self, handle: MPI_Request) -> Result<&mut Row> {
-        let handle = self.ring().resolve(handle);
+        let handle = self.resolved(handle);
         let at = self.index(handle);
         match self.rows.get_mut(at) {
             Some(row) if row.generation as usize == handle.value() >> INDEX_BITS => Ok(row),
@@ -298,10 +299,12 @@ impl Requests {
         let row = self.row(handle).ok()?;
         let held = std::mem::replace(&mut row.held, RequestState::Nothing);
         row.generation = (row.generation + 1) % GENERATIONS;
-        let resolved = self.ring().resolve(handle);
-        let at = self.index(resolved);
+        let at = self.index(self.resolved(handle));
         self.free.push(at as u32);
-        self.ring().free(handle);
+        if is_deferred(handle) {
+            self.deferred[handle.value() % DEFERRED_SLOTS] = (0, MPI_REQUEST_NULL);
+            self.given_back.push(handle.value() as u32);
+        }
         match held {
             RequestState::Here(request) => Some(request),
             _ => None,
@@ -346,8 +349,8 @@ impl Requests {
         self.orphans.drain(..n).collect()
     }
 
-    /// The operations that have begun and not ended, which need the program's memory, as far as the engine knows them. No receive
-    /// may be deferred.
+    /// The operations that have begun and not ended, which need the program's memory, as far as the engine knows them; no deferred receive that
+    /// has no row.
     pub fn under_way(&self) -> Vec<Option<Pending>> {
         let pending = |row: &Row| match &row.held {
             RequestState::Here(request) => request.pending(),

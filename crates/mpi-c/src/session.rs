@@ -27,7 +27,7 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     session.set(MPI_SESSION_NULL, "session")?;
     // Its threads are not known.
     route::allow(false);
-    crate::deferred_recv::forbid();
+    crate::cache::share();
     let world = library::PROCESS.enter()?;
     tools::attach(world.engine());
     traced::attach(world.engine());

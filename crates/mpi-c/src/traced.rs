@@ -1,7 +1,7 @@
 //! Calls of the program, recorded for a trace.
 //!
-//! A process that is traced never defers a receive and takes no short path, as one with several threads: what every call looks at anyway
-//! leads to where it is recorded, and without a trace nothing is added.
+//! A process that is traced never defers a receive and takes no short path: what every call looks at anyway leads to where it is recorded, and
+//! without a trace little is added.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use canele_engine::Engine;
 use canele_engine::trace::{Event, EventKind, Span, Tracer};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::deferred_recv;
+use crate::cache;
 
 static TRACER: OnceLock<Arc<Tracer>> = OnceLock::new();
 
@@ -34,17 +34,10 @@ impl CallName {
         Self { text, number: AtomicU32::new(0) }
     }
 
-    /// The same for a call that is not counted ([`CallGuard`](crate::deferred_recv::CallGuard)): a traced process looks like one with several
-    /// threads.
+    /// [`Self::record`]; a process is not traced in which one thread at a time calls the library by its promise.
     #[inline(always)]
     pub fn record_if_traced(&self) -> Option<Span> {
-        if deferred_recv::is_one_thread() { None } else { self.record_otherwise() }
-    }
-
-    #[inline(never)]
-    fn record_otherwise(&self) -> Option<Span> {
-        deferred_recv::note_caller();
-        self.record()
+        if cache::is_shared() { self.record() } else { None }
     }
 
     /// Records that a call begins, if this process is traced.

@@ -24,7 +24,7 @@
 //! | `parameters` | `name:kind`, kinds as in `kinds.tsv`; `kind*` is a place, `kind[]` an array, `kind[]*` an array that is written |
 //! | `chapter` | what the function belongs to |
 //! | `errors` | on which object its errors are raised: the parameter of this kind (`errhandler`: by that handler), `file` (that of files), `self` (`MPI_COMM_SELF`), `code` (none: the code is all) |
-//! | `call` | `hot`: the body itself decides when deferred receives are submitted; `any`: may be called by any thread at any time |
+//! | `call` | `any`: may be called at any time, before MPI is initialised too, and is recorded in no trace |
 //! | `form` | `collective`: blocking, immediate and persistent; `short`: the body with the suffix `_at_once` is tried first, without a frame, and what it has tried in vain goes on with the suffix `_refused`; `mapped`: the same, which says whether it did all; `value`: cannot fail, and returns its result; in the chapter `removed`: the successor |
 //! | `body` | path of the Rust function in `canele-mpi-c`, or `-`: not written |
 //!

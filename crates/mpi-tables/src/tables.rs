@@ -15,7 +15,7 @@ pub struct FunctionRow {
     pub chapter: String,
     /// On which object its errors are raised.
     pub errors: String,
-    /// `hot`, `any` or `-`.
+    /// `any` or `-`.
     pub call: String,
     /// `collective`, `value` or `-`.
     pub form: String,
@@ -198,7 +198,7 @@ fn find_kind(name: &str, kinds: &HashMap<String, ParameterKind>) -> Option<Param
 
 fn check(function: &FunctionRow) {
     let FunctionRow { name, returns, errors, call, form, body, .. } = function;
-    assert!(["hot", "any", "-"].contains(&call.as_str()), "{name}: call is {call}");
+    assert!(["any", "-"].contains(&call.as_str()), "{name}: call is {call}");
     assert!(
         ["collective", "mapped", "short", "value", "-"].contains(&form.as_str()),
         "{name}: form is {form}"

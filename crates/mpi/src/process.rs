@@ -47,8 +47,6 @@ pub struct Process {
     changes: Mutex<Vec<(&'static str, String)>>,
     /// Called when a communicator was revoked or a rank has died, from within any call.
     on_failure: fn(),
-    /// Called when another library of the process uses its engine too.
-    on_shared: fn(),
 }
 
 /// Who uses the engine by this library.
@@ -72,9 +70,8 @@ pub enum NotSet {
 
 impl Process {
     /// Returns a process that has not begun. `on_failure` is called whenever a communicator was revoked or a rank has
-    /// died; it must not call the library. `on_shared` is called when a library with the native interface joins the job beside this one: from
-    /// then on the engine moves messages outside of calls of MPI too.
-    pub const fn new(on_failure: fn(), on_shared: fn()) -> Self {
+    /// died; it must not call the library.
+    pub const fn new(on_failure: fn()) -> Self {
         Self {
             initialized: AtomicBool::new(false),
             finalized: AtomicBool::new(false),
@@ -85,7 +82,6 @@ impl Process {
             errhandler: OnceLock::new(),
             changes: Mutex::new(Vec::new()),
             on_failure,
-            on_shared,
         }
     }
 
@@ -235,7 +231,6 @@ impl Process {
         let errhandler = self.errhandler();
         let tunables = self.settings(None).map_err(canele_engine::Error::from)?;
         let world = World::start(&errhandler, &tunables, self.on_failure)?;
-        world.engine().when_shared(self.on_shared);
         Ok(world)
     }
 

@@ -9,7 +9,6 @@ mod exports {
 
     use canele_mpich_c::cache::{CallCache, Word};
     use canele_mpich_c::constants::MPI_SUCCESS;
-    use canele_mpich_c::deferred_recv::CallGuard;
     use canele_mpich_c::error::{self, On};
     use canele_mpich_c::handle::*;
     use canele_mpich_c::point::route::Route;

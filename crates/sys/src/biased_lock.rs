@@ -116,7 +116,7 @@ impl<T> BiasedLock<T> {
     #[inline(always)]
     pub fn lock_if_free(&self) -> Option<Guard<'_, T>> {
         let me = fork::known_token();
-        // Relaxed: the thread that revokes the bias holds the lock meanwhile, so whoever takes it next comes after that.
+        // Relaxed: the thread that revokes the bias holds the lock meanwhile, so the next one that takes it comes after that.
         let is_taken =
             self.revoked.load(Ordering::Relaxed) && me != fork::NO_TOKEN && self.lock.take_if_free(me);
         is_taken.then(|| Guard {

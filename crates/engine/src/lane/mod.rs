@@ -15,6 +15,7 @@ use canele_rail::Set;
 use canele_sys::ids::{Rank, RequestId};
 use canele_sys::tunables::Tunables;
 
+use crate::p2p::deferred::DeferredRecvs;
 use crate::p2p::follow_ups::FollowUps;
 use crate::stats::Counts;
 use wait_policy::WaitPolicy;
@@ -28,6 +29,7 @@ pub(crate) struct Lane {
     pub proto: Proto,
     pub wait_policy: WaitPolicy,
     pub waiters: Waiters,
+    pub deferred: DeferredRecvs,
     /// What is done behind requests of this lane, and in its next pass.
     pub follow_ups: FollowUps,
     /// Nothing is sent or received any more, because the rank has finished.
@@ -36,14 +38,15 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// A lane of a rank whose host has more ranks than processors if `oversubscribed`.
-    pub fn new(rails: Set, proto: Proto, tunables: &Tunables, oversubscribed: bool) -> Self {
+    /// The lane of this number, of a rank whose host has more ranks than processors if `oversubscribed`.
+    pub fn new(number: u8, rails: Set, proto: Proto, tunables: &Tunables, oversubscribed: bool) -> Self {
         Self {
-            number: 0,
+            number,
             rails,
             proto,
             wait_policy: WaitPolicy::new(tunables, oversubscribed),
             waiters: Waiters::default(),
+            deferred: DeferredRecvs::of_lane(number),
             follow_ups: FollowUps::default(),
             is_closed: false,
             counts: Counts::default(),

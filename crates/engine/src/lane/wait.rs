@@ -191,6 +191,7 @@ impl Engine {
     fn paused<'a>(&'a self, mut core: Locked<'a>) -> Locked<'a> {
         core.lane.waiters.has_progress_owner = true;
         let mut core = core.pause().expect("a thread of this process has held the lock before");
+        self.submit_deferred(&mut core);
         core.lane.waiters.has_progress_owner = false;
         core
     }

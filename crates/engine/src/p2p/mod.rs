@@ -2,6 +2,7 @@
 
 pub(crate) mod any_sender;
 pub(crate) mod completions;
+pub(crate) mod deferred;
 pub(crate) mod follow_ups;
 mod layers;
 pub(crate) mod pending;

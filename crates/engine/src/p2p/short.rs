@@ -4,14 +4,16 @@
 //! once, so what is inlined into a caller needs no frame and saves no registers. Where several threads have used a lane there is no bias: their
 //! calls are functions of their own, `…_without_bias`, which take the lock if it is free.
 
+use canele_mem::buffer::RawBlock;
 use canele_proto::matching::Want;
-use canele_proto::{PeerIndex, Received, Receives, ShortAddress, ShortSent};
+use canele_proto::{PeerIndex, Received, ShortAddress, ShortSent};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::lane::spin::spin_once;
+use crate::p2p::deferred::{Deferral, DeferredEnd, DeferredHandles, DeferredSource, SubmittedRecv};
 
 impl Engine {
     /// Returns where a peer lies among those that this rank has to do with, of which it becomes one.
@@ -73,7 +75,7 @@ impl Engine {
     pub fn try_receive_short(&self, from: &ShortAddress, tag: Tag, into: &mut [u8]) -> Option<usize> {
         let mut guard = self.lock_by_bias()?;
         let lane = &mut guard.lane;
-        let is_next = !lane.is_closed && lane.proto.is_quiet(from.flow);
+        let is_next = !lane.is_closed && !lane.deferred.any() && lane.proto.is_quiet(from.flow);
         let taken = match is_next {
             true => lane.proto.take_short(&mut lane.rails, from, tag, into),
             false => None,
@@ -87,6 +89,9 @@ impl Engine {
     #[inline(never)]
     pub fn receive_next(&self, source: Rank, flow: FlowId, tag: Tag, into: &mut [u8]) -> Option<usize> {
         let mut guard = self.lock_at_once()?;
+        if guard.lane.deferred.any() {
+            return None;
+        }
         let want = Want { source: Some(source), tag: Some(tag) };
         let mut look = |core: &mut Core| core.lane.try_recv(flow, want, into);
         let seen = match look(&mut guard) {
@@ -99,14 +104,92 @@ impl Engine {
         }
     }
 
-    /// Lets receives of one source and flow take their messages as long as these are the next ones.
+    /// Defers a receive of a thread that has the bias, if the next slot is free; gives its name.
     #[inline(always)]
-    pub fn receive_run(&self, source: Rank, flow: FlowId, receives: &mut impl Receives) {
-        let Some(mut guard) = self.lock_at_once() else { return };
-        let lane = &mut guard.lane;
-        if !lane.is_closed {
-            lane.proto.receive_run(&mut lane.rails, (source, flow), receives);
-        }
+    pub fn defer_recv(&self, source: &DeferredSource, tag: Tag, into: RawBlock) -> Option<u32> {
+        let mut guard = self.lock_by_bias()?;
+        let name = guard.lane.deferred.add(source, tag, into);
         guard.release();
+        name
+    }
+
+    /// [`Engine::defer_recv`] of a thread that may have no bias, if the lock is free and no message waits on the flow.
+    #[inline(never)]
+    pub fn defer_otherwise(&self, source: &DeferredSource, tag: Tag, into: RawBlock) -> Deferral {
+        let Some(mut guard) = self.lock_at_once() else { return Deferral::NotNow };
+        let lane = &mut guard.lane;
+        if !lane.proto.is_quiet(source.flow()) {
+            return Deferral::NotNow;
+        }
+        lane.deferred.add_otherwise(source, tag, into).map_or(Deferral::Full, Deferral::Done)
+    }
+
+    /// Gives back the names of deferred receives whose callers know what became of them, and goes on to a free slot where the next one is
+    /// used; returns true if that helps. What was deferred stays so. The names are kept if the lock is not free.
+    pub fn make_room_to_defer(&self, names: &mut Vec<u32>) -> bool {
+        let Some(mut guard) = self.lock_at_once() else { return false };
+        names.drain(..).for_each(|name| guard.lane.deferred.give_back(name));
+        guard.lane.deferred.is_next_free() || guard.lane.deferred.go_to_free()
+    }
+
+    /// Ends deferred receives from the first on whose messages have come, as far as these handles stand for them in this order; says how many.
+    #[inline(always)]
+    pub fn end_deferred<H: DeferredHandles>(
+        &self,
+        handles: &mut [H::Handle],
+        told: Option<DeferredEnd<'_, '_>>,
+    ) -> usize {
+        let Some(mut guard) = self.lock_at_once() else { return 0 };
+        let ended = guard.end_deferred::<H>(handles, told);
+        guard.release();
+        ended
+    }
+
+    /// [`Engine::end_deferred`] for a caller that waits for the first one: looks for its message as often as between two passes over everything.
+    #[inline(never)]
+    pub fn end_deferred_soon<H: DeferredHandles>(
+        &self,
+        handles: &mut [H::Handle],
+        mut told: Option<DeferredEnd<'_, '_>>,
+    ) -> usize {
+        let Some(mut guard) = self.lock_at_once() else { return 0 };
+        let source = guard.awaited_source::<H>(handles);
+        let mut look = |core: &mut Core| match core.end_deferred::<H>(handles, told.as_deref_mut()) {
+            0 => Received::Nothing,
+            ended => Received::Done(ended),
+        };
+        if let Received::Done(ended) = look(&mut guard) {
+            return ended;
+        }
+        match source.map(|source| spin_once(&mut guard, Some(source), look)) {
+            Some(Received::Done(ended)) => ended,
+            _ => 0,
+        }
+    }
+
+    /// Tells what became of deferred receives of this lane, which is told once and submitted for that. `each` must not call the engine.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn take_submitted(
+        &self,
+        names: &[u32],
+        mut each: impl FnMut(u32, SubmittedRecv),
+    ) -> Result<(), Error> {
+        let mut core = self.lock()?;
+        for name in names {
+            if let Some(submitted) = core.take_submitted(*name) {
+                each(*name, submitted);
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of deferred receives of this lane of which [`Engine::take_submitted`] has not told, all of which are submitted now.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn submitted_names(&self) -> Result<Vec<u32>, Error> {
+        Ok(self.lock()?.lane.deferred.submitted())
     }
 }

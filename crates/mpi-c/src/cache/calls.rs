@@ -6,8 +6,7 @@ use canele_mpi::Result;
 use canele_mpi::collective::Call;
 use canele_sys::atomic::{AtomicUsize, Ordering};
 
-use super::freed;
-use crate::deferred_recv;
+use super::{freed, is_mixed, is_shared};
 use crate::error::Failed;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
 
@@ -52,7 +51,7 @@ impl<const N: usize> CallCache<N> {
         make: impl FnOnce() -> Result<Call>,
         run: impl FnOnce(&mut Call) -> Result<(), Failed>,
     ) -> Result<(), Failed> {
-        if deferred_recv::is_mixed() {
+        if is_mixed() {
             // The one thread of before may be inside, and takes calls without an atomic exchange.
             return run(&mut make()?);
         }
@@ -80,7 +79,7 @@ impl<const N: usize> CallCache<N> {
 /// Puts a value in a place and gives the one before.
 #[inline(always)]
 fn exchange(place: &AtomicUsize, new: usize) -> usize {
-    if deferred_recv::is_one_thread() {
+    if !is_shared() {
         // Twice as fast, and the next call of this thread comes after this one.
         let before = place.load(Ordering::Relaxed);
         place.store(new, Ordering::Relaxed);

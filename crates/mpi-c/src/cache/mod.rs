@@ -20,18 +20,17 @@
 //!
 //! **Why that is sound.**
 //! - A reader and a writer of an entry's value are the thread whose cache it is, or have both seen `freed` without `SHARED`: then they are
-//!   calls of a program that uses one thread at a time, and come one after the other. A thread that ends this sets the bit first ([`deferred_recv::forbid`]); the thread
+//!   calls of a program that uses one thread at a time, and come one after the other. A thread that ends this sets the bit first ([`share`]); the thread
 //!   of before may be inside of `learn` still, and no other thread reads what it writes.
 //! - An object that an entry refers to lives while the entry is valid: [`forget`] is called before the object of a handle is dropped. A
 //!   program that uses a handle while another of its threads frees it is wrong.
 //! - A reference to a value ends before the value is replaced: the callers of `learn` promise it.
-//!
-//! [`deferred_recv::forbid`]: crate::deferred_recv::forbid
 
 mod calls;
 mod resolved;
 
-use canele_sys::atomic::{AtomicUsize, Ordering};
+use canele_mpi::ThreadLevel;
+use canele_sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub use calls::{CallCache, Word};
 pub(crate) use resolved::{Resolved, ResolvedCache};
@@ -47,12 +46,49 @@ pub fn forget() {
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Several threads may call the library from now on, or they may not.
-pub fn set_shared(shared: bool) {
-    match shared {
-        true => FREED.fetch_or(SHARED, Ordering::SeqCst),
-        false => FREED.fetch_and(!SHARED, Ordering::SeqCst),
-    };
+/// Several threads may call the library for the rest of the process, whatever the program promises.
+static ARE_SEVERAL: AtomicBool = AtomicBool::new(false);
+/// Several may, and one thread at a time did before, which perhaps was inside of a call.
+static MIXED: AtomicBool = AtomicBool::new(false);
+
+/// The program has promised how many of its threads call the library; one at a time, unless several may already.
+pub fn promise(threads: ThreadLevel) {
+    if threads == ThreadLevel::Multiple || ARE_SEVERAL.load(Ordering::SeqCst) {
+        return;
+    }
+    FREED.fetch_and(!SHARED, Ordering::SeqCst);
+    // Either this is seen here, or `share` sets the bit after this.
+    if ARE_SEVERAL.load(Ordering::SeqCst) {
+        FREED.fetch_or(SHARED, Ordering::SeqCst);
+    }
+}
+
+/// From now on several threads may call the library. Any thread may call it, while another one is inside of a call.
+pub fn share() {
+    ARE_SEVERAL.store(true, Ordering::SeqCst);
+    // First, so that a thread that sees the bit sees this.
+    if !is_shared() {
+        MIXED.store(true, Ordering::SeqCst);
+    }
+    FREED.fetch_or(SHARED, Ordering::SeqCst);
+}
+
+/// True if several threads may call the library.
+#[inline(always)]
+pub fn is_shared() -> bool {
+    // Relaxed: a thread that finds the bit not set is the only one, or was before another one that has set it meanwhile.
+    FREED.load(Ordering::Relaxed) & SHARED != 0
+}
+
+/// True if several threads may call the library and one did before, which perhaps was inside of a call.
+#[inline(always)]
+fn is_mixed() -> bool {
+    MIXED.load(Ordering::Relaxed)
+}
+
+/// True if several threads may call the library for the rest of the process.
+pub fn are_several() -> bool {
+    ARE_SEVERAL.load(Ordering::SeqCst)
 }
 
 /// Moves whenever a handle is freed, a communicator revoked or a rank dies, and when several threads may or may no longer call the library.

@@ -14,6 +14,7 @@ use crate::handle::{Handle, MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_R
 use crate::library::{self, publish};
 use crate::point::{LARGEST_TAG, start};
 use crate::pointer::{Out, Text};
+use crate::requests::add_all_deferred;
 
 /// Stores the handle of a communicator that this process may not be in.
 pub(crate) fn give(newcomm: Out<MPI_Comm>, made: Option<Arc<Comm>>) -> CallResult {
@@ -160,6 +161,8 @@ fn free(comm: Out<MPI_Comm>) -> CallResult {
     if handle.is_constant() {
         handle.free()?;
     }
+    // Receives that were deferred on it keep it until they end.
+    add_all_deferred(library::engine()?)?;
     freed.attributes().clear(freed.number())?;
     handle.free()?;
     Ok(comm.set(MPI_COMM_NULL, "comm")?)

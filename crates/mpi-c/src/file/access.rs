@@ -3,7 +3,6 @@
 use canele_mpi::Result;
 use canele_mpi::file::{AccessBuffer, AccessPosition, Call};
 
-use super::use_threads;
 use crate::buffer::elements;
 use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_File, MPI_Request, ObjectHandle};
@@ -30,7 +29,6 @@ fn now(fh: MPI_File, call: Call, memory: Result<AccessBuffer>, status: StatusOut
 /// Starts an access.
 fn start(fh: MPI_File, call: Call, memory: Result<AccessBuffer>, request: Out<MPI_Request>) -> CallResult {
     let (file, memory) = (fh.share()?, memory?);
-    use_threads();
     let started = file.start_access(call, memory)?;
     Ok(request.set(requests::publish(started)?, "request")?)
 }

@@ -6,14 +6,11 @@ pub mod open;
 pub mod split;
 pub mod view;
 
-use std::sync::Once;
-
 use canele_mpi::file::{AmodeBits, Whence};
 use canele_mpi::{Result, fail};
 use core::ffi::c_int;
 
 use crate::constants::*;
-use crate::deferred_recv;
 
 /// The field of a bit.
 type Field = fn(&mut AmodeBits) -> &mut bool;
@@ -57,12 +54,6 @@ fn whence(whence: c_int) -> Result<Whence> {
         MPI_SEEK_END => Whence::End,
         _ => fail!(Argument, "whence is {whence}: it must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"),
     })
-}
-
-/// To be called before an access that a thread of the library carries out: from then on several threads call the engine.
-fn use_threads() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(deferred_recv::forbid);
 }
 
 #[cfg(test)]

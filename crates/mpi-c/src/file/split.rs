@@ -4,7 +4,6 @@ use canele_mpi::Result;
 use canele_mpi::file::{AccessBuffer, AccessPosition, SplitCall};
 
 use super::access::{source, target};
-use super::use_threads;
 use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_File, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
@@ -19,7 +18,6 @@ fn begin(
     memory: Result<AccessBuffer>,
 ) -> CallResult {
     let (file, memory) = (fh.share()?, memory?);
-    use_threads();
     Ok(file.begin_split(call, place, buf.addr(), memory)?)
 }
 

@@ -2,16 +2,13 @@
 
 use core::ffi::c_int;
 
-use canele_engine::Started;
-use canele_mpi::point::Target;
-use canele_mpi::{Comm, Data, Mode, Status};
+use canele_mpi::{Mode, Status};
 
 use super::route;
 use super::short::{self, Attempt};
 use super::{from, target};
 use crate::buffer::data;
 use crate::constants::MPI_ANY_SOURCE;
-use crate::deferred_recv;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
@@ -79,19 +76,7 @@ fn send_tried(
     let comm = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
-    if !deferred_recv::any() {
-        return Ok(comm.send_refused(to, data)?);
-    }
-    send_beside_deferred(comm, to, data, comm.post_refused(to, data, false)?)
-}
-
-/// Goes on with a message that was posted beside deferred receives: these may stay deferred only if it has left.
-fn send_beside_deferred(comm: &Comm, to: Target, data: Data<'_>, posted: Started) -> CallResult {
-    if matches!(posted, Started::Done) {
-        return Ok(());
-    }
-    deferred_recv::settle(); // It may have to wait.
-    Ok(comm.send_unposted(to, data)?)
+    Ok(comm.send_refused(to, data)?)
 }
 
 /// `MPI_Ssend`.
@@ -132,12 +117,6 @@ fn send_in_mode(
     let comm = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
-    if deferred_recv::any() {
-        if mode == Mode::Standard {
-            return send_beside_deferred(comm, to, data, comm.post(to, mode, data, false)?);
-        }
-        deferred_recv::settle(); // It may have to wait.
-    }
     Ok(comm.send(to.rank, to.tag, mode, data)?)
 }
 
@@ -166,7 +145,6 @@ pub fn recv(
     comm: MPI_Comm,
     status: StatusOut,
 ) -> CallResult {
-    deferred_recv::settle();
     if route::learn(comm, datatype, source)
         && recv_at_once(buf, count, datatype, source, tag, comm, status).is_done()
     {
@@ -186,7 +164,6 @@ pub fn recv_refused(
     comm: MPI_Comm,
     status: StatusOut,
 ) -> CallResult {
-    deferred_recv::settle();
     if let Some(bytes) = short::receive_next(buf, (count, datatype), (source, tag), comm) {
         status.set_received(source, tag, bytes);
         return Ok(());

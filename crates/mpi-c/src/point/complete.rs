@@ -24,6 +24,9 @@ pub fn wait(request: Out<MPI_Request>, status: StatusOut) -> CallResult {
 /// The general path of a wait.
 #[inline(never)]
 fn wait_otherwise(handle: &mut [MPI_Request], status: StatusOut) -> CallResult {
+    if short::end_front_soon(handle, 0, status) == 1 {
+        return Ok(());
+    }
     if wait::take_messages(handle, |_, got| status.set_got_at(0, got))? == 1 {
         return Ok(());
     }
@@ -115,6 +118,9 @@ pub fn waitall(count: c_int, requests: Out<MPI_Request>, statuses: StatusOut) ->
 fn wait_all_otherwise(handles: &mut [MPI_Request], mut first: usize, statuses: StatusOut) -> CallResult {
     let mut ends = Ends::new(statuses, "MPI_Waitall");
     loop {
+        let ended = short::end_front_soon(handles, first, statuses);
+        ends.put_ended(first..ended);
+        first = ended;
         first += wait::take_messages(&mut handles[first..], |at, got| ends.put_got(first + at, got))?;
         let Some(handle) = handles.get_mut(first) else { return ends.finish() };
         let end = wait::wait(handle)?;
@@ -218,6 +224,13 @@ impl Ends {
             if self.failed.is_some() {
                 self.statuses.set_error_at(at, MPI_SUCCESS);
             }
+        }
+    }
+
+    /// Messages at these places of the array have ended well, and their statuses are stored.
+    fn put_ended(&mut self, at: core::ops::Range<usize>) {
+        if self.failed.is_some() {
+            at.for_each(|at| self.statuses.set_error_at(at, MPI_SUCCESS));
         }
     }
 

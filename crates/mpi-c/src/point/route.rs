@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::ffi::c_int;
 use core::ptr::NonNull;
 
-use canele_engine::{Engine, ShortAddress};
+use canele_engine::{DeferredSource, Engine, ShortAddress};
 use canele_mpi::Class;
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 use canele_sys::thread_block;
@@ -15,9 +15,11 @@ use super::short::Attempt;
 use crate::cache::{Resolved, ResolvedCache};
 use crate::codes::keep;
 use crate::constants::MPI_SUCCESS;
-use crate::deferred_recv::{MOST_BYTES, RecvSource};
 use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
 use crate::width::Count;
+
+/// Longer messages have no route: they may be copied straight from or to the other end.
+pub const MOST_BYTES: usize = 4096;
 
 /// What a communicator, a rank on it and a datatype came to: programs name the same few again and again.
 pub struct Route {
@@ -31,7 +33,7 @@ pub struct Route {
     /// The peer and the flow.
     pub address: ShortAddress,
     /// The same for receives that are deferred.
-    pub source: RecvSource,
+    pub source: DeferredSource,
 }
 
 // With the count of its entry it is a cache line.
@@ -65,7 +67,8 @@ impl Resolved for Route {
         let (engine, flow, size) = (&**on.engine(), on.flow(), of.size() as u32);
         let peer = engine.peer_index(to).ok()?;
         let address = ShortAddress { peer, flow };
-        let source = RecvSource::new(comm, to, (engine.lane_number(), flow));
+        // Handles of communicators fit into 32 bits.
+        let source = DeferredSource::new(to, flow, comm.value() as u32);
         Some(Self { comm, datatype, engine, rank, size, address, source })
     }
 }

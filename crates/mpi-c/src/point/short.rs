@@ -8,18 +8,18 @@
 
 use core::ffi::c_int;
 
-use canele_engine::{Engine, MAX_INLINE, Receives, ShortSent, Window};
+use canele_engine::{Deferral, DeferredEnd, DeferredHandles, DeferredRecv, Engine, MAX_INLINE, ShortSent};
+use canele_mem::buffer::RawBlock;
 use canele_mpi::Tag;
 
 use super::LARGEST_TAG;
-use super::route::{Route, known};
+use super::route::{MOST_BYTES, Route, known};
 use crate::constants::MPI_REQUEST_NULL;
-use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, lane_of, source_of};
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::library;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
-use crate::requests::got_at_once;
+use crate::requests::{got_at_once, is_deferred, lane_of, make_room_to_defer};
 use crate::status::{Got, StatusOut};
 use crate::width::Count;
 
@@ -135,7 +135,7 @@ pub fn receive_at_once(
     if buffer.is_null() {
         return Attempt::Left;
     }
-    if !is_tag(tag) || deferred_recv::any_in_ring() {
+    if !is_tag(tag) {
         return Attempt::LeftOn(route, bytes);
     }
     // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
@@ -164,8 +164,7 @@ pub fn receive_next(
     }
     // SAFETY: as above.
     let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), bytes) };
-    let (source, flow) = source_of(route.source.from);
-    route.engine.receive_next(source, flow, Tag(tag as u32), into)
+    route.engine.receive_next(route.source.source(), route.source.flow(), Tag(tag as u32), into)
 }
 
 /// Defers a receive, if that may be; puts its handle.
@@ -185,13 +184,46 @@ pub fn defer_at_once(
     if !is_tag(tag) {
         return Attempt::LeftOn(route, bytes);
     }
-    // SAFETY: this thread knows a route.
-    match unsafe { deferred_recv::defer(&route.source, Tag(tag as u32), buffer.cast(), bytes) } {
-        Some(handle) => {
-            request.put(handle);
+    // SAFETY: not null; the program gives so many bytes to be written until the receive ends (MPI 5.0, §3.7.2).
+    let into = unsafe { RawBlock::new(buffer.cast(), bytes as u32) };
+    match route.engine.defer_recv(&route.source, Tag(tag as u32), into) {
+        Some(name) => {
+            request.put(MPI_Request::of(name as usize));
             Attempt::Done
         }
         None => Attempt::LeftOn(route, bytes),
+    }
+}
+
+/// [`defer_at_once`] for a thread that has no bias, or where the next slot was used; says whether it has.
+#[inline(always)]
+pub fn defer_next(
+    buffer: RecvBuffer,
+    (count, datatype): (Count, MPI_Datatype),
+    (rank, tag): (c_int, c_int),
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> bool {
+    let Some(route) = known(comm, datatype, rank) else { return false };
+    let Some(bytes) = route.bytes(count, MOST_BYTES) else { return false };
+    if buffer.is_null() || !is_tag(tag) {
+        return false;
+    }
+    let defer = || {
+        // SAFETY: as above; of several values that are made here one is kept.
+        let into = unsafe { RawBlock::new(buffer.cast(), bytes as u32) };
+        route.engine.defer_otherwise(&route.source, Tag(tag as u32), into)
+    };
+    let deferral = match defer() {
+        Deferral::Full if make_room_to_defer(route.engine) => defer(),
+        deferral => deferral,
+    };
+    match deferral {
+        Deferral::Done(name) => {
+            request.put(MPI_Request::of(name as usize));
+            true
+        }
+        Deferral::Full | Deferral::NotNow => false,
     }
 }
 
@@ -199,48 +231,43 @@ pub fn defer_at_once(
 /// and deferred receives in their order whose messages have come. Says how many.
 #[inline(always)]
 pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
-    let Some(_hold) = deferred_recv::hold() else { return 0 };
-    let mut ended = 0;
+    end_with(handles, 0, statuses, |lane, handles, told| lane.end_deferred::<RequestHandles>(handles, told))
+}
+
+/// [`end_front`] from a place on, for a caller that waits: looks a while for the message of a receive that comes next. Gives the place behind what
+/// has ended.
+#[inline(never)]
+pub fn end_front_soon(handles: &mut [MPI_Request], from: usize, statuses: StatusOut) -> usize {
+    end_with(handles, from, statuses, |lane, handles, told| {
+        lane.end_deferred_soon::<RequestHandles>(handles, told)
+    })
+}
+
+#[inline(always)]
+fn end_with(
+    handles: &mut [MPI_Request],
+    from: usize,
+    statuses: StatusOut,
+    end_deferred: impl Fn(&Engine, &mut [MPI_Request], Option<DeferredEnd<'_, '_>>) -> usize,
+) -> usize {
+    let mut ended = from;
     loop {
         ended = end_sends(handles, ended, statuses);
-        let Some(handle) = handles.get(ended).copied() else { return ended };
-        // SAFETY: this thread may touch the ring, and no function of the program is called before the last use.
-        let ring = unsafe { deferred_recv::ring() };
-        let slots = ring.deferred();
-        let Some(first) = slots.first().filter(|first| first.is_of(handle)) else { return ended };
-        let Ok(engine) = library::engine() else { return ended };
-        let from = first.from;
-        let engine = engine.numbered_lane(lane_of(from));
-        let n = slots.len().min(handles.len() - ended);
-        let (is_short, handles) = (first.is_short(), &mut handles[ended..ended + n]);
-        let slots = &mut slots[..n];
-        let taken = match is_short && !statuses.is_wanted() {
-            true => take_short(engine, handles, slots, from),
-            false => take_any(engine, Run { handles, slots, statuses, first: ended, taken: 0, from }),
-        };
-        ended += taken;
-        ring.remove(taken);
-        if taken == 0 {
+        let Some(handle) = handles.get(ended).copied().filter(|handle| is_deferred(*handle)) else {
             return ended;
+        };
+        let Ok(engine) = library::engine() else { return ended };
+        let Some(lane) = engine.lane_if_open(lane_of(handle) as u8) else { return ended };
+        let mut told = |at: usize, receive: &DeferredRecv, bytes: usize| {
+            let comm = MPI_Comm::of(receive.word() as usize);
+            statuses.set_got_at(ended + at, Got::Received(comm, receive.status(bytes)));
+        };
+        let told: Option<DeferredEnd<'_, '_>> = if statuses.is_wanted() { Some(&mut told) } else { None };
+        match end_deferred(lane, &mut handles[ended..], told) {
+            0 => return ended,
+            more => ended += more,
         }
     }
-}
-
-/// Takes messages of a few bytes whose statuses are not wanted; says how many.
-#[inline(never)] // It has the registers for itself.
-fn take_short(engine: &Engine, handles: &mut [MPI_Request], slots: &mut [DeferredRecv], from: u64) -> usize {
-    let (source, flow) = source_of(from);
-    let mut run = Run::<true> { handles, slots, statuses: StatusOut::NONE, first: 0, taken: 0, from };
-    engine.receive_run(source, flow, &mut run);
-    run.taken
-}
-
-/// Takes messages of any length; says how many.
-#[inline(never)]
-fn take_any(engine: &Engine, mut run: Run<'_, false>) -> usize {
-    let (source, flow) = source_of(run.from);
-    engine.receive_run(source, flow, &mut run);
-    run.taken
 }
 
 /// Ends the sends that have left, the receives from no process and the null handles, from a place of an array on; gives the place behind them.
@@ -258,39 +285,19 @@ fn end_sends(handles: &mut [MPI_Request], from: usize, statuses: StatusOut) -> u
     at
 }
 
-/// Deferred receives from one source on one flow, and as many handles of an array. `SHORT` ones are of messages of a few bytes, whose statuses
-/// are not wanted.
-struct Run<'a, const SHORT: bool> {
-    handles: &'a mut [MPI_Request],
-    slots: &'a mut [DeferredRecv],
-    statuses: StatusOut,
-    /// The place of the first handle in the array.
-    first: usize,
-    /// So many have ended.
-    taken: usize,
-    /// As the slots say it.
-    from: u64,
-}
+/// Handles of requests, of which some are names of deferred receives.
+struct RequestHandles;
 
-impl<const SHORT: bool> Receives for Run<'_, SHORT> {
-    const SHORT: bool = SHORT;
+impl DeferredHandles for RequestHandles {
+    type Handle = MPI_Request;
 
     #[inline(always)]
-    fn accept(&mut self, tag: Tag, bytes: Window<'_>) -> bool {
-        let at = self.taken;
-        let (Some(slot), Some(handle)) = (self.slots.get_mut(at), self.handles.get_mut(at)) else {
-            return false;
-        };
-        let len = bytes.len();
-        let is_wanted = slot.is_of(*handle) && slot.is_from(self.from) && slot.tag == tag;
-        if !is_wanted || !slot.end_with(bytes) {
-            return false;
-        }
-        if !SHORT && self.statuses.is_wanted() {
-            self.statuses.set_got_at(self.first + at, Got::Received(slot.comm(), slot.status(len)));
-        }
+    fn is_of(handle: &MPI_Request, name: u32) -> bool {
+        handle.value() == name as usize
+    }
+
+    #[inline(always)]
+    fn end(handle: &mut MPI_Request) {
         *handle = MPI_REQUEST_NULL;
-        self.taken += 1;
-        true
     }
 }

@@ -11,7 +11,6 @@ use super::short::{self, Attempt};
 use super::{from, probe, target, wait};
 use crate::buffer::data;
 use crate::constants::MPI_REQUEST_NULL;
-use crate::deferred_recv;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, ObjectHandle};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
@@ -193,7 +192,7 @@ pub fn irecv(
     irecv_refused(buf, count, datatype, source, tag, comm, request)
 }
 
-/// `MPI_Irecv` that was not deferred at once: there may be room for it further on.
+/// `MPI_Irecv` that was not deferred at once.
 #[inline(never)]
 pub fn irecv_refused(
     buf: RecvBuffer,
@@ -204,8 +203,7 @@ pub fn irecv_refused(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    if deferred_recv::make_room() && irecv_at_once(buf, count, datatype, source, tag, comm, request).is_done()
-    {
+    if !request.is_null() && short::defer_next(buf, (count, datatype), (source, tag), comm, request) {
         return Ok(());
     }
     let on = comm.get()?;
@@ -213,7 +211,6 @@ pub fn irecv_refused(
     let Some(from) = from(on, source, tag).map_err(|error| not_started(request, error))? else {
         return Ok(request.set(FROM_NO_PROCESS, "request")?);
     };
-    deferred_recv::settle();
     let pending = on.start_receive(from, data)?;
     let handle = requests::publish(comm.share()?.receiving(pending))?;
     Ok(request.set(handle, "request")?)

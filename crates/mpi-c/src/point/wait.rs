@@ -12,13 +12,12 @@ use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
 use canele_sys::biased_lock::Guard;
 
 use crate::constants::MPI_REQUEST_NULL;
-use crate::deferred_recv;
 use crate::error::{CallResult, Failed, raise_on};
 use crate::handle::MPI_Request;
 use crate::library;
 use crate::requests::{
     Requests, all_requests, got_at_once, lane_of, progress_without_row, requests, requests_with,
-    status_at_once,
+    requests_with_all, status_at_once,
 };
 use crate::status::{Got, StatusOut};
 
@@ -91,7 +90,7 @@ pub(super) fn advance(
     let mut lanes = LaneSet::default();
     let mut at = 0;
     while let Some(first) = handles.get(at) {
-        let mut table = requests_with(*first)?;
+        let mut table = requests_with_all(*first, &handles[at..])?;
         let stopped = engine.completions(|completions| -> Result<Stopped> {
             let mut stopped = Stopped::ByCaller;
             for (at, handle) in handles.iter().enumerate().skip(at) {
@@ -168,7 +167,9 @@ pub(super) fn are_under_way(handles: &[MPI_Request]) -> bool {
     if handles.iter().any(|handle| lane_of(*handle) != lane_of(first)) {
         return false;
     }
-    let (Ok(mut table), Ok(engine)) = (requests_with(first), library::engine()) else { return false };
+    let (Ok(mut table), Ok(engine)) = (requests_with_all(first, handles), library::engine()) else {
+        return false;
+    };
     let one_is_not = |completions: &mut Completions<'_>| {
         // If a rank has died some may have to be told.
         let is_under_way = |handle| {
@@ -300,9 +301,12 @@ pub fn wait(handle: &mut MPI_Request) -> Result<End> {
 /// # Errors
 /// In a forked child.
 pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Got)) -> Result<usize> {
+    // A caller asks again for the rest, so what a call looks at must not grow with the array.
+    let most = handles.len().min(MOST_AT_ONCE);
+    let handles = &mut handles[..most];
     let with_row = handles.iter().find(|handle| progress_without_row(**handle).is_none());
     let first = with_row.copied().unwrap_or(MPI_REQUEST_NULL);
-    let (lane, mut table) = (lane_of(first), requests_with(first)?);
+    let (lane, mut table) = (lane_of(first), requests_with_all(first, handles)?);
     let taken = library::engine()?.completions(|completions| {
         for (at, handle) in handles.iter_mut().enumerate() {
             let got = got_at_once(*handle).or_else(|| match lane_of(*handle) == lane {
@@ -315,12 +319,11 @@ pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Go
         }
         handles.len()
     })?;
-    drop(table);
-    if taken < handles.len() && deferred_recv::any() {
-        requests()?.submit_deferred();
-    }
     Ok(taken)
 }
+
+/// So many messages are taken at once.
+const MOST_AT_ONCE: usize = 256;
 
 /// Requests given up that one call looks after: what it costs does not depend on how many there are.
 pub(super) const ORPHANS_PER_CALL: usize = 4;

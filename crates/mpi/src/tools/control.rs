@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_is_written_before_the_start_is_in_force_and_only_what_is_allowed() {
-        let process = Process::new(|| {}, || {});
+        let process = Process::new(|| {});
         let (wait, spin) = (control("wait"), control("spin_ns"));
         assert_eq!(wait.read(&process), Ok(ControlValue::Choice(0)));
         wait.write(&process, &ControlValue::Choice(2)).expect("allowed");
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_error_handler_that_is_in_use_is_not_changed() {
-        let (process, handler) = (Process::new(|| {}, || {}), control("mpi_errhandler"));
+        let (process, handler) = (Process::new(|| {}), control("mpi_errhandler"));
         handler.write(&process, &ControlValue::Choice(2)).expect("allowed");
         assert!(matches!(*process.errhandler(), crate::Errhandler::Return));
         let late = handler.write(&process, &ControlValue::Choice(0)).map_err(|error| error.reason);
