@@ -14,7 +14,6 @@ use crate::cache;
 use crate::constants::*;
 use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::leaks::{self, UnderWay};
-use crate::point::route;
 use crate::table::HANDLES;
 use crate::{tools, traced};
 
@@ -110,7 +109,7 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
     let is_traced = traced::attach(world.engine());
     // The short paths do not ask which memory a buffer is of.
     let is_simple = !is_traced && !device::is_asked();
-    route::allow(is_simple && !cache::are_several());
+    cache::own::allow(is_simple && !cache::are_several());
     if is_simple && !world.engine().tunables().progress_thread {
         cache::promise(threads);
     }

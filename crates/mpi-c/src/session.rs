@@ -13,7 +13,6 @@ use crate::constants::MPI_SESSION_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session, ObjectHandle};
 use crate::library;
-use crate::point::route;
 use crate::pointer::{Out, Text, TextOut};
 use crate::{tools, traced};
 
@@ -26,7 +25,7 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     // First, as nothing of what follows is undone.
     session.set(MPI_SESSION_NULL, "session")?;
     // Its threads are not known.
-    route::allow(false);
+    crate::cache::own::allow(false);
     crate::cache::share();
     let world = library::PROCESS.enter()?;
     tools::attach(world.engine());

@@ -11,7 +11,7 @@ mod word;
 mod word;
 
 /// So many bytes the block of a thread has at least that has set none.
-pub const BYTES: usize = 2048;
+pub const BYTES: usize = 16 << 10;
 
 #[repr(align(256))]
 struct Zeros {

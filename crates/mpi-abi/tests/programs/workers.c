@@ -1,5 +1,5 @@
-/* Threads that send and receive short messages, of which each keeps for itself what its calls came to: they come and go without a trace, and
- * what one frees no other one still uses. */
+/* Threads that exchange short messages and access windows, of which each keeps for itself what its calls came to: they come and go without a
+ * trace, and what one frees no other one still uses. */
 #include "check.h"
 #include <malloc.h>
 #include <pthread.h>
@@ -101,6 +101,59 @@ static void handles_are_used_again(void)
         pthread_join(threads[n], NULL);
 }
 
+static MPI_Win window;
+
+/* Adds to words of all ranks by both kinds of change, and writes and reads a word of its own there. */
+static void *access_window(void *of)
+{
+    long n = (long)of, one = 1, old, next;
+    for (int round = 0; round < ROUNDS; round++)
+        for (int target = 0; target < ranks; target++) {
+            int own = 2 + rank * THREADS + (int)n;
+            long out = 1000 * round + own, in = -1;
+            OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, target, 0, MPI_SUM, window));
+            OK(MPI_Win_flush(target, window));
+            CHECK(old >= round && old < (long)ranks * THREADS * ROUNDS);
+            OK(MPI_Get(&next, 1, MPI_LONG, target, 1, 1, MPI_LONG, window));
+            OK(MPI_Win_flush(target, window));
+            do {
+                long expected = next, more = expected + 1;
+                OK(MPI_Compare_and_swap(&more, &expected, &next, MPI_LONG, target, 1, window));
+                OK(MPI_Win_flush(target, window));
+                if (next == expected)
+                    break;
+            } while (1);
+            OK(MPI_Put(&out, 1, MPI_LONG, target, own, 1, MPI_LONG, window));
+            OK(MPI_Win_flush(target, window));
+            OK(MPI_Get(&in, 1, MPI_LONG, target, own, 1, MPI_LONG, window));
+            OK(MPI_Win_flush_local(target, window));
+            CHECK(in == out);
+        }
+    return NULL;
+}
+
+static void windows_of_threads(void)
+{
+    long *memory;
+    pthread_t threads[THREADS];
+    OK(MPI_Win_allocate((2 + ranks * THREADS) * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+                        &window));
+    memset(memory, 0, (2 + ranks * THREADS) * sizeof *memory);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_lock_all(0, window));
+    for (long n = 1; n < THREADS; n++)
+        CHECK(pthread_create(&threads[n], NULL, access_window, (void *)n) == 0);
+    access_window(NULL);
+    for (int n = 1; n < THREADS; n++)
+        pthread_join(threads[n], NULL);
+    OK(MPI_Win_unlock_all(window));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK(memory[0] == (long)ranks * THREADS * ROUNDS && memory[1] == memory[0]);
+    for (int n = 2; n < 2 + ranks * THREADS; n++)
+        CHECK(memory[n] == 1000 * (ROUNDS - 1) + n);
+    OK(MPI_Win_free(&window));
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -111,6 +164,7 @@ int main(int argc, char **argv)
     make(0);
     many_lives();
     handles_are_used_again();
+    windows_of_threads();
     for (int n = 0; n < THREADS; n++)
         OK(MPI_Comm_free(&comms[n]));
     MPI_Finalize();

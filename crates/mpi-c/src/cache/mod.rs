@@ -4,8 +4,8 @@
 //!
 //! | cache | what it finds | who may use it |
 //! |---|---|---|
-//! | `ResolvedCache` | routes of short messages | the thread whose cache it is |
-//! | `ResolvedCache` | targets whose memory is mapped | the one thread that calls the library |
+//! | `ResolvedCache` | routes of short messages, targets whose memory is mapped | the thread whose cache it is ([`own`]) |
+//! | `ResolvedCache` | targets that are locked | the one thread that calls the library |
 //! | [`CallCache`] | collectives that were made before | any thread |
 //!
 //! **When an entry is valid.** An entry has the arguments that were looked up, and `freed` as it was before the look-up. It is valid for
@@ -27,6 +27,7 @@
 //! - A reference to a value ends before the value is replaced: the callers of `learn` promise it.
 
 mod calls;
+pub mod own;
 mod resolved;
 
 use canele_mpi::ThreadLevel;

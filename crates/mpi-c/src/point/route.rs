@@ -1,18 +1,13 @@
-//! Routes: what the arguments of point-to-point calls came to, for the short paths.
-//!
-//! Owns those that each thread has found last. No thread reads or writes those of another one.
+//! Routes: what the arguments of point-to-point calls came to, for the short paths. Each thread keeps its own.
 
-use core::cell::Cell;
 use core::ffi::c_int;
-use core::ptr::NonNull;
 
 use canele_engine::{DeferredSource, Engine, ShortAddress};
 use canele_mpi::Class;
-use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
-use canele_sys::thread_block;
 
 use super::short::Attempt;
-use crate::cache::{Resolved, ResolvedCache};
+use crate::cache::Resolved;
+use crate::cache::own::{self, own};
 use crate::codes::keep;
 use crate::constants::MPI_SUCCESS;
 use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
@@ -121,67 +116,13 @@ impl Route {
     }
 }
 
-/// The routes that a thread has found last, by the last bits of their ranks.
-type Routes = ResolvedCache<Route, 8>;
-const _: () = assert!(size_of::<Routes>() == thread_block::BYTES);
-
-/// True if this process may know routes.
-static ARE_ALLOWED: AtomicBool = AtomicBool::new(false);
-
-/// The routes of a thread, which are its block as long as it knows some.
-struct OwnRoutes(Cell<Option<NonNull<Routes>>>);
-
-thread_local! {
-    static OWN: OwnRoutes = const { OwnRoutes(Cell::new(None)) };
-}
-
-impl OwnRoutes {
-    /// Those of this thread, which begin empty.
-    fn get(&self) -> NonNull<Routes> {
-        self.0.get().unwrap_or_else(|| {
-            let own = NonNull::from(Box::leak(Box::new(Routes::new())));
-            self.0.set(Some(own));
-            thread_block::set(own.as_ptr().cast());
-            own
-        })
-    }
-}
-
-impl Drop for OwnRoutes {
-    fn drop(&mut self) {
-        if let Some(own) = self.0.take() {
-            thread_block::clear();
-            // SAFETY: it came from a box, and the thread, which ends, has no other way to it now.
-            drop(unsafe { Box::from_raw(own.as_ptr()) });
-        }
-    }
-}
-
 /// The route of these arguments, if this thread knows it. It is good until the thread learns another one.
 #[inline(always)]
 pub fn known(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<&'static Route> {
-    // SAFETY: the block of a thread has its routes, or zeros, which are an empty cache.
-    let routes = unsafe { &*thread_block::get().cast::<Routes>() };
-    routes.known((comm, datatype, rank))
+    own().routes.known((comm, datatype, rank))
 }
 
 /// Keeps the route of a call, if routes may be known; returns true if this thread did not know it before.
-#[inline(never)]
 pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> bool {
-    // Relaxed: a flag on its own, which this thread's first call or one that it has come after has set.
-    if !ARE_ALLOWED.load(Relaxed) {
-        return false;
-    }
-    // A thread that has ended so far that it has no routes any more learns none.
-    let learned = OWN.try_with(|own| {
-        // SAFETY: the routes are this thread's and live as long as `own`. Only general paths call it: what an exported function needs of a
-        // route it reads before it calls one of them, and no call keeps a route for the next one.
-        unsafe { own.get().as_ref().learn_alone((comm, datatype, rank)) }
-    });
-    learned.unwrap_or(false)
-}
-
-/// Routes may be known from now on, or no new ones.
-pub fn allow(allowed: bool) {
-    ARE_ALLOWED.store(allowed, Relaxed);
+    own::learn(|own| &own.routes, (comm, datatype, rank))
 }

@@ -12,6 +12,7 @@ use canele_mpi::window::{ElementChange, MappedTarget, WordChange};
 
 use super::access::{At, Origin};
 use super::accumulate::{accumulation, is_swapped};
+use crate::cache::own::{self, own};
 use crate::cache::{Resolved, ResolvedCache};
 use crate::handle::{MPI_Datatype, MPI_Op, MPI_Win, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
@@ -21,7 +22,7 @@ use crate::width::Count;
 const MOST_BYTES: usize = 48;
 
 /// What a window and a rank in it came to.
-struct ResolvedTarget {
+pub struct ResolvedTarget {
     win: MPI_Win,
     rank: c_int,
     target: MappedTarget<'static>,
@@ -31,7 +32,7 @@ struct ResolvedTarget {
 unsafe impl Send for ResolvedTarget {}
 
 /// What these and a datatype came to.
-struct ResolvedTransfer {
+pub struct ResolvedTransfer {
     at: ResolvedTarget,
     datatype: MPI_Datatype,
     /// Bytes of an element; elements lie one after the other.
@@ -43,7 +44,7 @@ struct ResolvedTransfer {
 }
 
 /// What these and an operation came to.
-struct ResolvedChange {
+pub struct ResolvedChange {
     at: ResolvedTarget,
     datatype: MPI_Datatype,
     op: MPI_Op,
@@ -57,10 +58,8 @@ type TargetArguments = (MPI_Win, c_int);
 type TransferArguments = (MPI_Win, c_int, MPI_Datatype);
 type ChangeArguments = (MPI_Win, c_int, MPI_Datatype, MPI_Op);
 
-/// The targets that were found last: of calls with neither datatype nor operation, of those with a datatype, of those with both.
-static TARGETS: ResolvedCache<ResolvedTarget, 16> = ResolvedCache::new();
-static TRANSFERS: ResolvedCache<ResolvedTransfer, 16> = ResolvedCache::new();
-static CHANGES: ResolvedCache<ResolvedChange, 16> = ResolvedCache::new();
+/// The targets that were found last of calls that lock or unlock. A window counts its locks, which one thread at a time changes.
+static LOCKED: ResolvedCache<ResolvedTarget, 16> = ResolvedCache::new();
 
 impl Resolved for ResolvedTarget {
     type Arguments = TargetArguments;
@@ -105,7 +104,7 @@ impl Resolved for ResolvedTransfer {
             datatype,
             size: u32::try_from(of.size()).ok()?,
             word_elements,
-            swaps: is_swapped(of),
+            swaps: is_swapped(of) && win.find()?.changes_by_one_thread(),
         })
     }
 }
@@ -123,11 +122,13 @@ impl Resolved for ResolvedChange {
         self.at.is_of((win, rank)) && self.datatype == datatype && self.op == op
     }
 
-    /// Finds it, if the target is mapped, and if the operation is for elements of the datatype, which are at most a word.
+    /// Finds it, if the target is mapped, and if the operation is for elements of the datatype, which are at most a word. Of a process one thread
+    /// alone changes elements so.
     fn resolve((win, rank, datatype, op): ChangeArguments) -> Option<Self> {
         let at = ResolvedTarget::resolve((win, rank))?;
         let of = flat(datatype)?;
         let is_element = of.is_predefined() && matches!(of.size(), 1 | 2 | 4 | 8);
+        let is_element = is_element && win.find()?.changes_by_one_thread();
         let change = accumulation(op, of, 1).ok().filter(|_| is_element)?.change().ok()?;
         Some(Self { at, datatype, op, change, word_change: change.of_words() })
     }
@@ -155,32 +156,35 @@ impl ResolvedTransfer {
 }
 
 #[inline(always)]
-fn known_target(win: MPI_Win, rank: c_int) -> Option<&'static MappedTarget<'static>> {
-    TARGETS.known((win, rank)).map(|known| &known.target)
+fn locked_target(win: MPI_Win, rank: c_int) -> Option<&'static MappedTarget<'static>> {
+    LOCKED.known((win, rank)).map(|known| &known.target)
+}
+
+/// Keeps the target of a call that has locked it or given the lock up, on the general path.
+pub fn learn_locked(win: MPI_Win, rank: c_int) {
+    // SAFETY: no call keeps a reference to what is known for the next one.
+    unsafe { LOCKED.learn((win, rank)) };
 }
 
 /// Keeps the target of a call that was done on the general path.
 pub fn learn_target(win: MPI_Win, rank: c_int) {
-    // SAFETY: no call keeps a reference to what is known for the next one; here and below.
-    unsafe { TARGETS.learn((win, rank)) };
+    own::learn(|own| &own.targets, (win, rank));
 }
 
 /// [`learn_target`] of a call with a datatype.
 pub fn learn_transfer(win: MPI_Win, rank: c_int, datatype: MPI_Datatype) {
-    // SAFETY: as above.
-    unsafe { TRANSFERS.learn((win, rank, datatype)) };
+    own::learn(|own| &own.transfers, (win, rank, datatype));
 }
 
 /// [`learn_target`] of a call with a datatype and an operation.
 pub fn learn_change(win: MPI_Win, rank: c_int, datatype: MPI_Datatype, op: MPI_Op) {
-    // SAFETY: as above.
-    unsafe { CHANGES.learn((win, rank, datatype, op)) };
+    own::learn(|own| &own.changes, (win, rank, datatype, op));
 }
 
 /// Writes elements of the program's to a target; false if nothing was done.
 #[inline(always)]
 pub fn put(from: Origin<SendBuffer>, (rank, disp, count, of): At, win: MPI_Win) -> bool {
-    let Some(known) = TRANSFERS.known((win, rank, of)).filter(|_| from.2 == of) else {
+    let Some(known) = own().transfers.known((win, rank, of)).filter(|_| from.2 == of) else {
         return false;
     };
     if from.0.is_null() {
@@ -198,7 +202,7 @@ pub fn put(from: Origin<SendBuffer>, (rank, disp, count, of): At, win: MPI_Win) 
 /// Reads elements of a target into the program's memory; false if nothing was done.
 #[inline(always)]
 pub fn get(into: Origin<RecvBuffer>, (rank, disp, count, of): At, win: MPI_Win) -> bool {
-    let Some(known) = TRANSFERS.known((win, rank, of)).filter(|_| into.2 == of) else {
+    let Some(known) = own().transfers.known((win, rank, of)).filter(|_| into.2 == of) else {
         return false;
     };
     if into.0.is_null() {
@@ -221,7 +225,7 @@ pub fn fetch_and_op_word(
     (rank, disp): (c_int, i64),
     win: MPI_Win,
 ) -> bool {
-    let Some(known) = CHANGES.known((win, rank, datatype, op)) else { return false };
+    let Some(known) = own().changes.known((win, rank, datatype, op)) else { return false };
     let Some(change) = known.word_change.filter(|_| !from.is_null() && !into.is_null()) else { return false };
     // SAFETY: not null; the program gives a word to be read as long as the call lasts.
     let operand = u64::from_ne_bytes(unsafe { *from.cast() });
@@ -238,7 +242,7 @@ pub fn fetch_and_op(
     (rank, disp): (c_int, i64),
     win: MPI_Win,
 ) -> bool {
-    let Some(known) = CHANGES.known((win, rank, datatype, op)) else { return false };
+    let Some(known) = own().changes.known((win, rank, datatype, op)) else { return false };
     let change = known.change;
     if into.is_null() {
         return false;
@@ -263,7 +267,7 @@ pub fn compare_and_swap(
     (rank, disp): (c_int, i64),
     win: MPI_Win,
 ) -> bool {
-    let Some(known) = TRANSFERS.known((win, rank, datatype)) else { return false };
+    let Some(known) = own().transfers.known((win, rank, datatype)) else { return false };
     let len = known.size as usize;
     let is_element = known.swaps && matches!(len, 1 | 2 | 4 | 8);
     if !is_element || new.is_null() || compare.is_null() || into.is_null() {
@@ -282,17 +286,17 @@ pub fn compare_and_swap(
 /// Waits until all accesses to a target are done, there and here; false if nothing was done.
 #[inline(always)]
 pub fn flush(rank: c_int, win: MPI_Win) -> bool {
-    known_target(win, rank).is_some_and(MappedTarget::flush)
+    own().targets.known((win, rank)).is_some_and(|known| known.target.flush())
 }
 
 /// Locks a target alone; false if nothing was done.
 #[inline(always)]
 pub fn lock_alone(rank: c_int, win: MPI_Win) -> bool {
-    known_target(win, rank).is_some_and(MappedTarget::lock_alone)
+    locked_target(win, rank).is_some_and(MappedTarget::lock_alone)
 }
 
 /// Gives the lock of a target up that was locked alone; false if nothing was done.
 #[inline(always)]
 pub fn unlock_alone(rank: c_int, win: MPI_Win) -> bool {
-    known_target(win, rank).is_some_and(MappedTarget::unlock_alone)
+    locked_target(win, rank).is_some_and(MappedTarget::unlock_alone)
 }

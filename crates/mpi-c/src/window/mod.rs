@@ -4,7 +4,7 @@ pub mod access;
 pub mod accumulate;
 pub mod ask;
 pub mod create;
-mod mapped;
+pub(crate) mod mapped;
 pub mod sync;
 
 use core::ffi::c_int;

@@ -63,7 +63,7 @@ pub fn win_lock_at_once(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_W
 
 /// `MPI_Win_lock`.
 pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> CallResult {
-    mapped::learn_target(win, rank);
+    mapped::learn_locked(win, rank);
     let win = win.get()?;
     let kind = match lock_type {
         MPI_LOCK_SHARED => RmaLockKind::Shared,

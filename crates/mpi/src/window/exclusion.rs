@@ -58,11 +58,17 @@ impl Excluding {
         (self.lock(control, part), control.words(self.member).announcement(0))
     }
 
+    /// True of the thread that announces itself where no other does.
+    #[inline(always)]
+    pub fn is_first_thread(self) -> bool {
+        thread_number() == self.first_thread
+    }
+
     /// Announces a change of single elements of a part, if that may be made at once.
     #[inline(always)]
     fn enter<'a>(self, control: &'a Control, lock: ElementLock<'a>) -> Option<Entered<'a>> {
         let words = control.words(self.member);
-        if thread_number() == self.first_thread {
+        if self.is_first_thread() {
             lock.enter(words.announcement(0))
         } else {
             lock.enter_shared((1..ANNOUNCEMENTS).map(|n| words.announcement(n)))

@@ -58,6 +58,11 @@ impl Win {
         })
     }
 
+    /// True of the one thread of this process that may change elements through a [`MappedTarget`].
+    pub fn changes_by_one_thread(&self) -> bool {
+        self.excluding.is_first_thread()
+    }
+
     /// Counts a flush or an unlock; true if it is time to look at the network, on which others may wait for this process.
     pub(super) fn is_time_to_poll(&self) -> bool {
         // Relaxed: a count that two threads spoil is good enough.
