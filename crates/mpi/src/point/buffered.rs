@@ -193,7 +193,7 @@ impl Comm {
     /// There is no memory, or no room in it.
     pub fn bsend(self: &Arc<Self>, to: Target, data: Data<'_>) -> Result<()> {
         // What can go at once needs no copy.
-        if let Started::Done | Started::Posted(_) = self.post(to, Mode::Standard, data, true)? {
+        if let Started::Done | Started::Posted(_) = self.post(to, Mode::Standard, data)? {
             return Ok(());
         }
         let nearer = [Some(self.attachment()), self.group().session().map(|session| &session.attachment)];

@@ -61,17 +61,6 @@ impl Comm {
         Ok(self.engine.send_refused(to.rank, self.flow, to.tag, bytes)?)
     }
 
-    /// Sends in standard mode what [`Comm::post`] or [`Comm::post_refused`] could not send: elements with gaps were not tried there.
-    ///
-    /// # Errors
-    /// As [`Comm::send`].
-    pub fn send_unposted(&self, to: Target, data: Data<'_>) -> Result<()> {
-        match data.of.is_contiguous() {
-            true => self.send_lent(to, Mode::Standard, data),
-            false => self.send_otherwise(to.rank, to.tag, Mode::Standard, data),
-        }
-    }
-
     /// A blocking send from the program's memory, which is lent.
     fn send_lent(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<()> {
         let pending = self.isend_lent(to, mode, data)?;

@@ -26,27 +26,27 @@ impl Comm {
         Ok(self.is_direct(&data) && data.bytes()? > self.engine.eager_bytes()?)
     }
 
-    /// Sends what can go at once or, if it may be `coalesced`, with the next packet: its memory may be used again then.
+    /// Sends what can go at once or with the next packet: its memory may be used again then.
     ///
     /// # Errors
     /// The job is over.
     #[inline(always)]
-    pub fn post(&self, to: Target, mode: Mode, data: Data<'_>, coalesce: bool) -> Result<Started> {
+    pub fn post(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Started> {
         if !data.of.is_contiguous() || self.is_copied_by_receiver(data)? {
             return Ok(Started::Busy);
         }
         let bytes = data.raw.bytes(0, data.bytes()?);
         let (to, flow, tag) = (to.rank, self.flow, to.tag);
-        self.engine.post(Envelope { to, flow, tag, mode, coalesce }, bytes).map_err(|error| (*error).into())
+        self.engine.post(Envelope { to, flow, tag, mode, coalesce: true }, bytes).map_err(|error| (*error).into())
     }
 
     /// As [`Comm::post`] in standard mode, of few bytes one after the other that the engine's short path has left.
     ///
     /// # Errors
     /// The job is over.
-    pub fn post_refused(&self, to: Target, data: Data<'_>, coalesce: bool) -> Result<Started> {
+    pub fn post_refused(&self, to: Target, data: Data<'_>) -> Result<Started> {
         let bytes = data.raw.bytes(0, data.bytes()?);
-        let envelope = Envelope { coalesce, ..Envelope::new(to.rank, self.flow, to.tag) };
+        let envelope = Envelope { coalesce: true, ..Envelope::new(to.rank, self.flow, to.tag) };
         self.engine.post_refused(envelope, bytes).map_err(|error| (*error).into())
     }
 
@@ -55,7 +55,7 @@ impl Comm {
     /// # Errors
     /// The job is over.
     pub fn start_send(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Option<Pending>> {
-        let posted = self.post(to, mode, data, true)?;
+        let posted = self.post(to, mode, data)?;
         self.start_posted(to, mode, data, posted)
     }
 
@@ -64,7 +64,7 @@ impl Comm {
     /// # Errors
     /// The job is over.
     pub fn start_refused(&self, to: Target, data: Data<'_>) -> Result<Option<Pending>> {
-        let posted = self.post_refused(to, data, true)?;
+        let posted = self.post_refused(to, data)?;
         self.start_posted(to, Mode::Standard, data, posted)
     }
 
