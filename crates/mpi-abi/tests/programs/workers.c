@@ -101,6 +101,38 @@ static void handles_are_used_again(void)
         pthread_join(threads[n], NULL);
 }
 
+/* Threads make communicators between the same two groups at the same time, with one tag, each over a communicator of its own. */
+static void *meet_the_others(void *of)
+{
+    MPI_Comm own = comms[(long)of], half, between;
+    int me, got, size;
+    OK(MPI_Comm_rank(own, &me));
+    int is_low = me < ranks / 2, other = is_low ? ranks / 2 : 0;
+    for (int round = 0; round < 10; round++) {
+        OK(MPI_Comm_split(own, is_low, me, &half));
+        OK(MPI_Intercomm_create(half, 0, own, other, 99, &between));
+        OK(MPI_Comm_remote_size(between, &size));
+        CHECK(size == (is_low ? ranks - ranks / 2 : ranks / 2));
+        int mine = 1000 * (int)(long)of + round;
+        if (me == (is_low ? 0 : ranks / 2)) {
+            OK(MPI_Sendrecv(&mine, 1, MPI_INT, 0, 1, &got, 1, MPI_INT, 0, 1, between, MPI_STATUS_IGNORE));
+            CHECK(got == mine);
+        }
+        OK(MPI_Comm_free(&between));
+        OK(MPI_Comm_free(&half));
+    }
+    return NULL;
+}
+
+static void in_threads(void *(*body)(void *))
+{
+    pthread_t threads[THREADS];
+    for (long n = 0; n < THREADS; n++)
+        CHECK(pthread_create(&threads[n], NULL, body, (void *)n) == 0);
+    for (int n = 0; n < THREADS; n++)
+        pthread_join(threads[n], NULL);
+}
+
 static MPI_Win window;
 
 /* Adds to words of all ranks by both kinds of change, and writes and reads a word of its own there. */
@@ -165,6 +197,7 @@ int main(int argc, char **argv)
     many_lives();
     handles_are_used_again();
     windows_of_threads();
+    in_threads(meet_the_others);
     for (int n = 0; n < THREADS; n++)
         OK(MPI_Comm_free(&comms[n]));
     MPI_Finalize();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use canele_engine::Rank;
 use canele_engine::collective::{Operation, Root, Shape};
+use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::agree::{NewFlow, both, decode, encode, leaders, names_of};
 use super::named::Name;
@@ -11,6 +12,12 @@ use super::{Comm, Parts};
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::{Result, fail};
+
+/// A number that no other call of this process has.
+fn next_number() -> u64 {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    CALLS.fetch_add(1, Relaxed)
+}
 
 impl Comm {
     /// One between this one's group and that of another, whose leaders can reach each other in `peers`; only the leader
@@ -20,17 +27,27 @@ impl Comm {
     /// A member died; the groups have members in common.
     pub fn create_between(&self, leader: usize, peers: Option<(&Comm, Rank)>, tag: u32) -> Result<Arc<Comm>> {
         self.check_call("MPI_Intercomm_create")?;
-        let theirs = match peers {
+        let lane = self.engine.first_lane();
+        let told = match peers {
             Some((peers, other)) if leader == self.rank() => {
-                peers.swap(other, leaders(tag), encode(self.engine.first_lane(), self.group())?)?
+                let own = next_number().to_le_bytes();
+                let mine = [&own[..], &encode(lane, self.group())?].concat();
+                [&own[..], &peers.swap(other, leaders(tag), mine)?].concat()
             }
             _ => Vec::new(),
         };
-        let remote = Arc::new(Group::new(decode(self.engine.first_lane(), &self.tell(leader, theirs)?)?)?);
-        let lane = self.engine.first_lane();
-        // The leaders' tag says nothing to the others: the members tell this call from others.
-        let members = names_of(lane, &both(lane, self.group(), &remote))?;
-        self.join(&remote, &format!("tag {tag}, {members:?}"), self.errhandler())
+        let told = self.tell(leader, told)?;
+        let Some((numbers, group)) = told.split_first_chunk::<16>() else {
+            fail!(Internal, "the leader of the other group has sent {} bytes", told.len());
+        };
+        let remote = Arc::new(Group::new(decode(lane, group)?)?);
+        // Threads may make several between the same members with one tag, over communicators of their own: each leader numbers its calls.
+        let (own, other) = numbers.split_at(8);
+        let all = both(lane, self.group(), &remote);
+        let is_first = all.member(0) == self.group().member(0);
+        let numbers = if is_first { [own, other] } else { [other, own] };
+        let members = names_of(lane, &all)?;
+        self.join(&remote, &format!("tag {tag}, {numbers:?}, {members:?}"), self.errhandler())
     }
 
     /// A communicator between this one's group and another one, whose members all call this.

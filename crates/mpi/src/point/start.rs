@@ -37,7 +37,9 @@ impl Comm {
         }
         let bytes = data.raw.bytes(0, data.bytes()?);
         let (to, flow, tag) = (to.rank, self.flow, to.tag);
-        self.engine.post(Envelope { to, flow, tag, mode, coalesce: true }, bytes).map_err(|error| (*error).into())
+        self.engine
+            .post(Envelope { to, flow, tag, mode, coalesce: true }, bytes)
+            .map_err(|error| (*error).into())
     }
 
     /// As [`Comm::post`] in standard mode, of few bytes one after the other that the engine's short path has left.
