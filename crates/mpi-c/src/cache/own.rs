@@ -30,13 +30,13 @@ const _: () = assert!(size_of::<OwnCaches>() <= thread_block::BYTES);
 static ARE_ALLOWED: AtomicBool = AtomicBool::new(false);
 
 /// The caches of a thread, as long as it has some.
-struct Owner(Cell<Option<NonNull<OwnCaches>>>);
+struct OwnCachesOwner(Cell<Option<NonNull<OwnCaches>>>);
 
 thread_local! {
-    static OWNER: Owner = const { Owner(Cell::new(None)) };
+    static OWNER: OwnCachesOwner = const { OwnCachesOwner(Cell::new(None)) };
 }
 
-impl Owner {
+impl OwnCachesOwner {
     /// Those of this thread, which begin empty.
     fn get(&self) -> NonNull<OwnCaches> {
         self.0.get().unwrap_or_else(|| {
@@ -50,7 +50,7 @@ impl Owner {
     }
 }
 
-impl Drop for Owner {
+impl Drop for OwnCachesOwner {
     fn drop(&mut self) {
         if let Some(own) = self.0.take() {
             thread_block::clear();
