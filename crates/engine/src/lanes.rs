@@ -134,19 +134,17 @@ impl Engine {
     /// The lane of this number of this rank, if it is open.
     #[inline(always)]
     pub fn lane_if_open(&self, number: u8) -> Option<&Self> {
-        if number == self.lanes.number {
-            return Some(self);
-        }
-        self.other_lane_if_open(number)
+        if number == self.lanes.number { Some(self) } else { self.other_lane_if_open(number) }
     }
 
     #[cold]
     fn other_lane_if_open(&self, number: u8) -> Option<&Self> {
-        let first = self.first();
-        match usize::from(number).checked_sub(1) {
-            Some(at) => first.lanes.further.get(at)?.get().map(|lane| &**lane),
-            None => Some(first),
-        }
+        if number == 0 { Some(self.first()) } else { self.further_lane(number).map(|lane| &**lane) }
+    }
+
+    /// The lane of this number beyond the first, if it is open.
+    fn further_lane(&self, number: u8) -> Option<&Arc<Self>> {
+        self.first().lanes.further.get(usize::from(number).checked_sub(1)?)?.get()
     }
 
     /// The lane of an operation.
@@ -220,9 +218,7 @@ impl Engine {
 
     /// The open lane of this number, to be kept.
     pub(crate) fn open_lane_of(self: &Arc<Self>, number: u8) -> Arc<Self> {
-        let first = self.first_lane();
-        let further = usize::from(number).checked_sub(1).and_then(|at| first.lanes.further[at].get());
-        further.unwrap_or(first).clone()
+        self.further_lane(number).unwrap_or_else(|| self.first_lane()).clone()
     }
 
     fn open_lane(self: &Arc<Self>, number: u8) -> Result<Self, Error> {

@@ -13,6 +13,7 @@
 //!
 //! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
 
+mod address;
 mod block;
 mod copying;
 mod divided;
@@ -30,9 +31,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::window::Window;
+pub use address::{MemoryAddress, RegionAddress};
 pub use block::RawBlock;
 use canele_sys::device::MemoryKind;
-use canele_sys::ids::{MemoryKey, RegionId};
 use copying::{copy_between, fill_from};
 pub use divided::Divided;
 pub use owned::Owned;
@@ -45,37 +46,6 @@ pub use scope::{Scope, scope};
 use share::Share;
 pub use share::{InShare, OutShare};
 pub use strided::StridedMemory;
-
-/// Where a buffer lies in a region of this process, so that a peer can reach it directly.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RegionAddress {
-    /// The region.
-    pub region: RegionId,
-    /// Bytes from the region's start.
-    pub offset: u64,
-}
-
-/// A place in memory of a rank that others may access.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct MemoryAddress {
-    /// Which memory.
-    pub key: MemoryKey,
-    /// Bytes from its start; the address, where memory is attached.
-    pub offset: u64,
-}
-
-impl MemoryAddress {
-    /// Returns the first byte of memory.
-    pub fn start(key: impl Into<MemoryKey>) -> Self {
-        Self { key: key.into(), offset: 0 }
-    }
-}
-
-impl From<RegionAddress> for MemoryAddress {
-    fn from(RegionAddress { region, offset }: RegionAddress) -> Self {
-        Self { key: region.into(), offset }
-    }
-}
 
 #[derive(Clone, Copy)]
 struct BufferPart {

@@ -1,4 +1,4 @@
-//! The tables of requests: handles to operations under way. Each lane has one, so that threads on different lanes do not meet here either.
+//! Requests: handles to operations under way, and the table of a lane in which they stand.
 //!
 //! A request stays in its row from its start until its end was taken; calls let it go on there. Only what may call the program
 //! leaves its row meanwhile, so that no lock is held. That no two threads wait for the same request is the program's duty (MPI 5.0,
@@ -6,6 +6,7 @@
 //! is its name in the engine; it gets a row when a call asks for its request.
 
 mod deferred;
+mod tables;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +15,6 @@ use canele_control::MOST_LANES;
 use canele_engine::{Completions, DEFERRED_BITS, DEFERRED_SLOTS, Pending};
 use canele_mpi::request::{Foreign, Request, RequestProgress};
 use canele_mpi::{Class, Error, Result, Status, fail};
-use canele_sys::biased_lock::{BiasedLock, Guard};
 
 use crate::constants::MPI_REQUEST_NULL;
 use crate::handle::{HandleKind, MPI_Request};
@@ -22,7 +22,7 @@ use crate::library;
 use crate::status::Got;
 use crate::table::FIRST_REQUEST;
 pub use deferred::{add_all_deferred, is_deferred, make_room_to_defer};
-use std::sync::OnceLock;
+pub use tables::{all_requests, lane_of, publish, requests, requests_with, requests_with_all};
 
 /// Bits of a handle that say where; above them is the generation.
 pub const INDEX_BITS: u32 = DEFERRED_BITS;
@@ -104,86 +104,6 @@ const _: () = assert!(size_of::<Row>() <= 48);
 const LANE_BITS: u32 = 16;
 /// Above them stands this with the lane's number, of lanes beyond the first.
 const LANES: usize = (1 << (INDEX_BITS - LANE_BITS)) - 1 - MOST_LANES as usize;
-
-static TABLES: [OnceLock<BiasedLock<Requests>>; MOST_LANES as usize] =
-    [const { OnceLock::new() }; MOST_LANES as usize];
-
-/// The lane in whose table a handle stands.
-#[inline(always)]
-pub fn lane_of(handle: MPI_Request) -> usize {
-    let above = handle.value() >> LANE_BITS & ((1 << (INDEX_BITS - LANE_BITS)) - 1);
-    let lane = above.wrapping_sub(LANES);
-    match lane < MOST_LANES as usize {
-        true => lane,
-        false if is_deferred(handle) => handle.value() / DEFERRED_SLOTS % MOST_LANES as usize,
-        false => 0,
-    }
-}
-
-// The handles of deferred receives lie behind those of all rows.
-const _: () = assert!(DEFERRED_SLOTS * MOST_LANES as usize <= 1 << LANE_BITS);
-
-/// The table of the first lane.
-///
-/// # Errors
-/// In a forked child.
-#[inline]
-pub fn requests() -> Result<Guard<'static, Requests>> {
-    table(0)
-}
-
-/// The table in which a handle stands.
-///
-/// # Errors
-/// In a forked child.
-#[inline]
-pub fn requests_with(handle: MPI_Request) -> Result<Guard<'static, Requests>> {
-    requests_with_all(handle, &[handle])
-}
-
-/// The table in which the first of these handles stands, with rows for all that stand there.
-///
-/// # Errors
-/// In a forked child.
-#[inline]
-pub fn requests_with_all(first: MPI_Request, handles: &[MPI_Request]) -> Result<Guard<'static, Requests>> {
-    let lane = lane_of(first);
-    let mut table = table(lane)?;
-    if handles.iter().any(|handle| is_deferred(*handle)) {
-        table.add_deferred(lane, handles)?;
-    }
-    Ok(table)
-}
-
-/// The table of a lane.
-///
-/// # Errors
-/// In a forked child.
-#[inline]
-fn table(lane: usize) -> Result<Guard<'static, Requests>> {
-    let new = || BiasedLock::new(Requests::of_lane(lane));
-    TABLES[lane].get_or_init(new).lock().map_err(|forked| canele_engine::Error::from(forked).into())
-}
-
-/// The tables that are in use, one after the other.
-pub fn all_requests() -> impl Iterator<Item = Result<Guard<'static, Requests>>> {
-    (0..TABLES.len()).filter(|lane| TABLES[*lane].get().is_some()).map(table)
-}
-
-/// A new handle, in the table of the request's lane.
-///
-/// # Errors
-/// All handles are used.
-pub fn publish(request: Request) -> Result<MPI_Request> {
-    let lane = request.pending().map_or(0, Pending::lane);
-    if lane > 0 {
-        let mut table = table(lane.into())?;
-        if table.has_room() {
-            return table.insert(RequestState::Here(request));
-        }
-    }
-    requests()?.insert(RequestState::Here(request))
-}
 
 impl Requests {
     fn of_lane(lane: usize) -> Self {

@@ -7,12 +7,12 @@
 //! What this module never does: see children made without the hooks of `pthread_atfork` (`vfork`, bare
 //! `clone`): they may only start another program.
 
-#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-#[path = "fork/thread_word.rs"]
-mod thread_word;
-#[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
-#[path = "fork/thread_local_word.rs"]
-mod thread_word;
+/// The number of a thread.
+mod thread_word {
+    use super::NO_TOKEN;
+
+    crate::thread_word::thread_word!(u64, "canele_thread_number", const NO_TOKEN, NO_TOKEN);
+}
 
 use thiserror::Error;
 

@@ -56,6 +56,7 @@ pub mod sleep;
 pub mod spawn;
 #[cfg(not(loom))]
 pub mod thread_block;
+mod thread_word;
 #[cfg(not(loom))]
 pub mod topology;
 #[cfg(not(loom))]

@@ -3,12 +3,12 @@
 //! What the block has is the library's matter: it sets the address in each thread that needs a block, and takes it back before it frees the
 //! block. The block of any other thread has zeros and is never written.
 
-#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-#[path = "thread_block/initial_exec.rs"]
-mod word;
-#[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
-#[path = "thread_block/thread_local.rs"]
-mod word;
+/// The address of a thread's block.
+mod word {
+    use super::ZEROS;
+
+    crate::thread_word::thread_word!(*const u8, "canele_thread_block", sym ZEROS, (&raw const ZEROS).cast());
+}
 
 /// So many bytes the block of a thread has at least that has set none.
 pub const BYTES: usize = 16 << 10;

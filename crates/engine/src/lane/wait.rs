@@ -103,9 +103,16 @@ impl Engine {
     fn with_other_lanes<'a>(&'a self, mut core: Locked<'a>) -> Locked<'a> {
         core.lane.waiters.has_progress_owner = true;
         drop(core);
+        let mut core = self.lock_after_lanes();
+        core.lane.waiters.has_progress_owner = false;
+        core
+    }
+
+    /// Makes progress on other lanes, and takes the lock of this one, whose waits yield from now on if threads share processors.
+    #[cold]
+    fn lock_after_lanes(&self) -> Locked<'_> {
         let threads_share = self.look_after_lanes();
         let mut core = self.lock().expect("a thread of this process has held the lock before");
-        core.lane.waiters.has_progress_owner = false;
         core.lane.wait_policy.threads_share = threads_share;
         core
     }
@@ -120,9 +127,7 @@ impl Engine {
             core.watch_launcher();
             if self.lanes.are_due() {
                 drop(core);
-                let threads_share = self.look_after_lanes();
-                core = self.lock().expect("a thread of this process has held the lock before");
-                core.lane.wait_policy.threads_share = threads_share;
+                core = self.lock_after_lanes();
             }
         }
         if core.lane.wait_policy.poll_yields(moved) { self.poll_after_yield(core) } else { (core, moved) }
@@ -175,10 +180,10 @@ impl Engine {
         let left = deadline.map(|at| at.saturating_duration_since(before));
         self.waker.sleep(left.into_iter().chain(longest).min());
         let slept = before.elapsed();
-        if self.lanes.longest_sleep().is_some() {
-            self.look_after_lanes();
-        }
-        let mut core = self.lock().expect("a thread of this process has held the lock before");
+        let mut core = match self.has_one_lane() {
+            true => self.lock().expect("a thread of this process has held the lock before"),
+            false => self.lock_after_lanes(),
+        };
         core.lane.counts.count_waited(slept);
         let waiters = &mut core.lane.waiters;
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (false, false);

@@ -195,6 +195,20 @@ mod tests {
     }
 
     #[test]
+    fn waits_and_polls_yield_while_ranks_or_threads_share_processors() {
+        let tunables = Tunables { wait: Wait::Adaptive, yields: 3, ..Tunables::default() };
+        for (ranks_share, threads_share) in [(false, false), (true, false), (false, true)] {
+            let mut wait_policy = WaitPolicy::new(&tunables, ranks_share);
+            wait_policy.threads_share = threads_share;
+            let shares = ranks_share || threads_share;
+            assert_eq!(wait_policy.backoff().next(), if shares { Next::Yield } else { Next::Look });
+            assert_eq!((0..POLLS_BEFORE_YIELD).any(|_| wait_policy.poll_yields(false)), shares);
+            wait_policy.threads_share = false;
+            assert_eq!(wait_policy.is_oversubscribed(), ranks_share, "fewer threads wait now");
+        }
+    }
+
+    #[test]
     fn a_yield_that_takes_a_time_slice_is_the_last_for_many_waits() {
         let tunables = Tunables { wait: Wait::Adaptive, yields: 3, ..Tunables::default() };
         let mut wait_policy = WaitPolicy::new(&tunables, true);

@@ -1,13 +1,9 @@
 //! Taking the completions of several operations at once, with one entry into the engine.
 
-use canele_proto::Received;
-use canele_proto::matching::Want;
 use canele_sys::fork;
-use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::lane::spin::spin_once;
 use crate::lanes::LaneSet;
 use crate::p2p::pending::PendingKind;
 use crate::{Completion, Error, Failure, Pending, Status};
@@ -148,32 +144,6 @@ impl<'a> Completions<'a> {
             PendingKind::Request(id) => core.lane.proto.take_status(id),
             PendingKind::Coalesced(send) => core.lane.proto.take_coalesced(send)?.result.ok(),
             PendingKind::Collective(_) | PendingKind::Rma(_) => None,
-        }
-    }
-
-    /// Takes a message on a flow of the lane of this number from a peer straight from its link, if it is the next there, fits and no receive waits for it; looks a
-    /// while. Gives its length.
-    #[inline(always)]
-    pub fn receive_next(
-        &mut self,
-        (lane, flow): (u8, FlowId),
-        source: Rank,
-        tag: Tag,
-        into: &mut [u8],
-    ) -> Option<usize> {
-        let want = Want { source: Some(source), tag: Some(tag) };
-        match self.core(lane).lane.try_recv(flow, want, into) {
-            Received::Done(status) => Some(status.bytes),
-            Received::Nothing => self.receive_soon((lane, flow), want, into),
-            Received::NotHere => None,
-        }
-    }
-
-    #[inline(never)]
-    fn receive_soon(&mut self, (lane, flow): (u8, FlowId), want: Want, into: &mut [u8]) -> Option<usize> {
-        match spin_once(self.core(lane), want.source, |core| core.lane.try_recv(flow, want, into)) {
-            Received::Done(status) => Some(status.bytes),
-            _ => None,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Short messages for a caller that has another way if they cannot go at once: each call either does all or changes nothing.
 //!
 //! They touch nothing of the general path. Those of one thread take the lock by its bias; there is no call on the way of a message that goes at
-//! once, so what is inlined into a caller needs no frame and saves no registers. Where several threads have used a lane there is no bias: their
-//! calls are functions of their own, `…_without_bias`, which take the lock if it is free.
+//! once, so what is inlined into a caller needs no frame and saves no registers. Where several threads have used a lane there is no bias: further
+//! functions, which are calls, take the lock if it is free.
 
 use canele_mem::buffer::RawBlock;
 use canele_proto::matching::Want;

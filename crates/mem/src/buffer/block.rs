@@ -1,4 +1,5 @@
-//! Bytes of a caller in another language that are written, known by their address and length alone.
+//! Bytes of a caller in another language that are written, known by their address and length alone: half as long as a [`RawMut`], whose offsets and
+//! parts a message of a few bytes has no use for.
 
 use std::ptr::NonNull;
 

@@ -1,3 +1,5 @@
+use canele_sys::ids::RegionId;
+
 use super::*;
 
 #[test]

@@ -60,23 +60,12 @@ pub fn send_refused(
 ) -> CallResult {
     short::send_next(buf, (count, datatype), (dest, tag), comm).end_send(
         || send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard),
-        || send_tried(buf, count, datatype, dest, tag, comm),
+        || {
+            let comm = comm.get()?;
+            let data = data(buf, count, datatype)?;
+            Ok(target(comm, dest, tag)?.map_or(Ok(()), |to| comm.send_refused(to, data))?)
+        },
     )
-}
-
-/// The general path of a message that was tried in all other ways.
-fn send_tried(
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> CallResult {
-    let comm = comm.get()?;
-    let data = data(buf, count, datatype)?;
-    let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
-    Ok(comm.send_refused(to, data)?)
 }
 
 /// `MPI_Ssend`.

@@ -13,7 +13,7 @@ use crate::constants::MPI_SUCCESS;
 use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
 use crate::width::Count;
 
-/// Longer messages have no route: they may be copied straight from or to the other end.
+/// Longer messages take the general path: they may be copied straight from or to the other end.
 pub const MOST_BYTES: usize = 4096;
 
 /// What a communicator, a rank on it and a datatype came to: programs name the same few again and again.

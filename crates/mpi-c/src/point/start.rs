@@ -79,25 +79,14 @@ pub fn isend_refused(
     }
     attempt.end_send(
         || isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard),
-        || isend_tried(buf, count, datatype, dest, tag, comm, request),
+        || {
+            let on = comm.get()?;
+            let data = data(buf, count, datatype)?;
+            let to = target(on, dest, tag).map_err(|error| not_started(request, error))?;
+            let pending = to.map(|to| on.start_refused(to, data)).transpose()?.flatten();
+            give_send(comm, request, pending)
+        },
     )
-}
-
-/// The general path of a message for which there is no free cell.
-fn isend_tried(
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let on = comm.get()?;
-    let data = data(buf, count, datatype)?;
-    let to = target(on, dest, tag).map_err(|error| not_started(request, error))?;
-    let pending = to.map(|to| on.start_refused(to, data)).transpose()?.flatten();
-    give_send(comm, request, pending)
 }
 
 /// `MPI_Issend`.

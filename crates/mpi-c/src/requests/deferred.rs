@@ -5,7 +5,8 @@ use canele_engine::{DEFERRED_SLOTS, Engine, FIRST_DEFERRED, SubmittedRecv};
 use canele_mpi::Result;
 use canele_mpi::request::Request;
 
-use super::{RequestState, Requests, lane_of, requests_with_all, table};
+use super::tables::table;
+use super::{RequestState, Requests, lane_of, requests_with_all};
 use crate::constants::MPI_REQUEST_NULL;
 use crate::handle::{MPI_Comm, MPI_Request, ObjectHandle};
 use crate::library;
@@ -43,19 +44,25 @@ pub fn add_all_deferred(engine: &Engine) -> Result<()> {
 
 impl Requests {
     /// Gives those of these handles rows that are the names of deferred receives of this table's lane.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     pub(super) fn add_deferred(&mut self, lane: usize, handles: &[MPI_Request]) -> Result<()> {
-        let Some(engine) = library::engine()?.lane_if_open(lane as u8) else { return Ok(()) };
-        if self.given_back.len() >= MOST_GIVEN_BACK {
-            engine.make_room_to_defer(&mut self.given_back);
-        }
         let is_new = |handle: &&MPI_Request| {
             is_deferred(**handle) && lane_of(**handle) == lane && self.row_of_deferred(**handle).is_none()
         };
-        let names: Vec<u32> = handles.iter().filter(is_new).map(|handle| handle.value() as u32).collect();
-        if names.is_empty() {
+        let mut new = handles.iter().filter(is_new).map(|handle| handle.value() as u32).peekable();
+        if new.peek().is_none() {
             return Ok(());
+        }
+        let names = new.collect();
+        self.add_names(lane, names)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_names(&mut self, lane: usize, names: Vec<u32>) -> Result<()> {
+        let Some(engine) = library::engine()?.lane_if_open(lane as u8) else { return Ok(()) };
+        if self.given_back.len() >= MOST_GIVEN_BACK {
+            engine.make_room_to_defer(&mut self.given_back);
         }
         self.deferred.resize(DEFERRED_SLOTS, (0, MPI_REQUEST_NULL));
         Ok(engine.take_submitted(&names, |name, submitted| self.give_row(name, submitted))?)

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Envelope, Mode, Pending, Rank, Started, Tag, Want};
-use canele_mem::buffer::{RawMut, Readable};
+use canele_engine::{Envelope, Mode, Pending, Rank, Started, Tag};
+use canele_mem::buffer::Readable;
 
 use super::From;
 use crate::Result;
@@ -122,16 +122,6 @@ impl Comm {
     pub fn start_receive(&self, from: From, data: DataMut<'_>) -> Result<Pending> {
         data.bytes()?;
         let started = self.engine.irecv(self.flow, from.want(), self.lend_mut(data));
-        started.map_err(|refused| refused.0.into())
-    }
-
-    /// The same into `len` bytes at the start of some memory, with known ends.
-    ///
-    /// # Errors
-    /// The job is over.
-    pub fn start_receive_bytes(&self, source: Rank, tag: Tag, into: RawMut, len: usize) -> Result<Pending> {
-        let want = Want { source: Some(source), tag: Some(tag) };
-        let started = self.engine.irecv(self.flow, want, into.lend_mut(0, len));
         started.map_err(|refused| refused.0.into())
     }
 }

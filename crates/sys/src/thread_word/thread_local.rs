@@ -1,0 +1,27 @@
+//! The word as a thread-local variable of Rust.
+
+/// Defines `get` and `set` of a word of this type, and what it is at first.
+macro_rules! thread_word {
+    ($word:ty, $_symbol:literal, $_kind:tt $_first:path, $first:expr) => {
+        #[cfg(not(loom))]
+        std::thread_local! {
+            static WORD: std::cell::Cell<$word> = const { std::cell::Cell::new($first) };
+        }
+        #[cfg(loom)]
+        loom::thread_local! {
+            static WORD: std::cell::Cell<$word> = std::cell::Cell::new($first);
+        }
+
+        /// The word of this thread.
+        #[inline(always)]
+        pub fn get() -> $word {
+            WORD.with(std::cell::Cell::get)
+        }
+
+        /// Sets the word of this thread. Async-signal-safe: it has no destructor.
+        pub fn set(word: $word) {
+            WORD.with(|place| place.set(word));
+        }
+    };
+}
+pub(crate) use thread_word;
