@@ -1,7 +1,9 @@
-//! Messages awaited by tasks of tokio: rank 0 answers every other rank, while a timer goes on, in one thread.
+//! Messages awaited by tasks of tokio: rank 0 answers every other rank in two threads, each with a runtime and a flow of its own, while timers
+//! go on. With `CANELE_LANES=2` the threads do not meet, as their flows lie on two lanes.
 //!
-//! `canele run -n 3 target/debug/examples/tokio`
+//! `CANELE_LANES=2 canele run -n 3 target/debug/examples/tokio`
 
+use std::thread;
 use std::time::Duration;
 
 use canele::{Flow, Job, Rank, Tag};
@@ -14,17 +16,29 @@ const ROUNDS: u64 = 100;
 
 fn main() -> Outcome {
     let job = Job::start()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    match job.rank() {
-        Rank(0) => runtime.block_on(answer_all(job.world(), job.size()))?,
-        _ => runtime.block_on(ask(job.world()))?,
+    let flows = [job.world().duplicate()?, job.world().duplicate()?];
+    if job.rank() == Rank(0) {
+        let answered = thread::scope(|scope| {
+            let threads = flows.each_ref().map(|flow| scope.spawn(|| in_a_runtime(answer_all(flow.clone()))));
+            threads.map(|thread| thread.join().expect("a thread ends"))
+        });
+        answered.into_iter().collect::<Result<(), _>>()?;
+    } else {
+        in_a_runtime(ask_on_all(flows.to_vec()))?;
     }
-    drop(runtime);
+    drop(flows);
     Ok(job.finish()?)
 }
 
+/// Runs a task and those that it starts in this thread.
+fn in_a_runtime(task: impl Future<Output = Result<(), canele::Error>>) -> Result<(), canele::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.expect("the system has a descriptor left").block_on(task)
+}
+
 /// A task for each rank that asks, and a timer beside them.
-async fn answer_all(world: Flow, size: u32) -> Outcome {
+async fn answer_all(flow: Flow) -> Result<(), canele::Error> {
+    let size = flow.size();
     let tasks = tokio::task::LocalSet::new();
     let local = tasks.run_until(async {
         let ticks = tokio::task::spawn_local(async {
@@ -39,32 +53,46 @@ async fn answer_all(world: Flow, size: u32) -> Outcome {
             }
         });
         let answering: Vec<_> =
-            (1..size).map(|rank| tokio::task::spawn_local(answer(world.clone(), Rank(rank)))).collect();
+            (1..size).map(|rank| tokio::task::spawn_local(answer(flow.clone(), Rank(rank)))).collect();
         for task in answering {
-            task.await.expect("a task ends").map_err(|text| text.to_string())?;
+            task.await.expect("a task ends")?;
         }
-        println!("{} ranks answered, the timer went on {} times", size - 1, ticks.await?);
+        let ticks = ticks.await.expect("a timer ends");
+        println!("{} ranks answered, the timer went on {ticks} times", size - 1);
         Ok(())
     });
     local.await
 }
 
-async fn answer(world: Flow, to: Rank) -> Result<(), canele::Error> {
+async fn answer(flow: Flow, to: Rank) -> Result<(), canele::Error> {
     for _ in 0..ROUNDS {
-        let (_, numbers) = world.irecv(to, QUESTION, vec![0_u64])?.await?;
-        world.isend(to, ANSWER, vec![numbers[0] * 2])?.await?;
+        let (_, numbers) = flow.irecv(to, QUESTION, vec![0_u64])?.await?;
+        flow.isend(to, ANSWER, vec![numbers[0] * 2])?.await?;
     }
     Ok(())
 }
 
-async fn ask(world: Flow) -> Outcome {
+/// A task for each flow.
+async fn ask_on_all(flows: Vec<Flow>) -> Result<(), canele::Error> {
+    let tasks = tokio::task::LocalSet::new();
+    let local = tasks.run_until(async {
+        let asking: Vec<_> = flows.into_iter().map(|flow| tokio::task::spawn_local(ask(flow))).collect();
+        for task in asking {
+            task.await.expect("a task ends")?;
+        }
+        Ok(())
+    });
+    local.await
+}
+
+async fn ask(flow: Flow) -> Result<(), canele::Error> {
     for number in 0..ROUNDS {
         if number % 25 == 0 {
             // The tasks of rank 0 sleep meanwhile.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        world.isend(Rank(0), QUESTION, vec![number])?.await?;
-        let (_, answer) = world.irecv(Rank(0), ANSWER, vec![0_u64])?.await?;
+        flow.isend(Rank(0), QUESTION, vec![number])?.await?;
+        let (_, answer) = flow.irecv(Rank(0), ANSWER, vec![0_u64])?.await?;
         assert_eq!(answer, [number * 2]);
     }
     Ok(())

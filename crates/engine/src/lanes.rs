@@ -5,14 +5,15 @@
 //! flow is first made on it. No thread ever holds the locks of two lanes.
 //!
 //! *Progress.* A thread that waits looks after the other lanes of its rank now and then, if no thread has made progress on them since it
-//! last looked; and it sleeps for a millisecond at most while there are several.
+//! last looked; one of those that sleep does so as well.
 
 mod listener;
 mod set;
+mod sleep;
+mod watch;
 
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use canele_control::{Control, ControlError, JobInfo, MOST_LANES, Socket, ToLauncher};
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -24,11 +25,10 @@ use crate::engine::Engine;
 use crate::p2p::pending::Pending;
 use listener::MakeListener;
 pub use set::LaneSet;
+use watch::Watch;
 
 /// So many idle looks of a wait come before it looks at other lanes.
 const LOOKS: u32 = 256;
-/// How long a thread sleeps at most while its rank has several lanes: those of threads that compute have messages meanwhile.
-pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// Which lane an engine is, and the others of its rank.
 pub(crate) struct Lanes {
@@ -45,6 +45,10 @@ pub(crate) struct Lanes {
     /// What `visits` of the others was when a thread of this one last looked.
     seen: [AtomicU32; MOST_LANES as usize],
     looks: AtomicU32,
+    /// Of the first, which threads of the rank sleep.
+    watch: Mutex<Watch>,
+    /// The thread of this lane that sleeps, or has slept in its wait, watches the others.
+    watches: AtomicBool,
     /// Of the first, see [`Lanes::processors`].
     processors: OnceLock<u32>,
     /// Makes what is told of events of a further lane, if something is.
@@ -67,6 +71,8 @@ impl Lanes {
             visits: AtomicU32::new(0),
             seen: [const { AtomicU32::new(0) }; _],
             looks: AtomicU32::new(0),
+            watch: Mutex::default(),
+            watches: AtomicBool::new(false),
             processors: OnceLock::new(),
             listener: Mutex::default(),
         }
@@ -99,9 +105,11 @@ impl Lanes {
         *self.processors.get_or_init(|| (job.processors / job.size.max(1)).min(topology::usable()).max(1))
     }
 
-    /// How long a thread may sleep here at most.
-    pub fn longest_sleep(&self) -> Option<Duration> {
-        self.are_several.load(Relaxed).then_some(LONGEST_SLEEP)
+    /// True if the wait of this lane's thread, which ends now, has watched other lanes.
+    #[inline]
+    pub fn watches(&self) -> bool {
+        // Relaxed: another thread sets it while this one sleeps, and holds the lock of `watch`, which this one takes afterwards.
+        self.watches.load(Relaxed)
     }
 
     /// The lanes of the rank that are open, but the first.
@@ -208,7 +216,10 @@ impl Engine {
         let lane = Arc::new(first.open_lane(number)?);
         // Relaxed: who does not see it yet looks at fewer lanes.
         first.lanes.are_several.store(true, Relaxed);
-        Ok(Some(place.get_or_init(|| lane).clone()))
+        let lane = place.get_or_init(|| lane).clone();
+        // A thread that sleeps for good does not know it.
+        first.change_watch(|watch| watch.change(number));
+        Ok(Some(lane))
     }
 
     /// True if the lane of this number can be used, which is opened for that.

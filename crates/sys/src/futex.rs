@@ -6,7 +6,7 @@
 //! What this module never does: spin, read the word itself, or decide who must be woken.
 
 #[cfg(not(loom))]
-pub use kernel::{wait, wake};
+pub use kernel::{MOST_WORDS, wait, wait_on_any, wake};
 #[cfg(loom)]
 pub use modelled::{wait, wake};
 
@@ -26,8 +26,13 @@ mod kernel {
     use super::Waited;
     use crate::atomic::AtomicU32;
     use rustix::io::Errno;
-    use rustix::thread::futex::{self, Flags};
+    use rustix::thread::ClockId;
+    use rustix::thread::futex::{self, Flags, Wait, WaitFlags, WaitPtr, WaitvFlags};
+    use rustix::time::{Timespec, clock_gettime};
     use std::time::Duration;
+
+    /// So many words one thread can sleep on.
+    pub const MOST_WORDS: usize = 128;
 
     /// Sleeps while `word` holds `expected`, for at most `time` (`None`: for ever).
     ///
@@ -42,6 +47,35 @@ mod kernel {
             Err(Errno::TIMEDOUT) => Waited::TimedOut,
             Err(error) => panic!("futex wait failed: {error}"),
         }
+    }
+
+    /// Sleeps while each word holds the value beside it, for at most `time` (`None`: for ever). Nothing is returned where the system cannot
+    /// sleep on several words (Linux before 5.16, or a filter of system calls that does not know this one); then no time has passed.
+    ///
+    /// # Panics
+    /// If there are more than [`MOST_WORDS`].
+    pub fn wait_on_any(words: &[(&AtomicU32, u32)], time: Option<Duration>) -> Option<Waited> {
+        assert!(words.len() <= MOST_WORDS, "{} words", words.len());
+        let waits: Vec<Wait> = words.iter().map(|(word, expected)| wait_for(word, *expected)).collect();
+        // A time that the clock cannot express lasts longer than the machine will: no limit.
+        let until = time.and_then(|time| {
+            let time = Timespec::try_from(time).ok()?;
+            clock_gettime(ClockId::Monotonic).checked_add(time)
+        });
+        match futex::waitv(&waits, WaitvFlags::empty(), until.as_ref(), ClockId::Monotonic) {
+            Ok(_) | Err(Errno::INTR) => Some(Waited::Woken),
+            Err(Errno::AGAIN) => Some(Waited::Changed),
+            Err(Errno::TIMEDOUT) => Some(Waited::TimedOut),
+            Err(_) => None,
+        }
+    }
+
+    fn wait_for(word: &AtomicU32, expected: u32) -> Wait {
+        let mut wait = Wait::new();
+        wait.val = expected.into();
+        wait.uaddr = WaitPtr::new(word.as_ptr().cast());
+        wait.flags = WaitFlags::SIZE_U32;
+        wait
     }
 
     /// Wakes at most `count` sleepers; returns how many were woken.
@@ -135,6 +169,36 @@ mod tests {
     #[test]
     fn waking_without_sleepers_counts_none() {
         assert_eq!(wake(&AtomicU32::new(0), u32::MAX), 0);
+    }
+
+    /// Where the system has no such sleep there is nothing to see.
+    #[test]
+    fn a_sleep_on_several_words_ends_with_any_of_them() {
+        let words: Arc<[AtomicU32; 3]> = Arc::default();
+        let values = |expected: u32| words.iter().map(|word| (word, expected)).collect::<Vec<_>>();
+        let short = Duration::from_millis(1);
+        let Some(first) = wait_on_any(&values(0), Some(short)) else { return };
+        assert_eq!(first, Waited::TimedOut);
+        assert_eq!(wait_on_any(&values(0), Some(Duration::ZERO)), Some(Waited::TimedOut));
+        words[1].store(1, Ordering::Relaxed);
+        assert_eq!(wait_on_any(&values(0), Some(Duration::MAX)), Some(Waited::Changed));
+        words[1].store(0, Ordering::Relaxed);
+        for at in 0..3 {
+            let waker = thread::spawn({
+                let words = words.clone();
+                move || {
+                    // The sleep cannot be observed: its end is what stops the wake-ups.
+                    while words[at].load(Ordering::Acquire) == 0 {
+                        wake(&words[at], 1);
+                        thread::yield_now();
+                    }
+                }
+            });
+            assert_eq!(wait_on_any(&values(0), None), Some(Waited::Woken), "word {at}");
+            words[at].store(1, Ordering::Release);
+            waker.join().unwrap();
+            words[at].store(0, Ordering::Relaxed);
+        }
     }
 
     #[test]

@@ -26,10 +26,14 @@ use crate::futex::{self, Waited};
 use crate::membarrier::Fencing;
 
 mod event;
+#[cfg(not(loom))]
+mod several;
 
 pub use event::Event;
 #[cfg(not(loom))]
 pub use event::{EventError, Watch};
+#[cfg(not(loom))]
+pub use several::{Slept, sleep_on_any};
 
 /// The owner of the word is awake.
 pub const AWAKE: u32 = 0;
@@ -125,6 +129,13 @@ pub fn wake(word: &AtomicU32, event: Option<&Event>) -> bool {
         _ => drop(futex::wake(word, 1)),
     }
     true
+}
+
+/// Wakes all that sleep on the word, also those of which another one was woken in their place.
+#[cold]
+pub fn wake_all(word: &AtomicU32) {
+    word.store(AWAKE, Ordering::Relaxed);
+    futex::wake(word, u32::MAX);
 }
 
 /// Between [`announce`] and its heavy barrier: asks the consumer of a ring to wake us when it gives room back.

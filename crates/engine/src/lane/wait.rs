@@ -12,6 +12,7 @@ use crate::Failure;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::lane::wait_policy::{Backoff, Next};
+use crate::lanes::LaneSet;
 use crate::membership::launcher_watch;
 
 impl Engine {
@@ -40,7 +41,7 @@ impl Engine {
         loop {
             if let Some(value) = ready(&mut core) {
                 waiting.end(&mut core);
-                core.lane.waiters.hand_over_progress();
+                self.end_wait(&mut core);
                 return (core, Some(value));
             }
             waiting.trace(&core);
@@ -51,10 +52,25 @@ impl Engine {
             };
             if deadline.is_some_and(|at| Instant::now() >= at) {
                 waiting.end(&mut core);
-                core.lane.waiters.hand_over_progress();
+                self.end_wait(&mut core);
                 let value = ready(&mut core);
                 return (core, value);
             }
+        }
+    }
+
+    /// Another thread does from now on what this one has done for all, if it has.
+    #[inline]
+    pub(crate) fn end_wait(&self, core: &mut Core) {
+        core.lane.waiters.hand_over_progress();
+        self.end_watch();
+    }
+
+    /// Another thread that sleeps watches the lanes of this rank from now on, if this one has.
+    #[inline]
+    fn end_watch(&self) {
+        if self.lanes.watches() {
+            self.leave_watch();
         }
     }
 
@@ -167,23 +183,43 @@ impl Engine {
     ) -> Locked<'a> {
         core.publish_counters();
         waiting.before_sleep(&mut core);
-        if let Armed::Work = core.lane.rails.arm() {
+        if !self.begin_sleep(&mut core) {
             return core;
+        }
+        let longest = core.longest_sleep();
+        drop(core);
+        let before = Instant::now();
+        let left = deadline.map(|at| at.saturating_duration_since(before));
+        let at_most = left.into_iter().chain(longest).min();
+        match self.has_one_lane() {
+            true => self.waker.sleep(at_most),
+            false => self.sleep_among_lanes(LaneSet::default(), at_most),
+        }
+        self.end_sleep(before.elapsed())
+    }
+
+    /// Announces the sleep of this thread, which owns the progress from then on; says whether it may sleep. If not, something has come.
+    pub(crate) fn begin_sleep(&self, core: &mut Core) -> bool {
+        if core.lane.waiters.other_sleepers > 0 {
+            // It was announced for another thread's sleep, and no whole nap lies behind that.
+            self.waker.disarm();
+        }
+        if let Armed::Work = core.lane.rails.arm() {
+            if core.lane.waiters.other_sleepers > 0 {
+                self.waker.wake_all();
+            }
+            return false;
         }
         core.lane.counts.sleeps += 1;
         core.lane.counts.system_calls += 2; // the barrier and the sleep
         let waiters = &mut core.lane.waiters;
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (true, true);
-        let longest = core.longest_sleep().into_iter().chain(self.lanes.longest_sleep()).min();
-        drop(core);
-        let before = Instant::now();
-        let left = deadline.map(|at| at.saturating_duration_since(before));
-        self.waker.sleep(left.into_iter().chain(longest).min());
-        let slept = before.elapsed();
-        let mut core = match self.has_one_lane() {
-            true => self.lock().expect("a thread of this process has held the lock before"),
-            false => self.lock_after_lanes(),
-        };
+        true
+    }
+
+    /// Takes the lock after a sleep. No thread owns the progress then.
+    pub(crate) fn end_sleep(&self, slept: Duration) -> Locked<'_> {
+        let mut core = self.lock().expect("a thread of this process has held the lock before");
         core.lane.counts.count_waited(slept);
         let waiters = &mut core.lane.waiters;
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (false, false);
@@ -258,7 +294,7 @@ impl Engine {
 impl Engine {
     /// Wakes the thread that sleeps in the rail, because something was submitted that may concern it.
     pub(crate) fn wake_progress_owner(&self, core: &Core) {
-        if core.lane.waiters.is_owner_asleep {
+        if core.lane.waiters.has_sleeper() {
             self.waker.wake();
         }
     }
@@ -266,7 +302,7 @@ impl Engine {
 
 impl Core {
     /// How long a sleep may last at most; for ever, if no part has anything to do by then.
-    fn longest_sleep(&self) -> Option<Duration> {
+    pub fn longest_sleep(&self) -> Option<Duration> {
         let rails = &self.lane.rails;
         let connections = self.connections.longest_sleep(Instant::now(), rails.has_unacknowledged());
         let launcher = self.membership.launcher.is_present().then_some(launcher_watch::INTERVAL);

@@ -3,6 +3,7 @@
 use std::task::Waker;
 use std::thread::Thread;
 
+use canele_rail::Waker as Sleep;
 use canele_sys::ids::RequestId;
 
 /// Who waits while a thread makes progress.
@@ -10,6 +11,8 @@ enum Waiting {
     /// A thread, with its number: several copies of this library may call one engine, and each copy's standard library has other identities
     /// for threads.
     Thread(Thread, u64),
+    /// A thread that sleeps on another lane, with its number.
+    OnOtherLane(Sleep, u64),
     /// A task, which never makes progress itself.
     Task(Waker),
 }
@@ -18,6 +21,7 @@ impl Waiting {
     fn wake(&self) {
         match self {
             Waiting::Thread(thread, _) => thread.unpark(),
+            Waiting::OnOtherLane(sleep, _) => sleep.wake(),
             Waiting::Task(waker) => waker.wake_by_ref(),
         }
     }
@@ -40,11 +44,19 @@ pub(crate) struct Waiters {
     pub has_progress_owner: bool,
     /// True while that thread sleeps.
     pub is_owner_asleep: bool,
+    /// So many threads of other lanes sleep for this one, too.
+    pub other_sleepers: u8,
 }
 
 impl Default for Waiters {
     fn default() -> Self {
-        Self { list: Vec::new(), ended_before: Some(0), has_progress_owner: false, is_owner_asleep: false }
+        Self {
+            list: Vec::new(),
+            ended_before: Some(0),
+            has_progress_owner: false,
+            is_owner_asleep: false,
+            other_sleepers: 0,
+        }
     }
 }
 
@@ -54,10 +66,21 @@ impl Waiters {
         self.list.push(Waiter { waiting: Waiting::Thread(thread, number), request });
     }
 
+    /// Adds a thread, with its number, that is about to sleep on another lane.
+    pub fn add_of_other_lane(&mut self, sleep: Sleep, number: u64) {
+        self.list.push(Waiter { waiting: Waiting::OnOtherLane(sleep, number), request: None });
+    }
+
+    /// True while a thread sleeps until something comes on this lane.
+    #[inline]
+    pub fn has_sleeper(&self) -> bool {
+        self.is_owner_asleep | (self.other_sleepers > 0)
+    }
+
     /// Adds a task, in place of those that waited for the same `request` or that this one would wake.
     pub fn add_task(&mut self, waker: &Waker, request: Option<RequestId>) {
         self.list.retain(|waiter| match &waiter.waiting {
-            Waiting::Thread(..) => true,
+            Waiting::Thread(..) | Waiting::OnOtherLane(..) => true,
             Waiting::Task(other) => {
                 waiter.request != request || (request.is_none() && !other.will_wake(waker))
             }
@@ -68,14 +91,14 @@ impl Waiters {
     /// Removes the thread with this number, which has woken up.
     pub fn remove(&mut self, number: u64) {
         self.list.retain(|waiter| match waiter.waiting {
-            Waiting::Thread(_, other) => other != number,
+            Waiting::Thread(_, other) | Waiting::OnOtherLane(_, other) => other != number,
             Waiting::Task(_) => true,
         });
     }
 
     /// Wakes one thread that waits, which makes progress from now on, unless another one does.
     pub fn hand_over_progress(&mut self) {
-        let is_thread = |waiter: &Waiter| matches!(waiter.waiting, Waiting::Thread(..));
+        let is_thread = |waiter: &Waiter| !matches!(waiter.waiting, Waiting::Task(_));
         if !self.has_progress_owner
             && let Some(next) = self.list.iter().rposition(is_thread)
         {

@@ -16,6 +16,18 @@ impl LaneSet {
         self
     }
 
+    pub(crate) fn remove(&mut self, number: u8) {
+        self.0 &= !(1 << number);
+    }
+
+    pub(crate) fn has(self, number: u8) -> bool {
+        self.0 & 1 << number != 0
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// Those of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -23,6 +35,6 @@ impl LaneSet {
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = u8> + Clone {
-        (0..MOST_LANES).filter(move |number| self.0 & 1 << number != 0)
+        (0..MOST_LANES).filter(move |number| self.has(*number))
     }
 }

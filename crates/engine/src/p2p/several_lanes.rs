@@ -1,18 +1,26 @@
 //! Waiting for operations of several lanes of this rank, each of which has a lock of its own.
 //!
-//! Such a wait looks at one lane after the other. When it is time to sleep it sleeps on one of them for a millisecond at most, so what comes on the others waits as long.
+//! Such a wait looks at one lane after the other. Its sleep is that of the progress owner of one of them, and ends with what comes on the others, too:
+//! it sleeps for those without a thread as well, and threads that make progress on others wake it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use canele_sys::relax;
+use canele_sys::{fork, relax};
 
 use super::pending::{Completion, Pending};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::lane::awaited::Awaited;
+use crate::lane::awaited::{Awaited, Waiting};
 use crate::lane::wait_policy::Next;
-use crate::lanes::{LONGEST_SLEEP, LaneSet};
+use crate::lanes::LaneSet;
+
+/// What a wait has to do with one lane.
+struct LaneWait<'a> {
+    lane: &'a Engine,
+    operations: &'a [Pending],
+    waiting: Waiting<'a>,
+}
 
 impl Engine {
     /// The lane of all of these operations, if it is one.
@@ -57,20 +65,43 @@ impl Engine {
         &self,
         list: &[Pending],
         deadline: Option<Instant>,
-        mut ready: impl FnMut(&mut Core, usize) -> Option<T>,
+        ready: impl FnMut(&mut Core, usize) -> Option<T>,
         otherwise: impl Fn() -> Option<T>,
     ) -> Result<Option<T>, Error> {
         let lanes = list.iter().fold(LaneSet::default(), |set, one| set.with(one.lane));
-        let mut sleeping = lanes.iter().cycle();
+        let of_lane = |number| list.iter().filter(|one| one.lane == number).copied().collect();
+        let operations: Vec<(u8, Vec<Pending>)> =
+            lanes.iter().map(|number| (number, of_lane(number))).collect();
+        let mut waits: Vec<LaneWait<'_>> = Vec::new();
+        for (number, operations) in &operations {
+            let waiting = Waiting::new(Awaited::AnyOf(operations));
+            waits.push(LaneWait { lane: self.numbered_lane(*number), operations, waiting });
+        }
+        let found = self.wait_on_all(list, &mut waits, deadline, ready, otherwise);
+        for wait in waits {
+            let mut core = wait.lane.lock()?;
+            wait.waiting.end(&mut core);
+            wait.lane.end_wait(&mut core);
+        }
+        found
+    }
+
+    fn wait_on_all<T>(
+        &self,
+        list: &[Pending],
+        waits: &mut [LaneWait<'_>],
+        deadline: Option<Instant>,
+        mut ready: impl FnMut(&mut Core, usize) -> Option<T>,
+        otherwise: impl Fn() -> Option<T>,
+    ) -> Result<Option<T>, Error> {
         let mut backoff = self.lock()?.lane.wait_policy.backoff();
         loop {
             let mut moved = false;
-            for number in lanes.iter() {
-                let lane = self.numbered_lane(number);
+            for LaneWait { lane, .. } in &*waits {
                 let (mut core, has_moved) = lane.poll_once(lane.lock()?);
                 core.lane.wake_waiters();
                 moved |= has_moved;
-                let mut own = (0..list.len()).filter(|at| list[*at].lane == number);
+                let mut own = (0..list.len()).filter(|at| list[*at].lane == lane.lane_number());
                 if let Some(found) = own.find_map(|at| ready(&mut core, at)) {
                     return Ok(Some(found));
                 }
@@ -90,14 +121,81 @@ impl Engine {
                 Next::Look => relax::between_looks(),
                 Next::Yield => std::thread::yield_now(),
                 Next::Sleep => {
-                    let lane = self.numbered_lane(sleeping.next().expect("there is an operation"));
-                    let own: Vec<Pending> =
-                        list.iter().filter(|one| one.lane == lane.lane_number()).copied().collect();
-                    let until = deadline.into_iter().chain([now + LONGEST_SLEEP]).min();
-                    let ended = |core: &mut Core| own.iter().any(|one| one.has_ended(core)).then_some(());
-                    drop(lane.wait_before(lane.lock()?, until, Awaited::AnyOf(&own), ended));
+                    let left = deadline.map(|at| at.saturating_duration_since(now));
+                    sleep_on(waits, left, || otherwise().is_some())?;
                 }
             }
         }
+    }
+}
+
+/// Sleeps until something may have come on one of these lanes; not if `is_over` says that the program has ended the wait.
+fn sleep_on(
+    waits: &mut [LaneWait<'_>],
+    left: Option<Duration>,
+    is_over: impl Fn() -> bool,
+) -> Result<(), Error> {
+    let Some(own) = become_owner(waits)? else { return Ok(()) };
+    let me = fork::thread_number();
+    let sleep = own.map(|own| waits[own].lane.waker.clone());
+    let (mut others, mut has_ended) = (LaneSet::default(), false);
+    for (at, wait) in waits.iter_mut().enumerate() {
+        let mut core = wait.lane.lock()?;
+        let has_left = own.is_none() && !core.lane.waiters.has_progress_owner;
+        has_ended |= has_left || wait.has_ended(&mut core);
+        wait.waiting.before_sleep(&mut core);
+        if Some(at) == own {
+            continue;
+        }
+        others.add(wait.lane.lane_number());
+        match &sleep {
+            Some(sleep) => core.lane.waiters.add_of_other_lane(sleep.clone(), me),
+            None => core.lane.waiters.add(std::thread::current(), me, None),
+        }
+    }
+    // Asked behind all that: what the program does from now on wakes this thread.
+    let may_sleep = !has_ended && !is_over();
+    let before = Instant::now();
+    match own.map(|own| waits[own].lane) {
+        Some(lane) => lane.sleep_as_owner(others, left, may_sleep)?,
+        None if may_sleep => std::thread::park_timeout(left.unwrap_or(Duration::MAX)),
+        None => {}
+    }
+    for wait in waits.iter().filter(|wait| others.has(wait.lane.lane_number())) {
+        wait.lane.lock()?.lane.waiters.remove(me);
+    }
+    own.map(|own| waits[own].lane.end_sleep(before.elapsed()));
+    Ok(())
+}
+
+/// Announces the sleep of this thread as the progress owner of the first of these lanes that has none; says which one, if one has none. Nothing is
+/// returned if something has come there.
+fn become_owner(waits: &[LaneWait<'_>]) -> Result<Option<Option<usize>>, Error> {
+    for (at, wait) in waits.iter().enumerate() {
+        let mut core = wait.lane.lock()?;
+        if !core.lane.waiters.has_progress_owner {
+            return Ok(wait.lane.begin_sleep(&mut core).then_some(Some(at)));
+        }
+    }
+    Ok(Some(None))
+}
+
+impl LaneWait<'_> {
+    /// True if one of the operations need not be waited for any more.
+    fn has_ended(&self, core: &mut Core) -> bool {
+        self.operations.iter().any(|one| one.has_ended(core) || one.is_in_doubt(core))
+    }
+}
+
+impl Engine {
+    /// Sleeps as the progress owner of this lane, whose sleep is announced, for other lanes, too; or takes the announcement back.
+    fn sleep_as_owner(&self, others: LaneSet, left: Option<Duration>, may_sleep: bool) -> Result<(), Error> {
+        if !may_sleep {
+            self.waker.disarm();
+            return Ok(());
+        }
+        let longest = self.lock()?.longest_sleep();
+        self.sleep_among_lanes(others, left.into_iter().chain(longest).min());
+        Ok(())
     }
 }

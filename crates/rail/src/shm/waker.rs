@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use canele_sys::membarrier::Fencing;
 use canele_sys::poller::Ready;
-use canele_sys::sleep::{self, EventError, Watch};
+use canele_sys::sleep::{self, EventError, Slept, Watch};
 
 use super::inbox::Inbox;
 
@@ -26,6 +26,37 @@ impl Waker {
         match &self.watch {
             Some(watch) => watch.sleep(self.inbox.sleep_word(), at_most),
             None => sleep::sleep(self.inbox.sleep_word(), at_most),
+        }
+    }
+
+    /// Sleeps until this sleep would end, or one of `others`; says how it ended. Only after all rails said that they may
+    /// ([`Rail::arm`](crate::Rail::arm)). Not supported for a rank that sleeps on descriptors.
+    pub fn sleep_with<'a>(
+        &'a self,
+        others: impl Iterator<Item = &'a Self>,
+        at_most: Option<Duration>,
+    ) -> Slept {
+        let all = std::iter::once(self).chain(others);
+        let mut words = Vec::new();
+        for one in all {
+            if one.watches() {
+                return Slept::Unsupported;
+            }
+            words.push(one.inbox.sleep_word());
+        }
+        sleep::sleep_on_any(&words, at_most)
+    }
+
+    /// Takes back that a thread sleeps here, which looks at everything now. For the owner of the rail.
+    pub fn disarm(&self) {
+        sleep::cancel(self.inbox.sleep_word());
+    }
+
+    /// Wakes all that sleep here, though others may have been woken in their place.
+    pub fn wake_all(&self) {
+        match &self.watch {
+            Some(_) => self.wake(),
+            None => sleep::wake_all(self.inbox.sleep_word()),
         }
     }
 

@@ -1,0 +1,167 @@
+//! The sleep of a thread whose rank has several lanes: on the word of its own lane, and on those of lanes that no thread looks after.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use canele_rail::{Armed, Rail};
+use canele_sys::sleep::Slept;
+
+use super::LaneSet;
+use super::watch::{Role, Watch};
+use crate::engine::Engine;
+
+/// How long a watcher sleeps at most while threads come and go on other lanes.
+const ACTIVE_SLEEP: Duration = Duration::from_millis(1);
+
+/// What a thread finds on another lane for which it is about to sleep, too.
+enum OtherLane {
+    /// Something has come.
+    Work,
+    /// A thread makes progress, or has since the last look.
+    Active,
+    /// A thread sleeps for it, or nothing will come any more.
+    Quiet,
+    /// No thread was there. A sleep is announced, which may last so long.
+    Armed(Option<Duration>),
+}
+
+impl Engine {
+    /// Sleeps on the word of this lane, which is announced, and on those of the lanes `also` where no thread looks after them; as the watcher of the
+    /// rank on those of all such lanes. The lock of none is held.
+    #[cold]
+    pub(crate) fn sleep_among_lanes(&self, also: LaneSet, at_most: Option<Duration>) {
+        let number = self.lanes.number;
+        let role = self.with_watch(|watch| {
+            let role = watch.begin(number);
+            self.lanes.watches.store(role != Role::Sleeper, Relaxed);
+            role
+        });
+        let (mut armed, mut longest) = (LaneSet::default(), at_most);
+        let (mut has_work, mut are_quiet) = (false, true);
+        let others = if role == Role::Sleeper { also } else { self.all_lanes() };
+        for other in others.iter().filter(|other| *other != number) {
+            match self.arm_other(other, also.has(other)) {
+                OtherLane::Work => has_work = true,
+                OtherLane::Active => are_quiet = false,
+                OtherLane::Quiet => {}
+                OtherLane::Armed(limit) => {
+                    armed.add(other);
+                    longest = longest.into_iter().chain(limit).min();
+                }
+            }
+        }
+        if let Role::Watcher(changes) = role
+            && !(are_quiet && self.with_watch(|watch| watch.sleep_for_good(changes)))
+        {
+            longest = longest.into_iter().chain([ACTIVE_SLEEP]).min();
+        }
+        if has_work {
+            self.waker.disarm();
+        }
+        let slept = if has_work { Slept::Ended } else { self.sleep_on_words(armed, longest) };
+        armed.iter().for_each(|other| self.numbered_lane(other).end_sleep_of_other(slept));
+        self.change_watch(|watch| watch.end(number));
+    }
+
+    /// Sleeps on the word of this lane and those of the lanes `armed`.
+    fn sleep_on_words(&self, armed: LaneSet, at_most: Option<Duration>) -> Slept {
+        if armed.is_empty() {
+            self.waker.sleep(at_most);
+            return Slept::Ended;
+        }
+        let others = armed.iter().map(|number| &self.numbered_lane(number).waker);
+        match self.waker.sleep_with(others, at_most) {
+            Slept::Napped => Slept::Napped,
+            Slept::Ended => {
+                self.waker.disarm();
+                Slept::Ended
+            }
+            Slept::Unsupported => {
+                self.waker.sleep(at_most.into_iter().chain([ACTIVE_SLEEP]).min());
+                Slept::Ended
+            }
+        }
+    }
+
+    /// Announces that this thread sleeps for another lane, too, unless a thread is there. With `must` it does so however lately one was.
+    fn arm_other(&self, number: u8, must: bool) -> OtherLane {
+        let lane = self.numbered_lane(number);
+        let visits = lane.lanes.visits.load(Relaxed);
+        let was_visited = self.lanes.seen[usize::from(number)].swap(visits, Relaxed) != visits;
+        let Ok(mut core) = lane.lock() else { return OtherLane::Quiet };
+        let waiters = &core.lane.waiters;
+        if waiters.has_progress_owner {
+            return if waiters.is_owner_asleep { OtherLane::Quiet } else { OtherLane::Active };
+        }
+        if core.check().is_err() {
+            return OtherLane::Quiet;
+        }
+        if was_visited && !must {
+            return OtherLane::Active;
+        }
+        if waiters.other_sleepers > 0 {
+            // It was announced for another thread's sleep, and no whole nap lies behind that.
+            lane.waker.disarm();
+        }
+        match core.lane.rails.arm() {
+            Armed::Ready => {
+                core.lane.waiters.other_sleepers += 1;
+                OtherLane::Armed(core.longest_sleep())
+            }
+            _ => {
+                if core.lane.waiters.other_sleepers > 0 {
+                    lane.waker.wake_all();
+                }
+                core.pass();
+                core.lane.wake_waiters();
+                OtherLane::Work
+            }
+        }
+    }
+
+    /// The thread of another lane that slept for this one, too, is awake, and looks at it once in place of its threads.
+    fn end_sleep_of_other(&self, slept: Slept) {
+        let Ok(mut core) = self.lock() else { return };
+        let waiters = &mut core.lane.waiters;
+        waiters.other_sleepers -= 1;
+        if slept == Slept::Napped {
+            return;
+        }
+        if waiters.has_sleeper() {
+            // A thread of this lane has come and sleeps, or a further one of another lane: the wake-up may have been meant for it.
+            self.waker.wake_all();
+        } else if !waiters.has_progress_owner {
+            self.waker.disarm();
+            core.lane.rails.has_slept();
+        }
+        if !core.lane.waiters.has_progress_owner && core.check().is_ok() {
+            core.pass();
+            core.check_launcher();
+            core.lane.wake_waiters();
+        }
+    }
+
+    /// The wait of this lane's thread, which watched, is over: another thread that sleeps watches from now on.
+    #[cold]
+    pub(crate) fn leave_watch(&self) {
+        // Under its lock, or a thread that is given the watch could end its wait without seeing that.
+        self.change_watch(|watch| {
+            self.lanes.watches.store(false, Relaxed);
+            let next = watch.leave(self.lanes.number)?;
+            self.numbered_lane(next).lanes.watches.store(true, Relaxed);
+            Some(next)
+        });
+    }
+
+    /// Changes what is known of threads that sleep, and wakes the one of the lane that is the result.
+    pub(super) fn change_watch(&self, change: impl FnOnce(&mut Watch) -> Option<u8>) {
+        if let Some(watcher) = self.with_watch(change) {
+            self.numbered_lane(watcher).waker.wake();
+        }
+    }
+
+    fn with_watch<T>(&self, use_it: impl FnOnce(&mut Watch) -> T) -> T {
+        use_it(&mut self.first().lanes.watch.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
