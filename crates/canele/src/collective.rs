@@ -4,8 +4,8 @@
 //! of collectives never match receives on the flow. Results of reductions have the same bits on every rank and in every
 //! run with as many ranks. Once a rank has died every collective fails, naming it.
 
-use canele_engine::FlowId;
 use canele_engine::collective::{Operation, Reduction, Shape};
+use canele_engine::{FlowId, WantedLane};
 
 use crate::{Endpoint, Error, Flow, Number, Op, Plain, Rank};
 
@@ -190,7 +190,7 @@ impl Flow {
     /// # Errors
     /// As [`Flow::barrier`]; [`Error::Lengths`] while some 32,000 flows are in use.
     pub fn duplicate(&self) -> Result<Flow, Error> {
-        let (engine, id) = self.engine.create_flow_on_lane(self.of_collectives(), true)?;
+        let (engine, id) = self.engine.create_flow_on_lane(self.of_collectives(), WantedLane::Next)?;
         Ok(Flow::agreed(engine, id))
     }
 

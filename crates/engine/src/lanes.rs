@@ -24,7 +24,7 @@ use crate::Error;
 use crate::engine::Engine;
 use crate::p2p::pending::Pending;
 use listener::MakeListener;
-pub use set::LaneSet;
+pub use set::{LaneSet, WantedLane};
 use watch::Watch;
 
 /// So many idle looks of a wait come before it looks at other lanes.

@@ -35,7 +35,7 @@ pub use canele_proto::rma::{
 };
 pub use engine::Engine;
 pub use error::Error;
-pub use lanes::LaneSet;
+pub use lanes::{LaneSet, WantedLane};
 pub use membership::Connection;
 pub use p2p::completions::Completions;
 pub use p2p::deferred::{

@@ -15,6 +15,7 @@ use super::State;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::lanes::WantedLane;
 
 /// Passes in which what has come is taken before a flow is used anew.
 const MOST_PASSES: usize = 100;
@@ -29,18 +30,17 @@ impl Engine {
         self.create_flow_for(self, parent)
     }
 
-    /// The same on a lane of its members that may be another one, which is opened if need be: members make their flows on lanes in turn.
-    /// The first is taken unless all of them `wants_lane`. Returns this rank's lane, too.
+    /// The same on a lane of its members that may be another one, which is opened if need be. Returns this rank's lane, too.
     ///
     /// # Errors
     /// As [`Engine::create_flow`].
     pub fn create_flow_on_lane(
         self: &Arc<Self>,
         parent: FlowId,
-        wants_lane: bool,
+        wanted: WantedLane,
     ) -> Result<(Arc<Self>, FlowId), Error> {
         let number =
-            if self.most_lanes() > 1 { self.agree_on_lane(parent, wants_lane)? } else { self.lane_number() };
+            if self.most_lanes() > 1 { self.agree_on_lane(parent, wanted)? } else { self.lane_number() };
         let lane = self.open_lane_of(number);
         let flow = self.create_flow_for(&lane, parent)?;
         Ok((lane, flow))
@@ -55,14 +55,19 @@ impl Engine {
         Ok((lane.clone(), self.create_flow_for(lane, parent)?))
     }
 
-    /// The next lane if all members of `parent` have opened it, else the first.
-    fn agree_on_lane(self: &Arc<Self>, parent: FlowId, wants_lane: bool) -> Result<u8, Error> {
+    /// The lane that all members of `parent` want and have opened, else the first.
+    fn agree_on_lane(self: &Arc<Self>, parent: FlowId, wanted: WantedLane) -> Result<u8, Error> {
         let next = self.next_lane(parent)?;
-        let opened = u64::from(wants_lane && self.opens_lane(next));
+        let number = match wanted {
+            WantedLane::First => 0,
+            WantedLane::Next => next,
+            WantedLane::Numbered(number) => (number % u32::from(self.most_lanes())) as u8,
+        };
+        let opened = u64::from(self.opens_lane(number));
         let mut agreed = [0_u64];
         let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, 8) };
         let and = Reduction::from(conjunction as Kernel);
-        let mine = [1 | opened << next];
+        let mine = [1 | opened << number];
         let (mine, all) = (bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut agreed));
         self.collective(parent, shape, Some(&and), mine, all)?;
         Ok(agreed[0].ilog2() as u8)

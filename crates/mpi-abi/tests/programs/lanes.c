@@ -6,7 +6,7 @@
 
 enum { THREADS = 4, ROUNDS = 40, MOST = 50000 };
 
-static int rank, ranks, next, before;
+static int rank, ranks, next, before, lanes = 1;
 static MPI_Comm comms[THREADS];
 
 static int length_of(int round)
@@ -219,6 +219,58 @@ static void lanes_of_computing_threads(void)
     free(long_message);
 }
 
+/* The lane that a communicator lies on, which is told where a rank may have several. */
+static int lane_of(MPI_Comm comm)
+{
+    MPI_Info info;
+    char text[32];
+    int length = sizeof text, flag;
+    OK(MPI_Comm_get_info(comm, &info));
+    OK(MPI_Info_get_string(info, "canele_lane", &length, text, &flag));
+    OK(MPI_Info_free(&info));
+    CHECK(flag == (lanes > 1));
+    return flag ? atoi(text) : 0;
+}
+
+static MPI_Comm dup_on(const char *lane)
+{
+    MPI_Comm comm;
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "canele_lane", lane));
+    OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm));
+    OK(MPI_Info_free(&info));
+    int sum = 0;
+    OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm));
+    CHECK(sum == ranks * (ranks - 1) / 2);
+    return comm;
+}
+
+/* A program may name the lane of a duplicate; where members name several, or none, the library chooses. */
+static void named_lanes(void)
+{
+    char text[32];
+    for (int wanted = 0; wanted < 20; wanted++) {
+        snprintf(text, sizeof text, "%d", wanted);
+        MPI_Comm comm = dup_on(text);
+        CHECK(lane_of(comm) == wanted % lanes);
+        OK(MPI_Comm_free(&comm));
+    }
+    snprintf(text, sizeof text, "%d", rank);
+    MPI_Comm comm = dup_on(text);
+    CHECK(lane_of(comm) == 0);
+    OK(MPI_Comm_free(&comm));
+    /* What is no number says nothing. */
+    static const char *const none[] = {" ", "lane", "-1", "1.5", "99999999999999999999"};
+    for (int n = 0; n < 5; n++) {
+        comm = dup_on(none[n]);
+        int lane = lane_of(comm);
+        CHECK(lane >= 0 && lane < lanes);
+        OK(MPI_Comm_free(&comm));
+    }
+    CHECK(lane_of(MPI_COMM_WORLD) == 0);
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -226,11 +278,14 @@ int main(int argc, char **argv)
     CHECK(provided == MPI_THREAD_MULTIPLE);
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    if (getenv("CANELE_LANES"))
+        lanes = atoi(getenv("CANELE_LANES"));
     next = (rank + 1) % ranks;
     before = (rank + ranks - 1) % ranks;
     for (int n = 0; n < THREADS; n++)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]));
     waits_for_several_lanes();
+    named_lanes();
     if (ranks > 1)
         lanes_of_computing_threads();
     in_threads(run_thread);

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use canele_engine::collective::{Operation, Shape, Team};
-use canele_engine::{Engine, FlowId, JobRank, Mode, Rank, Tag, Want};
+use canele_engine::{Engine, FlowId, JobRank, Mode, Rank, Tag, Want, WantedLane};
 use canele_mem::buffer::Owned;
 use canele_sys::atomic::Ordering;
 
@@ -89,13 +89,17 @@ impl Comm {
         Ok(NewFlow { lane, flow })
     }
 
-    /// The same on the next of the lanes of its members, if all of them have asked for threads.
-    pub(crate) fn new_flow_on_lane(&self) -> Result<NewFlow> {
+    /// The same on the next of the lanes of its members, or on that of this number, if all of them have asked for threads.
+    pub(crate) fn new_flow_on_lane(&self, number: Option<u32>) -> Result<NewFlow> {
         if self.is_inter() {
             return self.new_flow();
         }
-        let wants_lane = self.shared.has_threads.load(Ordering::Relaxed);
-        let (lane, flow) = self.engine.create_flow_on_lane(self.collectives(), wants_lane)?;
+        let wanted = match number {
+            _ if !self.shared.has_threads.load(Ordering::Relaxed) => WantedLane::First,
+            Some(number) => WantedLane::Numbered(number),
+            None => WantedLane::Next,
+        };
+        let (lane, flow) = self.engine.create_flow_on_lane(self.collectives(), wanted)?;
         Ok(NewFlow { lane, flow })
     }
 

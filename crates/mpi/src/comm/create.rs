@@ -6,6 +6,7 @@ use canele_engine::collective::{Block, Operation, Shape, Uneven};
 use canele_engine::{Engine, Rank};
 
 use super::agree::{NewFlow, some_members, team_of};
+use super::hints::lane_of;
 use super::named::Name;
 use super::{Comm, Parts, Shared};
 use crate::attribute::Attributes;
@@ -45,13 +46,13 @@ impl Drop for UnusedFlow {
 }
 
 impl Comm {
-    /// One with the same groups, topology, attributes and handler, and with the hints of `info` alone.
+    /// One with the same groups, topology, attributes and handler, and with the hints of `info` alone, one of which may name its lane.
     ///
     /// # Errors
     /// A member died; a function of the program that copies an attribute failed.
     pub fn dup(&self, info: &Info) -> Result<Arc<Comm>> {
         self.check_call("MPI_Comm_dup")?;
-        let unused = UnusedFlow::new(self.new_flow_on_lane()?);
+        let unused = UnusedFlow::new(self.new_flow_on_lane(lane_of(info))?);
         // A function of the program that copies an attribute may throw an exception.
         let copied = self.copied(info);
         self.dup_on(unused, copied)
@@ -114,7 +115,7 @@ impl Comm {
         if self.is_inter() {
             return self.create_inter(group);
         }
-        let new = self.new_flow_on_lane()?;
+        let new = self.new_flow_on_lane(None)?;
         self.member_of(new, group.clone(), None, None)
     }
 
@@ -173,7 +174,7 @@ impl Comm {
     pub(crate) fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
         let mine = [color.map_or(-1, i64::from), i64::from(key)];
         let (all, all_members) = (self.numbers_of_all(&mine)?, self.all_members());
-        let new = self.new_flow_on_lane()?;
+        let new = self.new_flow_on_lane(None)?;
         let same = |group: &Group| {
             let number = |rank: &Rank| all_members.rank_of(*rank).expect("all members are there");
             let mut members: Vec<Rank> = group.members().to_vec();
@@ -208,7 +209,7 @@ impl Comm {
             Topology::Graph(_) => "MPI_Graph_create",
             Topology::DistGraph(_) => "MPI_Dist_graph_create",
         })?;
-        let new = self.new_flow_on_lane()?;
+        let new = self.new_flow_on_lane(None)?;
         let group = Group::new(members.iter().map(|rank| self.group().member(*rank)).collect())?;
         self.member_of(new, Arc::new(group), None, Some(topology))
     }

@@ -1,6 +1,6 @@
 //! Hints of communicators (MPI 5.0, §7.4.4): those that the program gave, and the defaults of those that the library knows.
 //!
-//! The library makes no use of assertions: it keeps and tells them.
+//! The library makes no use of assertions: it keeps and tells them. A hint of its own names the lane of a new communicator.
 
 use std::sync::Arc;
 
@@ -19,6 +19,14 @@ const ASSERTIONS: [&str; 5] = [
 
 /// The kinds of memory that messages may lie in, which a hint does not change.
 pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
+
+/// The number of the lane that a duplicate is to lie on, where ranks may have several; told of all communicators there.
+pub(crate) const LANE: &str = "canele_lane";
+
+/// The lane that an info names, if it does.
+pub(super) fn lane_of(info: &Info) -> Option<u32> {
+    std::str::from_utf8(&info.get(LANE).ok()??).ok()?.trim().parse().ok()
+}
 
 /// What is kept of an info: assertions, whose values are `true` and `false`. All else is ignored.
 fn kept(info: &Info) -> Info {
@@ -41,6 +49,9 @@ impl Comm {
         let of_world = || session::memory_kinds(&self.engine.tunables().mpi_memory_alloc_kinds);
         let kinds = session.map_or_else(of_world, |session| session.memory_kinds.clone());
         let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, &*kinds)]);
+        if self.engine.most_lanes() > 1 {
+            let _ = hints.set(LANE, self.engine.lane_number().to_string());
+        }
         for (key, value) in defaults {
             if hints.get(key).is_ok_and(|set| set.is_none()) {
                 // Keys and values are short.
