@@ -189,11 +189,9 @@ impl Engine {
         self.lanes.first.as_ref().unwrap_or(self)
     }
 
-    /// How many lanes a rank may have, which is the same for all ranks of the start: only one if the job has several hosts.
+    /// How many lanes a rank may have, which is the same for all ranks of the start: only one if there is no launcher.
     pub fn most_lanes(&self) -> u8 {
-        let job = self.job();
-        let alone = job.hosts.len() == 1 && job.network.is_none() && job.launcher != 0;
-        if alone { self.tunables.lanes.clamp(1, MOST_LANES.into()) as u8 } else { 1 }
+        if self.job().launcher != 0 { self.tunables.lanes.clamp(1, MOST_LANES.into()) as u8 } else { 1 }
     }
 
     /// The lane of this number of this rank, which is opened if it is not; nothing if the rank cannot have it. A rank that was spawned, or is

@@ -4,6 +4,7 @@
 //! Never touches a socket or a process, so all of it is tested without either.
 
 mod cuts;
+mod lanes;
 mod worlds;
 
 use std::collections::{HashMap, HashSet};
@@ -14,6 +15,7 @@ use canele_control::{
 };
 
 pub use cuts::Cut;
+pub use lanes::LaneOf;
 
 use super::failure::{Exit, RankFailure};
 use super::given_up::GivenUp;
@@ -36,6 +38,9 @@ pub struct Job {
     /// Of the cuts so far, how many were taken.
     cuts_taken: usize,
     out: Vec<(u32, FromLauncher)>,
+    /// The links of each further lane, from that of number 1.
+    lanes: Vec<lanes::LaneLinks>,
+    out_to_lanes: Vec<(LaneOf, FromLauncher)>,
     /// Ranks that have finished, which the others are still to be told.
     finished: Vec<u32>,
     /// Ranks of this job that are gone, which other jobs are still to be told.
@@ -64,6 +69,8 @@ impl Job {
             cuts: Vec::new(),
             cuts_taken: 0,
             out: Vec::new(),
+            lanes: Vec::new(),
+            out_to_lanes: Vec::new(),
             finished: Vec::new(),
             gone: Vec::new(),
             over_reported: false,

@@ -1,7 +1,7 @@
 //! The job's rules, without sockets or processes.
 
 use canele_control::{
-    Host, MAX_RAIL_ADDRESS, MOST_RAILS, OnFailure, RailAddress, RankMap, SpawnedWorld, VERSION,
+    Host, MAX_RAIL_ADDRESS, MOST_LANES, MOST_RAILS, OnFailure, RailAddress, RankMap, SpawnedWorld, VERSION,
 };
 
 use super::*;
@@ -163,6 +163,49 @@ fn ranks_of_different_hosts_learn_where_the_other_listens_each_pair_once() {
     say(&mut job, 1);
     job.handle(1, ToLauncher::Connect { peers: vec![3] }).unwrap();
     assert_eq!(told(&mut job), [reach(1, 3), reach(3, 1)]);
+}
+
+#[test]
+fn lanes_of_one_number_on_different_hosts_learn_where_the_other_listens_each_pair_once() {
+    let mut job = two_hosts();
+    let say = |job: &mut Job, rank, lane| {
+        job.handle_of_lane((rank, lane), ToLauncher::Addresses { rails: rails(rank) }).unwrap()
+    };
+    let want = |job: &mut Job, rank, lane, peer| {
+        job.handle_of_lane((rank, lane), ToLauncher::Connect { peers: vec![peer] }).unwrap()
+    };
+    let reach = |to, lane, rank| ((to, lane), FromLauncher::Reach { rank, rails: rails(rank) });
+    say(&mut job, 0, 3);
+    say(&mut job, 2, 1);
+    want(&mut job, 2, 3, 0);
+    assert!(job.take_messages_to_lanes().is_empty(), "that lane of rank 2 has not said where it listens");
+    say(&mut job, 2, 3);
+    assert_eq!(job.take_messages_to_lanes(), [reach(0, 3, 2), reach(2, 3, 0)]);
+    want(&mut job, 0, 3, 2);
+    assert!(job.take_messages_to_lanes().is_empty(), "the pair knows already");
+    say(&mut job, 0, 1);
+    assert!(job.take_messages_to_lanes().is_empty(), "neither wants a link");
+    want(&mut job, 0, 1, 2);
+    assert_eq!(job.take_messages_to_lanes(), [reach(0, 1, 2), reach(2, 1, 0)]);
+    assert!(told(&mut job).is_empty(), "the first lanes learn nothing of that");
+}
+
+#[test]
+fn what_a_lane_may_not_say_is_refused() {
+    let mut job = two_hosts();
+    let connect = |peer| ToLauncher::Connect { peers: vec![peer] };
+    for (lane, message, why) in [
+        (0, connect(2), "over lane 0"),
+        (MOST_LANES, connect(2), "over lane 16"),
+        (1, connect(0), "rank 0 of 4"),
+        (1, connect(4), "rank 4 of 4"),
+        (1, ToLauncher::Finished, "has no meaning"),
+        (1, ToLauncher::Addresses { rails: vec![rails(0)[0].clone(); MOST_RAILS + 1] }, "256 rails"),
+    ] {
+        let told = job.handle_of_lane((0, lane), message).expect_err(why);
+        assert!(told.contains(why), "{told}");
+    }
+    assert!(job.take_messages_to_lanes().is_empty());
 }
 
 #[test]

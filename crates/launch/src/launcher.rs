@@ -272,15 +272,20 @@ impl Launcher {
                 self.job.handle(rank, message)
             }
         };
-        if let Err(how) = handled {
-            self.job.member_mut(rank).broken.get_or_insert(how);
-            self.tell_host_of(rank, Order::Kill { rank });
-        }
+        self.blame_if_failed(rank, handled);
         while let Some(cut) = self.job.take_cut() {
             self.tell_cut_off(cut.by, cut.of, &cut.what);
             if !self.ending {
                 self.handle_cut(&cut);
             }
+        }
+    }
+
+    /// A rank that broke the rules is killed; its exit then tells why.
+    pub(super) fn blame_if_failed(&mut self, rank: u32, handled: Result<(), String>) {
+        if let Err(how) = handled {
+            self.job.member_mut(rank).broken.get_or_insert(how);
+            self.tell_host_of(rank, Order::Kill { rank });
         }
     }
 
@@ -357,6 +362,9 @@ impl Launcher {
         }
         for (rank, message) in self.job.take_messages() {
             self.tell_host_of(rank, Order::Tell { rank, message });
+        }
+        for ((rank, number), message) in self.job.take_messages_to_lanes() {
+            self.tell_host_of(rank, Order::TellLane { rank, number, message });
         }
         self.write_output();
         for (host, order) in self.output.take_orders() {

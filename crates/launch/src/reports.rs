@@ -43,6 +43,10 @@ impl Launcher {
                 self.end_saying(&text, status);
             }
             Report::Said { rank, message } => self.handle_message(rank, message),
+            Report::SaidOnLane { rank, number, message } => {
+                let handled = self.job.handle_of_lane((rank, number), message);
+                self.blame_if_failed(rank, handled);
+            }
             Report::Broke { rank, how } => {
                 self.job.member_mut(rank).broken.get_or_insert(how);
             }

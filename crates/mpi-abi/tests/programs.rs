@@ -76,6 +76,25 @@ fn threads_communicate_on_lanes() {
     }
 }
 
+/// A remote shell that starts agents here: each of them is a host.
+fn between_hosts(hosts: &str) -> [String; 4] {
+    let shell = format!("bash {}/../cli/tests/support/shell plain", env!("CARGO_MANIFEST_DIR"));
+    ["--hosts", hosts, "--rsh", &shell].map(str::to_owned)
+}
+
+#[test]
+fn threads_communicate_on_lanes_between_hosts() {
+    for name in ["lanes", "workers"] {
+        let program = compiled(&format!("{name}_between_hosts"), &[folder(&format!("programs/{name}.c"))]);
+        for (hosts, lanes, ranks) in [("h0:1,h1:1", 2, 2), ("h0:2,h1:1", 4, 3)] {
+            let options = between_hosts(hosts);
+            let set = format!("export CANELE_LANES={lanes}");
+            let output = run_limited(&set, &options.each_ref().map(String::as_str), &program, &[]);
+            all_passed(&program, &output, ranks);
+        }
+    }
+}
+
 #[test]
 fn receives_are_deferred_on_lanes() {
     let program = compiled("deferred_on_lanes", &[folder("programs/deferred.c")]);

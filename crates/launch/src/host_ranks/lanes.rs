@@ -12,6 +12,7 @@ use super::control_channel::ControlChannel;
 use super::local_ranks::LocalRanks;
 use super::{HostRanks, Report};
 use crate::events::{Events, Source};
+use crate::job::LaneOf;
 
 /// The lanes beyond the first.
 #[derive(Debug, Default)]
@@ -37,7 +38,7 @@ impl Lanes {
     fn open(
         &mut self,
         first: &LocalRanks,
-        (rank, number): (u32, u8),
+        (rank, number): LaneOf,
         socket: OwnedFd,
         events: &Events,
     ) -> Result<io::Result<()>, String> {
@@ -60,6 +61,14 @@ impl Lanes {
         };
         self.channels.push(LaneChannel { rank, number, channel });
         Ok(Ok(()))
+    }
+
+    /// Tells one lane of a rank something, if it is open.
+    pub fn tell_one(&mut self, (rank, number): LaneOf, message: FromLauncher) {
+        let mut lanes = self.channels.iter_mut();
+        if let Some(lane) = lanes.find(|lane| (lane.rank, lane.number) == (rank, number)) {
+            lane.channel.push(message, Vec::new());
+        }
     }
 
     /// Tells all lanes of a rank what the rank is told of others.
@@ -110,8 +119,12 @@ impl Lanes {
         })
     }
 
-    /// Reads the next message of a lane; says of which rank it is, and what of it concerns the job.
-    fn read(&mut self, index: usize, events: &Events) -> Option<(u32, Result<Option<ToLauncher>, String>)> {
+    /// Reads the next message of a lane; says which lane of which rank it is, and what of it concerns the job.
+    fn read(
+        &mut self,
+        index: usize,
+        events: &Events,
+    ) -> Option<(LaneOf, Result<Option<ToLauncher>, String>)> {
         let LaneChannel { rank, number, channel } = self.channels.get_mut(index)?;
         if !channel.listens() {
             return None;
@@ -126,7 +139,7 @@ impl Lanes {
             Err(ReceiveError::Malformed(text)) => Err(format!("sent {text}")),
             Ok(None) | Err(ReceiveError::Closed | ReceiveError::System(_)) => return None,
         };
-        Some((*rank, handled))
+        Some(((*rank, *number), handled))
     }
 }
 
@@ -136,11 +149,13 @@ fn is_of_lane(message: &ToLauncher) -> bool {
         message,
         ToLauncher::Hello { .. }
             | ToLauncher::Inbox { .. }
+            | ToLauncher::Addresses { .. }
             | ToLauncher::Connect { .. }
             | ToLauncher::Region { .. }
             | ToLauncher::FindRegion { .. }
             | ToLauncher::DropRegion { .. }
             | ToLauncher::CutOff { .. }
+            | ToLauncher::Unreachable { .. }
             | ToLauncher::Links(_)
             | ToLauncher::Finished
     )
@@ -150,7 +165,7 @@ impl HostRanks {
     /// A rank opens a lane. Where the system refuses it, the lane learns that by the end of its socket.
     pub(super) fn open_lane(
         &mut self,
-        lane: (u32, u8),
+        lane: LaneOf,
         socket: Option<OwnedFd>,
         events: &Events,
     ) -> Result<(), String> {
@@ -160,11 +175,14 @@ impl HostRanks {
 
     pub(super) fn read_lane(&mut self, index: u32, limit: u32, events: &Events) {
         for _ in 0..limit {
-            let Some((rank, handled)) = self.lanes.read(index as usize, events) else { return };
+            let Some(((rank, number), handled)) = self.lanes.read(index as usize, events) else { return };
             self.lanes.post();
             match handled {
-                Ok(Some(message @ ToLauncher::CutOff { .. })) => {
+                Ok(Some(message @ (ToLauncher::CutOff { .. } | ToLauncher::Unreachable { .. }))) => {
                     self.reports.push(Report::Said { rank, message });
+                }
+                Ok(Some(message @ (ToLauncher::Addresses { .. } | ToLauncher::Connect { .. }))) => {
+                    self.reports.push(Report::SaidOnLane { rank, number, message });
                 }
                 Ok(_) => {}
                 Err(text) => return self.broke_rules(rank, text, events),
@@ -213,7 +231,7 @@ mod tests {
         events: &Events,
     ) -> Result<Option<ToLauncher>, String> {
         socket.try_send(message, descriptors).unwrap();
-        let (rank, handled) = lanes.read(index, events).expect("a message");
+        let ((rank, _), handled) = lanes.read(index, events).expect("a message");
         assert_eq!(rank as usize, index);
         lanes.post();
         lanes.flush(false, events);

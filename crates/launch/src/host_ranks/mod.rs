@@ -235,6 +235,7 @@ impl HostRanks {
                     channel.push(message, Vec::new());
                 }
             }
+            Order::TellLane { rank, number, message } => self.lanes.tell_one((rank, number), message),
             Order::Kill { rank } => self.kill(rank, events),
             Order::Spawn { world, plans } => self.spawn(world, plans, events),
             Order::Signal { signal } => self.signal(signal),

@@ -21,6 +21,15 @@ pub enum Order {
         /// What.
         message: FromLauncher,
     },
+    /// Pass this on to a further lane of a rank.
+    TellLane {
+        /// Which rank.
+        rank: u32,
+        /// Which of its lanes, from 1.
+        number: u8,
+        /// What.
+        message: FromLauncher,
+    },
     /// Kill a rank and listen to it no more.
     Kill {
         /// Which.
@@ -99,6 +108,15 @@ pub enum Report {
     Said {
         /// Which.
         rank: u32,
+        /// What.
+        message: ToLauncher,
+    },
+    /// A further lane of the rank said something that concerns other hosts.
+    SaidOnLane {
+        /// Which rank.
+        rank: u32,
+        /// Which of its lanes, from 1.
+        number: u8,
         /// What.
         message: ToLauncher,
     },

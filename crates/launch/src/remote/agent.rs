@@ -234,6 +234,7 @@ impl Agent {
             Report::Started { rank, .. }
             | Report::NotStarted { rank, .. }
             | Report::Said { rank, .. }
+            | Report::SaidOnLane { rank, .. }
             | Report::Broke { rank, .. }
             | Report::Printed { rank, .. }
             | Report::Recorded { rank, .. }

@@ -155,6 +155,7 @@ fn told() -> Vec<ToAgent> {
     let world = SpawnedWorld { first: 4, hosts: vec![1], ..SpawnedWorld::default() };
     let orders = [
         Order::Tell { rank: 2, message: FromLauncher::Over },
+        Order::TellLane { rank: 2, number: 3, message: FromLauncher::Over },
         Order::Kill { rank: 2 },
         Order::Spawn { world, plans: vec![task.plan.clone()] },
         Order::Signal { signal: 10 },
