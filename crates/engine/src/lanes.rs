@@ -215,7 +215,8 @@ impl Engine {
         // Relaxed: who does not see it yet looks at fewer lanes.
         first.lanes.are_several.store(true, Relaxed);
         let lane = place.get_or_init(|| lane).clone();
-        // A thread that sleeps for good does not know it.
+        // Threads that sleep for good do not know it.
+        first.waker.wake();
         first.change_watch(|watch| watch.change(number));
         Ok(Some(lane))
     }
@@ -294,14 +295,15 @@ impl Engine {
         self.lanes.open()
     }
 
-    /// Which lane the next flow is made on that all members of the flow of collectives `parent` make, for they all count alike.
-    pub(crate) fn next_lane(&self, parent: FlowId) -> Result<u8, Error> {
+    /// Which lane the next flow is made on that all members of the flow of collectives `parent` make, for they all count alike; none but the first
+    /// if a member is not of the start.
+    pub(crate) fn next_lane(&self, parent: FlowId) -> Result<Option<u8>, Error> {
         let lanes = self.most_lanes();
         let (mut core, mut state) = self.begin(parent)?;
         let size = self.job().size;
         let at_start = state.members().is_none_or(|members| members.iter().all(|rank| rank.0 < size));
         let number = state.count_child();
         self.give_back(&mut core, parent, state);
-        Ok(if at_start { ((u32::from(self.lanes.number) + number) % u32::from(lanes)) as u8 } else { 0 })
+        Ok(at_start.then(|| ((u32::from(self.lanes.number) + number) % u32::from(lanes)) as u8))
     }
 }

@@ -60,7 +60,11 @@ pub enum WakeBy {
 #[must_use]
 pub fn announce(word: &AtomicU32, by: WakeBy, fencing: Fencing) -> Fencing {
     let (nap, for_good) = (by as u32, by as u32 | FOR_GOOD);
-    let has_napped = || word.compare_exchange(nap, for_good, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    let has_napped = || {
+        let before = word.compare_exchange(nap, for_good, Ordering::Relaxed, Ordering::Relaxed);
+        // Announced for good, it was only another word for which the last sleep was a nap.
+        before.is_ok() || before == Err(for_good)
+    };
     // Relaxed: the heavy barrier orders it before the looks. An exchange only because the models do not know that nothing
     // comes between the two halves of that in `wake`.
     match fencing {

@@ -63,13 +63,8 @@ impl Engine {
     #[inline]
     pub(crate) fn end_wait(&self, core: &mut Core) {
         core.lane.waiters.hand_over_progress();
-        self.end_watch();
-    }
-
-    /// Another thread that sleeps watches the lanes of this rank from now on, if this one has.
-    #[inline]
-    fn end_watch(&self) {
-        if self.lanes.watches() {
+        // The progress owner of the lane watches as long as it waits, whichever other thread's wait ends.
+        if self.lanes.watches() && !core.lane.waiters.has_progress_owner {
             self.leave_watch();
         }
     }
@@ -198,16 +193,13 @@ impl Engine {
         self.end_sleep(before.elapsed())
     }
 
-    /// Announces the sleep of this thread, which owns the progress from then on; says whether it may sleep. If not, something has come.
+    /// Announces the sleep of this thread, which owns the progress from then on, unless something has come; says whether it may sleep.
     pub(crate) fn begin_sleep(&self, core: &mut Core) -> bool {
         if core.lane.waiters.other_sleepers > 0 {
-            // It was announced for another thread's sleep, and no whole nap lies behind that.
-            self.waker.disarm();
+            // Threads of other lanes leave the word to this one.
+            self.waker.wake_all();
         }
         if let Armed::Work = core.lane.rails.arm() {
-            if core.lane.waiters.other_sleepers > 0 {
-                self.waker.wake_all();
-            }
             return false;
         }
         core.lane.counts.sleeps += 1;
@@ -224,6 +216,9 @@ impl Engine {
         let waiters = &mut core.lane.waiters;
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (false, false);
         core.lane.rails.has_slept();
+        if !self.has_one_lane() {
+            self.end_watched_sleep();
+        }
         core.check_launcher();
         core
     }

@@ -66,9 +66,9 @@ impl Waiters {
         self.list.push(Waiter { waiting: Waiting::Thread(thread, number), request });
     }
 
-    /// Adds a thread, with its number, that is about to sleep on another lane.
-    pub fn add_of_other_lane(&mut self, sleep: Sleep, number: u64) {
-        self.list.push(Waiter { waiting: Waiting::OnOtherLane(sleep, number), request: None });
+    /// As [`add`](Self::add), of a thread that is about to sleep on another lane.
+    pub fn add_of_other_lane(&mut self, sleep: Sleep, number: u64, request: Option<RequestId>) {
+        self.list.push(Waiter { waiting: Waiting::OnOtherLane(sleep, number), request });
     }
 
     /// True while a thread sleeps until something comes on this lane.

@@ -20,6 +20,8 @@ enum OtherLane {
     Work,
     /// A thread makes progress, or has since the last look.
     Active,
+    /// No thread was there, and one of the two sleeps on descriptors: it cannot be slept on, and was looked at.
+    Unwatchable,
     /// A thread sleeps for it, or nothing will come any more.
     Quiet,
     /// No thread was there. A sleep is announced, which may last so long.
@@ -44,6 +46,10 @@ impl Engine {
             match self.arm_other(other, also.has(other)) {
                 OtherLane::Work => has_work = true,
                 OtherLane::Active => are_quiet = false,
+                OtherLane::Unwatchable => {
+                    are_quiet = false;
+                    longest = longest.into_iter().chain([ACTIVE_SLEEP]).min();
+                }
                 OtherLane::Quiet => {}
                 OtherLane::Armed(limit) => {
                     armed.add(other);
@@ -56,12 +62,19 @@ impl Engine {
         {
             longest = longest.into_iter().chain([ACTIVE_SLEEP]).min();
         }
-        if has_work {
-            self.waker.disarm();
-        }
-        let slept = if has_work { Slept::Ended } else { self.sleep_on_words(armed, longest) };
+        let slept = if has_work { self.stay_awake() } else { self.sleep_on_words(armed, longest) };
         armed.iter().for_each(|other| self.numbered_lane(other).end_sleep_of_other(slept));
-        self.change_watch(|watch| watch.end(number));
+    }
+
+    /// Takes the announcement back that this lane's thread sleeps. Threads of other lanes that sleep on its word, too, look at it anew.
+    pub(crate) fn stay_awake(&self) -> Slept {
+        self.waker.wake_all();
+        Slept::Ended
+    }
+
+    /// The thread of this lane sleeps no more, and owns its progress no more: a watcher that sleeps for good looks at the lane anew.
+    pub(crate) fn end_watched_sleep(&self) {
+        self.change_watch(|watch| watch.end(self.lanes.number));
     }
 
     /// Sleeps on the word of this lane and those of the lanes `armed`.
@@ -89,34 +102,34 @@ impl Engine {
         let lane = self.numbered_lane(number);
         let visits = lane.lanes.visits.load(Relaxed);
         let was_visited = self.lanes.seen[usize::from(number)].swap(visits, Relaxed) != visits;
+        if was_visited && !must {
+            return OtherLane::Active;
+        }
         let Ok(mut core) = lane.lock() else { return OtherLane::Quiet };
         let waiters = &core.lane.waiters;
         if waiters.has_progress_owner {
             return if waiters.is_owner_asleep { OtherLane::Quiet } else { OtherLane::Active };
         }
-        if core.check().is_err() {
+        // Another thread that sleeps for it makes progress there, which wakes those that wait.
+        if waiters.other_sleepers > 0 || core.check().is_err() {
             return OtherLane::Quiet;
         }
-        if was_visited && !must {
-            return OtherLane::Active;
+        // What a pass moves may go on with the next one, though nothing comes.
+        let moved = core.pass();
+        core.check_launcher();
+        core.lane.wake_waiters();
+        if moved {
+            return OtherLane::Work;
         }
-        if waiters.other_sleepers > 0 {
-            // It was announced for another thread's sleep, and no whole nap lies behind that.
-            lane.waker.disarm();
+        if self.waker.watches() || lane.waker.watches() {
+            return OtherLane::Unwatchable;
         }
         match core.lane.rails.arm() {
             Armed::Ready => {
                 core.lane.waiters.other_sleepers += 1;
                 OtherLane::Armed(core.longest_sleep())
             }
-            _ => {
-                if core.lane.waiters.other_sleepers > 0 {
-                    lane.waker.wake_all();
-                }
-                core.pass();
-                core.lane.wake_waiters();
-                OtherLane::Work
-            }
+            _ => OtherLane::Work,
         }
     }
 
@@ -131,9 +144,11 @@ impl Engine {
         if waiters.has_sleeper() {
             // A thread of this lane has come and sleeps, or a further one of another lane: the wake-up may have been meant for it.
             self.waker.wake_all();
-        } else if !waiters.has_progress_owner {
+        } else {
             self.waker.disarm();
-            core.lane.rails.has_slept();
+            if !waiters.has_progress_owner {
+                core.lane.rails.has_slept();
+            }
         }
         if !core.lane.waiters.has_progress_owner && core.check().is_ok() {
             core.pass();

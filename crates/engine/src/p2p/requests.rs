@@ -261,7 +261,7 @@ impl Engine {
     }
 
     /// Waits until any of several operations has ended, whose end is still to be taken or was taken by another thread, or until
-    /// `by_program`, which is asked with the lock held, is true: [`Engine::notify_waiters`] has it asked.
+    /// `by_program`, which may be asked with the lock held, is true: [`Engine::notify_waiters`] has it asked.
     ///
     /// A receive from any source ends when no rank or thread is left that could send, unless the program may end the wait.
     ///

@@ -149,8 +149,8 @@ fn sleep_on(
         }
         others.add(wait.lane.lane_number());
         match &sleep {
-            Some(sleep) => core.lane.waiters.add_of_other_lane(sleep.clone(), me),
-            None => core.lane.waiters.add(std::thread::current(), me, None),
+            Some(sleep) => core.lane.waiters.add_of_other_lane(sleep.clone(), me, wait.waiting.request()),
+            None => core.lane.waiters.add(std::thread::current(), me, wait.waiting.request()),
         }
     }
     // Asked behind all that: what the program does from now on wakes this thread.
@@ -174,6 +174,7 @@ fn become_owner(waits: &[LaneWait<'_>]) -> Result<Option<Option<usize>>, Error> 
     for (at, wait) in waits.iter().enumerate() {
         let mut core = wait.lane.lock()?;
         if !core.lane.waiters.has_progress_owner {
+            core.publish_counters();
             return Ok(wait.lane.begin_sleep(&mut core).then_some(Some(at)));
         }
     }
@@ -191,7 +192,7 @@ impl Engine {
     /// Sleeps as the progress owner of this lane, whose sleep is announced, for other lanes, too; or takes the announcement back.
     fn sleep_as_owner(&self, others: LaneSet, left: Option<Duration>, may_sleep: bool) -> Result<(), Error> {
         if !may_sleep {
-            self.waker.disarm();
+            self.stay_awake();
             return Ok(());
         }
         let longest = self.lock()?.longest_sleep();

@@ -1,6 +1,6 @@
 //! Hints of communicators (MPI 5.0, §7.4.4): those that the program gave, and the defaults of those that the library knows.
 //!
-//! The library makes no use of assertions: it keeps and tells them. A hint of its own names the lane of a new communicator.
+//! The library makes no use of assertions: it keeps and tells them. A hint of its own names the lane of a duplicate.
 
 use std::sync::Arc;
 

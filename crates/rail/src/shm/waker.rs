@@ -47,7 +47,7 @@ impl Waker {
         sleep::sleep_on_any(&words, at_most)
     }
 
-    /// Takes back that a thread sleeps here, which looks at everything now. For the owner of the rail.
+    /// Takes the announcement of a sleep back. Another thread that sleeps here is not woken by peers from then on.
     pub fn disarm(&self) {
         sleep::cancel(self.inbox.sleep_word());
     }
