@@ -25,10 +25,11 @@ pub enum Waited {
 mod kernel {
     use super::Waited;
     use crate::atomic::AtomicU32;
+    use crate::clock;
+    use rustix::fs::Timespec;
     use rustix::io::Errno;
     use rustix::thread::ClockId;
     use rustix::thread::futex::{self, Flags, Wait, WaitFlags, WaitPtr, WaitvFlags};
-    use rustix::time::{Timespec, clock_gettime};
     use std::time::Duration;
 
     /// So many words one thread can sleep on.
@@ -59,8 +60,8 @@ mod kernel {
         let waits: Vec<Wait> = words.iter().map(|(word, expected)| wait_for(word, *expected)).collect();
         // A time that the clock cannot express lasts longer than the machine will: no limit.
         let until = time.and_then(|time| {
-            let time = Timespec::try_from(time).ok()?;
-            clock_gettime(ClockId::Monotonic).checked_add(time)
+            let now = Timespec::try_from(Duration::from_nanos(clock::monotonic_ns())).ok()?;
+            now.checked_add(Timespec::try_from(time).ok()?)
         });
         match futex::waitv(&waits, WaitvFlags::empty(), until.as_ref(), ClockId::Monotonic) {
             Ok(_) | Err(Errno::INTR) => Some(Waited::Woken),
