@@ -10,10 +10,24 @@ use canele_sys::futex;
 
 const ROUNDS: u32 = 60;
 
-/// Ranks that may have so many lanes, and never look for long.
-fn sleepers(size: u32, lanes: u32) -> testing::Ranks {
-    let ranks = testing::Ranks::new(size).variable("CANELE_LANES", lanes.to_string());
-    ranks.variable("CANELE_WAIT", "sleep")
+/// Where two ranks run: on one host they sleep on words, on two on descriptors.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Place {
+    OneHost,
+    TwoHosts,
+}
+const PLACES: [Place; 2] = [Place::OneHost, Place::TwoHosts];
+
+/// Two ranks that may have so many lanes, and never look for long.
+fn sleepers(place: Place, lanes: u32) -> testing::Ranks {
+    let ranks = testing::Ranks::new(2).variable("CANELE_LANES", lanes.to_string());
+    let ranks = ranks.variable("CANELE_WAIT", "sleep");
+    // The hosts are only pretended.
+    let shell = format!("bash {}/../cli/tests/support/shell plain", env!("CARGO_MANIFEST_DIR"));
+    match place {
+        Place::OneHost => ranks,
+        Place::TwoHosts => ranks.option("--hosts").option("h0:1,h1:1").option("--rsh").option(shell),
+    }
 }
 
 fn flows(job: &Job, count: usize) -> Result<Vec<Flow>, canele::Error> {
@@ -58,8 +72,11 @@ fn exchange(flows: &[Flow], thread: u32) -> Result<(), canele::Error> {
 
 #[test]
 fn threads_that_sleep_on_their_lanes_and_on_others_are_woken() {
-    for (threads, lanes) in [(1, 3), (2, 2), (4, 3), (5, 5)] {
-        sleepers(2, lanes).run(|job| {
+    let cases = PLACES
+        .into_iter()
+        .flat_map(|place| [(1, 3), (2, 2), (4, 3), (5, 5)].into_iter().map(move |case| (place, case)));
+    for (place, (threads, lanes)) in cases {
+        sleepers(place, lanes).run(|job| {
             let flows = flows(job, threads)?;
             let flows = &flows;
             thread::scope(|scope| {
@@ -74,8 +91,8 @@ fn threads_that_sleep_on_their_lanes_and_on_others_are_woken() {
 }
 
 /// How often a rank of two with so many open lanes sleeps while it waits half a second for a message on the first.
-fn sleeps_in_half_a_second(lanes: u32) {
-    sleepers(2, lanes).run(move |job| {
+fn sleeps_in_half_a_second(place: Place, lanes: u32) {
+    sleepers(place, lanes).run(move |job| {
         let flows = flows(job, lanes as usize)?;
         flows.iter().try_for_each(Flow::barrier)?;
         let (flow, peer) = (&flows[0], Rank(1 - job.rank().0));
@@ -87,17 +104,18 @@ fn sleeps_in_half_a_second(lanes: u32) {
         flow.recv(peer, Tag(0), &mut [0_u8])?;
         let since = job.endpoint().counters()?.since(&before);
         let sleeps = since.iter().find(|(row, _)| row.name == "sleeps").map(|(_, count)| count);
-        assert!(sleeps.is_some_and(|sleeps| sleeps < 20), "{lanes} lanes: {sleeps:?} sleeps");
+        assert!(sleeps.is_some_and(|sleeps| sleeps < 20), "{place:?}, {lanes} lanes: {sleeps:?} sleeps");
         Ok(())
     });
 }
 
-/// Where the system can sleep on several words: one lane or many, a rank that waits wakes when something comes.
+/// Where the system can sleep on several words or descriptors: one lane or many, a rank that waits wakes when something comes.
 #[test]
 fn a_rank_that_waits_sleeps_for_good_with_several_lanes_too() {
     let word = AtomicU32::new(0);
-    if futex::wait_on_any(&[(&word, 0)], Some(Duration::ZERO)).is_some() {
-        [1, 2, 5, 16].into_iter().for_each(sleeps_in_half_a_second);
+    let takes_several = futex::wait_on_any(&[(&word, 0)], Some(Duration::ZERO)).is_some();
+    for place in PLACES.into_iter().filter(|place| takes_several || *place == Place::TwoHosts) {
+        [1, 2, 5, 16].into_iter().for_each(|lanes| sleeps_in_half_a_second(place, lanes));
     }
 }
 
@@ -146,16 +164,20 @@ const LIMIT: Duration = Duration::from_secs(40);
 
 #[test]
 fn a_lane_is_watched_whose_thread_has_slept_and_computes() {
-    sleepers(2, 2).time_limit(LIMIT).run(|job| {
-        let flow = job.world().duplicate()?;
-        move_while_one_thread_computes([&flow, &job.world(), &flow], [5, 0])
-    });
+    for place in PLACES {
+        sleepers(place, 2).time_limit(LIMIT).run(|job| {
+            let flow = job.world().duplicate()?;
+            move_while_one_thread_computes([&flow, &job.world(), &flow], [5, 0])
+        });
+    }
 }
 
 #[test]
 fn another_thread_watches_once_the_one_that_did_computes() {
-    sleepers(2, 4).time_limit(LIMIT).run(|job| {
-        let flows = flows(job, 3)?;
-        move_while_one_thread_computes([&flows[0], &flows[1], &flows[2]], [0, 5])
-    });
+    for place in PLACES {
+        sleepers(place, 4).time_limit(LIMIT).run(|job| {
+            let flows = flows(job, 3)?;
+            move_while_one_thread_computes([&flows[0], &flows[1], &flows[2]], [0, 5])
+        });
+    }
 }

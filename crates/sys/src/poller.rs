@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::{self, PollFd, PollFlags, Timespec, epoll};
 use rustix::io::Errno;
 
 pub use rustix::event::epoll::EventFlags as Ready;
@@ -99,6 +99,13 @@ impl Poller {
         found.iter().map(ready).for_each(report);
         found.len() == AT_ONCE
     }
+
+    /// Waits until a descriptor of one of these sets is ready or the time is over; says whether one is. A signal ends it as if one were.
+    pub fn wait_for_any(sets: &[&Self], at_most: Option<Duration>) -> bool {
+        let limit = at_most.and_then(|time| Timespec::try_from(time).ok());
+        let mut sets: Vec<_> = sets.iter().map(|set| PollFd::new(&set.0, PollFlags::IN)).collect();
+        event::poll(&mut sets, limit.as_ref()) != Ok(0)
+    }
 }
 
 impl AsFd for Poller {
@@ -148,6 +155,22 @@ mod tests {
         let mut all = [first, ready_now(&poller)].concat();
         all.sort_unstable();
         assert_eq!(all, (0..=AT_ONCE as u64).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn any_set_of_several_ends_a_wait() {
+        let sets = [(); 3].map(|()| Poller::new().unwrap());
+        let pipes = [(); 3].map(|()| rustix::pipe::pipe().unwrap());
+        sets.iter().zip(&pipes).for_each(|(set, (reader, _))| set.add(reader, 0, Ready::IN).unwrap());
+        let all = sets.each_ref();
+        assert!(!Poller::wait_for_any(&all, Some(Duration::ZERO)));
+        for at in [2, 0] {
+            rustix::io::write(&pipes[at].1, &[1]).unwrap();
+            assert!(Poller::wait_for_any(&all, None));
+            assert_eq!(ready_now(&sets[at]), [0], "it stays ready");
+            rustix::io::read(&pipes[at].0, &mut [0]).unwrap();
+        }
+        assert!(!Poller::wait_for_any(&all, Some(Duration::ZERO)));
     }
 
     #[test]

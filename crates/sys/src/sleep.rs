@@ -33,7 +33,7 @@ pub use event::Event;
 #[cfg(not(loom))]
 pub use event::{EventError, Watch};
 #[cfg(not(loom))]
-pub use several::{Slept, sleep_on_any};
+pub use several::{Slept, sleep_on_any, sleep_on_any_watch};
 
 /// The owner of the word is awake.
 pub const AWAKE: u32 = 0;

@@ -195,9 +195,9 @@ impl Engine {
 
     /// Announces the sleep of this thread, which owns the progress from then on, unless something has come; says whether it may sleep.
     pub(crate) fn begin_sleep(&self, core: &mut Core) -> bool {
-        if core.lane.waiters.other_sleepers > 0 {
-            // Threads of other lanes leave the word to this one.
-            self.waker.wake_all();
+        if let Some(other) = core.lane.waiters.other_sleeper.take() {
+            // It leaves this lane to this thread.
+            self.numbered_lane(other).waker.wake();
         }
         if let Armed::Work = core.lane.rails.arm() {
             return false;

@@ -44,8 +44,8 @@ pub(crate) struct Waiters {
     pub has_progress_owner: bool,
     /// True while that thread sleeps.
     pub is_owner_asleep: bool,
-    /// So many threads of other lanes sleep for this one, too.
-    pub other_sleepers: u8,
+    /// The lane whose thread sleeps for this one, too, if one does.
+    pub other_sleeper: Option<u8>,
 }
 
 impl Default for Waiters {
@@ -55,7 +55,7 @@ impl Default for Waiters {
             ended_before: Some(0),
             has_progress_owner: false,
             is_owner_asleep: false,
-            other_sleepers: 0,
+            other_sleeper: None,
         }
     }
 }
@@ -74,7 +74,7 @@ impl Waiters {
     /// True while a thread sleeps until something comes on this lane.
     #[inline]
     pub fn has_sleeper(&self) -> bool {
-        self.is_owner_asleep | (self.other_sleepers > 0)
+        self.is_owner_asleep | self.other_sleeper.is_some()
     }
 
     /// Adds a task, in place of those that waited for the same `request` or that this one would wake.

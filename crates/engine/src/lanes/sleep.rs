@@ -1,4 +1,5 @@
-//! The sleep of a thread whose rank has several lanes: on the word of its own lane, and on those of lanes that no thread looks after.
+//! The sleep of a thread whose rank has several lanes: on its own lane, and on those that no thread looks after. Either all are slept on by
+//! their words, or, in a job with several hosts, by their descriptors.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,7 +21,7 @@ enum OtherLane {
     Work,
     /// A thread makes progress, or has since the last look.
     Active,
-    /// No thread was there, and one of the two sleeps on descriptors: it cannot be slept on, and was looked at.
+    /// No thread was there, and only one of the two sleeps on descriptors: it cannot be slept on, and was looked at.
     Unwatchable,
     /// A thread sleeps for it, or nothing will come any more.
     Quiet,
@@ -29,8 +30,8 @@ enum OtherLane {
 }
 
 impl Engine {
-    /// Sleeps on the word of this lane, which is announced, and on those of the lanes `also` where no thread looks after them; as the watcher of the
-    /// rank on those of all such lanes. The lock of none is held.
+    /// Sleeps on this lane, for which that is announced, and on the lanes `also` where no thread looks after them; as the watcher of the rank on all
+    /// such lanes. The lock of none is held.
     #[cold]
     pub(crate) fn sleep_among_lanes(&self, also: LaneSet, at_most: Option<Duration>) {
         let number = self.lanes.number;
@@ -62,13 +63,13 @@ impl Engine {
         {
             longest = longest.into_iter().chain([ACTIVE_SLEEP]).min();
         }
-        let slept = if has_work { self.stay_awake() } else { self.sleep_on_words(armed, longest) };
-        armed.iter().for_each(|other| self.numbered_lane(other).end_sleep_of_other(slept));
+        let slept = if has_work { self.stay_awake() } else { self.sleep_on_lanes(armed, longest) };
+        armed.iter().for_each(|other| self.numbered_lane(other).end_sleep_of_other(number, slept));
     }
 
-    /// Takes the announcement back that this lane's thread sleeps. Threads of other lanes that sleep on its word, too, look at it anew.
+    /// Takes the announcement back that this lane's thread sleeps.
     pub(crate) fn stay_awake(&self) -> Slept {
-        self.waker.wake_all();
+        self.waker.disarm();
         Slept::Ended
     }
 
@@ -77,8 +78,8 @@ impl Engine {
         self.change_watch(|watch| watch.end(self.lanes.number));
     }
 
-    /// Sleeps on the word of this lane and those of the lanes `armed`.
-    fn sleep_on_words(&self, armed: LaneSet, at_most: Option<Duration>) -> Slept {
+    /// Sleeps on this lane and the lanes `armed`.
+    fn sleep_on_lanes(&self, armed: LaneSet, at_most: Option<Duration>) -> Slept {
         if armed.is_empty() {
             self.waker.sleep(at_most);
             return Slept::Ended;
@@ -111,7 +112,7 @@ impl Engine {
             return if waiters.is_owner_asleep { OtherLane::Quiet } else { OtherLane::Active };
         }
         // Another thread that sleeps for it makes progress there, which wakes those that wait.
-        if waiters.other_sleepers > 0 || core.check().is_err() {
+        if waiters.other_sleeper.is_some() || core.check().is_err() {
             return OtherLane::Quiet;
         }
         // What a pass moves may go on with the next one, though nothing comes.
@@ -121,24 +122,28 @@ impl Engine {
         if moved {
             return OtherLane::Work;
         }
-        if self.waker.watches() || lane.waker.watches() {
+        if self.waker.watches() != lane.waker.watches() {
             return OtherLane::Unwatchable;
         }
         match core.lane.rails.arm() {
             Armed::Ready => {
-                core.lane.waiters.other_sleepers += 1;
+                core.lane.waiters.other_sleeper = Some(self.lanes.number);
                 OtherLane::Armed(core.longest_sleep())
             }
             _ => OtherLane::Work,
         }
     }
 
-    /// The thread of another lane that slept for this one, too, is awake, and looks at it once in place of its threads.
-    fn end_sleep_of_other(&self, slept: Slept) {
+    /// The thread of the lane `sleeper` that slept for this one, too, is awake, and looks at it once in place of its threads.
+    fn end_sleep_of_other(&self, sleeper: u8, slept: Slept) {
         let Ok(mut core) = self.lock() else { return };
         let waiters = &mut core.lane.waiters;
-        waiters.other_sleepers -= 1;
+        // A thread of this lane that sleeps by now has taken it away.
+        waiters.other_sleeper.take_if(|other| *other == sleeper);
         if slept == Slept::Napped {
+            if !waiters.has_progress_owner {
+                core.lane.rails.has_slept();
+            }
             return;
         }
         if waiters.has_sleeper() {

@@ -1,8 +1,8 @@
 //! Which threads of a rank sleep, and which of them watches the lanes that no thread looks after.
 //!
-//! A thread sleeps on the word of its lane. One of those that sleep, the *watcher*, sees to it that lanes whose threads compute have messages
-//! meanwhile. While threads come and go on other lanes it wakes now and then; once nothing has happened on them it sleeps for good, on the words
-//! of lanes without a thread, too. The next thread that wakes on another lane ends that, as its lane may have no thread afterwards. A watcher
+//! A thread sleeps on its lane. One of those that sleep, the *watcher*, sees to it that lanes whose threads compute have messages
+//! meanwhile. While threads come and go on other lanes it wakes now and then; once nothing has happened on them it sleeps for good, on the
+//! lanes without a thread, too. The next thread that wakes on another lane ends that, as its lane may have no thread afterwards. A watcher
 //! whose wait ends gives the watch to another thread that sleeps.
 
 use super::LaneSet;

@@ -30,33 +30,40 @@ impl Waker {
     }
 
     /// Sleeps until this sleep would end, or one of `others`; says how it ended. Only after all rails said that they may
-    /// ([`Rail::arm`](crate::Rail::arm)). Not supported for a rank that sleeps on descriptors.
+    /// ([`Rail::arm`](crate::Rail::arm)). Not supported if some of them sleep on descriptors and others do not.
     pub fn sleep_with<'a>(
         &'a self,
         others: impl Iterator<Item = &'a Self>,
         at_most: Option<Duration>,
     ) -> Slept {
-        let all = std::iter::once(self).chain(others);
-        let mut words = Vec::new();
-        for one in all {
-            if one.watches() {
-                return Slept::Unsupported;
+        let (mut words, mut watches) = (Vec::new(), Vec::new());
+        for one in std::iter::once(self).chain(others) {
+            match &one.watch {
+                Some(watch) => watches.push((&**watch, one.inbox.sleep_word())),
+                None => words.push(one.inbox.sleep_word()),
             }
-            words.push(one.inbox.sleep_word());
         }
-        sleep::sleep_on_any(&words, at_most)
+        match (words.is_empty(), watches.is_empty()) {
+            (_, true) => sleep::sleep_on_any(&words, at_most),
+            (true, _) => sleep::sleep_on_any_watch(&watches, at_most),
+            _ => Slept::Unsupported,
+        }
     }
 
-    /// Takes the announcement of a sleep back. Another thread that sleeps here is not woken by peers from then on.
+    /// Takes the announcement of a sleep back, and what would end the next one at once. Another thread that sleeps here is not woken by peers
+    /// from then on.
     pub fn disarm(&self) {
         sleep::cancel(self.inbox.sleep_word());
+        if let Some(watch) = &self.watch {
+            watch.clear();
+        }
     }
 
-    /// Wakes all that sleep here, though others may have been woken in their place.
+    /// Wakes all that sleep here, though others may have been woken in their place. What ends a sleep on descriptors stays until it is taken back, so
+    /// each that sleeps on them is woken anyway.
     pub fn wake_all(&self) {
-        match &self.watch {
-            Some(_) => self.wake(),
-            None => sleep::wake_all(self.inbox.sleep_word()),
+        if self.watch.is_none() {
+            sleep::wake_all(self.inbox.sleep_word());
         }
     }
 

@@ -139,6 +139,22 @@ mod kernel {
             if !is_nap || ready || limit.is_some_and(|limit| began.elapsed() < limit) {
                 super::super::cancel(word);
             }
+            self.take_ring(rung);
+        }
+
+        /// Takes back what would end the next sleep at once, in place of a sleep: an event that was rung, and descriptors that are ready.
+        pub fn clear(&self) {
+            let mut rung = false;
+            self.set.wait(Some(Duration::ZERO), |found| rung |= found.token == EVENT);
+            self.take_ring(rung);
+        }
+
+        /// All that can end a sleep.
+        pub(in super::super) fn set(&self) -> &Poller {
+            &self.set
+        }
+
+        fn take_ring(&self, rung: bool) {
             if rung {
                 let _ = read(&self.event.0, &mut [0; 8]);
             }

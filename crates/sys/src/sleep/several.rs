@@ -1,13 +1,14 @@
-//! One sleep on the words of several owners.
+//! One sleep in place of several owners: on all their words, or on the descriptors of all.
 //!
 //! The sleeper announces each word as its owner would, and looks at everything that may end each owner's sleep. A waker wakes one sleeper of
 //! a word: if the owner sleeps on it by now, too, it is for the one that was woken to wake the owner ([`wake_all`](super::wake_all)).
 
 use std::time::Duration;
 
-use super::{AWAKE, limit};
+use super::{AWAKE, Watch, limit};
 use crate::atomic::{AtomicU32, Ordering};
 use crate::futex::{self, Waited};
+use crate::poller::Poller;
 
 /// How a sleep on several words ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,12 +28,9 @@ pub enum Slept {
 /// If there are more words than the system takes ([`futex::MOST_WORDS`]).
 pub fn sleep_on_any(words: &[&AtomicU32], at_most: Option<Duration>) -> Slept {
     let announced: Vec<_> = words.iter().map(|word| (*word, word.load(Ordering::Relaxed))).collect();
-    if announced.iter().any(|(_, how)| *how == AWAKE) {
+    let Some((time, is_nap)) = limit_of_all(announced.iter().map(|(_, how)| *how), at_most) else {
         return Slept::Ended;
-    }
-    let limits = announced.iter().map(|(_, how)| limit(*how, at_most));
-    let (time, is_nap) =
-        limits.reduce(|one, other| if one.1 { one } else { other }).unwrap_or((at_most, false));
+    };
     match futex::wait_on_any(&announced, time) {
         Some(Waited::TimedOut) if is_nap => Slept::Napped,
         Some(_) => Slept::Ended,
@@ -40,13 +38,39 @@ pub fn sleep_on_any(words: &[&AtomicU32], at_most: Option<Duration>) -> Slept {
     }
 }
 
+/// The same on the descriptors of several owners, whose words were announced for [`WakeBy::Event`](super::WakeBy::Event). What is ready, and
+/// an event that was rung, stay so: an owner takes them back ([`Watch::clear`]) that does not sleep by now.
+pub fn sleep_on_any_watch(owners: &[(&Watch, &AtomicU32)], at_most: Option<Duration>) -> Slept {
+    let words = owners.iter().map(|(_, word)| word.load(Ordering::Relaxed));
+    let Some((time, is_nap)) = limit_of_all(words, at_most) else { return Slept::Ended };
+    let sets: Vec<_> = owners.iter().map(|(watch, _)| watch.set()).collect();
+    match Poller::wait_for_any(&sets, time) {
+        false if is_nap => Slept::Napped,
+        _ => Slept::Ended,
+    }
+}
+
+/// How long a sleep with all these words may last, and whether that is a nap; nothing if one was woken.
+fn limit_of_all(
+    mut words: impl Iterator<Item = u32>,
+    at_most: Option<Duration>,
+) -> Option<(Option<Duration>, bool)> {
+    words.try_fold((at_most, false), |(time, is_nap), how| match how {
+        AWAKE => None,
+        _ if is_nap => Some((time, is_nap)),
+        _ => Some(limit(how, at_most)),
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
     use std::thread;
 
-    use super::super::{FOR_GOOD, NAP, WakeBy, announce, wake, wake_all};
+    use super::super::{FOR_GOOD, NAP, WakeBy, announce, cancel, wake, wake_all};
     use super::*;
     use crate::membarrier::Fencing;
+    use crate::poller::Ready;
 
     fn announced(fencing: Fencing) -> [AtomicU32; 2] {
         let words = [AtomicU32::new(AWAKE), AtomicU32::new(AWAKE)];
@@ -86,6 +110,41 @@ mod tests {
                 assert_ne!(sleeper.join().unwrap(), Slept::Napped);
             });
         }
+    }
+
+    /// What ends a sleep on descriptors stays until one of those that it ended takes it back; a nap leaves all as it is.
+    #[test]
+    fn any_event_or_descriptor_ends_a_sleep_on_several_sets() {
+        let watches = [Watch::open().unwrap(), Watch::open().unwrap()];
+        let words = [AtomicU32::new(AWAKE), AtomicU32::new(AWAKE)];
+        let announce_all = |fencing| words.iter().for_each(|word| _ = announce(word, WakeBy::Event, fencing));
+        let sleep =
+            |at_most| sleep_on_any_watch(&[(&watches[0], &words[0]), (&watches[1], &words[1])], at_most);
+        assert_eq!(sleep(None), Slept::Ended, "none is announced");
+        announce_all(Fencing::Asymmetric);
+        assert_eq!(sleep(None), Slept::Napped);
+        announce_all(Fencing::Asymmetric);
+        assert!(words.iter().all(|word| word.load(Ordering::Relaxed) & FOR_GOOD != 0));
+        for at in [1, 0] {
+            thread::scope(|scope| {
+                let sleeper = scope.spawn(|| sleep(None));
+                // Before the sleep or in it, either ends it.
+                wake(&words[at], Some(watches[at].event()));
+                assert_eq!(sleeper.join().unwrap(), Slept::Ended);
+            });
+            announce_all(Fencing::Fences);
+            assert_eq!(sleep(None), Slept::Ended, "it is rung still");
+            watches[at].clear();
+            assert_eq!(sleep(NAP), Slept::Ended, "the time was over");
+        }
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        watches[1].once(reader.as_fd(), Ready::IN).unwrap();
+        rustix::io::write(&writer, &[1]).unwrap();
+        assert_eq!(sleep(None), Slept::Ended);
+        watches[1].clear();
+        words.iter().for_each(cancel);
+        announce_all(Fencing::Asymmetric);
+        assert_eq!(sleep(None), Slept::Napped, "a descriptor ends one sleep");
     }
 
     #[test]
