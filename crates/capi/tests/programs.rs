@@ -31,6 +31,16 @@ fn threads_have_errors_and_messages_of_their_own() {
 }
 
 #[test]
+fn threads_communicate_on_lanes() {
+    let program = compiled(&folder("tests/programs/lanes.c"));
+    for lanes in [1, 3, 5] {
+        let output = run(&["-n", "2", "--env", &format!("CANELE_LANES={lanes}")], &program, &[]);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(printed.lines().collect::<Vec<_>>(), ["passed"; 2], "{lanes} lanes: {}", text(&output));
+    }
+}
+
+#[test]
 fn a_thread_that_waits_when_the_job_is_finished_is_told_so() {
     passes("finished", 1);
     passes("finished", 2);
@@ -84,6 +94,6 @@ fn every_program_in_the_folder_is_run() {
     let programs: Vec<_> = sources("tests/programs").iter().map(|path| name(path)).collect();
     assert_eq!(
         programs,
-        ["death", "device", "errors", "finished", "kinds", "leaks", "limits", "requests", "threads"]
+        ["death", "device", "errors", "finished", "kinds", "lanes", "leaks", "limits", "requests", "threads"]
     );
 }

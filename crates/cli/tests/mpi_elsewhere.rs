@@ -178,9 +178,13 @@ fn a_rank_of_another_host_that_dies_amid_accesses_to_windows_is_told() {
     }
 }
 
+/// Programs ask for threads, and have so many lanes.
+const ON_LANES: &[&str] = &["--env", "ASKS_FOR_THREADS=1", "--env", "CANELE_LANES=3"];
+
 /// A program of those that go on after failures, on two ranks of each of two hosts.
-fn survivor_job(cluster: &Cluster, program: &Path, words: &[&str]) -> Ended {
-    let run = start(cluster, "h0:2,h1:2", &["--on-failure", "continue"], program, words);
+fn survivor_job(cluster: &Cluster, options: &[&str], program: &Path, words: &[&str]) -> Ended {
+    let options = [&["--on-failure", "continue"], options].concat();
+    let run = start(cluster, "h0:2,h1:2", &options, program, words);
     run.end_within(Duration::from_secs(90))
 }
 
@@ -199,7 +203,8 @@ fn windows_and_files_of_several_hosts_are_revoked_and_outlive_a_member() {
     for (name, survivors) in [("revoke", 4), ("outlive", 3)] {
         let program = compiled(name, &[folder("programs/failures").join(format!("{name}.c"))]);
         for memory in ["direct", "served"] {
-            let ended = survivor_job(&cluster, &program, &[memory, files.to_str().expect("a path of text")]);
+            let words = [memory, files.to_str().expect("a path of text")];
+            let ended = survivor_job(&cluster, &[], &program, &words);
             assert_eq!(ended.lines(), vec!["passed"; survivors], "{name}, {memory}: {}", ended.error);
             assert_eq!(ended.error.lines().count(), 4 - survivors, "{name}, {memory}: {}", ended.error);
         }
@@ -214,7 +219,9 @@ fn ranks_of_several_hosts_that_die_at_any_moment_leave_the_others_in_agreement()
     for seed in first..first + kills.div_ceil(3) {
         let within = ["60", "200", "15"][(seed % 3) as usize];
         let seed = seed.to_string();
-        one_is_left(&survivor_job(&cluster, &program, &[&seed, within]), &seed);
+        for options in [&[], ON_LANES] {
+            one_is_left(&survivor_job(&cluster, options, &program, &[&seed, within]), &seed);
+        }
     }
 }
 
@@ -227,7 +234,7 @@ fn ranks_of_several_hosts_that_abort_end_the_members_of_the_communicator_and_no_
         ("part", "canele: rank 1 on h0 has aborted rank 3 too; the others go on\n", 2),
         ("self", "canele: rank 1 on h0 exited with status 7; the others go on\n", 3),
     ] {
-        let ended = survivor_job(&cluster, &program, &[how]);
+        let ended = survivor_job(&cluster, &[], &program, &[how]);
         assert_eq!(ended.lines(), vec!["passed"; survivors], "{how}: {}", ended.error);
         assert_eq!((ended.code(), ended.error.lines().count()), (Some(7), 2), "{how}: {}", ended.error);
         assert!(ended.error.contains(said), "{how}: {}", ended.error);
@@ -257,13 +264,13 @@ fn named(cluster: &Cluster, host: &str, names: &[&str]) -> Vec<u32> {
 fn ranks_go_on_when_another_host_dies() {
     let Some(cluster) = Cluster::up() else { return };
     let program = compiled("endure-hosts", &[folder("programs/failures/endure.c")]);
-    let options = ["--on-failure", "continue"];
-    for (host, victims) in [
-        ("h1", &["rank-supervisor"][..]),
-        ("h0", &["rank-supervisor"]),
-        ("h1", &["canele"]),
-        ("h0", &["canele", "rank-supervisor"]),
+    for (host, victims, options) in [
+        ("h1", &["rank-supervisor"][..], ON_LANES),
+        ("h0", &["rank-supervisor"], &[]),
+        ("h1", &["canele"], &[]),
+        ("h0", &["canele", "rank-supervisor"], ON_LANES),
     ] {
+        let options = [&["--on-failure", "continue"], options].concat();
         let run = start(&cluster, "h0:2,h1:2", &options, &program, &["0", "0", "2"]);
         wait_until("the ranks of both hosts", || {
             ["h0", "h1"].iter().all(|host| named(&cluster, host, &["endure-hosts"]).len() == 2)
@@ -318,6 +325,6 @@ fn what_was_written_together_stays_when_ranks_of_several_hosts_die() {
     let files = std::env::temp_dir();
     for (seed, within) in [("1", "150"), ("2", "60"), ("3", "200"), ("4", "20")] {
         let words = [seed, within, files.to_str().expect("a path of text")];
-        one_is_left(&survivor_job(&cluster, &program, &words), seed);
+        one_is_left(&survivor_job(&cluster, &[], &program, &words), seed);
     }
 }

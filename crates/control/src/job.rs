@@ -34,6 +34,9 @@ pub struct JobInfo {
     pub universe: u32,
     /// Processors that the ranks of this host can use at the same time.
     pub processors: u32,
+    /// How many lanes a rank may have if it is not told, which all ranks know alike: as many as it would have processors if each host were as the
+    /// launcher's.
+    pub lanes: u8,
     /// What a failure does to the others.
     pub on_failure: OnFailure,
     /// What ranks of several hosts need to trust each other; `None` on one host.
@@ -119,6 +122,7 @@ impl JobInfo {
             spawned: Vec::new(),
             universe: 0,
             processors: topology::usable(),
+            lanes: 1,
             on_failure: OnFailure::Stop,
             network: None,
             profile: Profile::built_in(),

@@ -191,11 +191,16 @@ impl Engine {
 
     /// How many lanes a rank may have, which is the same for all ranks of the start: only one if there is no launcher.
     pub fn most_lanes(&self) -> u8 {
-        if self.job().launcher != 0 { self.tunables.lanes.clamp(1, MOST_LANES.into()) as u8 } else { 1 }
+        let lanes = match self.tunables.lanes {
+            _ if self.job().launcher == 0 => 1,
+            0 => self.job().lanes.into(),
+            lanes => lanes,
+        };
+        lanes.clamp(1, MOST_LANES.into()) as u8
     }
 
-    /// The lane of this number of this rank, which is opened if it is not; nothing if the rank cannot have it. A rank that was spawned, or is
-    /// traced, has its first alone.
+    /// The lane of this number of this rank, which is opened if it is not; nothing if the rank cannot have it. A rank that was spawned has its first
+    /// alone.
     ///
     /// # Errors
     /// The launcher takes over no further lane: it or this process has no descriptor or memory left.
@@ -207,8 +212,7 @@ impl Engine {
         if let Some(open) = place.get() {
             return Ok(Some(open.clone()));
         }
-        let may_have = first.rank().0 < first.job().size && first.tunables.trace_bytes == 0;
-        if !may_have || number >= first.most_lanes() {
+        if first.rank().0 >= first.job().size || number >= first.most_lanes() {
             return Ok(None);
         }
         let lane = Arc::new(first.open_lane(number)?);

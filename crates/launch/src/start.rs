@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use canele_control::{
-    Host, JobInfo, JobNetwork, MAX_MESSAGE, OnFailure, RankMap, RankSet, Socket, draw_job_id,
+    Host, JobInfo, JobNetwork, MAX_MESSAGE, MOST_LANES, OnFailure, RankMap, RankSet, Socket, draw_job_id,
 };
 use canele_profile::Profile;
 use canele_rail::shm::layout::MOST_LOCAL_RANKS;
@@ -177,6 +177,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         launcher: std::process::id(),
         network: (hosts.len() > 1).then(JobNetwork::draw).transpose().map_err(|error| error.to_string())?,
         universe: universe(spec, &hosts),
+        lanes: most_lanes(&hosts),
         map,
         on_failure: spec.on_failure,
         profile: canele_profile::load().map_err(|error| error.to_string())?.profile,
@@ -186,6 +187,13 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
     let trace =
         spec.trace.as_deref().map(|file| Trace::create(file, &info, plan.to_string(), tunables.trace_bytes));
     Ok(Described { plan, claims, remark, info, tunables, shell, files, trace: trace.transpose()? })
+}
+
+/// How many lanes a rank may have: as many as it has processors, where each host has as many as this one.
+pub fn most_lanes(hosts: &[Host]) -> u8 {
+    let most_ranks = hosts.iter().map(|host| host.ranks).max().unwrap_or(0);
+    let processors = topology::usable() / most_ranks.max(1);
+    u8::try_from(processors).unwrap_or(MOST_LANES).clamp(1, MOST_LANES)
 }
 
 /// How many processes the job may have: as was said, or the slots of its hosts, or the processors of this one.

@@ -12,9 +12,14 @@ fn program(name: &str) -> std::path::PathBuf {
 }
 
 fn job(program: &Path, ranks: usize, options: &[&str], arguments: &[&str]) -> Output {
+    job_after("true", program, ranks, options, arguments)
+}
+
+/// The same after a command of the shell that starts it.
+fn job_after(set: &str, program: &Path, ranks: usize, options: &[&str], arguments: &[&str]) -> Output {
     let ranks = ranks.to_string();
     let all = ["-n", ranks.as_str(), "--on-failure", "continue"];
-    run(Some(&[&all, options].concat()), program, arguments)
+    run_limited(set, &[&all, options].concat(), program, arguments)
 }
 
 /// So many ranks have passed, the others were killed, and nothing else is said.
@@ -39,10 +44,10 @@ fn survivors_are_told_and_agree_and_go_on() {
 
 #[test]
 fn survivors_are_told_and_go_on_where_communicators_lie_on_lanes() {
-    let (program, options) = (program("survive"), ["-n", "4", "--on-failure", "continue"]);
+    let program = compiled("survive-on-lanes", &[folder("programs/failures/survive.c")]);
     for lanes in ["2", "5"] {
         let set = format!("export ASKS_FOR_THREADS=1 CANELE_LANES={lanes}");
-        survived(&run_limited(&set, &options, &program, &[]), 3, 4, lanes);
+        survived(&job_after(&set, &program, 4, &[], &[]), 3, 4, lanes);
     }
 }
 
@@ -88,7 +93,7 @@ fn two_jobs_are_told_of_a_death_in_either_and_agree_and_go_on_as_two() {
 
 #[test]
 fn two_groups_whose_members_die_at_any_moment_agree_as_long_as_there_are_two() {
-    kill_ranks_of(&program("inter"), 18, &[]);
+    kill_ranks_of(&program("inter"), 18, &[], "true");
 }
 
 #[test]
@@ -114,8 +119,8 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// Has all ranks but one of jobs of such a program die, until so many are killed at least, or as many as `FAULT_KILLS` says. The survivor
-/// of each job has passed.
-fn kill_ranks_of(program: &Path, kills: u64, arguments: &[&str]) {
+/// of each job has passed. Each job is started after the command `set` of the shell.
+fn kill_ranks_of(program: &Path, kills: u64, arguments: &[&str], set: &str) {
     let (kills, seed) = (number("FAULT_KILLS", kills), number("FAULT_SEED", 1));
     let mut killed = 0;
     for n in 0.. {
@@ -126,7 +131,7 @@ fn kill_ranks_of(program: &Path, kills: u64, arguments: &[&str]) {
         let (seed, within) = ((seed * 1000 + n as u64).to_string(), ["60", "200", "15"][n % 3]);
         let wait = ["adaptive", "sleep", "poll"][n / 2 % 3];
         let arguments = [&[seed.as_str(), within], arguments].concat();
-        let output = job(program, ranks, &["--wait", wait], &arguments);
+        let output = job_after(set, program, ranks, &["--wait", wait], &arguments);
         survived(&output, 1, ranks, &format!("{ranks} ranks, seed {seed}, within {within} ms, {wait}"));
         killed += ranks as u64 - 1;
     }
@@ -134,13 +139,22 @@ fn kill_ranks_of(program: &Path, kills: u64, arguments: &[&str]) {
 
 #[test]
 fn ranks_that_die_at_any_moment_leave_the_others_in_agreement() {
-    kill_ranks_of(&program("endure"), 28, &[]);
+    kill_ranks_of(&program("endure"), 28, &[], "true");
+}
+
+#[test]
+fn threads_on_lanes_agree_when_ranks_die_at_any_moment() {
+    let program = compiled("endure-on-lanes", &[folder("programs/failures/endure.c")]);
+    for lanes in ["1", "3"] {
+        let set = format!("export ASKS_FOR_THREADS=1 CANELE_LANES={lanes}");
+        kill_ranks_of(&program, 18, &[], &set);
+    }
 }
 
 #[test]
 fn what_was_written_together_stays_when_ranks_die_at_any_moment() {
     let folder = std::env::temp_dir();
-    kill_ranks_of(&program("files"), 18, &[folder.to_str().expect("a path of text")]);
+    kill_ranks_of(&program("files"), 18, &[folder.to_str().expect("a path of text")], "true");
 }
 
 #[test]

@@ -55,13 +55,14 @@ impl Engine {
         Ok((lane.clone(), self.create_flow_for(lane, parent)?))
     }
 
-    /// The lane that all members of `parent` want and have opened, else the first.
+    /// The lane that all members of `parent` want and have opened, else the first. If a member is not of the start, all know that it is the
+    /// first, and none asks: a rank of another job may have another number of lanes.
     fn agree_on_lane(self: &Arc<Self>, parent: FlowId, wanted: WantedLane) -> Result<u8, Error> {
-        let next = self.next_lane(parent)?;
-        let number = match (wanted, next) {
-            (WantedLane::First, _) | (_, None) => 0,
-            (WantedLane::Next, Some(next)) => next,
-            (WantedLane::Numbered(number), Some(_)) => (number % u32::from(self.most_lanes())) as u8,
+        let Some(next) = self.next_lane(parent)? else { return Ok(0) };
+        let number = match wanted {
+            WantedLane::First => 0,
+            WantedLane::Next => next,
+            WantedLane::Numbered(number) => (number % u32::from(self.most_lanes())) as u8,
         };
         let opened = u64::from(self.opens_lane(number));
         let mut agreed = [0_u64];

@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::output_files::{OutputFiles, OutputSpec};
 use crate::plan::{Plan, Program};
 use crate::remote::{Agents, Task};
-use crate::start::environment_settings;
+use crate::start::{environment_settings, most_lanes};
 
 /// Waits for the ranks of the job, and looks after them until they have ended.
 ///
@@ -94,6 +94,7 @@ fn launch(
         map: RankMap::new(of_ranks),
         universe: begin.ranks,
         processors: 0,
+        lanes: most_lanes(&hosts),
         on_failure,
         profile,
         joined: true,

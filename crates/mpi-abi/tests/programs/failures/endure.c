@@ -1,21 +1,25 @@
 /* Ranks die at random moments, asynchronously, until one is left. The others compute, check what they get, and go on with those that are left.
+ * A program that asks for threads does so in several, each with a communicator of its own.
  * Arguments: a seed, the milliseconds within which they die; or 0, 0 and how many are left of those that the test ends. */
 #include "deaths.h"
+#include <pthread.h>
 
-enum { LONG = 12000, MORE = 20 };
+enum { LONG = 12000, MORE = 20, THREADS = 3 };
+
+static int ranks, last = 1;
 
 /* Messages in a ring, short and long. */
 static int ring(MPI_Comm comm, int round, int rank, int size)
 {
-    static int out[LONG], in[LONG];
-    int next = (rank + 1) % size, last = (rank + size - 1) % size;
+    static _Thread_local int out[LONG], in[LONG];
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
     for (int length = 1; length <= LONG; length *= 109) {
         for (int n = 0; n < length; n++)
             out[n] = round * 1000 + rank + n;
         memset(in, 0, sizeof in);
-        STEP(MPI_Sendrecv(out, length, MPI_INT, next, 1, in, length, MPI_INT, last, 1, comm, MPI_STATUS_IGNORE));
+        STEP(MPI_Sendrecv(out, length, MPI_INT, next, 1, in, length, MPI_INT, before, 1, comm, MPI_STATUS_IGNORE));
         for (int n = 0; n < length; n++)
-            if (in[n] != round * 1000 + last + n) {
+            if (in[n] != round * 1000 + before + n) {
                 CHECK(!"the ring brings what was sent");
                 return 0;
             }
@@ -62,15 +66,10 @@ static int compute(MPI_Comm comm, int round)
     return gather_from_any(comm, round, rank, size);
 }
 
-int main(int argc, char **argv)
+static void *endure(void *of)
 {
-    start(&argc, &argv);
-    int ranks, size, round = 0, after = 0, shrunk = 0;
-    int last = argc > 3 ? atoi(argv[3]) : 1;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc == 3)
-        choose_death(strtoul(argv[1], NULL, 10), (unsigned)atoi(argv[2]));
-    MPI_Comm comm = MPI_COMM_WORLD;
+    int size, round = 0, after = 0, shrunk = 0;
+    MPI_Comm comm = *(MPI_Comm *)of;
     do {
         int fine = compute(comm, round);
         /* The others may wait for this rank. */
@@ -96,6 +95,31 @@ int main(int argc, char **argv)
     } while (after < MORE);
     CHECK(shrunk >= 1 || ranks == last);
     printf("%d rounds, %d times fewer\n", round, shrunk);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    start(&argc, &argv);
+    last = argc > 3 ? atoi(argv[3]) : last;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int level, others;
+    MPI_Query_thread(&level);
+    others = level == MPI_THREAD_MULTIPLE ? THREADS - 1 : 0;
+    MPI_Comm world = MPI_COMM_WORLD, comms[THREADS];
+    pthread_t threads[THREADS];
+    for (int n = 0; n < others; n++)
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]));
+    /* No rank dies while another one still duplicates: all have come here when the first agreement ends. */
+    int flag = 1;
+    went_well(MPIX_Comm_agree(MPI_COMM_WORLD, &flag), "MPIX_Comm_agree");
+    if (argc == 3)
+        choose_death(strtoul(argv[1], NULL, 10), (unsigned)atoi(argv[2]));
+    for (int n = 0; n < others; n++)
+        CHECK(pthread_create(&threads[n], NULL, endure, &comms[n]) == 0);
+    endure(&world);
+    for (int n = 0; n < others; n++)
+        CHECK(pthread_join(threads[n], NULL) == 0);
     MPI_Finalize();
     return result();
 }
