@@ -181,6 +181,36 @@ fn ranks_of_two_hosts_are_in_one_trace() {
 }
 
 #[test]
+fn messages_of_threads_have_their_lanes_and_arrows() {
+    let path = file("lanes.json");
+    let trace = path.to_str().unwrap();
+    let ended =
+        start_job(&["-n", "2", "--trace", trace], &["traced", "lanes"], &[("CANELE_LANES", "3")]).end();
+    assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    let events = events(&path);
+    assert_ordered(&events);
+    assert_arrows(&events, 66);
+    for (category, tag, of_a_lane) in
+        [("send", 500, 20), ("receive", 500, 20), ("send", 600, 2), ("receive", 600, 2)]
+    {
+        let mut lanes: BTreeMap<u64, usize> = BTreeMap::new();
+        for event in of(&events, "X", category).filter(|event| event["args"]["tag"] == tag) {
+            assert!(event["args"]["message"].is_u64(), "{event}");
+            *lanes.entry(event["args"]["lane"].as_u64().unwrap_or(0)).or_default() += 1;
+        }
+        assert_eq!(
+            lanes,
+            BTreeMap::from([(0, of_a_lane), (1, of_a_lane), (2, of_a_lane)]),
+            "{category} {tag}"
+        );
+    }
+    let waits: Vec<_> = of(&events, "X", "wait").filter(|event| event["pid"] == 1).collect();
+    let long = waits.iter().filter(|wait| number(wait, "dur") > 100_000.0);
+    assert_eq!(long.map(|wait| &wait["name"]).collect::<Vec<_>>(), ["wait for any of several"], "{waits:?}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn what_finds_no_room_is_counted() {
     let path = file("full.json");
     let room = [("CANELE_TRACE_BYTES", "5120")];

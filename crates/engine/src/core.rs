@@ -37,8 +37,13 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Opens the rails of the lane of this number and tells the launcher about them.
-    pub fn open(number: u8, tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
+    /// Opens the rails of the lane of this number and tells the launcher about them. `traced_as` records what another lane does, if there is one.
+    pub fn open(
+        number: u8,
+        tunables: &Tunables,
+        control: Option<Control>,
+        traced_as: Option<&Tracer>,
+    ) -> Result<Self, Error> {
         let mut launcher = Launcher::new(control);
         let place = launcher.place();
         let job = launcher.introduce()?.unwrap_or_else(job_alone);
@@ -74,12 +79,14 @@ impl Core {
         let oversubscribed_everywhere = alone && crowded_at_start;
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
         let mut lane = Lane::new(number, rails, open_proto(me, &job, tunables), tunables, oversubscribed);
-        let mut tracer = None;
-        if tunables.trace_bytes > 0 && launcher.is_present() {
-            let created = Arc::new(Tracer::create(tunables.trace_bytes)?);
+        let mut tracer = traced_as.map(|of_other| Arc::new(of_other.of_lane(number)));
+        if number == 0 && tunables.trace_bytes > 0 && launcher.is_present() {
+            let created = Tracer::create(tunables.trace_bytes)?;
             launcher.send_with(&ToLauncher::Trace, &[created.fd()])?;
-            lane.proto.observe_messages(MessageRecorder(created.clone()));
-            tracer = Some(created);
+            tracer = Some(Arc::new(created));
+        }
+        if let Some(tracer) = &tracer {
+            lane.proto.observe_messages(MessageRecorder(tracer.clone()));
         }
         let costs = collective_costs(&job);
         Ok(Self {

@@ -80,7 +80,8 @@ impl Engine {
         lanes: Lanes,
     ) -> Result<Self, Error> {
         let place = control.as_ref().map_or(RankPlace::ALONE, Control::place);
-        let core = Core::open(lanes.number(), tunables, control)?;
+        let traced_as = lanes.first.as_ref().and_then(|first| first.tracer.as_deref());
+        let core = Core::open(lanes.number(), tunables, control, traced_as)?;
         Ok(Self {
             waker: core.lane.rails.waker(),
             own_threads: match &lanes.first {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   word 0   nanoseconds of the host's monotonic clock: stored last, 0 in a record that was not written to its end
-//!   word 1   kind 8 │ variant 8 │ rail 8 │ 0 8 │ thread 16 │ name 16
+//!   word 1   kind 8 │ variant 8 │ rail 8 │ lane 8 │ thread 16 │ name 16
 //!   word 2   peer 32 │ tag 32
 //!   word 3   bytes 48 │ flow 16
 //! ```
@@ -37,7 +37,7 @@ pub enum EventKind {
     CollectiveBegin,
     /// It ends.
     CollectiveEnd,
-    /// A message is sent: told before any of it can arrive. The sends of a rank are numbered from 0 in the order of their events.
+    /// A message is sent: told before any of it can arrive. The sends of a rank on a lane are numbered from 0 in the order of their events.
     Sent,
     /// A message has met its receive, in the order of its sender.
     Matched,
@@ -175,6 +175,8 @@ pub struct Event {
     pub variant: u8,
     /// The number of the rail.
     pub rail: u8,
+    /// The number of the lane: flows of several lanes may have one number.
+    pub lane: u8,
     /// The number of the thread in its process.
     pub thread: u16,
     /// The number of the name.
@@ -197,6 +199,7 @@ impl Event {
             kind,
             variant: 0,
             rail: 0,
+            lane: 0,
             thread: 0,
             name: 0,
             peer: NO_RANK,
@@ -206,13 +209,19 @@ impl Event {
         }
     }
 
+    /// Its flow, which no other one has: that of a lane.
+    pub fn flow_of_lane(&self) -> (u8, u16) {
+        (self.lane, self.flow)
+    }
+
     /// As it lies in memory.
     #[inline]
     pub fn encode(&self) -> Record {
-        let Self { at_ns, kind, variant, rail, thread, name, peer, tag, flow, bytes } = *self;
+        let Self { at_ns, kind, variant, rail, lane, thread, name, peer, tag, flow, bytes } = *self;
         let what = kind as u64
             | u64::from(variant) << 8
             | u64::from(rail) << 16
+            | u64::from(lane) << 24
             | u64::from(thread) << 32
             | u64::from(name) << 48;
         let message = u64::from(peer) | u64::from(tag) << 32;
@@ -227,6 +236,7 @@ impl Event {
             kind,
             variant: (what >> 8) as u8,
             rail: (what >> 16) as u8,
+            lane: (what >> 24) as u8,
             thread: (what >> 32) as u16,
             name: (what >> 48) as u16,
             peer: message as u32,
@@ -262,6 +272,7 @@ mod tests {
                 at_ns: u64::MAX - 1,
                 variant: 9,
                 rail: 7,
+                lane: 15,
                 thread: 65_535,
                 name: 65_534,
                 peer: 3,

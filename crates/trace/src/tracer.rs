@@ -1,4 +1,4 @@
-//! The recorder of a rank: stamps events with clock and thread, and gives names numbers.
+//! The recorder of a rank: stamps events with clock, thread and lane, and gives names numbers.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,24 +15,35 @@ use crate::log::Log;
 /// Bytes of a name that are kept.
 const MOST_NAME: usize = 128;
 
-/// The recorder of a rank, shared by its threads.
+/// The recorder of a lane of a rank, shared by its threads. All lanes of a rank record in one log.
 pub struct Tracer {
+    shared: Arc<Shared>,
+    lane: u8,
+}
+
+struct Shared {
     log: Log,
     names: Mutex<HashMap<String, u16>>,
 }
 
 impl Tracer {
-    /// A recorder of at most so many bytes.
+    /// A recorder of at most so many bytes, for the first lane.
     ///
     /// # Errors
     /// There is no memory.
     pub fn create(bytes: usize) -> Result<Self, SegmentError> {
-        Ok(Self { log: Log::create(bytes)?, names: Mutex::default() })
+        let shared = Shared { log: Log::create(bytes)?, names: Mutex::default() };
+        Ok(Self { shared: Arc::new(shared), lane: 0 })
+    }
+
+    /// The recorder of another lane of the same rank.
+    pub fn of_lane(&self, lane: u8) -> Self {
+        Self { shared: self.shared.clone(), lane }
     }
 
     /// What another process needs to read it.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.log.fd()
+        self.shared.log.fd()
     }
 
     /// Records an event of now and of this thread.
@@ -44,12 +55,13 @@ impl Tracer {
     /// Records an event of this thread that was at `at_ns`.
     #[inline]
     pub fn record_at(&self, at_ns: u64, event: Event) {
-        self.log.append(&[Event { at_ns, thread: thread_number(), ..event }.encode()]);
+        let event = Event { at_ns, lane: self.lane, thread: thread_number(), ..event };
+        self.shared.log.append(&[event.encode()]);
     }
 
     /// The number of a name; 0 if there are too many.
     pub fn name(&self, text: &str) -> u16 {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.shared.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = names.get(text) {
             return *number;
         }
@@ -71,7 +83,7 @@ impl Tracer {
         };
         let records: Vec<Record> =
             std::iter::once(head.encode()).chain(bytes.chunks(RECORD_BYTES).map(part)).collect();
-        self.log.append(&records);
+        self.shared.log.append(&records);
         number
     }
 

@@ -2,20 +2,56 @@
 
 use std::time::Duration;
 
-use canele::{Job, Op, Rank, Tag};
+use canele::{Flow, Job, Op, Rank, Tag, wait_any};
 
 use crate::Outcome;
 
-/// How late rank 1 sends.
+/// How late a rank sends.
 const LATE: Duration = Duration::from_millis(200);
 /// The test has long ended by then.
 const LONG: Duration = Duration::from_secs(120);
 /// Bytes of a long message.
 const LENGTH: usize = 1 << 20;
 
-/// Exchanges messages around; then, if the last rank is to be killed, waits for it.
+/// A thread sends messages around on its flow.
+fn exchange(flow: &Flow) -> Result<(), canele::Error> {
+    let (me, size) = (flow.rank().0, flow.size());
+    for round in 0..10u64 {
+        let sent = flow.isend(Rank((me + 1) % size), Tag(500), vec![round; 1])?;
+        flow.recv(Rank((me + size - 1) % size), Tag(500), &mut [0u64])?;
+        sent.wait()?;
+    }
+    Ok(())
+}
+
+/// Three threads exchange messages, each on a flow of its own; then one waits for messages of all flows.
+fn run_on_lanes(job: &Job) -> Result<(), canele::Error> {
+    let flows = (0..3).map(|_| job.world().duplicate()).collect::<Result<Vec<_>, _>>()?;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = flows.iter().map(|flow| scope.spawn(|| exchange(flow))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("a thread of the test"))
+    })?;
+    let peer = Rank((job.rank().0 + 1) % job.size());
+    let receive = |flow: &Flow| flow.irecv(peer, Tag(600), vec![0u64; 1]);
+    let mut receives = flows.iter().map(receive).collect::<Result<Vec<_>, _>>()?;
+    if job.rank().0 == 0 {
+        std::thread::sleep(LATE);
+    }
+    flows.iter().try_for_each(|flow| flow.send(peer, Tag(600), &[1u64]))?;
+    while !receives.is_empty() {
+        let first = wait_any(&mut receives)?;
+        receives.swap_remove(first).wait()?;
+    }
+    Ok(())
+}
+
+/// Exchanges messages around, or threads do; then, if the last rank is to be killed, waits for it.
 pub fn run(how: &str) -> Outcome {
     let job = Job::start()?;
+    if how == "lanes" {
+        run_on_lanes(&job)?;
+        return Ok(job.finish()?);
+    }
     let world = job.world();
     let (me, size) = (job.rank().0, job.size());
     let (next, before) = (Rank((me + 1) % size), Rank((me + size - 1) % size));

@@ -77,7 +77,15 @@ impl Engine {
             let waiting = Waiting::new(Awaited::AnyOf(operations));
             waits.push(LaneWait { lane: self.numbered_lane(*number), operations, waiting });
         }
+        // For a trace it is one wait.
+        let mut whole = Waiting::new(Awaited::AnyOf(list));
+        if self.tracer.is_some() {
+            whole.trace(&*self.lock()?);
+        }
         let found = self.wait_on_all(list, &mut waits, deadline, ready, otherwise);
+        if self.tracer.is_some() {
+            whole.end(&mut *self.lock()?);
+        }
         for wait in waits {
             let mut core = wait.lane.lock()?;
             wait.waiting.end(&mut core);

@@ -23,6 +23,9 @@ const MOST_UNDER_WAY: usize = 1024;
 /// Stands for the rail of a message whose pieces say on which they are.
 const IN_PIECES: u8 = u8::MAX;
 
+/// The names of flows of lanes.
+type FlowNames<'a> = HashMap<(u8, u16), &'a str>;
+
 /// The file, as it is written.
 pub struct Writer<W> {
     out: W,
@@ -95,10 +98,10 @@ impl<W: Write> Writer<W> {
 
 impl Lines {
     fn add_all(&mut self, events: &[Event], names: &HashMap<u16, String>, numbers: &mut MessageNumbers) {
-        let mut flows: HashMap<u16, &str> = HashMap::new();
+        let mut flows = FlowNames::new();
         let mut open: HashMap<u16, Vec<Open>> = HashMap::new();
         let mut under_way: VecDeque<(Event, u64)> = VecDeque::new();
-        let after = times_after(events);
+        let after = next_of_thread(events);
         let departures = departures(events);
         let mut receptions = 0;
         for (at, event) in events.iter().enumerate() {
@@ -106,7 +109,7 @@ impl Lines {
             let name = |number: u16| names.get(&number).map_or("", String::as_str);
             match event.kind {
                 EventKind::Name => {}
-                EventKind::FlowName => drop(flows.insert(event.flow, name(event.name))),
+                EventKind::FlowName => drop(flows.insert(event.flow_of_lane(), name(event.name))),
                 EventKind::CallBegin | EventKind::WaitBegin | EventKind::CollectiveBegin => {
                     stack.push(Open { begin: *event, begin_kind: event.kind });
                 }
@@ -116,9 +119,10 @@ impl Lines {
                     self.close(stack, EventKind::CollectiveBegin, event.at_ns, names, &flows);
                 }
                 EventKind::Sent | EventKind::Matched => {
-                    let end_ns = after[at].min(event.at_ns + MARK_NS);
+                    let next = after[at].map(|next| &events[next]);
+                    let end_ns = next.unwrap_or(event).at_ns.min(event.at_ns + MARK_NS);
                     // How an announced message travels is told right behind its receive.
-                    let chosen = events.get(at + 1).filter(|next| {
+                    let chosen = next.filter(|next| {
                         (next.kind, next.peer, next.bytes) == (EventKind::Chosen, event.peer, event.bytes)
                     });
                     let number = numbers.next(self.rank, event);
@@ -141,7 +145,8 @@ impl Lines {
                 }
                 EventKind::Completed => {
                     let is_it = |(begun, _): &(Event, u64)| {
-                        (begun.peer, begun.tag, begun.bytes) == (event.peer, event.tag, event.bytes)
+                        let of = |event: &Event| (event.lane, event.peer, event.tag, event.bytes);
+                        of(begun) == of(event)
                     };
                     if let Some((begun, _)) =
                         under_way.iter().position(is_it).and_then(|n| under_way.remove(n))
@@ -169,7 +174,7 @@ impl Lines {
         kind: EventKind,
         end_ns: u64,
         names: &HashMap<u16, String>,
-        flows: &HashMap<u16, &str>,
+        flows: &FlowNames<'_>,
     ) {
         let Some(at) = stack.iter().rposition(|open| open.begin_kind == kind) else { return };
         for open in stack.drain(at..).rev() {
@@ -183,7 +188,7 @@ impl Lines {
         end_ns: u64,
         is_unfinished: bool,
         names: &HashMap<u16, String>,
-        flows: &HashMap<u16, &str>,
+        flows: &FlowNames<'_>,
     ) {
         let begin = &open.begin;
         let named = names.get(&begin.name).map(String::as_str);
@@ -221,7 +226,7 @@ impl Lines {
         event: &Event,
         chosen: Option<u8>,
         (end_ns, number): (u64, Option<u64>),
-        flows: &HashMap<u16, &str>,
+        flows: &FlowNames<'_>,
     ) {
         let is_sent = event.kind == EventKind::Sent;
         let (category, phase, word) = if is_sent { ("send", "s", "to") } else { ("receive", "f", "from") };
@@ -278,7 +283,7 @@ impl Lines {
 
 /// A send whose message has not left yet.
 struct Waiting {
-    /// Its number among the sends of its rank.
+    /// Its number among the sends of its rank on its lane.
     number: u64,
     bytes: u64,
     /// Where its event stands.
@@ -287,18 +292,19 @@ struct Waiting {
 
 /// Of each send of a message that had to wait, where it stands and how the message left then.
 fn departures(events: &[Event]) -> HashMap<usize, Event> {
-    let mut waiting: HashMap<(u32, u16, u32), VecDeque<Waiting>> = HashMap::new();
+    let mut waiting: HashMap<(u32, (u8, u16), u32), VecDeque<Waiting>> = HashMap::new();
     let mut left = HashMap::new();
-    let mut number = 0;
+    let mut numbers: HashMap<u8, u64> = HashMap::new();
     for (at, event) in events.iter().enumerate() {
-        let envelope = (event.peer, event.flow, event.tag);
+        let envelope = (event.peer, event.flow_of_lane(), event.tag);
         match event.kind {
             EventKind::Sent => {
+                let number = numbers.entry(event.lane).or_default();
                 if event.variant == MessageVariant::Undecided as u8 {
-                    let send = Waiting { number, bytes: event.bytes, at };
+                    let send = Waiting { number: *number, bytes: event.bytes, at };
                     waiting.entry(envelope).or_default().push_back(send);
                 }
-                number += 1;
+                *number += 1;
             }
             EventKind::Withdrawn => {
                 let Some(others) = waiting.get_mut(&envelope) else { continue };
@@ -320,16 +326,13 @@ fn departures(events: &[Event]) -> HashMap<usize, Event> {
     left
 }
 
-/// Of each event, when the next one of its thread is.
-fn times_after(events: &[Event]) -> Vec<u64> {
-    let mut next: HashMap<u16, u64> = HashMap::new();
-    let mut times: Vec<u64> = events
-        .iter()
-        .rev()
-        .map(|event| next.insert(event.thread, event.at_ns).unwrap_or(event.at_ns))
-        .collect();
-    times.reverse();
-    times
+/// Of each event, where the next one of its thread stands.
+fn next_of_thread(events: &[Event]) -> Vec<Option<usize>> {
+    let mut next: HashMap<u16, usize> = HashMap::new();
+    let mut all: Vec<_> =
+        events.iter().enumerate().rev().map(|(at, event)| next.insert(event.thread, at)).collect();
+    all.reverse();
+    all
 }
 
 fn wait_name(wait: &Event, named: Option<&str>) -> String {
@@ -347,15 +350,18 @@ fn wait_name(wait: &Event, named: Option<&str>) -> String {
 }
 
 /// Peer, tag, flow and bytes, as far as they are known.
-fn add_message(args: &mut String, event: &Event, flows: &HashMap<u16, &str>) {
+fn add_message(args: &mut String, event: &Event, flows: &FlowNames<'_>) {
     if event.peer != NO_RANK {
         add(args, "peer", &event.peer.to_string());
     }
     if event.tag != NO_TAG {
         add(args, "tag", &event.tag.to_string());
     }
-    let flow = flows.get(&event.flow).map_or_else(|| event.flow.to_string(), |name| text(name));
+    let flow = flows.get(&event.flow_of_lane()).map_or_else(|| event.flow.to_string(), |name| text(name));
     add(args, "flow", &flow);
+    if event.lane > 0 {
+        add(args, "lane", &event.lane.to_string());
+    }
     if matches!(event.kind, EventKind::Sent | EventKind::Matched) || event.bytes > 0 {
         add(args, "bytes", &event.bytes.to_string());
     }

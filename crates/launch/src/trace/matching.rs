@@ -2,23 +2,24 @@
 //! that is received, withdrawn ones left out.
 //!
 //! Owns the counts of all of them. A message has a number if both its ends were recorded. A send that was withdrawn is known by the place
-//! that it has among all sends of its rank.
+//! that it has among all sends of its rank on its lane.
 
 use std::collections::{HashMap, HashSet};
 
 use canele_trace::{Event, EventKind};
 
-/// Sender, receiver, flow and tag.
-type Key = (u32, u32, u16, u32);
+/// Sender, receiver, flow of a lane, and tag.
+type Key = (u32, u32, (u8, u16), u32);
 
 /// Numbers of the messages of a job.
 #[derive(Debug, Default)]
 pub struct MessageNumbers {
     series: HashMap<Key, Series>,
-    senders: HashMap<u32, Sender>,
+    /// By rank and lane.
+    senders: HashMap<(u32, u8), Sender>,
 }
 
-/// The sends of a rank.
+/// The sends of a rank on a lane.
 #[derive(Debug, Default)]
 struct Sender {
     /// Those that were withdrawn.
@@ -49,20 +50,23 @@ struct Series {
 impl MessageNumbers {
     /// Counts the messages of a rank.
     pub fn count(&mut self, rank: u32, events: &[Event]) {
-        let withdrawn = withdrawn_sends(events);
-        let mut sender = Sender { withdrawn, seen: 0 };
+        for event in events.iter().filter(|event| event.kind == EventKind::Withdrawn) {
+            self.senders.entry((rank, event.lane)).or_default().withdrawn.insert(event.bytes);
+        }
         for event in events {
+            let flow = event.flow_of_lane();
             match event.kind {
-                EventKind::Sent if sender.next_is_kept() => {
-                    self.series.entry((rank, event.peer, event.flow, event.tag)).or_default().sent += 1;
+                EventKind::Sent if self.senders.entry((rank, event.lane)).or_default().next_is_kept() => {
+                    self.series.entry((rank, event.peer, flow, event.tag)).or_default().sent += 1;
                 }
                 EventKind::Matched => {
-                    self.series.entry((event.peer, rank, event.flow, event.tag)).or_default().received += 1;
+                    self.series.entry((event.peer, rank, flow, event.tag)).or_default().received += 1;
                 }
                 _ => {}
             }
         }
-        self.senders.insert(rank, Sender { seen: 0, ..sender });
+        // They are looked at again.
+        self.senders.iter_mut().filter(|((of, _), _)| *of == rank).for_each(|(_, sender)| sender.seen = 0);
     }
 
     /// Numbers all messages. All ranks have been counted.
@@ -82,20 +86,14 @@ impl MessageNumbers {
     pub fn next(&mut self, rank: u32, event: &Event) -> Option<u64> {
         let is_sent = event.kind == EventKind::Sent;
         let (from, to) = if is_sent { (rank, event.peer) } else { (event.peer, rank) };
-        if is_sent && !self.senders.get_mut(&rank)?.next_is_kept() {
+        if is_sent && !self.senders.get_mut(&(rank, event.lane))?.next_is_kept() {
             return None;
         }
-        let series = self.series.get_mut(&(from, to, event.flow, event.tag))?;
+        let series = self.series.get_mut(&(from, to, event.flow_of_lane(), event.tag))?;
         let next = &mut series.next[usize::from(is_sent)];
         *next += 1;
         (*next <= series.sent.min(series.received)).then_some(series.first + *next - 1)
     }
-}
-
-/// The numbers of the sends of a rank that were withdrawn.
-fn withdrawn_sends(events: &[Event]) -> HashSet<u64> {
-    let withdrawn = events.iter().filter(|event| event.kind == EventKind::Withdrawn);
-    withdrawn.map(|event| event.bytes).collect()
 }
 
 #[cfg(test)]
@@ -142,5 +140,21 @@ mod tests {
             assert_eq!(numbers(&mut all, 0, &sends), expected);
             assert_eq!(numbers(&mut all, 1, &receives), [Some(3), Some(1), Some(2)]);
         }
+    }
+    #[test]
+    fn lanes_count_for_themselves() {
+        use EventKind::{Matched, Sent, Withdrawn};
+        let on = |lane, event| Event { lane, ..event };
+        // The first send of lane 1 was withdrawn; flows and tags are the same.
+        let withdrawal = on(1, Event { bytes: 0, ..event(Withdrawn, 1, 7) });
+        let sends =
+            [on(1, event(Sent, 1, 7)), on(0, event(Sent, 1, 7)), on(1, event(Sent, 1, 7)), withdrawal];
+        let receives = [on(1, event(Matched, 0, 7)), on(0, event(Matched, 0, 7))];
+        let mut all = MessageNumbers::default();
+        all.count(0, &sends);
+        all.count(1, &receives);
+        all.assign();
+        assert_eq!(numbers(&mut all, 0, &sends), [None, Some(1), Some(2)]);
+        assert_eq!(numbers(&mut all, 1, &receives), [Some(2), Some(1)]);
     }
 }
