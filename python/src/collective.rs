@@ -56,8 +56,8 @@ impl Flow {
                 CollectiveBuffer::Own(Box::new(Divided::of(buffer.raw_mut())))
             }),
         };
-        let pending =
-            self.context.engine.start_collective(self.flow.of_collectives(), shape, reduction, buffers);
+        let (engine, flow) = self.flow.collectives_on_lane();
+        let pending = engine.start_collective(flow, shape, reduction, buffers);
         let pending = pending.map_err(|error| raise(py, error))?;
         let lent = Lent::new(&self.flow, input.into_iter().chain(output));
         Ok(Request::under_way(&self.context, Kind::Collective, pending, lent))

@@ -33,7 +33,7 @@ impl Flow {
 
     /// A message of this flow; with `coalesce` it may leave with others.
     fn envelope(&self, to: i64, tag: i64, mode: Mode, coalesce: bool) -> PyResult<Envelope> {
-        Ok(Envelope { mode, coalesce, ..Envelope::new(rank(to)?, self.flow.id(), sent_tag(tag)?) })
+        Ok(Envelope { mode, coalesce, ..Envelope::new(rank(to)?, self.flow.on_lane().1, sent_tag(tag)?) })
     }
 
     fn send_in_mode(
@@ -44,11 +44,7 @@ impl Flow {
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let (envelope, deadline) = (self.envelope(to, tag, mode, false)?, deadline(timeout)?);
-        sending::begin(py, &self.context, &self.flow, envelope, Buffer::of(data)?)?.finish(
-            py,
-            &self.context,
-            deadline,
-        )
+        sending::begin(py, &self.flow, envelope, Buffer::of(data)?)?.finish(py, &self.context, deadline)
     }
 
     fn isend_in_mode(
@@ -58,7 +54,7 @@ impl Flow {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let envelope = self.envelope(to, tag, mode, true)?;
-        let begun = sending::begin(py, &self.context, &self.flow, envelope, Buffer::of(data)?)?;
+        let begun = sending::begin(py, &self.flow, envelope, Buffer::of(data)?)?;
         Ok(begun.into_request(&self.context))
     }
 }
@@ -78,7 +74,12 @@ impl Flow {
     }
 
     fn __repr__(&self) -> String {
-        format!("<canele.Flow {} of rank {} of {}>", self.flow.id().0, self.flow.rank().0, self.flow.size())
+        format!(
+            "<canele.Flow {} of rank {} of {}>",
+            self.flow.on_lane().1.0,
+            self.flow.rank().0,
+            self.flow.size()
+        )
     }
 
     /// Sends `data` to rank `to`. On return it may be changed; the message may still be on its way.
@@ -155,7 +156,8 @@ impl Flow {
     fn irecv(&self, py: Python<'_>, source: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
         let (want, mut buffer) = (want(source, tag)?, Buffer::to_fill(data)?);
         let len = buffer.len();
-        let pending = self.context.engine.irecv(self.flow.id(), want, buffer.raw_mut().lend_mut(0, len));
+        let (engine, flow) = self.flow.on_lane();
+        let pending = engine.irecv(flow, want, buffer.raw_mut().lend_mut(0, len));
         let pending = pending.map_err(|refused| raise(py, refused.0))?;
         let kind = if want.source.is_none() { Kind::ReceiveFromAny } else { Kind::Receive };
         Ok(Request::under_way(&self.context, kind, pending, Lent::new(&self.flow, [buffer])))
@@ -164,7 +166,7 @@ impl Flow {
     /// Waits for a message of `source` with `tag` and returns its Status; the message stays.
     #[pyo3(signature = (source=ANY, tag=ANY, timeout=None))]
     fn probe(&self, py: Python<'_>, source: i64, tag: i64, timeout: Option<f64>) -> PyResult<Status> {
-        let (want, engine, flow) = (want(source, tag)?, &*self.context.engine, self.flow.id());
+        let (want, (engine, flow)) = (want(source, tag)?, self.flow.on_lane());
         let from_any = want.source.is_none();
         let attempt = |end| engine.probe(flow, want, Some(end));
         in_portions(py, deadline(timeout)?, attempt, |py| fail_if_in_vain(py, &self.context, from_any))
@@ -174,7 +176,8 @@ impl Flow {
     /// The Status of a message that a receive would get now, or None.
     #[pyo3(signature = (source=ANY, tag=ANY))]
     fn iprobe(&self, py: Python<'_>, source: i64, tag: i64) -> PyResult<Option<Status>> {
-        let found = self.context.engine.iprobe(self.flow.id(), want(source, tag)?);
+        let (engine, flow) = self.flow.on_lane();
+        let found = engine.iprobe(flow, want(source, tag)?);
         Ok(found.map_err(|error| raise(py, error))?.map(Status::from))
     }
 
@@ -188,7 +191,8 @@ impl Flow {
     /// Takes a message that a receive would get now, or returns None.
     #[pyo3(signature = (source=ANY, tag=ANY))]
     fn improbe(&self, py: Python<'_>, source: i64, tag: i64) -> PyResult<Option<Matched>> {
-        let found = self.context.engine.improbe(self.flow.id(), want(source, tag)?);
+        let (engine, flow) = self.flow.on_lane();
+        let found = engine.improbe(flow, want(source, tag)?);
         let found = found.map_err(|error| raise(py, error))?;
         Ok(found.map(|matched| Matched::new(self.context.clone(), self.flow.clone(), matched)))
     }
@@ -206,13 +210,13 @@ impl Flow {
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let (envelope, deadline) = (self.envelope(to, tag, Mode::Standard, false)?, deadline(timeout)?);
-        object::begin(py, &self.context, &self.flow, envelope, obj)?.finish(py, &self.context, deadline)
+        object::begin(py, &self.flow, envelope, obj)?.finish(py, &self.context, deadline)
     }
 
     /// Starts to send any picklable object. Its arrays must not be changed until the request has ended.
     fn isend_object(&self, py: Python<'_>, to: i64, tag: i64, obj: &Bound<'_, PyAny>) -> PyResult<Request> {
         let envelope = self.envelope(to, tag, Mode::Standard, false)?;
-        Ok(object::begin(py, &self.context, &self.flow, envelope, obj)?.into_request(&self.context))
+        Ok(object::begin(py, &self.flow, envelope, obj)?.into_request(&self.context))
     }
 
     /// Receives the next object of `source` with `tag`. Its arrays are writable, and lie in one piece of memory that was allocated once.

@@ -100,13 +100,12 @@ impl Frame {
 /// Begins to send an object on a flow, which is that of the envelope.
 pub fn begin(
     py: Python<'_>,
-    context: &Context,
     flow: &canele::Flow,
     envelope: Envelope,
     object: &Bound<'_, PyAny>,
 ) -> PyResult<Begun> {
     let frame = Box::new(Frame::of(object)?);
-    let engine = &*context.engine;
+    let (engine, id) = flow.on_lane();
     if frame.len() <= SMALL
         && let Some(begun) = sending::post(py, engine, flow, envelope, &frame.to_bytes())?
     {
@@ -114,7 +113,7 @@ pub fn begin(
     }
     let (buffer, frame) = frame.lend();
     let Envelope { to, tag, mode, .. } = envelope;
-    let pending = engine.isend(to, flow.id(), tag, mode, buffer).map_err(|refused| raise(py, refused.0))?;
+    let pending = engine.isend(to, id, tag, mode, buffer).map_err(|refused| raise(py, refused.0))?;
     Ok(Begun::UnderWay(pending, Lent::of_frame(flow, frame)))
 }
 
@@ -139,7 +138,8 @@ pub fn recv<'py>(
     deadline: Option<Instant>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut short = Short(Vec::new());
-    let seen = context.engine.try_recv(flow.id(), want, &mut short).map_err(|error| raise(py, error))?;
+    let (engine, id) = flow.on_lane();
+    let seen = engine.try_recv(id, want, &mut short).map_err(|error| raise(py, error))?;
     if let Some(status) = seen {
         return load(PyByteArray::new(py, &short.0).as_any(), status);
     }

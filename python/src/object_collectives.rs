@@ -38,8 +38,8 @@ impl Flow {
         to: u32,
         obj: &Bound<'_, PyAny>,
     ) -> PyResult<Request> {
-        let envelope = Envelope::new(canele::Rank(to), flow.id(), TAG);
-        Ok(object::begin(py, &self.context, flow, envelope, obj)?.into_request(&self.context))
+        let envelope = Envelope::new(canele::Rank(to), flow.on_lane().1, TAG);
+        Ok(object::begin(py, flow, envelope, obj)?.into_request(&self.context))
     }
 
     /// One object for each rank, as a list of Python that a rank gave.

@@ -58,21 +58,15 @@ pub fn post(
 }
 
 /// Begins to send memory on a flow, which is that of the envelope.
-pub fn begin(
-    py: Python<'_>,
-    context: &Context,
-    flow: &canele::Flow,
-    envelope: Envelope,
-    buffer: Buffer,
-) -> PyResult<Begun> {
+pub fn begin(py: Python<'_>, flow: &canele::Flow, envelope: Envelope, buffer: Buffer) -> PyResult<Begun> {
     let Envelope { to, tag, mode, .. } = envelope;
-    let engine = &*context.engine;
+    let (engine, id) = flow.on_lane();
     if mode == Mode::Standard
         && let Some(begun) = post(py, engine, flow, envelope, buffer.bytes())?
     {
         return Ok(begun);
     }
-    let pending = engine.isend(to, flow.id(), tag, mode, buffer.raw().lend(0, buffer.len()));
+    let pending = engine.isend(to, id, tag, mode, buffer.raw().lend(0, buffer.len()));
     let pending = pending.map_err(|refused| raise(py, refused.0))?;
     Ok(Begun::UnderWay(pending, Lent::new(flow, [buffer])))
 }

@@ -137,7 +137,7 @@ impl Drop for Matched {
     fn drop(&mut self) {
         if let Some(matched) = self.matched.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             // A forked child has no messages.
-            let _ = self.context.engine.discard_matched(matched);
+            let _ = self.flow.on_lane().0.discard_matched(matched);
         }
     }
 }

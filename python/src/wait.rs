@@ -115,13 +115,13 @@ pub fn recv(
     mut buffer: Buffer,
     deadline: Option<Instant>,
 ) -> PyResult<Status> {
-    let engine = &*context.engine;
-    let seen = engine.try_recv(flow.id(), want, buffer.bytes_mut()).map_err(|error| raise(py, error))?;
+    let (engine, id) = flow.on_lane();
+    let seen = engine.try_recv(id, want, buffer.bytes_mut()).map_err(|error| raise(py, error))?;
     if let Some(status) = seen {
         return Ok(status);
     }
     let len = buffer.len();
-    let pending = engine.irecv(flow.id(), want, buffer.raw_mut().lend_mut(0, len));
+    let pending = engine.irecv(id, want, buffer.raw_mut().lend_mut(0, len));
     let pending = pending.map_err(|refused| raise(py, refused.0))?;
     let lent = Lent::new(flow, [buffer]);
     finish(py, context, pending, lent, want.source.is_none(), deadline)
@@ -135,11 +135,11 @@ pub fn mprobe(
     want: Want,
     deadline: Option<Instant>,
 ) -> PyResult<Matched> {
-    let (engine, from_any) = (&*context.engine, want.source.is_none());
-    if let Some(matched) = engine.improbe(flow.id(), want).map_err(|error| raise(py, error))? {
+    let ((engine, id), from_any) = (flow.on_lane(), want.source.is_none());
+    if let Some(matched) = engine.improbe(id, want).map_err(|error| raise(py, error))? {
         return Ok(matched);
     }
-    let attempt = |end| engine.mprobe(flow.id(), want, Some(end));
+    let attempt = |end| engine.mprobe(id, want, Some(end));
     in_portions(py, deadline, attempt, |py| fail_if_in_vain(py, context, from_any))
 }
 
@@ -152,10 +152,11 @@ pub fn recv_matched(
     mut buffer: Buffer,
 ) -> PyResult<Status> {
     let len = buffer.len();
-    let pending = context.engine.irecv_matched(matched, buffer.raw_mut().lend_mut(0, len));
+    let (engine, _) = flow.on_lane();
+    let pending = engine.irecv_matched(matched, buffer.raw_mut().lend_mut(0, len));
     let pending = pending.map_err(|refused| raise(py, refused.0))?;
     let lent = Lent::new(flow, [buffer]);
-    if let Some(ended) = context.engine.test(pending).map_err(|error| raise(py, error))? {
+    if let Some(ended) = engine.test(pending).map_err(|error| raise(py, error))? {
         return ended.result.map_err(|error| raise(py, error));
     }
     finish(py, context, pending, lent, false, None)

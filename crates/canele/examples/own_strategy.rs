@@ -27,7 +27,7 @@ const MESSAGES: usize = 50;
 
 fn main() -> Result<(), Error> {
     let job = Job::start()?;
-    job.use_strategy(Box::new(UrgentFirst))?;
+    job.use_strategy(|| Box::new(UrgentFirst))?;
     let bulk = job.world();
     let urgent = bulk.duplicate()?;
     urgent.set_priority(7)?;

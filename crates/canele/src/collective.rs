@@ -5,7 +5,7 @@
 //! run with as many ranks. Once a rank has died every collective fails, naming it.
 
 use canele_engine::collective::{Operation, Reduction, Shape};
-use canele_engine::{FlowId, WantedLane};
+use canele_engine::{Engine, FlowId, WantedLane};
 
 use crate::{Endpoint, Error, Flow, Number, Op, Plain, Rank};
 
@@ -194,10 +194,15 @@ impl Flow {
         Ok(Flow::agreed(engine, id))
     }
 
-    /// The flow of this flow's collectives, for interfaces of other languages.
-    #[doc(hidden)]
-    pub fn of_collectives(&self) -> FlowId {
+    /// The flow of this flow's collectives.
+    fn of_collectives(&self) -> FlowId {
         FlowId(self.id.0 + 1)
+    }
+
+    /// The lane of this rank on which this flow lies, and the flow of its collectives there, for interfaces of other languages.
+    #[doc(hidden)]
+    pub fn collectives_on_lane(&self) -> (&Engine, FlowId) {
+        (&self.engine, self.of_collectives())
     }
 
     #[inline]

@@ -105,10 +105,11 @@ impl SlotWriter<'_> {
 }
 
 impl Flow {
-    /// Its number, for interfaces of other languages.
+    /// The lane of this rank on which it lies, and its number there, for interfaces of other languages: on another lane the number means
+    /// another flow.
     #[doc(hidden)]
-    pub fn id(&self) -> FlowId {
-        self.id
+    pub fn on_lane(&self) -> (&Engine, FlowId) {
+        (&self.engine, self.id)
     }
 
     /// A flow that exists from the start.

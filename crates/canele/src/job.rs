@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use canele_engine::choice::Choice;
 use canele_engine::{Engine, FlowId};
 use canele_sys::counters::Snapshot;
-use canele_sys::tunables::Tunables;
+use canele_sys::tunables::{STRATEGIES, Tunables};
 
 use crate::mailbox::MailboxContext;
 use crate::strategy::Strategy;
@@ -76,18 +76,18 @@ impl Job {
     /// # Errors
     /// There is none of this name.
     pub fn set_strategy(&self, name: &str) -> Result<(), Error> {
-        match crate::strategy::named(name) {
-            Some(strategy) => self.use_strategy(strategy),
-            None => Err(Error::Strategy(name.to_owned())),
-        }
+        let built_in = STRATEGIES.iter().find(|known| **known == name);
+        let built_in = built_in.ok_or_else(|| Error::Strategy(name.to_owned()))?;
+        self.use_strategy(|| crate::strategy::named(built_in).expect("a built-in one"))
     }
 
-    /// The same with a policy of the program's own; see [`crate::strategy`] for how one is written.
+    /// The same with a policy of the program's own, which `make` gives for each lane of this rank; see [`crate::strategy`] for how one is
+    /// written.
     ///
     /// # Errors
     /// In a forked child.
-    pub fn use_strategy(&self, strategy: Box<dyn Strategy>) -> Result<(), Error> {
-        self.endpoint.engine.set_strategy(strategy)
+    pub fn use_strategy(&self, make: impl Fn() -> Box<dyn Strategy> + Send + 'static) -> Result<(), Error> {
+        self.endpoint.engine.set_strategy(make)
     }
 
     /// Ends this rank's part in good order: everything sent so far will arrive. A rank that exits without it has failed.

@@ -22,7 +22,7 @@
 //!
 //! # fn main() -> Result<(), canele::Error> {
 //! let job = canele::Job::start()?;
-//! job.use_strategy(Box::new(SmallFirst))?;
+//! job.use_strategy(|| Box::new(SmallFirst))?;
 //! let urgent = job.world().duplicate()?;
 //! urgent.set_priority(7)?; // its messages pass those of other flows that wait
 //! job.set_strategy("priority")?; // a built-in one again

@@ -1,9 +1,11 @@
 //! Flows on lanes: threads that communicate at the same time, each on a flow of its own.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use canele::{ANY_SOURCE, ANY_TAG, Flow, Job, Op, Rank, Tag, testing};
+use canele::{ANY_SOURCE, ANY_TAG, Flow, Job, Op, Rank, Tag, strategy, testing};
 
 /// Ranks that may have so many lanes.
 fn ranks(size: u32, lanes: u32) -> testing::Ranks {
@@ -98,6 +100,32 @@ fn counters_are_those_of_all_lanes() {
         let since = job.endpoint().counters()?.since(&before);
         let sent = since.iter().find(|(row, _)| row.name == "short_sent").map(|(_, count)| count);
         assert_eq!(sent, Some(MESSAGES));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_strategy_is_that_of_all_lanes_also_of_later_ones() {
+    ranks(2, 3).run(|job| {
+        let made = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+        let counts = || [0, 1].map(|which: usize| made[which].load(Relaxed));
+        let make = |which: usize| {
+            let count = made[which].clone();
+            move || {
+                count.fetch_add(1, Relaxed);
+                strategy::named("fifo").expect("a built-in one")
+            }
+        };
+        job.use_strategy(make(0))?;
+        assert_eq!(counts(), [1, 0]);
+        let second = job.world().duplicate()?;
+        assert_eq!(counts(), [2, 0], "for the second lane, which was opened");
+        job.use_strategy(make(1))?;
+        assert_eq!(counts(), [2, 2]);
+        let third = job.world().duplicate()?;
+        assert_eq!(counts(), [2, 3]);
+        exchange(&second, 1)?;
+        exchange(&third, 2)?;
         Ok(())
     });
 }

@@ -12,21 +12,21 @@ const ROUNDS: u32 = 60;
 
 /// Where two ranks run: on one host they sleep on words, on two on descriptors.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Place {
+enum HostsOfRanks {
     OneHost,
     TwoHosts,
 }
-const PLACES: [Place; 2] = [Place::OneHost, Place::TwoHosts];
+const BOTH: [HostsOfRanks; 2] = [HostsOfRanks::OneHost, HostsOfRanks::TwoHosts];
 
 /// Two ranks that may have so many lanes, and never look for long.
-fn sleepers(place: Place, lanes: u32) -> testing::Ranks {
+fn sleepers(place: HostsOfRanks, lanes: u32) -> testing::Ranks {
     let ranks = testing::Ranks::new(2).variable("CANELE_LANES", lanes.to_string());
     let ranks = ranks.variable("CANELE_WAIT", "sleep");
     // The hosts are only pretended.
     let shell = format!("bash {}/../cli/tests/support/shell plain", env!("CARGO_MANIFEST_DIR"));
     match place {
-        Place::OneHost => ranks,
-        Place::TwoHosts => ranks.option("--hosts").option("h0:1,h1:1").option("--rsh").option(shell),
+        HostsOfRanks::OneHost => ranks,
+        HostsOfRanks::TwoHosts => ranks.option("--hosts").option("h0:1,h1:1").option("--rsh").option(shell),
     }
 }
 
@@ -72,7 +72,7 @@ fn exchange(flows: &[Flow], thread: u32) -> Result<(), canele::Error> {
 
 #[test]
 fn threads_that_sleep_on_their_lanes_and_on_others_are_woken() {
-    let cases = PLACES
+    let cases = BOTH
         .into_iter()
         .flat_map(|place| [(1, 3), (2, 2), (4, 3), (5, 5)].into_iter().map(move |case| (place, case)));
     for (place, (threads, lanes)) in cases {
@@ -91,7 +91,7 @@ fn threads_that_sleep_on_their_lanes_and_on_others_are_woken() {
 }
 
 /// How often a rank of two with so many open lanes sleeps while it waits half a second for a message on the first.
-fn sleeps_in_half_a_second(place: Place, lanes: u32) {
+fn sleeps_in_half_a_second(place: HostsOfRanks, lanes: u32) {
     sleepers(place, lanes).run(move |job| {
         let flows = flows(job, lanes as usize)?;
         flows.iter().try_for_each(Flow::barrier)?;
@@ -114,7 +114,7 @@ fn sleeps_in_half_a_second(place: Place, lanes: u32) {
 fn a_rank_that_waits_sleeps_for_good_with_several_lanes_too() {
     let word = AtomicU32::new(0);
     let takes_several = futex::wait_on_any(&[(&word, 0)], Some(Duration::ZERO)).is_some();
-    for place in PLACES.into_iter().filter(|place| takes_several || *place == Place::TwoHosts) {
+    for place in BOTH.into_iter().filter(|place| takes_several || *place == HostsOfRanks::TwoHosts) {
         [1, 2, 5, 16].into_iter().for_each(|lanes| sleeps_in_half_a_second(place, lanes));
     }
 }
@@ -164,7 +164,7 @@ const LIMIT: Duration = Duration::from_secs(40);
 
 #[test]
 fn a_lane_is_watched_whose_thread_has_slept_and_computes() {
-    for place in PLACES {
+    for place in BOTH {
         sleepers(place, 2).time_limit(LIMIT).run(|job| {
             let flow = job.world().duplicate()?;
             move_while_one_thread_computes([&flow, &job.world(), &flow], [5, 0])
@@ -174,7 +174,7 @@ fn a_lane_is_watched_whose_thread_has_slept_and_computes() {
 
 #[test]
 fn another_thread_watches_once_the_one_that_did_computes() {
-    for place in PLACES {
+    for place in BOTH {
         sleepers(place, 4).time_limit(LIMIT).run(|job| {
             let flows = flows(job, 3)?;
             move_while_one_thread_computes([&flows[0], &flows[1], &flows[2]], [0, 5])

@@ -148,9 +148,9 @@ fn is_used_again(flow: &canele::Flow, n: usize) {
         static FIRST: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
     }
     if n == 0 {
-        FIRST.set(flow.id().0);
+        FIRST.set(flow.on_lane().1.0);
     }
-    assert_eq!(flow.id().0, FIRST.get(), "round {n}");
+    assert_eq!(flow.on_lane().1.0, FIRST.get(), "round {n}");
 }
 
 fn flows_with_requests(job: &Job, other: Rank, n: usize) -> RankResult {

@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_rank_alone_takes_the_profile_of_the_launcher_that_comes_later() {
         let tunables = Tunables::default();
-        let mut core = Core::open(0, &tunables, None).expect("memory for an inbox");
+        let mut core = Core::open(0, &tunables, None, None).expect("memory for an inbox");
         // That of another machine than the one this test runs on.
         let hosts = [HostProfile::SHARED_CACHES, HostProfile::OWN_CACHES];
         let host = hosts.into_iter().find(|host| *host != Profile::built_in().host).expect("one of two");

@@ -266,15 +266,6 @@ impl Engine {
         self.core.is_held_here()
     }
 
-    /// Waits from now on as these settings say.
-    ///
-    /// # Errors
-    /// `Forked`.
-    pub fn set_waits(&self, tunables: &Tunables) -> Result<(), Error> {
-        self.lock()?.lane.wait_policy.set(tunables);
-        self.further_lanes().try_for_each(|lane| lane.set_waits(tunables))
-    }
-
     /// What a message of `bytes` to any peer would take, and why.
     ///
     /// # Errors

@@ -7,8 +7,8 @@
 //! *Progress.* A thread that waits looks after the other lanes of its rank now and then, if no thread has made progress on them since it
 //! last looked; one of those that sleep does so as well.
 
-mod listener;
 mod set;
+mod settings;
 mod sleep;
 mod watch;
 
@@ -23,8 +23,8 @@ use canele_sys::topology;
 use crate::Error;
 use crate::engine::Engine;
 use crate::p2p::pending::Pending;
-use listener::MakeListener;
 pub use set::{LaneSet, WantedLane};
+use settings::LaneSettings;
 use watch::Watch;
 
 /// So many idle looks of a wait come before it looks at other lanes.
@@ -51,8 +51,8 @@ pub(crate) struct Lanes {
     watches: AtomicBool,
     /// Of the first, see [`Lanes::processors`].
     processors: OnceLock<u32>,
-    /// Makes what is told of events of a further lane, if something is.
-    listener: Mutex<Option<MakeListener>>,
+    /// Of the first, what was set for all.
+    settings: Mutex<LaneSettings>,
 }
 
 impl Lanes {
@@ -74,7 +74,7 @@ impl Lanes {
             watch: Mutex::default(),
             watches: AtomicBool::new(false),
             processors: OnceLock::new(),
-            listener: Mutex::default(),
+            settings: Mutex::default(),
         }
     }
 
@@ -251,7 +251,7 @@ impl Engine {
         let (splits, hook) = (core.membership.splits.clone(), core.survivors.failure_hook.clone());
         drop(core);
         let mut core = lane.lock()?;
-        core.lane.proto.set_listener(self.make_listener());
+        self.apply_settings(&mut core);
         gone.into_iter().for_each(|(rank, how)| core.lane.proto.handle_gone(rank, how));
         core.membership.splits = splits;
         core.survivors.failure_hook = hook;

@@ -335,7 +335,10 @@ impl Process {
 fn follow(engine: &Engine, name: &str, tunables: &Tunables) -> Result<(), canele_engine::Error> {
     match name {
         "wait" | "spin_ns" | "yields" => engine.set_waits(tunables),
-        "strategy" => engine.set_strategy(strategy::named(tunables.strategy).expect("an allowed name")),
+        "strategy" => {
+            let name = tunables.strategy;
+            engine.set_strategy(move || strategy::named(name).expect("an allowed name"))
+        }
         // What is left is looked at when it is needed.
         _ => Ok(()),
     }

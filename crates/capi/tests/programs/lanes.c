@@ -39,8 +39,9 @@ static void *exchange(void *number)
         OK(canele_flow_irecv(flow, 1 - me, CANELE_ANY_TAG, theirs, length(round), &requests[1]));
         OK(canele_wait_all(requests, 2, NULL));
         check(theirs, round, thread, 1 - me);
-        if (round % 50 == 0)
-            OK(canele_flow_barrier(flow));
+        uint64_t given = 10 * round + thread, sum = 0;
+        OK(canele_flow_allreduce(flow, &given, &sum, 1, CANELE_UINT64, CANELE_SUM));
+        EXPECT(sum == 2 * given);
     }
     free(mine);
     free(theirs);

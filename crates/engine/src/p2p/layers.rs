@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use canele_proto::backlog::{LEVELS, RailPolicy};
 use canele_proto::matching::Want;
-use canele_proto::strategy::Strategy;
 use canele_proto::{Received, Room};
 use canele_sys::ids::{FlowId, Rank, Tag};
 use canele_sys::tunables::Tunables;
@@ -84,16 +83,6 @@ impl Engine {
         let Received::Done(status) = seen else { return Ok(None) };
         taken(&status);
         Ok(Some(status))
-    }
-
-    /// Puts what waits for peers into packets by this policy from now on. What waits already keeps its order: choose at a
-    /// moment when nothing does.
-    ///
-    /// # Errors
-    /// `Forked`.
-    pub fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Result<(), Error> {
-        self.lock()?.lane.proto.set_strategy(strategy);
-        Ok(())
     }
 
     /// Sets the ranks that send on a flow: the death of another rank is not told to receives from any source there.

@@ -107,8 +107,8 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn set_failure_hook(&self, hook: FailureHook) -> Result<(), Error> {
-        self.lock()?.survivors.failure_hook = Some(hook);
-        Ok(())
+        self.lock()?.survivors.failure_hook = Some(hook.clone());
+        self.further_lanes().try_for_each(|lane| lane.set_failure_hook(hook.clone()))
     }
 
     /// Acknowledges the first deaths, so many of those that the protocols know, on a flow: receives from any source are not told of them any more.

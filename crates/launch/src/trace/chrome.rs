@@ -24,7 +24,7 @@ const MOST_UNDER_WAY: usize = 1024;
 const IN_PIECES: u8 = u8::MAX;
 
 /// The names of flows of lanes.
-type FlowNames<'a> = HashMap<(u8, u16), &'a str>;
+type NamesOfFlows<'a> = HashMap<(u8, u16), &'a str>;
 
 /// The file, as it is written.
 pub struct Writer<W> {
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
 
 impl Lines {
     fn add_all(&mut self, events: &[Event], names: &HashMap<u16, String>, numbers: &mut MessageNumbers) {
-        let mut flows = FlowNames::new();
+        let mut flows = NamesOfFlows::new();
         let mut open: HashMap<u16, Vec<Open>> = HashMap::new();
         let mut under_way: VecDeque<(Event, u64)> = VecDeque::new();
         let after = next_of_thread(events);
@@ -174,7 +174,7 @@ impl Lines {
         kind: EventKind,
         end_ns: u64,
         names: &HashMap<u16, String>,
-        flows: &FlowNames<'_>,
+        flows: &NamesOfFlows<'_>,
     ) {
         let Some(at) = stack.iter().rposition(|open| open.begin_kind == kind) else { return };
         for open in stack.drain(at..).rev() {
@@ -188,7 +188,7 @@ impl Lines {
         end_ns: u64,
         is_unfinished: bool,
         names: &HashMap<u16, String>,
-        flows: &FlowNames<'_>,
+        flows: &NamesOfFlows<'_>,
     ) {
         let begin = &open.begin;
         let named = names.get(&begin.name).map(String::as_str);
@@ -226,7 +226,7 @@ impl Lines {
         event: &Event,
         chosen: Option<u8>,
         (end_ns, number): (u64, Option<u64>),
-        flows: &FlowNames<'_>,
+        flows: &NamesOfFlows<'_>,
     ) {
         let is_sent = event.kind == EventKind::Sent;
         let (category, phase, word) = if is_sent { ("send", "s", "to") } else { ("receive", "f", "from") };
@@ -350,7 +350,7 @@ fn wait_name(wait: &Event, named: Option<&str>) -> String {
 }
 
 /// Peer, tag, flow and bytes, as far as they are known.
-fn add_message(args: &mut String, event: &Event, flows: &FlowNames<'_>) {
+fn add_message(args: &mut String, event: &Event, flows: &NamesOfFlows<'_>) {
     if event.peer != NO_RANK {
         add(args, "peer", &event.peer.to_string());
     }
