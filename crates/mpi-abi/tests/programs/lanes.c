@@ -219,8 +219,8 @@ static void lanes_of_computing_threads(void)
     free(long_message);
 }
 
-/* The lane that a communicator lies on, which is told where a rank may have several. */
-static int lane_of(MPI_Comm comm)
+/* The lane that a communicator lies on; -1 if that is not told, as where a rank has no other. */
+static int told_lane(MPI_Comm comm)
 {
     MPI_Info info;
     char text[32];
@@ -228,8 +228,14 @@ static int lane_of(MPI_Comm comm)
     OK(MPI_Comm_get_info(comm, &info));
     OK(MPI_Info_get_string(info, "canele_lane", &length, text, &flag));
     OK(MPI_Info_free(&info));
-    CHECK(flag == (lanes > 1));
-    return flag ? atoi(text) : 0;
+    return flag ? atoi(text) : -1;
+}
+
+static int lane_of(MPI_Comm comm)
+{
+    int lane = told_lane(comm);
+    CHECK((lane >= 0) == (lanes > 1));
+    return lane >= 0 ? lane : 0;
 }
 
 static MPI_Comm dup_on(const char *lane)
@@ -244,6 +250,20 @@ static MPI_Comm dup_on(const char *lane)
     OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm));
     CHECK(sum == ranks * (ranks - 1) / 2);
     return comm;
+}
+
+/* How many lanes a rank may have: the number behind the last stands for the first again. */
+static int count_lanes(void)
+{
+    for (int count = 1;; count++) {
+        char text[32];
+        snprintf(text, sizeof text, "%d", count);
+        MPI_Comm comm = dup_on(text);
+        int lane = told_lane(comm);
+        OK(MPI_Comm_free(&comm));
+        if (lane != count)
+            return count;
+    }
 }
 
 /* A program may name the lane of a duplicate; where members name several, or none, the library chooses. */
@@ -278,8 +298,10 @@ int main(int argc, char **argv)
     CHECK(provided == MPI_THREAD_MULTIPLE);
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    if (getenv("CANELE_LANES"))
-        lanes = atoi(getenv("CANELE_LANES"));
+    lanes = count_lanes();
+    /* A rank without a launcher has one. */
+    if (getenv("CANELE_RANK") && getenv("CANELE_LANES") && atoi(getenv("CANELE_LANES")) > 0)
+        CHECK(lanes == atoi(getenv("CANELE_LANES")));
     next = (rank + 1) % ranks;
     before = (rank + ranks - 1) % ranks;
     for (int n = 0; n < THREADS; n++)
