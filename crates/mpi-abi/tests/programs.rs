@@ -2,7 +2,9 @@
 
 mod support;
 
-use support::{all_passed, compiled, compiled_cpp, folder, library, names, passes, run, run_limited};
+use support::{
+    all_passed, compiled, compiled_cpp, compiled_openmp, folder, library, names, passes, run, run_limited,
+};
 
 /// Each program is a test, run with these numbers of ranks; 1 is without a launcher.
 macro_rules! programs {
@@ -139,6 +141,23 @@ fn the_example_of_the_documents_does_what_they_say() {
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(printed.lines().collect::<Vec<_>>(), ["wait is 2, 1 message to itself"; 2], "{output:?}");
+}
+
+#[test]
+fn the_example_of_threads_has_a_communicator_for_each() {
+    let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/threads.md");
+    let text = std::fs::read_to_string(documents).expect("docs/threads.md can be read");
+    let (_, example) = text.split_once("```c\n").expect("docs/threads.md has an example");
+    let (example, _) = example.split_once("```").expect("that ends");
+    let source = library().join("threads_example.c");
+    std::fs::write(&source, example).unwrap();
+    let program = compiled_openmp("threads_example", &[source]);
+    let output = run_limited("export CANELE_LANES=3", &["-n", "2"], &program, &[]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let mut lines: Vec<_> = printed.lines().collect();
+    lines.sort_unstable();
+    let thread = |line: usize| format!("thread {} of rank {}: 1", line / 2, line % 2);
+    assert_eq!(lines, (0..8).map(thread).collect::<Vec<_>>(), "{output:?}");
 }
 
 programs! {

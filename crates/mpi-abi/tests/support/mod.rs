@@ -141,6 +141,11 @@ pub fn compiled(name: &str, sources: &[PathBuf]) -> PathBuf {
     compiled_by(C, name, sources)
 }
 
+/// A program in C with OpenMP of these sources.
+pub fn compiled_openmp(name: &str, sources: &[PathBuf]) -> PathBuf {
+    compiled_by(["cc", "-fopenmp"], name, sources)
+}
+
 /// A program in C++ of these sources.
 pub fn compiled_cpp(name: &str, sources: &[PathBuf]) -> PathBuf {
     compiled_by(["c++", "-std=c++17"], name, sources)
