@@ -178,8 +178,8 @@ impl Flow {
     /// A new flow of the same ranks, whose messages match no receive on any other. All ranks call it. Once all of them have dropped
     /// it, another one may have its number.
     ///
-    /// Flows that are made of one flow lie on the lanes of this rank in turn: threads that use flows on different lanes do not wait for each
-    /// other. A rank has at most as many lanes as processors, or as `CANELE_LANES` says, and opens one where it is first needed.
+    /// Flows that are made of one flow lie on the lanes of this rank in turn, if `CANELE_LANES` allows more than one: threads that use flows on
+    /// different lanes do not wait for each other. A lane is opened where it is first needed.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();

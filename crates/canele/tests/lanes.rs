@@ -1,11 +1,11 @@
 //! Flows on lanes: threads that communicate at the same time, each on a flow of its own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use canele::{ANY_SOURCE, ANY_TAG, Flow, Job, Op, Rank, Tag, strategy, testing};
+use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Ranks that may have so many lanes.
 fn ranks(size: u32, lanes: u32) -> testing::Ranks {

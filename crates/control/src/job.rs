@@ -34,8 +34,8 @@ pub struct JobInfo {
     pub universe: u32,
     /// Processors that the ranks of this host can use at the same time.
     pub processors: u32,
-    /// How many lanes a rank may have if it is not told, which all ranks know alike: as many as it would have processors if each host were as the
-    /// launcher's.
+    /// How many lanes a rank may have that is to have as many as processors, which all ranks know alike: each host counts as one with the processors
+    /// of the launcher's.
     pub lanes: u8,
     /// What a failure does to the others.
     pub on_failure: OnFailure,
