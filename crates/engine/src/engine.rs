@@ -103,9 +103,13 @@ impl Engine {
         })
     }
 
-    /// Starts a thread that makes progress while the program computes, unless there is one; says whether there is. Without, as where the
-    /// system refuses a further thread, calls alone make progress.
+    /// Starts a thread that makes progress on all lanes of this rank while the program computes, unless there is one; says whether there is.
+    /// Without, as where the system refuses a further thread, calls alone make progress.
     pub fn start_serving(self: &Arc<Self>) -> bool {
+        self.first_lane().serve_on_thread()
+    }
+
+    fn serve_on_thread(self: &Arc<Self>) -> bool {
         if self.is_served.swap(true, Relaxed) {
             return true;
         }
@@ -243,12 +247,18 @@ impl Engine {
         Ok(counters)
     }
 
-    /// The most unexpected messages that were held at once since the last call, and the most bytes of credit that they took.
+    /// The most unexpected messages that were held at once since the last call, and the most bytes of credit that they took; of several lanes
+    /// the sums, though each may have had its most at another time.
     ///
     /// # Errors
     /// `Forked`.
     pub fn take_peaks(&self) -> Result<[u64; 2], Error> {
-        Ok(self.lock()?.lane.proto.take_peaks())
+        let mut peaks =
+            self.all_lanes().iter().map(|lane| Ok(self.numbered_lane(lane).lock()?.lane.proto.take_peaks()));
+        peaks.try_fold([0; 2], |[messages, bytes], peaks: Result<[u64; 2], Error>| {
+            let [more_messages, more_bytes] = peaks?;
+            Ok([messages + more_messages, bytes + more_bytes])
+        })
     }
 
     /// Whether this rank has finished the job: for what is done without the lock.
@@ -263,7 +273,7 @@ impl Engine {
 
     /// True if this thread is inside the library, which it must not call then.
     pub fn is_inside(&self) -> bool {
-        self.core.is_held_here()
+        self.all_lanes().iter().any(|lane| self.numbered_lane(lane).core.is_held_here())
     }
 
     /// What a message of `bytes` to any peer would take, and why.

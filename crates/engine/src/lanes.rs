@@ -16,7 +16,8 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use canele_control::{Control, ControlError, JobInfo, MOST_LANES, Socket, ToLauncher};
-use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use canele_sys::clock::monotonic_ns;
 use canele_sys::ids::{FlowId, Rank};
 use canele_sys::topology;
 
@@ -29,6 +30,9 @@ use watch::Watch;
 
 /// So many idle looks of a wait come before it looks at other lanes.
 const LOOKS: u32 = 256;
+
+/// So long after the last look at other lanes a call that does not wait looks again.
+const LOOK_INTERVAL_NS: u64 = 10_000;
 
 /// Which lane an engine is, and the others of its rank.
 pub(crate) struct Lanes {
@@ -45,6 +49,8 @@ pub(crate) struct Lanes {
     /// What `visits` of the others was when a thread of this one last looked.
     seen: [AtomicU32; MOST_LANES as usize],
     looks: AtomicU32,
+    /// When a call that did not wait last looked at other lanes.
+    looked_at_ns: AtomicU64,
     /// Of the first, which threads of the rank sleep.
     watch: Mutex<Watch>,
     /// The thread of this lane that sleeps, or has slept in its wait, watches the others.
@@ -71,6 +77,7 @@ impl Lanes {
             visits: AtomicU32::new(0),
             seen: [const { AtomicU32::new(0) }; _],
             looks: AtomicU32::new(0),
+            looked_at_ns: AtomicU64::new(0),
             watch: Mutex::default(),
             watches: AtomicBool::new(false),
             processors: OnceLock::new(),
@@ -98,6 +105,22 @@ impl Lanes {
         let looks = self.looks.load(Relaxed).wrapping_add(1);
         self.looks.store(looks, Relaxed);
         looks.is_multiple_of(LOOKS)
+    }
+
+    /// True if the rank has several and a call that does not wait, and comes at any time, is to look at others.
+    #[inline]
+    pub fn are_due_in_call(&self) -> bool {
+        self.are_several.load(Relaxed) && self.are_due_by_clock()
+    }
+
+    #[cold]
+    fn are_due_by_clock(&self) -> bool {
+        let now = monotonic_ns();
+        let is_due = now.saturating_sub(self.looked_at_ns.load(Relaxed)) >= LOOK_INTERVAL_NS;
+        if is_due {
+            self.looked_at_ns.store(now, Relaxed);
+        }
+        is_due
     }
 
     /// How many processors there are for the threads of this rank, at least 1.
@@ -178,12 +201,6 @@ impl Engine {
         self.lanes.number
     }
 
-    /// True of the lane that the regions of this rank belong to: to the others their memory is as any other.
-    #[inline(always)]
-    pub(crate) fn knows_regions(&self) -> bool {
-        self.lanes.number == 0
-    }
-
     /// The first lane of this rank, which has what a rank has once: names, ports, processes that it starts, windows.
     pub fn first_lane(self: &Arc<Self>) -> &Arc<Self> {
         self.lanes.first.as_ref().unwrap_or(self)
@@ -248,13 +265,12 @@ impl Engine {
         core.read_launcher();
         let gone = |rank| core.lane.proto.gone(Rank(rank)).map(|how| (Rank(rank), how));
         let gone: Vec<_> = (0..core.lane.proto.ranks() as u32).filter_map(gone).collect();
-        let (splits, hook) = (core.membership.splits.clone(), core.survivors.failure_hook.clone());
+        let splits = core.membership.splits.clone();
         drop(core);
         let mut core = lane.lock()?;
         self.apply_settings(&mut core);
         gone.into_iter().for_each(|(rank, how)| core.lane.proto.handle_gone(rank, how));
         core.membership.splits = splits;
-        core.survivors.failure_hook = hook;
         drop(core);
         Ok(lane)
     }
@@ -279,7 +295,7 @@ impl Engine {
     }
 
     /// The open lanes of this rank.
-    fn all_lanes(&self) -> LaneSet {
+    pub(crate) fn all_lanes(&self) -> LaneSet {
         let first = self.first();
         let further = first.further_lanes().map(|lane| lane.lanes.number);
         further.fold(LaneSet::default().with(0), LaneSet::with)

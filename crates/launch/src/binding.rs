@@ -79,6 +79,21 @@ impl BindPolicy {
     }
 }
 
+impl BindPolicy {
+    /// How many processors each rank is bound to at least where a host with this topology has so many ranks; nothing if the user asks for no
+    /// binding, or for one that this host cannot give.
+    pub fn fewest_processors(&self, topology: &Topology, ranks: u32) -> Option<u32> {
+        let sets: Vec<Vec<u32>> = match &self.0 {
+            Policy::None | Policy::Auto => return None,
+            Policy::Mapped(mapping) => mapping.sets(topology, ranks).ok()?,
+            Policy::Slots(slots) => {
+                slots.iter().map(|slots| slots.processors(topology)).collect::<Result<_, _>>().ok()?
+            }
+        };
+        sets.iter().map(|set| set.len() as u32).min()
+    }
+}
+
 /// How many units of a kind this machine has.
 ///
 /// # Errors

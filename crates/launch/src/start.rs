@@ -14,11 +14,12 @@ use canele_control::{
 use canele_profile::Profile;
 use canele_rail::shm::layout::MOST_LOCAL_RANKS;
 use canele_sys::ids::LinkId;
+use canele_sys::topology::Topology;
 use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
 use canele_sys::{signals, topology};
 use rustix::process::{Resource, getrlimit};
 
-use super::binding::{Binding, ChosenBinding, CoreClaims};
+use super::binding::{BindPolicy, Binding, ChosenBinding, CoreClaims};
 use super::events::Events;
 use super::host_ranks::{HostRanks, Own};
 use super::hosts;
@@ -177,7 +178,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         launcher: std::process::id(),
         network: (hosts.len() > 1).then(JobNetwork::draw).transpose().map_err(|error| error.to_string())?,
         universe: universe(spec, &hosts),
-        lanes: most_lanes(&hosts),
+        lanes: most_lanes(&hosts, &spec.bind),
         map,
         on_failure: spec.on_failure,
         profile: canele_profile::load().map_err(|error| error.to_string())?.profile,
@@ -189,10 +190,11 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
     Ok(Described { plan, claims, remark, info, tunables, shell, files, trace: trace.transpose()? })
 }
 
-/// How many lanes a rank may have: as many as it has processors, where each host has as many as this one.
-pub fn most_lanes(hosts: &[Host]) -> u8 {
+/// How many lanes a rank may have: as many as it has processors, where each host has as many as this one and binds its ranks alike.
+pub fn most_lanes(hosts: &[Host], bind: &BindPolicy) -> u8 {
     let most_ranks = hosts.iter().map(|host| host.ranks).max().unwrap_or(0);
-    let processors = topology::usable() / most_ranks.max(1);
+    let bound = Topology::discover().ok().and_then(|here| bind.fewest_processors(&here, most_ranks));
+    let processors = (topology::usable() / most_ranks.max(1)).min(bound.unwrap_or(u32::MAX));
     u8::try_from(processors).unwrap_or(MOST_LANES).clamp(1, MOST_LANES)
 }
 

@@ -2,11 +2,13 @@
 
 mod support;
 
+use std::path::Path;
+
 use support::{
     all_passed, compiled, compiled_cpp, compiled_openmp, folder, library, names, passes, run, run_limited,
 };
 
-/// Each program is a test, run with these numbers of ranks; 1 is without a launcher.
+/// Each program is a test, run with these numbers of ranks, and with the last of them on lanes; 1 is without a launcher.
 macro_rules! programs {
     ($($name:ident [$($ranks:literal)+];)*) => {
         $(#[test]
@@ -14,6 +16,7 @@ macro_rules! programs {
             let source = folder("programs").join(concat!(stringify!($name), ".c"));
             let program = compiled(stringify!($name), &[source]);
             $(passes(&program, $ranks);)+
+            passes_on_lanes(&program, *[$($ranks),+].last().expect("a number"));
         })*
 
         #[test]
@@ -21,6 +24,16 @@ macro_rules! programs {
             assert_eq!(names(&folder("programs")), [$(stringify!($name)),*]);
         }
     };
+}
+
+/// The same of a program whose communicators lie on lanes.
+fn passes_on_lanes(program: &Path, ranks: usize) {
+    // It counts the events of the world alone.
+    if program.ends_with("tool_events") {
+        return;
+    }
+    let set = "export ASKS_FOR_THREADS=1 CANELE_LANES=3";
+    all_passed(program, &run_limited(set, &["-n", &ranks.to_string()], program, &[]), ranks);
 }
 
 #[test]
@@ -85,12 +98,12 @@ fn between_hosts(hosts: &str) -> [String; 4] {
 }
 
 #[test]
-fn threads_communicate_on_lanes_between_hosts() {
-    for name in ["lanes", "workers"] {
+fn programs_are_on_lanes_between_hosts() {
+    for name in ["lanes", "workers", "file_faults", "partitions"] {
         let program = compiled(&format!("{name}_between_hosts"), &[folder(&format!("programs/{name}.c"))]);
         for (hosts, lanes, ranks) in [("h0:1,h1:1", 2, 2), ("h0:2,h1:1", 4, 3)] {
             let options = between_hosts(hosts);
-            let set = format!("export CANELE_LANES={lanes}");
+            let set = format!("export ASKS_FOR_THREADS=1 CANELE_LANES={lanes}");
             let output = run_limited(&set, &options.each_ref().map(String::as_str), &program, &[]);
             all_passed(&program, &output, ranks);
         }

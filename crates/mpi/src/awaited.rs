@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Engine, Pending};
+use canele_engine::{Engine, LaneSet, Pending};
 
 use crate::Result;
 use crate::request::{Foreign, Request, RequestProgress};
@@ -17,6 +17,8 @@ pub struct Awaited {
     pending: Vec<Pending>,
     /// Operations in which the program has a part, and how often it had done one when the wait began.
     operations: Vec<(Arc<dyn Foreign>, u32)>,
+    /// Their lanes.
+    lanes: LaneSet,
 }
 
 impl Awaited {
@@ -25,6 +27,7 @@ impl Awaited {
     pub fn add(&mut self, request: &Request) {
         if let Some(operation) = request.operation() {
             self.operations.push((operation.clone(), operation.program_steps()));
+            self.lanes = self.lanes.with(operation.lane());
         }
         self.pending.extend(request.pending());
     }
@@ -41,7 +44,7 @@ impl Awaited {
     pub fn wait(&self, engine: &Engine) -> Result<()> {
         let stepped = || self.operations.iter().any(|(operation, steps)| operation.program_steps() != *steps);
         let by_program = (!self.operations.is_empty()).then_some(&stepped as &dyn Fn() -> bool);
-        Ok(engine.await_any(&self.pending, by_program)?)
+        Ok(engine.await_any(&self.pending, self.lanes, by_program)?)
     }
 }
 

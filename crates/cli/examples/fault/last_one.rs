@@ -5,9 +5,7 @@
 
 use std::time::Duration;
 
-use canele::{
-    ANY_SOURCE, ANY_TAG, Endpoint, Error, Failure, Flow, Job, Mailbox, Message, Rank, Tag, wait_any,
-};
+use canele::{ANY_SOURCE, ANY_TAG, Error, Failure, Flow, Job, Mailbox, Message, Rank, Tag, wait_any};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::{Outcome, pattern};
@@ -24,6 +22,8 @@ const ROOM: usize = 300_000;
 pub fn run(count: u64, last_dies: bool) -> Outcome {
     let job = Job::start()?;
     let (me, world, endpoint) = (job.rank(), job.world(), job.endpoint());
+    // On another lane than the first, if there is one.
+    let other = world.duplicate()?;
     if me != Rank(0) {
         let sender = endpoint.find_mailbox("last", LONG)?;
         let region = endpoint.find_region("last", LONG)?;
@@ -46,9 +46,16 @@ pub fn run(count: u64, last_dies: bool) -> Outcome {
         endpoint.wait_notice(None)?;
     }
     fails("wait_notice", endpoint.wait_notice(None))?;
-    nothing_comes(&world, &mailbox)?;
-    own_messages_come(&world)?;
-    other_threads_count(endpoint)?;
+    // Of deaths each flow tells.
+    if receive_all(&other, job.size())? > 0 {
+        return Err("a message came that no rank sent".into());
+    }
+    for flow in [&world, &other] {
+        nothing_comes(flow, &mailbox)?;
+        own_messages_come(flow)?;
+        other_threads_count(flow)?;
+    }
+    of_several_flows(&world, &other)?;
     job.finish()?;
     Ok(())
 }
@@ -122,19 +129,43 @@ fn own_messages_come(world: &Flow) -> Outcome {
     Ok(())
 }
 
+/// A thread that sends a message to its own rank after a while.
+fn send_late(flow: &Flow) -> std::thread::JoinHandle<Result<(), Error>> {
+    let flow = flow.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(10 * SHORT);
+        flow.send(flow.rank(), OWN, &[5u8])
+    })
+}
+
 /// While another thread lives it may send something; afterwards no thread can.
-fn other_threads_count(endpoint: &Endpoint) -> Outcome {
-    let world = endpoint.world();
-    let late = std::thread::spawn({
-        let world = endpoint.world();
-        move || {
-            std::thread::sleep(10 * SHORT);
-            world.send(world.rank(), OWN, &[5u8])
-        }
-    });
-    world.recv(ANY_SOURCE, OWN, &mut [0u8])?;
+fn other_threads_count(flow: &Flow) -> Outcome {
+    let late = send_late(flow);
+    flow.recv(ANY_SOURCE, OWN, &mut [0u8])?;
     late.join().map_err(|_| "a thread panicked")??;
     let silent = std::thread::spawn(|| std::thread::sleep(10 * SHORT));
-    fails("recv while a thread ends", world.recv(ANY_SOURCE, OWN, &mut [0u8]))?;
+    fails("recv while a thread ends", flow.recv(ANY_SOURCE, OWN, &mut [0u8]))?;
+    silent.join().map_err(|_| "a thread panicked".into())
+}
+
+/// The same of receives on several flows that are waited for together.
+fn of_several_flows(world: &Flow, other: &Flow) -> Outcome {
+    let both = || -> Result<_, Error> {
+        Ok(vec![world.irecv(ANY_SOURCE, OWN, vec![0u8])?, other.irecv(ANY_SOURCE, OWN, vec![0u8])?])
+    };
+    for late_on in [world, other] {
+        let late = send_late(late_on);
+        let mut requests = both()?;
+        let came = wait_any(&mut requests)?;
+        requests.remove(came).wait()?;
+        late.join().map_err(|_| "a thread panicked")??;
+        fails("the receive that nothing came for", requests.remove(0).wait())?;
+    }
+    let silent = std::thread::spawn(|| std::thread::sleep(10 * SHORT));
+    let mut requests = both()?;
+    while !requests.is_empty() {
+        let ended = wait_any(&mut requests)?;
+        fails("one of the receives of several flows", requests.remove(ended).wait())?;
+    }
     silent.join().map_err(|_| "a thread panicked".into())
 }

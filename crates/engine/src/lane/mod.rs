@@ -9,10 +9,11 @@ mod wait;
 pub(crate) mod wait_policy;
 pub(crate) mod waiters;
 
-use canele_mem::buffer::OutBuffer;
-use canele_proto::{Envelope, Payload, Proto, Sent};
+use canele_mem::buffer::{InBuffer, OutBuffer};
+use canele_proto::matching::Want;
+use canele_proto::{Envelope, Matched, Payload, Proto, Sent};
 use canele_rail::Set;
-use canele_sys::ids::{Rank, RequestId};
+use canele_sys::ids::{FlowId, Rank, RequestId};
 use canele_sys::tunables::Tunables;
 
 use crate::p2p::deferred::DeferredRecvs;
@@ -59,9 +60,29 @@ impl Lane {
         self.proto.post(&mut self.rails, envelope, payload)
     }
 
+    /// True of the lane that the regions of the rank belong to: to the others their memory is as any other, so buffers lose their place in a region.
+    #[inline(always)]
+    fn knows_regions(&self) -> bool {
+        self.number == 0
+    }
+
     /// As `Proto::submit_send`.
     pub fn submit_send(&mut self, envelope: Envelope, buffer: OutBuffer) -> RequestId {
+        let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
         self.proto.submit_send(&mut self.rails, envelope, buffer)
+    }
+
+    /// As `Proto::submit_recv`.
+    #[inline(always)]
+    pub fn submit_recv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> RequestId {
+        let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
+        self.proto.submit_recv(flow, want, buffer)
+    }
+
+    /// As `Proto::submit_recv_matched`.
+    pub fn submit_recv_matched(&mut self, matched: Matched, buffer: InBuffer) -> RequestId {
+        let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
+        self.proto.submit_recv_matched(matched, buffer)
     }
 
     /// True if another rank of this host waits for the processor of this rank: `peer`, whose message is waited for, or else any.

@@ -136,7 +136,7 @@ impl Engine {
         self.lanes.note_visit();
         if !moved {
             core.watch_launcher();
-            if self.lanes.are_due() {
+            if self.lanes.are_due_in_call() {
                 drop(core);
                 core = self.lock_after_lanes();
             }

@@ -22,7 +22,9 @@ impl LaneSet {
         self.0 |= 1 << number;
     }
 
-    pub(crate) fn with(mut self, number: u8) -> Self {
+    /// The same and that of this number.
+    #[must_use]
+    pub fn with(mut self, number: u8) -> Self {
         self.add(number);
         self
     }

@@ -7,21 +7,23 @@ use canele_proto::{EventListener, ProtoEvent};
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
-use crate::engine::{Engine, Locked};
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::survivors::FailureHook;
 
-/// Makes one of several listeners that tell the same.
-type MakeListener = Box<dyn Fn() -> Box<dyn EventListener> + Send>;
+/// Makes what is told of events of the lane of this number.
+type MakeListener = Box<dyn Fn(u8) -> Box<dyn EventListener> + Send>;
 /// Makes one of several strategies that decide alike.
 type MakeStrategy = Box<dyn Fn() -> Box<dyn Strategy> + Send>;
 
 /// What was set since the start.
 #[derive(Default)]
 pub(super) struct LaneSettings {
-    /// Makes what is told of events of a further lane.
     listener: Option<MakeListener>,
     strategy: Option<MakeStrategy>,
     /// How threads wait.
     waits: Option<Tunables>,
+    failure_hook: Option<FailureHook>,
 }
 
 /// Tells of what happens on a further lane; of a death the first one tells.
@@ -36,7 +38,7 @@ impl<L: EventListener> EventListener for LaneListener<L> {
 }
 
 impl Engine {
-    /// Tells a listener of events of all lanes of this rank from now on, or none; this is the first one.
+    /// Tells a listener of events of all lanes of this rank from now on, or none.
     ///
     /// # Errors
     /// `Forked`.
@@ -44,73 +46,83 @@ impl Engine {
     where
         L: EventListener + Clone + 'static,
     {
-        let of_first = listener.clone().map(|listener| Box::new(listener) as Box<dyn EventListener>);
-        let make = listener
-            .map(|listener| -> MakeListener { Box::new(move || Box::new(LaneListener(listener.clone()))) });
-        self.change_settings(
-            |settings| settings.listener = make,
-            |core, settings| {
-                core.lane.proto.set_listener(settings.listener.as_ref().map(|make| make()));
-            },
-        )?;
-        self.lock()?.lane.proto.set_listener(of_first);
-        Ok(())
+        let make = listener.map(|listener| -> MakeListener {
+            Box::new(move |lane| match lane {
+                0 => Box::new(listener.clone()),
+                _ => Box::new(LaneListener(listener.clone())),
+            })
+        });
+        self.change_settings(|settings| settings.listener = make, apply_listener)
     }
 
-    /// Plans what waits for peers on all lanes of this rank by strategies that `make` gives, from now on; this is the first one.
+    /// Plans what waits for peers on all lanes of this rank by strategies that `make` gives, from now on. It must not call the library.
     ///
     /// # Errors
     /// `Forked`.
     pub fn set_strategy(&self, make: impl Fn() -> Box<dyn Strategy> + Send + 'static) -> Result<(), Error> {
-        self.lock()?.lane.proto.set_strategy(make());
         self.change_settings(|settings| settings.strategy = Some(Box::new(make)), apply_strategy)
     }
 
-    /// Threads of this rank wait from now on as these settings say; this is its first lane.
+    /// Threads of this rank wait from now on as these settings say.
     ///
     /// # Errors
     /// `Forked`.
     pub fn set_waits(&self, tunables: &Tunables) -> Result<(), Error> {
-        self.lock()?.lane.wait_policy.set(tunables);
         self.change_settings(|settings| settings.waits = Some(tunables.clone()), apply_waits)
     }
 
-    /// Changes what is set, and applies it to the further lanes that are open. No lane is opened meanwhile that would miss it.
+    /// Sets what is called whenever a group was revoked, by this rank or another one, or a rank has died. It must not call the library.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn set_failure_hook(&self, hook: FailureHook) -> Result<(), Error> {
+        self.change_settings(|settings| settings.failure_hook = Some(hook), apply_failure_hook)
+    }
+
+    /// Changes what is set, and applies it to the lanes that are open. No lane is opened meanwhile that would miss it.
     fn change_settings(
         &self,
         change: impl FnOnce(&mut LaneSettings),
-        apply: impl Fn(&mut Locked<'_>, &LaneSettings),
+        apply: fn(&mut Core, &LaneSettings),
     ) -> Result<(), Error> {
-        let _opening = self.lanes.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let _opening = self.first().lanes.opening.lock().unwrap_or_else(PoisonError::into_inner);
         let mut settings = self.settings();
         change(&mut settings);
-        for lane in self.further_lanes() {
-            apply(&mut lane.lock()?, &settings);
-        }
-        Ok(())
+        let mut lanes = self.all_lanes().iter().map(|lane| self.numbered_lane(lane));
+        lanes.try_for_each(|lane| {
+            apply(&mut *lane.lock()?, &settings);
+            Ok(())
+        })
     }
 
-    /// Applies all that was set to a lane that is being opened; this is the first one.
-    pub(super) fn apply_settings(&self, core: &mut Locked<'_>) {
+    /// Applies all that was set to a lane that is being opened.
+    pub(super) fn apply_settings(&self, core: &mut Core) {
         let settings = self.settings();
-        core.lane.proto.set_listener(settings.listener.as_ref().map(|make| make()));
-        apply_strategy(core, &settings);
-        apply_waits(core, &settings);
+        let all = [apply_listener, apply_strategy, apply_waits, apply_failure_hook];
+        all.iter().for_each(|apply| apply(core, &settings));
     }
 
     fn settings(&self) -> MutexGuard<'_, LaneSettings> {
-        self.lanes.settings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.first().lanes.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn apply_strategy(core: &mut Locked<'_>, settings: &LaneSettings) {
+fn apply_listener(core: &mut Core, settings: &LaneSettings) {
+    core.lane.proto.set_listener(settings.listener.as_ref().map(|make| make(core.lane.number)));
+}
+
+fn apply_strategy(core: &mut Core, settings: &LaneSettings) {
     if let Some(make) = &settings.strategy {
         core.lane.proto.set_strategy(make());
     }
 }
 
-fn apply_waits(core: &mut Locked<'_>, settings: &LaneSettings) {
+fn apply_waits(core: &mut Core, settings: &LaneSettings) {
     if let Some(tunables) = &settings.waits {
         core.lane.wait_policy.set(tunables);
     }
+}
+
+fn apply_failure_hook(core: &mut Core, settings: &LaneSettings) {
+    core.survivors.failure_hook = settings.failure_hook.clone();
 }

@@ -54,14 +54,17 @@ impl Engine {
     /// # Errors
     /// The launcher is gone.
     pub fn finish(&self) -> Result<(), Error> {
-        let mut core = self.lock_to_submit()?;
         if self.users.is_shared() {
-            core = self.send_last(core);
+            // The library that goes on need not make progress.
+            for lane in self.all_lanes().iter().map(|lane| self.numbered_lane(lane)) {
+                lane.send_last(lane.lock_to_submit()?);
+            }
+        } else {
+            self.lock_to_submit()?;
         }
         if self.users.leave() {
             return Ok(());
         }
-        drop(core);
         self.further_lanes().try_for_each(|lane| lane.finish())?;
         let mut core = self.lock()?;
         // Peers that finish now wait for it.

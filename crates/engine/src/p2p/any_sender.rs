@@ -14,7 +14,7 @@ use crate::lane::awaited::Awaited;
 use crate::{Error, Failure};
 
 /// How often the threads are counted again while only they could send something.
-const RECOUNT_INTERVAL: Duration = Duration::from_millis(100);
+pub(super) const RECOUNT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Engine {
     /// As `wait_for` without a deadline; gives nothing when no sender is left.
@@ -78,17 +78,22 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn is_no_sender_left(&self) -> Result<bool, Error> {
-        let mut core = self.lock()?;
-        if !core.lane.proto.is_alone() {
-            return Ok(false);
+        for lane in self.all_lanes().iter().map(|lane| self.numbered_lane(lane)) {
+            let mut core = lane.lock()?;
+            if !core.lane.proto.is_alone() {
+                return Ok(false);
+            }
+            let Core { lane, rma, .. } = &mut *core;
+            rma.serve_all(lane);
+            if core.pass() {
+                return Ok(false);
+            }
         }
-        let Core { lane, rma, .. } = &mut *core;
-        rma.serve_all(lane);
-        Ok(!core.pass() && self.is_only_thread())
+        Ok(self.is_only_thread())
     }
 
     /// Whether no other thread of the program lives. Those of the library submit nothing.
-    fn is_only_thread(&self) -> bool {
+    pub(super) fn is_only_thread(&self) -> bool {
         let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);
         threads.is_ok_and(|threads| threads == 1 + self.own_threads())
     }

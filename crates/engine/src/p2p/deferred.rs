@@ -213,9 +213,9 @@ impl Core {
             if let DeferredState::Deferred(into) = std::mem::replace(&mut slot.state, DeferredState::Refused)
                 && !is_over
             {
-                let into = into.lend_mut();
-                let into = if self.lane.number == 0 { into } else { into.without_place() };
-                slot.state = DeferredState::Submitted(self.lane.proto.submit_recv(flow, want, into));
+                let id = self.lane.submit_recv(flow, want, into.lend_mut());
+                self.lane.deferred.first_mut().expect("it is still the first").state =
+                    DeferredState::Submitted(id);
             }
             self.lane.deferred.remove(1);
         }

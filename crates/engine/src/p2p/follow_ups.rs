@@ -32,7 +32,7 @@ impl Submit<'_> {
 
     /// Starts a receive.
     pub fn irecv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> Pending {
-        Pending::from(self.lane.proto.submit_recv(flow, want, buffer)).on_lane(self.lane.number)
+        Pending::from(self.lane.submit_recv(flow, want, buffer)).on_lane(self.lane.number)
     }
 }
 

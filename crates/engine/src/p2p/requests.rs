@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::lane::Lane;
 use crate::lane::awaited::Awaited;
+use crate::lanes::LaneSet;
 
 #[cold]
 #[inline(never)]
@@ -101,7 +102,6 @@ impl Engine {
             Ok(core) => core,
             Err(error) => return Err(Box::new((error, buffer))),
         };
-        let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
         let id = core.lane.submit_send(Envelope { mode, ..Envelope::new(to, flow, tag) }, buffer);
         Ok(Pending::from(id).on_lane(self.lane_number()))
     }
@@ -114,8 +114,7 @@ impl Engine {
     pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, NotStarted<InBuffer>> {
         match self.check_source(want).and_then(|()| self.lock_to_submit()) {
             Ok(mut core) => {
-                let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
-                let id = core.lane.proto.submit_recv(flow, want, buffer);
+                let id = core.lane.submit_recv(flow, want, buffer);
                 Ok(Pending::from(id).on_lane(self.lane_number()))
             }
             Err(error) => Err(refuse(error, buffer)),
@@ -129,8 +128,7 @@ impl Engine {
     pub fn irecv_matched(&self, matched: Matched, buffer: InBuffer) -> Result<Pending, NotStarted<InBuffer>> {
         match self.lock_to_submit() {
             Ok(mut core) => {
-                let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
-                let id = core.lane.proto.submit_recv_matched(matched, buffer);
+                let id = core.lane.submit_recv_matched(matched, buffer);
                 Ok(Pending::from(id).on_lane(self.lane_number()))
             }
             Err(error) => Err(Box::new((error, buffer))),
@@ -228,8 +226,10 @@ impl Engine {
         list: &[Pending],
         deadline: Option<Instant>,
     ) -> Result<(usize, Completion), Error> {
-        let Some(lane) = self.only_lane_of(list) else { return self.wait_any_of_lanes(list, deadline) };
-        lane.wait_any_here(list, deadline)
+        match self.only_lane_of(list, LaneSet::default()) {
+            Some(lane) => lane.wait_any_here(list, deadline),
+            None => self.wait_any_of_lanes(list, deadline),
+        }
     }
 
     fn wait_any_here(
@@ -261,16 +261,22 @@ impl Engine {
     }
 
     /// Waits until any of several operations has ended, whose end is still to be taken or was taken by another thread, or until
-    /// `by_program`, which may be asked with the lock held, is true: [`Engine::notify_waiters`] has it asked.
+    /// `by_program`, which may be asked with the lock held, is true: [`Engine::notify_waiters`] has it asked. The thread makes progress on the
+    /// lanes `also`, too, where the program may start something.
     ///
     /// A receive from any source ends when no rank or thread is left that could send, unless the program may end the wait.
     ///
     /// # Errors
     /// `Forked`.
-    pub fn await_any(&self, list: &[Pending], by_program: Option<&dyn Fn() -> bool>) -> Result<(), Error> {
-        match self.only_lane_of(list) {
+    pub fn await_any(
+        &self,
+        list: &[Pending],
+        also: LaneSet,
+        by_program: Option<&dyn Fn() -> bool>,
+    ) -> Result<(), Error> {
+        match self.only_lane_of(list, also) {
             Some(lane) => lane.await_any_here(list, by_program),
-            None => self.await_any_of_lanes(list, by_program),
+            None => self.await_any_of_lanes(list, also, by_program),
         }
     }
 
@@ -293,16 +299,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Has every thread that waits look again whether what it waits for is there, because the program has done something.
+    /// Has every thread of this rank that waits look again whether what it waits for is there, because the program has done something.
     ///
     /// # Errors
     /// `Forked`.
     pub fn notify_waiters(&self) -> Result<(), Error> {
-        let mut core = self.lock()?;
-        core.lane.waiters.wake_all();
-        self.wake_progress_owner(&core);
-        drop(core);
-        self.further_lanes().try_for_each(|lane| lane.notify_waiters())
+        self.all_lanes().iter().try_for_each(|number| {
+            let lane = self.numbered_lane(number);
+            let mut core = lane.lock()?;
+            core.lane.waiters.wake_all();
+            lane.wake_progress_owner(&core);
+            Ok(())
+        })
     }
 
     /// Withdraws an operation if it is not too late; says whether it has. A long send whose receiver knows of it is asked back:

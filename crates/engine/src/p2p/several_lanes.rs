@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use canele_sys::{fork, relax};
 
+use super::any_sender::RECOUNT_INTERVAL;
 use super::pending::{Completion, Pending};
 use crate::Error;
 use crate::core::Core;
@@ -14,6 +15,39 @@ use crate::engine::Engine;
 use crate::lane::awaited::{Awaited, Waiting};
 use crate::lane::wait_policy::Next;
 use crate::lanes::LaneSet;
+
+/// How long a wait lasts in which nothing is ready.
+#[derive(Clone, Copy)]
+enum Until {
+    /// For ever.
+    Ready,
+    /// As long as a rank or a thread is left that could send what is received from any source.
+    AnySender,
+    Deadline(Instant),
+}
+
+impl Until {
+    /// How long it lasts at most, from now on.
+    fn left(self, now: Instant) -> Option<Duration> {
+        match self {
+            Self::Ready | Self::AnySender => None,
+            Self::Deadline(at) => Some(at.saturating_duration_since(now)),
+        }
+    }
+}
+
+/// How a wait has ended.
+enum Ended<T> {
+    Ready(T),
+    /// Its deadline has passed.
+    Passed,
+    NoSenderLeft,
+}
+
+/// The lanes of these operations and those of `also`.
+fn lanes_of(list: &[Pending], also: LaneSet) -> LaneSet {
+    list.iter().fold(also, |set, one| set.with(one.lane))
+}
 
 /// What a wait has to do with one lane.
 struct LaneWait<'a> {
@@ -23,14 +57,20 @@ struct LaneWait<'a> {
 }
 
 impl Engine {
-    /// The lane of all of these operations, if it is one.
+    /// The lane of all of these operations and of `also`, if it is one.
     #[inline(always)]
-    pub(super) fn only_lane_of(&self, list: &[Pending]) -> Option<&Engine> {
-        if self.has_one_lane() {
-            return Some(self);
+    pub(super) fn only_lane_of(&self, list: &[Pending], also: LaneSet) -> Option<&Engine> {
+        if self.has_one_lane() { Some(self) } else { self.only_lane_of_several(list, also) }
+    }
+
+    #[cold]
+    fn only_lane_of_several(&self, list: &[Pending], also: LaneSet) -> Option<&Engine> {
+        let mut lanes = lanes_of(list, also).iter();
+        match (lanes.next(), lanes.next()) {
+            (None, _) => Some(self),
+            (Some(one), None) => Some(self.numbered_lane(one)),
+            _ => None,
         }
-        let Some(first) = list.first() else { return Some(self) };
-        list.iter().all(|one| one.lane == first.lane).then(|| self.lane_of(*first))
     }
 
     /// As [`Engine::wait_any`].
@@ -43,32 +83,56 @@ impl Engine {
             list[at].request().map(|id| core.lane.proto.fail_pending(id));
             Some((at, list[at].take(core)?))
         };
-        let found = self.wait_on_lanes(list, deadline, ready, || None)?;
-        found.ok_or_else(|| Error::Deadline(format!("{} operations", list.len())))
+        let wait = |until| self.wait_on_lanes(list, LaneSet::default(), until, ready, || None);
+        let mut ended = wait(deadline.map_or(Until::AnySender, Until::Deadline))?;
+        if matches!(ended, Ended::NoSenderLeft) {
+            self.give_up_one(list)?;
+            ended = wait(Until::Ready)?;
+        }
+        match ended {
+            Ended::Ready(found) => Ok(found),
+            _ => Err(Error::Deadline(format!("{} operations", list.len()))),
+        }
     }
 
     /// As [`Engine::await_any`].
     pub(super) fn await_any_of_lanes(
         &self,
         list: &[Pending],
+        also: LaneSet,
         by_program: Option<&dyn Fn() -> bool>,
     ) -> Result<(), Error> {
         let ready = |core: &mut Core, at: usize| {
             (list[at].has_ended(core) || list[at].is_in_doubt(core)).then_some(())
         };
+        let until = if by_program.is_some() { Until::Ready } else { Until::AnySender };
         let by_program = || by_program.is_some_and(|is_done| is_done()).then_some(());
-        self.wait_on_lanes(list, None, ready, by_program).map(drop)
+        if let Ended::NoSenderLeft = self.wait_on_lanes(list, also, until, ready, by_program)? {
+            self.give_up_one(list)?;
+        }
+        Ok(())
     }
 
-    /// Makes progress on the lanes of these operations until `ready` gives something for one of them, by its number, or `otherwise` does.
+    /// Ends one of these operations that receives from any source, because nothing can come for it.
+    fn give_up_one(&self, list: &[Pending]) -> Result<(), Error> {
+        for one in list {
+            if one.give_up(&mut *self.lane_of(*one).lock()?) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes progress on the lanes of these operations, and on `also`, until `ready` gives something for one of them, by its number, or `otherwise` does.
     fn wait_on_lanes<T>(
         &self,
         list: &[Pending],
-        deadline: Option<Instant>,
+        also: LaneSet,
+        until: Until,
         ready: impl FnMut(&mut Core, usize) -> Option<T>,
         otherwise: impl Fn() -> Option<T>,
-    ) -> Result<Option<T>, Error> {
-        let lanes = list.iter().fold(LaneSet::default(), |set, one| set.with(one.lane));
+    ) -> Result<Ended<T>, Error> {
+        let lanes = lanes_of(list, also);
         let of_lane = |number| list.iter().filter(|one| one.lane == number).copied().collect();
         let operations: Vec<(u8, Vec<Pending>)> =
             lanes.iter().map(|number| (number, of_lane(number))).collect();
@@ -82,7 +146,7 @@ impl Engine {
         if self.tracer.is_some() {
             whole.trace(&*self.lock()?);
         }
-        let found = self.wait_on_all(list, &mut waits, deadline, ready, otherwise);
+        let found = self.wait_on_all(list, &mut waits, until, ready, otherwise);
         if self.tracer.is_some() {
             whole.end(&mut *self.lock()?);
         }
@@ -98,40 +162,55 @@ impl Engine {
         &self,
         list: &[Pending],
         waits: &mut [LaneWait<'_>],
-        deadline: Option<Instant>,
+        until: Until,
         mut ready: impl FnMut(&mut Core, usize) -> Option<T>,
         otherwise: impl Fn() -> Option<T>,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Ended<T>, Error> {
         let mut backoff = self.lock()?.lane.wait_policy.backoff();
+        // With the last look no other thread was left.
+        let mut was_only_thread = false;
         loop {
-            let mut moved = false;
+            let (mut moved, mut any_source, mut are_alone) = (false, false, true);
             for LaneWait { lane, .. } in &*waits {
                 let (mut core, has_moved) = lane.poll_once(lane.lock()?);
                 core.lane.wake_waiters();
                 moved |= has_moved;
-                let mut own = (0..list.len()).filter(|at| list[*at].lane == lane.lane_number());
-                if let Some(found) = own.find_map(|at| ready(&mut core, at)) {
-                    return Ok(Some(found));
+                for at in (0..list.len()).filter(|at| list[*at].lane == lane.lane_number()) {
+                    if let Some(found) = ready(&mut core, at) {
+                        return Ok(Ended::Ready(found));
+                    }
+                    any_source |= matches!(until, Until::AnySender) && list[at].is_from_any_source(&core);
                 }
+                are_alone &= core.lane.proto.is_alone();
             }
             if let Some(found) = otherwise() {
-                return Ok(Some(found));
+                return Ok(Ended::Ready(found));
             }
             let now = Instant::now();
-            if deadline.is_some_and(|at| now >= at) {
-                return Ok(None);
+            let mut left = until.left(now);
+            if left == Some(Duration::ZERO) {
+                return Ok(Ended::Passed);
             }
             if moved {
                 backoff.renew();
                 continue;
             }
-            match backoff.next() {
+            let mut next = backoff.next();
+            if any_source && are_alone {
+                if was_only_thread {
+                    return Ok(Ended::NoSenderLeft);
+                }
+                // What a thread has sent that ended before it was counted is found with the next look.
+                was_only_thread = self.is_only_thread();
+                if was_only_thread {
+                    continue;
+                }
+                (next, left) = (Next::Sleep, Some(RECOUNT_INTERVAL));
+            }
+            match next {
                 Next::Look => relax::between_looks(),
                 Next::Yield => std::thread::yield_now(),
-                Next::Sleep => {
-                    let left = deadline.map(|at| at.saturating_duration_since(now));
-                    sleep_on(waits, left, || otherwise().is_some())?;
-                }
+                Next::Sleep => sleep_on(waits, left, || otherwise().is_some())?,
             }
         }
     }

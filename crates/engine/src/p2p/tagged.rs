@@ -235,7 +235,7 @@ impl Engine {
         let mut core = self.lock()?;
         self.wake_progress_owner(&core);
         buffer::scope(|scope| {
-            let id = core.lane.proto.submit_recv_matched(matched, scope.lend_mut(bytes));
+            let id = core.lane.submit_recv_matched(matched, scope.lend_mut(bytes));
             let (_core, outcome, _) = self.wait_done(core, id, None);
             if let Buffer::In(buffer) = outcome.buffer {
                 scope.take_back_mut(buffer);
@@ -268,7 +268,7 @@ impl Engine {
             return (Err(error), buffer);
         }
         self.wake_progress_owner(&core);
-        let id = core.lane.proto.submit_recv(flow, want, buffer);
+        let id = core.lane.submit_recv(flow, want, buffer);
         let (_core, outcome, passed) = self.wait_done(core, id, deadline);
         match outcome {
             Outcome { buffer: Buffer::In(buffer), .. } if passed => {

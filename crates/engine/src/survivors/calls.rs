@@ -7,7 +7,6 @@ use canele_collective::survivors::{Contribution, Decision, Message};
 use canele_proto::request::Failure;
 use canele_sys::ids::{FlowId, Rank};
 
-use super::FailureHook;
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::{Completion, Error, Pending};
@@ -100,15 +99,6 @@ impl Engine {
             core.handle_revoked(leader);
         }
         Ok(())
-    }
-
-    /// Sets what is called whenever a group was revoked, by this rank or another one, or a rank has died. It must not call the library.
-    ///
-    /// # Errors
-    /// `Forked`.
-    pub fn set_failure_hook(&self, hook: FailureHook) -> Result<(), Error> {
-        self.lock()?.survivors.failure_hook = Some(hook.clone());
-        self.further_lanes().try_for_each(|lane| lane.set_failure_hook(hook.clone()))
     }
 
     /// Acknowledges the first deaths, so many of those that the protocols know, on a flow: receives from any source are not told of them any more.

@@ -208,3 +208,20 @@ fn a_name_without_a_listener_is_not_one_of_this_user() {
         }
     });
 }
+
+#[test]
+fn the_fewest_processors_of_a_rank_are_those_of_the_smallest_set() {
+    let fewest = |bind: &str, map: Option<&str>, ranks| {
+        let map = map.map(|map| map.parse().unwrap());
+        BindPolicy::new(bind.parse().unwrap(), map).unwrap().fewest_processors(&machine(), ranks)
+    };
+    assert_eq!(fewest("core", None, 2), Some(2));
+    assert_eq!(fewest("hwthread", None, 3), Some(1));
+    assert_eq!(fewest("l3cache", None, 1), Some(8));
+    assert_eq!(fewest("l3cache", None, 3), Some(4), "the caches of the second package are smaller");
+    assert_eq!(fewest("none", None, 2), None);
+    assert_eq!(fewest("core", Some("ppr:1:package"), 3), None, "this host has two packages");
+    let slots = |text: &str| text.parse::<Slots>().unwrap();
+    let policy = BindPolicy::slots(vec![slots("0-1"), slots("p3")]);
+    assert_eq!(policy.fewest_processors(&machine(), 2), Some(1));
+}

@@ -94,7 +94,8 @@ fn launch(
         map: RankMap::new(of_ranks),
         universe: begin.ranks,
         processors: 0,
-        lanes: most_lanes(&hosts),
+        // Who has started the ranks has bound them, or not.
+        lanes: most_lanes(&hosts, &BindPolicy::none()),
         on_failure,
         profile,
         joined: true,

@@ -114,29 +114,72 @@ static void regions(MPI_Comm comm, int seed)
     OK(MPI_Free_mem(in));
 }
 
-/* A message in parts, which go one after the other while both its ends ask whether it has ended. */
-static void partitions(MPI_Comm comm, int seed)
+/* A message in parts of memory that MPI has allocated, which go one after the other while both its ends ask whether it has ended, or wait. */
+static void partitions(MPI_Comm comm, int seed, int count)
 {
-    enum { PARTS = 4, COUNT = 500 };
-    static int out[THREADS][PARTS * COUNT], in[THREADS][PARTS * COUNT];
+    enum { PARTS = 4 };
+    int *out, *in;
     MPI_Request requests[2];
-    OK(MPI_Psend_init(out[seed], PARTS, COUNT, MPI_INT, next, 9, comm, MPI_INFO_NULL, &requests[0]));
-    OK(MPI_Precv_init(in[seed], PARTS, COUNT, MPI_INT, before, 9, comm, MPI_INFO_NULL, &requests[1]));
+    OK(MPI_Alloc_mem(PARTS * count * sizeof(int), MPI_INFO_NULL, &out));
+    OK(MPI_Alloc_mem(PARTS * count * sizeof(int), MPI_INFO_NULL, &in));
+    OK(MPI_Psend_init(out, PARTS, count, MPI_INT, next, 9, comm, MPI_INFO_NULL, &requests[0]));
+    OK(MPI_Precv_init(in, PARTS, count, MPI_INT, before, 9, comm, MPI_INFO_NULL, &requests[1]));
     for (int round = 0; round < 5; round++) {
         OK(MPI_Startall(2, requests));
         for (int part = 0; part < PARTS; part++) {
-            for (int n = 0; n < COUNT; n++)
-                out[seed][part * COUNT + n] = seed * 1000 + round * 100 + rank;
+            for (int n = 0; n < count; n++)
+                out[part * count + n] = seed * 1000 + round * 100 + rank;
             OK(MPI_Pready(part, requests[0]));
         }
         for (int n = 0; n < 2; n++)
-            for (int flag = 0; !flag;)
+            for (int flag = round % 2; !flag;)
                 OK(MPI_Test(&requests[n], &flag, MPI_STATUS_IGNORE));
-        for (int n = 0; n < PARTS * COUNT; n++)
-            CHECK(in[seed][n] == seed * 1000 + round * 100 + before);
+        OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        for (int n = 0; n < PARTS * count; n++)
+            CHECK(in[n] == seed * 1000 + round * 100 + before);
     }
     OK(MPI_Request_free(&requests[0]));
     OK(MPI_Request_free(&requests[1]));
+    OK(MPI_Free_mem(out));
+    OK(MPI_Free_mem(in));
+}
+
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle variable;
+
+/* The sum, of one who tries to read a variable meanwhile: the library says that it is not accessible. */
+static void sum_and_read(void *in, void *inout, int *length, MPI_Datatype *type)
+{
+    (void)type;
+    unsigned long long value;
+    int code = MPI_T_pvar_read(session, variable, &value);
+    CHECK(code == MPI_SUCCESS || code == MPI_T_ERR_NOT_ACCESSIBLE);
+    for (int n = 0; n < *length; n++)
+        ((int *)inout)[n] += ((int *)in)[n];
+}
+
+/* A user's reduction on each lane, in calls and by what makes progress. */
+static void reads_inside_a_reduction(void)
+{
+    int count, provided, index;
+    MPI_Op op;
+    OK(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided));
+    OK(MPI_T_pvar_get_index("local_sent", MPI_T_PVAR_CLASS_COUNTER, &index));
+    OK(MPI_T_pvar_session_create(&session));
+    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &variable, &count));
+    OK(MPI_Op_create(sum_and_read, 1, &op));
+    for (int n = 0; n < THREADS; n++) {
+        int sum = -1;
+        MPI_Request request;
+        OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, op, comms[n]));
+        CHECK(sum == ranks * (ranks - 1) / 2);
+        OK(MPI_Iallreduce(&rank, &sum, 1, MPI_INT, op, comms[n], &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK(sum == ranks * (ranks - 1) / 2);
+    }
+    OK(MPI_Op_free(&op));
+    OK(MPI_T_pvar_session_free(&session));
+    OK(MPI_T_finalize());
 }
 
 static void *run_thread(void *seed_of)
@@ -147,7 +190,8 @@ static void *run_thread(void *seed_of)
         collectives(comms[seed], seed);
         objects(comms[seed], seed);
         regions(comms[seed], seed);
-        partitions(comms[seed], seed);
+        partitions(comms[seed], seed, 500);
+        partitions(comms[seed], seed, 20000);
     }
     return NULL;
 }
@@ -307,6 +351,7 @@ int main(int argc, char **argv)
     for (int n = 0; n < THREADS; n++)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]));
     waits_for_several_lanes();
+    reads_inside_a_reduction();
     named_lanes();
     if (ranks > 1)
         lanes_of_computing_threads();

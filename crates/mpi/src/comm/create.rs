@@ -168,13 +168,19 @@ impl Comm {
     /// A member died.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
         self.check_call("MPI_Comm_split")?;
-        self.split_by_color(color, key)
+        self.split_by_color(color, key, |comm| comm.new_flow_on_lane(None))
     }
 
-    pub(crate) fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
+    /// The same; `make` agrees on the new flow.
+    pub(crate) fn split_by_color(
+        &self,
+        color: Option<u32>,
+        key: i32,
+        make: impl FnOnce(&Self) -> Result<NewFlow>,
+    ) -> Result<Option<Arc<Comm>>> {
         let mine = [color.map_or(-1, i64::from), i64::from(key)];
         let (all, all_members) = (self.numbers_of_all(&mine)?, self.all_members());
-        let new = self.new_flow_on_lane(None)?;
+        let new = make(self)?;
         let same = |group: &Group| {
             let number = |rank: &Rank| all_members.rank_of(*rank).expect("all members are there");
             let mut members: Vec<Rank> = group.members().to_vec();

@@ -91,7 +91,8 @@ impl Comm {
         let own = all.iter().position(|member| **member == *mine).and_then(|at| *groups.get(at)?);
         let own = own.filter(|_| division != Division::Undefined);
         let color = own.and_then(|own| groups.iter().position(|group| *group == Some(own)));
-        let made = self.split_by_color(color.map(|color| color as u32), key)?;
+        let made =
+            self.split_by_color(color.map(|color| color as u32), key, |comm| comm.new_flow_on_lane(None))?;
         let found = found.filter(|_| made.is_some());
         Ok((made, found))
     }

@@ -41,7 +41,8 @@ impl Hosts {
         if self.count() == 1 {
             return Ok(comm.clone());
         }
-        let made = comm.split_by_color(Some(self.of[comm.rank()] as u32), 0)?;
+        // The file revokes it together with its own, which lies there, too.
+        let made = comm.split_by_color(Some(self.of[comm.rank()] as u32), 0, Comm::new_flow_on_first_lane)?;
         made.ok_or_else(|| Error::new(Class::Internal, "a member is on no host"))
     }
 

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use canele_engine::Engine;
+use canele_engine::{Engine, LaneSet};
 use canele_sys::atomic::{AtomicUsize, Ordering};
 
 use crate::Result;
@@ -111,7 +111,11 @@ impl Workers {
     /// # Errors
     /// In a forked child.
     pub fn finish(&self, engine: &Engine) -> Result<()> {
-        if self.is_idle() { Ok(()) } else { Ok(engine.await_any(&[], Some(&|| self.is_idle()))?) }
+        if self.is_idle() {
+            Ok(())
+        } else {
+            Ok(engine.await_any(&[], LaneSet::default(), Some(&|| self.is_idle()))?)
+        }
     }
 
     /// Lets the threads end once there is nothing left to be done.

@@ -337,6 +337,10 @@ impl Foreign for Receiving {
         self.inbound.state().under_way.last().map(|arriving| arriving.pending)
     }
 
+    fn lane(&self) -> u8 {
+        self.comm.engine().lane_number()
+    }
+
     fn step(&self, pending: Pending, ended: Completion) {
         let mut state = self.inbound.state();
         if let Some(at) = state.under_way.iter().rposition(|arriving| arriving.pending == pending) {

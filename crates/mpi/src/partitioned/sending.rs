@@ -304,6 +304,10 @@ impl Foreign for Sending {
         self.outbound.state().under_way.last().copied()
     }
 
+    fn lane(&self) -> u8 {
+        self.comm.engine().lane_number()
+    }
+
     fn step(&self, pending: Pending, ended: Completion) {
         let mut state = self.outbound.state();
         // The one that is waited for is the last.

@@ -72,6 +72,10 @@ pub trait Foreign: Send + Sync {
     fn pending(&self) -> Option<Pending> {
         None
     }
+    /// The lane on which the engine is to make progress while its end is waited for, also before the program has done its part.
+    fn lane(&self) -> u8 {
+        self.pending().map_or(0, Pending::lane)
+    }
     /// The engine has ended that.
     fn step(&self, _pending: Pending, _ended: Completion) {}
     /// Changes whenever the program has done a part of it; asked by a wait under the engine's lock, so it takes none.
