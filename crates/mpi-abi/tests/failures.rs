@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::Output;
 
-use support::{all_passed, compiled, folder, names, run, run_limited, text};
+use support::{all_passed, between_hosts, compiled, folder, names, run, run_limited, text};
 
 fn program(name: &str) -> std::path::PathBuf {
     compiled(name, &[folder("programs/failures").join(format!("{name}.c"))])
@@ -121,6 +121,11 @@ fn number(name: &str, default: u64) -> u64 {
 /// Has all ranks but one of jobs of such a program die, until so many are killed at least, or as many as `FAULT_KILLS` says. The survivor
 /// of each job has passed. Each job is started after the command `set` of the shell.
 fn kill_ranks_of(program: &Path, kills: u64, arguments: &[&str], set: &str) {
+    kill_ranks_with(program, kills, arguments, set, &[]);
+}
+
+/// The same with further options of the launcher.
+fn kill_ranks_with(program: &Path, kills: u64, arguments: &[&str], set: &str, options: &[&str]) {
     let (kills, seed) = (number("FAULT_KILLS", kills), number("FAULT_SEED", 1));
     let mut killed = 0;
     for n in 0.. {
@@ -131,7 +136,7 @@ fn kill_ranks_of(program: &Path, kills: u64, arguments: &[&str], set: &str) {
         let (seed, within) = ((seed * 1000 + n as u64).to_string(), ["60", "200", "15"][n % 3]);
         let wait = ["adaptive", "sleep", "poll"][n / 2 % 3];
         let arguments = [&[seed.as_str(), within], arguments].concat();
-        let output = job_after(set, program, ranks, &["--wait", wait], &arguments);
+        let output = job_after(set, program, ranks, &[&["--wait", wait], options].concat(), &arguments);
         survived(&output, 1, ranks, &format!("{ranks} ranks, seed {seed}, within {within} ms, {wait}"));
         killed += ranks as u64 - 1;
     }
@@ -155,6 +160,14 @@ fn threads_on_lanes_agree_when_ranks_die_at_any_moment() {
 fn what_was_written_together_stays_when_ranks_die_at_any_moment() {
     let folder = std::env::temp_dir();
     kill_ranks_of(&program("files"), 18, &[folder.to_str().expect("a path of text")], "true");
+}
+
+#[test]
+fn what_hosts_have_written_together_stays_where_communicators_lie_on_lanes() {
+    let (program, folder) = (program("files"), std::env::temp_dir());
+    let (arguments, hosts) = ([folder.to_str().expect("a path of text")], between_hosts("h0:2,h1:6"));
+    let set = "export ASKS_FOR_THREADS=1 CANELE_LANES=3";
+    kill_ranks_with(&program, 18, &arguments, set, &hosts.each_ref().map(String::as_str));
 }
 
 #[test]

@@ -5,7 +5,8 @@ mod support;
 use std::path::Path;
 
 use support::{
-    all_passed, compiled, compiled_cpp, compiled_openmp, folder, library, names, passes, run, run_limited,
+    all_passed, between_hosts, compiled, compiled_cpp, compiled_openmp, folder, library, names, passes, run,
+    run_limited,
 };
 
 /// Each program is a test, run with these numbers of ranks, and with the last of them on lanes; 1 is without a launcher.
@@ -89,12 +90,6 @@ fn threads_communicate_on_lanes() {
         let set = format!("export CANELE_LANES={lanes}");
         all_passed(&program, &run_limited(&set, &["-n", &ranks.to_string()], &program, &[]), ranks);
     }
-}
-
-/// A remote shell that starts agents here: each of them is a host.
-fn between_hosts(hosts: &str) -> [String; 4] {
-    let shell = format!("bash {}/../cli/tests/support/shell plain", env!("CARGO_MANIFEST_DIR"));
-    ["--hosts", hosts, "--rsh", &shell].map(str::to_owned)
 }
 
 #[test]

@@ -184,6 +184,12 @@ pub fn run_limited(limits: &str, options: &[&str], program: &Path, arguments: &[
     shell.output().expect("the shell starts")
 }
 
+/// A remote shell that starts agents here: each of them is a host.
+pub fn between_hosts(hosts: &str) -> [String; 4] {
+    let shell = format!("bash {}/../cli/tests/support/shell plain", env!("CARGO_MANIFEST_DIR"));
+    ["--hosts", hosts, "--rsh", &shell].map(str::to_owned)
+}
+
 /// All ranks of a job, or the program alone, say that they have passed.
 pub fn passes(program: &Path, ranks: usize) {
     let n = ranks.to_string();
