@@ -249,9 +249,16 @@ impl Flow {
         self.flow.require_rail(rail).map_err(|error| raise(py, error))
     }
 
-    /// A new flow of the same ranks. All ranks call it, in the same order among their collectives.
-    fn duplicate(&self, py: Python<'_>) -> PyResult<Flow> {
-        let flow = py.detach(|| self.flow.duplicate()).map_err(|error| raise(py, error))?;
+    /// A new flow of the same ranks. All ranks call it, in the same order among their collectives. With a `lane` it lies on the lane of that number:
+    /// threads that use flows on different lanes do not wait for each other. Lanes are counted from 0, that of the world, and beyond those that
+    /// a rank may have from the first again. Otherwise it lies where this one does.
+    #[pyo3(signature = (lane = None))]
+    fn duplicate(&self, py: Python<'_>, lane: Option<u32>) -> PyResult<Flow> {
+        let make = || match lane {
+            Some(lane) => self.flow.duplicate_on_lane(lane),
+            None => self.flow.duplicate(),
+        };
+        let flow = py.detach(make).map_err(|error| raise(py, error))?;
         Ok(Flow::new(self.context.clone(), flow))
     }
 }

@@ -14,7 +14,7 @@ LENGTHS = (1, 100, 4000, 50_000)
 class Threads(RankTest):
     def setUp(self) -> None:
         super().setUp()
-        self.flows = [world.duplicate() for _ in range(THREADS)]
+        self.flows = [world.duplicate(lane) for lane in range(THREADS)]
 
     def exchange(self, number, failures):
         """Messages of several lengths around the ring, and sums over all ranks."""

@@ -16,7 +16,7 @@ const ROUNDS: u64 = 100;
 
 fn main() -> Outcome {
     let job = Job::start()?;
-    let flows = [job.world().duplicate()?, job.world().duplicate()?];
+    let flows = [job.world().duplicate_on_lane(0)?, job.world().duplicate_on_lane(1)?];
     if job.rank() == Rank(0) {
         let answered = thread::scope(|scope| {
             let threads = flows.each_ref().map(|flow| scope.spawn(|| in_a_runtime(answer_all(flow.clone()))));

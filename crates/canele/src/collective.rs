@@ -178,8 +178,7 @@ impl Flow {
     /// A new flow of the same ranks, whose messages match no receive on any other. All ranks call it. Once all of them have dropped
     /// it, another one may have its number.
     ///
-    /// Flows that are made of one flow lie on the lanes of this rank in turn, if `CANELE_LANES` allows more than one: threads that use flows on
-    /// different lanes do not wait for each other. A lane is opened where it is first needed.
+    /// It lies on the lane of this one, where what waits on both is planned together; see [`Flow::duplicate_on_lane`].
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -190,7 +189,31 @@ impl Flow {
     /// # Errors
     /// As [`Flow::barrier`]; [`Error::Lengths`] while some 32,000 flows are in use.
     pub fn duplicate(&self) -> Result<Flow, Error> {
-        let (engine, id) = self.engine.create_flow_on_lane(self.of_collectives(), WantedLane::Next)?;
+        let id = self.engine.create_flow(self.of_collectives())?;
+        Ok(Flow::agreed(self.engine.clone(), id))
+    }
+
+    /// As [`Flow::duplicate`], on the lane of this number: threads that use flows on different lanes do not wait for each other. Lanes are
+    /// counted from 0, that of the world, and beyond those that a rank may have (as many as processors, unless `CANELE_LANES` says otherwise) from
+    /// the first again. A lane is opened where it is first needed; where a rank cannot open it, or the ranks name different lanes, the flow
+    /// lies on the first. No strategy plans what waits on several lanes together.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// let flows: Vec<_> = (0..4).map(|thread| world.duplicate_on_lane(thread)).collect::<Result<_, _>>()?;
+    /// std::thread::scope(|scope| {
+    ///     for flow in &flows {
+    ///         scope.spawn(|| flow.barrier().expect("all ranks live"));
+    ///     }
+    /// });
+    /// # drop(flows); job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::duplicate`].
+    pub fn duplicate_on_lane(&self, lane: u32) -> Result<Flow, Error> {
+        let wanted = WantedLane::Numbered(lane);
+        let (engine, id) = self.engine.create_flow_on_lane(self.of_collectives(), wanted)?;
         Ok(Flow::agreed(engine, id))
     }
 

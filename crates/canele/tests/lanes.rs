@@ -45,7 +45,7 @@ fn in_threads(job: &Job, flows: Vec<Flow>) -> testing::RankResult {
 #[test]
 fn threads_exchange_on_flows_of_several_lanes() {
     ranks(3, 4).run(|job| {
-        let flows = (0..6).map(|_| job.world().duplicate()).collect::<Result<_, _>>()?;
+        let flows = (0..6).map(|lane| job.world().duplicate_on_lane(lane)).collect::<Result<_, _>>()?;
         in_threads(job, flows)
     });
 }
@@ -54,9 +54,9 @@ fn threads_exchange_on_flows_of_several_lanes() {
 fn flows_that_are_made_of_flows_of_lanes_work_too() {
     ranks(2, 3).run(|job| {
         for _ in 0..20 {
-            let first = job.world().duplicate()?;
+            let first = job.world().duplicate_on_lane(1)?;
             let second = first.duplicate()?;
-            let third = second.duplicate()?;
+            let third = second.duplicate_on_lane(2)?;
             in_threads(job, vec![third, second, first])?;
         }
         Ok(())
@@ -66,7 +66,7 @@ fn flows_that_are_made_of_flows_of_lanes_work_too() {
 #[test]
 fn a_lane_whose_threads_compute_has_messages_all_the_same() {
     ranks(2, 2).run(|job| {
-        let (world, other) = (job.world(), job.world().duplicate()?);
+        let (world, other) = (job.world(), job.world().duplicate_on_lane(1)?);
         let peer = Rank(1 - job.rank().0);
         if job.rank().0 == 0 {
             // Longer than is sent unasked: it waits for its receiver.
@@ -88,7 +88,7 @@ fn a_lane_whose_threads_compute_has_messages_all_the_same() {
 fn counters_are_those_of_all_lanes() {
     const MESSAGES: u64 = 100;
     ranks(2, 2).run(|job| {
-        let (flow, peer) = (job.world().duplicate()?, Rank(1 - job.rank().0));
+        let (flow, peer) = (job.world().duplicate_on_lane(1)?, Rank(1 - job.rank().0));
         flow.barrier()?;
         let before = job.endpoint().counters()?;
         for number in 0..MESSAGES {
@@ -118,11 +118,11 @@ fn a_strategy_is_that_of_all_lanes_also_of_later_ones() {
         };
         job.use_strategy(make(0))?;
         assert_eq!(counts(), [1, 0]);
-        let second = job.world().duplicate()?;
+        let second = job.world().duplicate_on_lane(1)?;
         assert_eq!(counts(), [2, 0], "for the second lane, which was opened");
         job.use_strategy(make(1))?;
         assert_eq!(counts(), [2, 2]);
-        let third = job.world().duplicate()?;
+        let third = job.world().duplicate_on_lane(2)?;
         assert_eq!(counts(), [2, 3]);
         exchange(&second, 1)?;
         exchange(&third, 2)?;
@@ -187,7 +187,7 @@ fn step(flow: &Flow, number: u64, numbers: &mut Numbers) -> Result<(), canele::E
         }
         3 => flow.send(root, tag, &vec![word(number, me); length])?,
         4 => {
-            let child = flow.duplicate()?;
+            let child = flow.duplicate_on_lane(root.0)?;
             let mut all = vec![0; size as usize];
             child.allgather(&[word(number, me)], &mut all)?;
             assert!((0..size).zip(&all).all(|(rank, item)| *item == word(number, rank)), "step {number}");
@@ -201,8 +201,11 @@ fn step(flow: &Flow, number: u64, numbers: &mut Numbers) -> Result<(), canele::E
 fn random_program(job: &Job, seed: u64) -> testing::RankResult {
     let mut numbers = Numbers(seed);
     let (threads, flows) = (1 + numbers.below(3), 1 + numbers.below(3) as usize);
-    let make = || (0..flows).map(|_| job.world().duplicate()).collect::<Result<Vec<_>, _>>();
-    let all = (0..threads).map(|_| make()).collect::<Result<Vec<_>, _>>()?;
+    let make = |thread: u64| {
+        let lanes = (0..flows as u32).map(|number| thread as u32 + number);
+        lanes.map(|lane| job.world().duplicate_on_lane(lane)).collect::<Result<Vec<_>, _>>()
+    };
+    let all = (0..threads).map(make).collect::<Result<Vec<_>, _>>()?;
     let run = |(thread, flows): (u64, &Vec<Flow>)| {
         let mut numbers = Numbers(seed << 8 | thread);
         (0..40).try_for_each(|number| {

@@ -31,7 +31,7 @@ fn sleepers(place: HostsOfRanks, lanes: u32) -> testing::Ranks {
 }
 
 fn flows(job: &Job, count: usize) -> Result<Vec<Flow>, canele::Error> {
-    (0..count).map(|_| job.world().duplicate()).collect()
+    (1..=count as u32).map(|lane| job.world().duplicate_on_lane(lane)).collect()
 }
 
 /// Computes for up to about three milliseconds, as no two threads and rounds do.
@@ -166,7 +166,7 @@ const LIMIT: Duration = Duration::from_secs(40);
 fn a_lane_is_watched_whose_thread_has_slept_and_computes() {
     for place in BOTH {
         sleepers(place, 2).time_limit(LIMIT).run(|job| {
-            let flow = job.world().duplicate()?;
+            let flow = job.world().duplicate_on_lane(1)?;
             move_while_one_thread_computes([&flow, &job.world(), &flow], [5, 0])
         });
     }

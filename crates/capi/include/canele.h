@@ -201,7 +201,8 @@ typedef struct canele_channel canele_channel;
 
 /**
  * An ordered stream of messages among all ranks of a job; messages of one flow never match receives of another. Between two ranks
- * messages of a flow are matched in the order in which they were sent. Made by canele_job_world or canele_flow_duplicate.
+ * messages of a flow are matched in the order in which they were sent. Made by canele_job_world, canele_flow_duplicate or
+ * canele_flow_duplicate_on_lane.
  */
 typedef struct canele_flow canele_flow;
 
@@ -482,13 +483,24 @@ uint32_t canele_flow_rank(const struct canele_flow *flow);
 uint32_t canele_flow_size(const struct canele_flow *flow);
 
 /**
- * Makes a new flow of the same ranks and stores a handle of it in `copy`: its messages match no receive on any other, as a library
- * needs it. A collective: all ranks call it.
+ * Makes a new flow of the same ranks, on the same lane, and stores a handle of it in `copy`: its messages match no receive on any other, as a
+ * library needs it. A collective: all ranks call it.
  *
  * Errors: as canele_flow_barrier; CANELE_ERROR_LENGTHS while some 32,000 flows are in use.
  */
 canele_error canele_flow_duplicate(const struct canele_flow *flow,
                                    struct canele_flow **copy);
+
+/**
+ * As canele_flow_duplicate, on the lane of this number: threads that use flows on different lanes do not wait for each other. Lanes are counted from
+ * 0, that of canele_job_world, and beyond those that a rank may have from the first again. The flow lies on the first lane where a rank
+ * cannot open the lane, or the ranks name different ones. No strategy plans what waits on several lanes together.
+ *
+ * Errors: as canele_flow_duplicate.
+ */
+canele_error canele_flow_duplicate_on_lane(const struct canele_flow *flow,
+                                           uint32_t lane,
+                                           struct canele_flow **copy);
 
 /**
  * Closes this rank's handle of a flow, which becomes NULL. The flow is given back once its requests have ended, too: messages that were not

@@ -9,7 +9,8 @@ use crate::error::{ReportedError, call, canele_error, value};
 use crate::handle::{Head, at, close, get, kind, put};
 
 /// An ordered stream of messages among all ranks of a job; messages of one flow never match receives of another. Between two ranks
-/// messages of a flow are matched in the order in which they were sent. Made by canele_job_world or canele_flow_duplicate.
+/// messages of a flow are matched in the order in which they were sent. Made by canele_job_world, canele_flow_duplicate or
+/// canele_flow_duplicate_on_lane.
 pub struct canele_flow(Head);
 kind!(canele_flow, OpenFlow, b"flow", "flow");
 
@@ -74,8 +75,8 @@ pub extern "C" fn canele_flow_size(flow: Option<&canele_flow>) -> u32 {
     value(u32::MAX, || Ok(get(flow)?.flow.size()))
 }
 
-/// Makes a new flow of the same ranks and stores a handle of it in `copy`: its messages match no receive on any other, as a library
-/// needs it. A collective: all ranks call it.
+/// Makes a new flow of the same ranks, on the same lane, and stores a handle of it in `copy`: its messages match no receive on any other, as a
+/// library needs it. A collective: all ranks call it.
 ///
 /// Errors: as canele_flow_barrier; CANELE_ERROR_LENGTHS while some 32,000 flows are in use.
 #[unsafe(no_mangle)]
@@ -84,6 +85,20 @@ pub extern "C" fn canele_flow_duplicate(
     copy: Option<&mut MaybeUninit<*mut canele_flow>>,
 ) -> canele_error {
     call(|| put(copy, || Ok(OpenFlow::new(get(flow)?.flow.duplicate()?, false))))
+}
+
+/// As canele_flow_duplicate, on the lane of this number: threads that use flows on different lanes do not wait for each other. Lanes are counted from
+/// 0, that of canele_job_world, and beyond those that a rank may have from the first again. The flow lies on the first lane where a rank
+/// cannot open the lane, or the ranks name different ones. No strategy plans what waits on several lanes together.
+///
+/// Errors: as canele_flow_duplicate.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_flow_duplicate_on_lane(
+    flow: Option<&canele_flow>,
+    lane: u32,
+    copy: Option<&mut MaybeUninit<*mut canele_flow>>,
+) -> canele_error {
+    call(|| put(copy, || Ok(OpenFlow::new(get(flow)?.flow.duplicate_on_lane(lane)?, false))))
 }
 
 /// Closes this rank's handle of a flow, which becomes NULL. The flow is given back once its requests have ended, too: messages that were not

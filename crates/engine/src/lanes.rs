@@ -315,15 +315,24 @@ impl Engine {
         self.lanes.open()
     }
 
-    /// Which lane the next flow is made on that all members of the flow of collectives `parent` make, for they all count alike; none but the first
-    /// if a member is not of the start.
-    pub(crate) fn next_lane(&self, parent: FlowId) -> Result<Option<u8>, Error> {
-        let lanes = self.most_lanes();
-        let (mut core, mut state) = self.begin(parent)?;
+    /// Whether flows of the members of the flow of collectives `parent` may lie on further lanes, which all members know alike: not if a
+    /// member is not of the start, as a rank of another job may have another number of lanes.
+    pub(crate) fn may_have_lanes(&self, parent: FlowId) -> Result<bool, Error> {
+        if self.most_lanes() == 1 {
+            return Ok(false);
+        }
+        let (mut core, state) = self.begin(parent)?;
         let size = self.job().size;
         let at_start = state.members().is_none_or(|members| members.iter().all(|rank| rank.0 < size));
+        self.give_back(&mut core, parent, state);
+        Ok(at_start)
+    }
+
+    /// Which lane the next flow is made on that all members of the flow of collectives `parent` make, for they all count alike.
+    pub(crate) fn next_lane(&self, parent: FlowId) -> Result<u8, Error> {
+        let (mut core, mut state) = self.begin(parent)?;
         let number = state.count_child();
         self.give_back(&mut core, parent, state);
-        Ok(at_start.then(|| ((u32::from(self.lanes.number) + number) % u32::from(lanes)) as u8))
+        Ok(((u32::from(self.lanes.number) + number) % u32::from(self.most_lanes())) as u8)
     }
 }

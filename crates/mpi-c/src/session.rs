@@ -21,13 +21,16 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     library::predefine();
     canele_engine::find_command_by(crate::dynamic::command::beside_library);
     let (handler, info) = (errhandler.share()?, given(info)?);
-    check_level(&info)?;
+    let has_threads = asks_for_threads(&info)?;
     // First, as nothing of what follows is undone.
     session.set(MPI_SESSION_NULL, "session")?;
     // Its threads are not known.
     crate::cache::own::allow(false);
     crate::cache::share();
     let world = library::PROCESS.enter()?;
+    if has_threads {
+        world.expect_threads();
+    }
     tools::attach(world.engine());
     traced::attach(world.engine());
     let made = Arc::new(Session::new(world, handler, &info));
@@ -37,15 +40,15 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     Ok(session.set(handle, "session")?)
 }
 
-/// Fails if the info asks for a level of thread support that there is not; each session has the highest.
-fn check_level(info: &Info) -> Result<()> {
-    const LEVELS: [&str; 4] =
-        ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
-    let Some(asked) = info.get("thread_level")? else { return Ok(()) };
+/// Whether the info asks for the highest level of thread support, which each session has, or for none. It fails if the level does not exist.
+fn asks_for_threads(info: &Info) -> Result<bool> {
+    const MULTIPLE: &str = "MPI_THREAD_MULTIPLE";
+    const LEVELS: [&str; 4] = ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", MULTIPLE];
+    let Some(asked) = info.get("thread_level")? else { return Ok(true) };
     if !LEVELS.iter().any(|level| level.as_bytes() == &*asked) {
         fail!(InfoValue, "thread_level is {}: it is one of {}", asked.escape_ascii(), LEVELS.join(", "));
     }
-    Ok(())
+    Ok(&*asked == MULTIPLE.as_bytes())
 }
 
 /// `MPI_Session_finalize`.

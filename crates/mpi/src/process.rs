@@ -272,7 +272,9 @@ impl Process {
             fail!(Other, "MPI_Init is called a second time: a process initialises MPI once");
         }
         let world = self.enter()?;
-        world.own.shared.has_threads.store(threads == ThreadLevel::Multiple, Relaxed);
+        if threads == ThreadLevel::Multiple {
+            world.expect_threads();
+        }
         publish(&world);
         self.main.get_or_init(|| (threads, std::thread::current().id()));
         self.initialized.store(true, Relaxed);

@@ -39,6 +39,12 @@ impl World {
         Self::on(engine.clone(), errhandler, on_failure).inspect_err(|_| engine.leave())
     }
 
+    /// Any number of the program's threads may call at any time from now on: communicators that are made may lie on lanes.
+    pub fn expect_threads(&self) {
+        // Relaxed: it is looked at by calls that come after this one.
+        self.own.shared.has_threads.store(true, Ordering::Relaxed);
+    }
+
     fn on(engine: Arc<Engine>, errhandler: &Arc<Errhandler>, on_failure: fn()) -> Result<Self> {
         if engine.tunables().progress_thread {
             engine.start_serving();
@@ -58,6 +64,7 @@ impl World {
             let comm = Comm::on(Parts {
                 engine: engine.clone(),
                 flow,
+                uses_lanes: None,
                 group: group.clone(),
                 remote: None,
                 errhandler: errhandler.clone(),

@@ -79,7 +79,7 @@ int main(void)
     OK(canele_job_start(&job));
     me = canele_job_rank(job);
     for (size_t n = 0; n < THREADS; n++)
-        OK(canele_flow_duplicate(canele_job_world(job), &flows[n]));
+        OK(canele_flow_duplicate_on_lane(canele_job_world(job), (uint32_t)n, &flows[n]));
     pthread_t threads[THREADS];
     for (size_t n = 0; n < THREADS; n++)
         EXPECT(pthread_create(&threads[n], NULL, exchange, (void *)n) == 0);

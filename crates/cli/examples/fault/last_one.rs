@@ -23,7 +23,7 @@ pub fn run(count: u64, last_dies: bool) -> Outcome {
     let job = Job::start()?;
     let (me, world, endpoint) = (job.rank(), job.world(), job.endpoint());
     // On another lane than the first, if there is one.
-    let other = world.duplicate()?;
+    let other = world.duplicate_on_lane(1)?;
     if me != Rank(0) {
         let sender = endpoint.find_mailbox("last", LONG)?;
         let region = endpoint.find_region("last", LONG)?;

@@ -26,7 +26,7 @@ fn exchange(flow: &Flow) -> Result<(), canele::Error> {
 
 /// Three threads exchange messages, each on a flow of its own; then one waits for messages of all flows.
 fn run_on_lanes(job: &Job) -> Result<(), canele::Error> {
-    let flows = (0..3).map(|_| job.world().duplicate()).collect::<Result<Vec<_>, _>>()?;
+    let flows = (1..4).map(|lane| job.world().duplicate_on_lane(lane)).collect::<Result<Vec<_>, _>>()?;
     std::thread::scope(|scope| {
         let threads: Vec<_> = flows.iter().map(|flow| scope.spawn(|| exchange(flow))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("a thread of the test"))

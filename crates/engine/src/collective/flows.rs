@@ -39,9 +39,7 @@ impl Engine {
         parent: FlowId,
         wanted: WantedLane,
     ) -> Result<(Arc<Self>, FlowId), Error> {
-        let number =
-            if self.most_lanes() > 1 { self.agree_on_lane(parent, wanted)? } else { self.lane_number() };
-        let lane = self.open_lane_of(number);
+        let lane = self.open_lane_of(self.agree_on_lane(parent, wanted)?);
         let flow = self.create_flow_for(&lane, parent)?;
         Ok((lane, flow))
     }
@@ -55,23 +53,36 @@ impl Engine {
         Ok((lane.clone(), self.create_flow_for(lane, parent)?))
     }
 
-    /// The lane that all members of `parent` want and have opened, else the first. If a member is not of the start, all know that it is the
-    /// first, and none asks: a rank of another job may have another number of lanes.
+    /// Whether all members of the flow of collectives `parent`, which all call this, want their flows on lanes. None asks where no rank can have
+    /// several.
+    ///
+    /// # Errors
+    /// As [`Engine::collective`].
+    pub fn all_want_lanes(&self, parent: FlowId, wants: bool) -> Result<bool, Error> {
+        Ok(self.may_have_lanes(parent)? && self.conjunction_of_all(parent, wants.into())? == 1)
+    }
+
+    /// The lane that all members of `parent` want and have opened, else the first.
     fn agree_on_lane(self: &Arc<Self>, parent: FlowId, wanted: WantedLane) -> Result<u8, Error> {
-        let Some(next) = self.next_lane(parent)? else { return Ok(0) };
+        if !self.may_have_lanes(parent)? {
+            return Ok(0);
+        }
         let number = match wanted {
-            WantedLane::First => 0,
-            WantedLane::Next => next,
+            WantedLane::Next => self.next_lane(parent)?,
             WantedLane::Numbered(number) => (number % u32::from(self.most_lanes())) as u8,
         };
         let opened = u64::from(self.opens_lane(number));
+        Ok(self.conjunction_of_all(parent, 1 | opened << number)?.ilog2() as u8)
+    }
+
+    /// The bits that all members of `parent` give.
+    fn conjunction_of_all(&self, parent: FlowId, mine: u64) -> Result<u64, Error> {
         let mut agreed = [0_u64];
         let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, 8) };
         let and = Reduction::from(conjunction as Kernel);
-        let mine = [1 | opened << number];
-        let (mine, all) = (bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut agreed));
+        let (mine, all) = (bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut agreed));
         self.collective(parent, shape, Some(&and), mine, all)?;
-        Ok(agreed[0].ilog2() as u8)
+        Ok(agreed[0])
     }
 
     /// A flow of another lane that is new on all members of the flow of collectives `parent` of this one.

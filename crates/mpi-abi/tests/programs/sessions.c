@@ -153,12 +153,50 @@ static void memory(void)
     }
 }
 
+/* The lane of a duplicate of a communicator of all processes, of a session with this level of thread support; -1 if a rank has one lane. */
+static int lane_of_duplicate(const char *level)
+{
+    char text[32];
+    int length = sizeof text, flag;
+    MPI_Session session;
+    MPI_Group all;
+    MPI_Comm comm, duplicate;
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "thread_level", level));
+    OK(MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &all));
+    OK(MPI_Comm_create_from_group(all, level, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+    OK(MPI_Comm_dup(comm, &duplicate));
+    OK(MPI_Barrier(duplicate));
+    OK(MPI_Comm_get_info(duplicate, &info));
+    OK(MPI_Info_get_string(info, "canele_lane", &length, text, &flag));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Comm_free(&duplicate));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Group_free(&all));
+    OK(MPI_Session_finalize(&session));
+    return flag ? atoi(text) : -1;
+}
+
+/* Whether communicators lie on further lanes depends on the threads that a session asks for. */
+static void lanes(void)
+{
+    int of_one = lane_of_duplicate("MPI_THREAD_SERIALIZED"), of_several = lane_of_duplicate("MPI_THREAD_MULTIPLE");
+    CHECK(of_one <= 0);
+    CHECK(of_several == (of_one < 0 ? -1 : 1));
+    if (getenv("CANELE_RANK") && getenv("CANELE_LANES"))
+        CHECK((of_one >= 0) == (atoi(getenv("CANELE_LANES")) > 1));
+}
+
 int main(void)
 {
     const char *names[2][2] = {{"mpi://WORLD", "mpi://world"}, {"mpi://SELF", "MPI://Self"}};
     MPI_Session session;
     MPI_Group one, other;
     int how = -1, size = -1;
+    lanes();
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
     for (int n = 0; n < 2; n++) {
         OK(MPI_Group_from_session_pset(session, names[n][0], &one));

@@ -37,6 +37,15 @@ pub(crate) struct NewFlow {
     /// This rank's lane on which they are.
     pub lane: Arc<Engine>,
     pub flow: FlowId,
+    /// What all members know already of [`Comm::uses_lanes`].
+    pub uses_lanes: Option<bool>,
+}
+
+impl NewFlow {
+    /// One of which nothing is known that its members have not still to agree on.
+    pub fn on(lane: &Arc<Engine>, flow: FlowId) -> Self {
+        Self { lane: lane.clone(), flow, uses_lanes: None }
+    }
 }
 
 impl Comm {
@@ -77,7 +86,7 @@ impl Comm {
             let team = team_of(&self.all_members(), lane.rank());
             lane.agree_among(&team, (self.collectives(), FLOW))?
         };
-        Ok(NewFlow { lane, flow })
+        Ok(NewFlow { lane, flow, uses_lanes: self.uses_lanes.get().copied() })
     }
 
     /// The same on the first lane of its members.
@@ -86,21 +95,28 @@ impl Comm {
             return self.new_flow();
         }
         let (lane, flow) = self.engine.create_flow_on_first_lane(self.collectives())?;
-        Ok(NewFlow { lane, flow })
+        Ok(NewFlow { lane, flow, uses_lanes: self.uses_lanes.get().copied() })
+    }
+
+    /// Whether communicators that all members make of this one lie on lanes: all of them have asked for threads. They ask each other once.
+    fn uses_lanes(&self) -> Result<bool> {
+        if let Some(known) = self.uses_lanes.get() {
+            return Ok(*known);
+        }
+        // Relaxed: set before this communicator was made, or it is too late for it.
+        let wants = self.shared.has_threads.load(Ordering::Relaxed);
+        let use_them = self.engine.all_want_lanes(self.collectives(), wants)?;
+        Ok(*self.uses_lanes.get_or_init(|| use_them))
     }
 
     /// The same on the next of the lanes of its members, or on that of this number, if all of them have asked for threads.
     pub(crate) fn new_flow_on_lane(&self, number: Option<u32>) -> Result<NewFlow> {
-        if self.is_inter() {
+        if self.is_inter() || !self.uses_lanes()? {
             return self.new_flow();
         }
-        let wanted = match number {
-            _ if !self.shared.has_threads.load(Ordering::Relaxed) => WantedLane::First,
-            Some(number) => WantedLane::Numbered(number),
-            None => WantedLane::Next,
-        };
+        let wanted = number.map_or(WantedLane::Next, WantedLane::Numbered);
         let (lane, flow) = self.engine.create_flow_on_lane(self.collectives(), wanted)?;
-        Ok(NewFlow { lane, flow })
+        Ok(NewFlow { lane, flow, uses_lanes: Some(true) })
     }
 
     /// Gives another rank bytes and gets its own, which may have another length.

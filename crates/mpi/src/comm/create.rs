@@ -96,6 +96,7 @@ impl Comm {
         Parts {
             engine: new.lane,
             flow: new.flow,
+            uses_lanes: new.uses_lanes,
             group,
             remote: None,
             errhandler: self.errhandler(),
@@ -158,7 +159,7 @@ impl Comm {
         }
         let team = team_of(group, self.engine.rank());
         let flow = self.engine.agree_among(&team, (self.collectives(), some_members(tag)))?;
-        let new = NewFlow { lane: self.engine.clone(), flow };
+        let new = NewFlow::on(&self.engine, flow);
         Ok(Some(Arc::new(Comm::new(self.parts(new, group.clone()))?)))
     }
 
@@ -276,6 +277,7 @@ pub(crate) fn from_group(
     let parts = Parts {
         engine: engine.clone(),
         flow,
+        uses_lanes: None,
         group: group.clone(),
         remote: None,
         errhandler,

@@ -47,8 +47,7 @@ impl Comm {
 impl Duplicate {
     fn finish(&mut self, ended: Completion) -> Result<Status> {
         self.agreement = None;
-        let lane = self.comm.engine.clone();
-        let flow = ended.flow().map(|flow| UnusedFlow::new(NewFlow { lane, flow }));
+        let flow = ended.flow().map(|flow| UnusedFlow::new(NewFlow::on(&self.comm.engine, flow)));
         ended.result?;
         let (Some(flow), Some(copied)) = (flow, self.copied.take()) else {
             return Err(Error::new(Class::Internal, "an agreement has no result"));

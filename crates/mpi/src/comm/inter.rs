@@ -64,7 +64,7 @@ impl Comm {
         let lane = self.engine.first_lane();
         let all_members = both(lane, self.group(), remote);
         let flow = Name::new(name, "between groups").agree(lane, &all_members)?;
-        let parts = self.parts(NewFlow { lane: lane.clone(), flow }, self.group().clone());
+        let parts = self.parts(NewFlow::on(lane, flow), self.group().clone());
         Ok(Arc::new(Comm::new(Parts { remote: Some(remote.clone()), errhandler, ..parts })?))
     }
 

@@ -13,7 +13,7 @@ mod named;
 mod resources;
 pub mod split_type;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use canele_engine::collective::{FIRST_PAIR, Operation, Shape, Team};
 use canele_engine::{Engine, FlowId, Rank};
@@ -42,6 +42,8 @@ pub(crate) use create::from_group;
 pub struct Comm {
     pub(crate) engine: Arc<Engine>,
     pub(crate) flow: FlowId,
+    /// See [`Comm::uses_lanes`].
+    uses_lanes: OnceLock<bool>,
     group: Arc<Group>,
     /// The other group of an intercommunicator.
     remote: Option<Arc<Group>>,
@@ -105,6 +107,7 @@ struct CommSettings {
 pub(crate) struct Parts {
     pub engine: Arc<Engine>,
     pub flow: FlowId,
+    pub uses_lanes: Option<bool>,
     pub group: Arc<Group>,
     pub remote: Option<Arc<Group>>,
     pub errhandler: Arc<Errhandler>,
@@ -155,7 +158,7 @@ impl Comm {
 
     /// A communicator whose flow is set up already.
     pub(crate) fn on(parts: Parts) -> Self {
-        let Parts { engine, flow, group, remote, errhandler, topology, shared, session } = parts;
+        let Parts { engine, flow, uses_lanes, group, remote, errhandler, topology, shared, session } = parts;
         let rank = group.rank_of(engine.rank()).expect("a communicator contains its process");
         let session = session.filter(|_| group.session().is_none());
         let group = match session {
@@ -165,6 +168,7 @@ impl Comm {
         Self {
             engine,
             flow,
+            uses_lanes: uses_lanes.map(OnceLock::from).unwrap_or_default(),
             group,
             remote,
             rank,

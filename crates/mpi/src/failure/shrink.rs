@@ -96,7 +96,7 @@ impl Shrink {
             Group::new(members.collect()).map(Arc::new)
         };
         let remote = self.comm.remote_if().map(|remote| left(remote)).transpose()?;
-        let new = NewFlow { lane: self.comm.engine().clone(), flow };
+        let new = NewFlow::on(self.comm.engine(), flow);
         self.comm.member_of(new, left(self.comm.group())?, remote, None)
     }
 }

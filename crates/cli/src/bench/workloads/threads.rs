@@ -40,7 +40,8 @@ impl Threads {
             ]
         });
         let most = THREADS.into_iter().max().unwrap_or(1);
-        let flows = (0..most).map(|_| job.world().duplicate()).collect::<Result<_, _>>()?;
+        let flows =
+            (0..most).map(|thread| job.world().duplicate_on_lane(thread as u32)).collect::<Result<_, _>>()?;
         Ok(Threads { flows, cases: cases.collect() })
     }
 }
