@@ -33,10 +33,7 @@ ALL = {
         (2,),
         number="threads",
         threads=True,
-        variables={
-            "mpich": {"MPIR_CVAR_CH4_NUM_VCIS": "8"},
-            "canele": {"CANELE_LANES": "8"},
-        },
+        variables={"mpich": {"MPIR_CVAR_CH4_NUM_VCIS": "8"}},
     ),
     "collectives": Program("Collective operations", tcp=True),
     "matching": Program("Messages that match among 10,000", (2,)),

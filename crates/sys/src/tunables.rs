@@ -117,7 +117,7 @@ tunables! {
     check: bool = false, "", OneOf(&["0", "1"]), "Whether the members of a communicator compare their collective calls before each, so that calls that do not belong together end with a text that names both";
     trace_bytes: usize = 0, "bytes", Between(0, 64 * 1024 * MIB), "Memory in which a rank records its events for a trace, 32 bytes each; nothing: none is recorded; canele run --trace sets it to 64 MiB";
     mpi_memory_alloc_kinds: String = String::new(), "", Text, "Kinds of memory that an MPI program asks for, with commas between, as MPI_INFO_ENV tells; mpi and system are always supported";
-    lanes: u32 = 1, "", Between(0, 16), "How many lanes a rank may have, by which threads that use different flows or communicators do not meet; nothing: as many as it has processors, and 16 at most";
+    lanes: u32 = 0, "", Between(0, 16), "How many lanes a rank may have, by which threads that use different flows or communicators do not meet; 0: as many as it has processors, and 16 at most";
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }
 

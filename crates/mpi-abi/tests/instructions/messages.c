@@ -1,12 +1,12 @@
 /* Messages of 8 bytes between two ranks, whose instructions at one end callgrind counts inside `measured`.
  *
- *   messages window|single|put|flush|fetch FILE MESSAGES [multiple|worker]
+ *   messages window|single|put|flush|fetch FILE MESSAGES [multiple|worker|lane]
  *
  * `window`: 64 non-blocking operations and MPI_Waitall; `single`: blocking ones. The others access a window of shared memory of
  * rank 1: `put` by MPI_Put, `flush` by MPI_Put and MPI_Win_flush, `fetch` by MPI_Fetch_and_op. Nothing is counted of waiting: the
  * ranks take turns by a word in FILE, so a message has come before its receiver asks for it, and there is room before one is sent.
  * The answer of each turn is outside of what is counted. With `multiple` the program asks for several threads and uses one; with `worker` a
- * second thread takes all turns. */
+ * second thread takes all turns; with `lane` the messages go on a duplicate of the world, which lies on another lane. */
 #include <mpi.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,33 +23,34 @@ enum { WINDOW = 64, TAG = 7 };
 static long messages[WINDOW];
 static MPI_Request requests[WINDOW];
 static int rank;
+static MPI_Comm comm;
 static MPI_Win win;
 static long *memory;
 
 static void send_window(void)
 {
     for (int n = 0; n < WINDOW; n++)
-        MPI_Isend(&messages[n], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD, &requests[n]);
+        MPI_Isend(&messages[n], 1, MPI_LONG, 1, TAG, comm, &requests[n]);
     MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
 }
 
 static void receive_window(void)
 {
     for (int n = 0; n < WINDOW; n++)
-        MPI_Irecv(&messages[n], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, &requests[n]);
+        MPI_Irecv(&messages[n], 1, MPI_LONG, 0, TAG, comm, &requests[n]);
     MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
 }
 
 static void send_each(void)
 {
     for (int n = 0; n < WINDOW; n++)
-        MPI_Send(&messages[n], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD);
+        MPI_Send(&messages[n], 1, MPI_LONG, 1, TAG, comm);
 }
 
 static void receive_each(void)
 {
     for (int n = 0; n < WINDOW; n++)
-        MPI_Recv(&messages[n], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&messages[n], 1, MPI_LONG, 0, TAG, comm, MPI_STATUS_IGNORE);
 }
 
 static void put_each(void)
@@ -138,9 +139,9 @@ static void *take_turns(void *unused)
                 MPI_Abort(MPI_COMM_WORLD, 1);
         atomic_fetch_add(turn, 1);
         if (rank == 0)
-            MPI_Recv(&messages[0], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(&messages[0], 1, MPI_LONG, 1, TAG, comm, MPI_STATUS_IGNORE);
         else
-            MPI_Send(&messages[0], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD);
+            MPI_Send(&messages[0], 1, MPI_LONG, 0, TAG, comm);
     }
     return unused;
 }
@@ -156,9 +157,10 @@ static void take_turns_in_a_worker(void)
 int main(int argc, char **argv)
 {
     const struct workload *workload = argc >= 4 ? workload_of(argv[1]) : NULL;
-    int has_worker = argc == 5 && strcmp(argv[4], "worker") == 0;
-    if (workload == NULL || argc > 5 || (argc == 5 && !has_worker && strcmp(argv[4], "multiple") != 0)) {
-        fprintf(stderr, "messages window|single|put|flush|fetch FILE MESSAGES [multiple|worker]\n");
+    const char *threads = argc == 5 ? argv[4] : "";
+    int has_worker = strcmp(threads, "worker") == 0, has_lane = strcmp(threads, "lane") == 0;
+    if (workload == NULL || argc > 5 || (argc == 5 && !has_worker && !has_lane && strcmp(threads, "multiple") != 0)) {
+        fprintf(stderr, "messages window|single|put|flush|fetch FILE MESSAGES [multiple|worker|lane]\n");
         return 2;
     }
     turn = shared_word(argv[2]);
@@ -166,6 +168,9 @@ int main(int argc, char **argv)
     int provided;
     MPI_Init_thread(&argc, &argv, argc == 5 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    comm = MPI_COMM_WORLD;
+    if (has_lane)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     turn_of_messages = workload->turns[rank];
     int has_window = workload->turns[1] == read_window;
     if (has_window) {
@@ -180,6 +185,8 @@ int main(int argc, char **argv)
         MPI_Win_unlock_all(win);
         MPI_Win_free(&win);
     }
+    if (has_lane)
+        MPI_Comm_free(&comm);
     MPI_Finalize();
     return 0;
 }

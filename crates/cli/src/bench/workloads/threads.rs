@@ -41,7 +41,7 @@ impl Threads {
         });
         let most = THREADS.into_iter().max().unwrap_or(1);
         let flows =
-            (0..most).map(|thread| job.world().duplicate_on_lane(thread as u32)).collect::<Result<_, _>>()?;
+            (0..most).map(|thread| job.world().duplicate_on_lane(thread)).collect::<Result<_, _>>()?;
         Ok(Threads { flows, cases: cases.collect() })
     }
 }
