@@ -85,6 +85,28 @@ fn a_lane_whose_threads_compute_has_messages_all_the_same() {
 }
 
 #[test]
+fn who_asks_for_notices_makes_progress_on_all_lanes() {
+    const LENGTH: usize = 4 << 20;
+    ranks(2, 2).run(|job| {
+        let (flow, endpoint) = (job.world().duplicate_on_lane(1)?, job.endpoint());
+        if job.rank().0 == 0 {
+            let region = endpoint.region(64)?;
+            region.publish("told")?;
+            // Its receiver says in a notice that it has come.
+            let sent = flow.isend(Rank(1), Tag(1), vec![7_u8; LENGTH])?;
+            while endpoint.try_notice()?.is_none() {}
+            sent.wait()?;
+        } else {
+            let region = endpoint.find_region("told", Duration::from_secs(20))?;
+            let (_, got) = flow.irecv(Rank(0), Tag(1), vec![0_u8; LENGTH])?.wait()?;
+            assert!(got.iter().all(|byte| *byte == 7));
+            region.put_notify(0, &[1_u8], 7)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn counters_are_those_of_all_lanes() {
     const MESSAGES: u64 = 100;
     ranks(2, 2).run(|job| {

@@ -15,13 +15,14 @@ mod watch;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use canele_control::{Control, ControlError, JobInfo, MOST_LANES, Socket, ToLauncher};
+use canele_control::{Control, ControlError, JobInfo, MOST_LANES, RankPlace, Socket, ToLauncher};
 use canele_sys::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use canele_sys::clock::monotonic_ns;
 use canele_sys::ids::{FlowId, Rank};
-use canele_sys::topology;
+use canele_sys::{fork, topology};
 
 use crate::Error;
+use crate::connect::host::has_descriptors_for_lane;
 use crate::engine::Engine;
 use crate::p2p::pending::Pending;
 pub use set::{LaneSet, WantedLane};
@@ -41,11 +42,14 @@ pub(crate) struct Lanes {
     pub first: Option<Arc<Engine>>,
     /// Of the first, those that are open.
     further: [OnceLock<Arc<Engine>>; MOST_LANES as usize - 1],
-    opening: Mutex<()>,
+    /// Of the first, those that it has asked the launcher for: it asks once for each. Held while one is opened, or a setting changed.
+    opening: Mutex<LaneSet>,
     /// There is more than one.
     are_several: AtomicBool,
     /// How often threads have made progress here.
     visits: AtomicU32,
+    /// Which thread did last, where the rank has several lanes.
+    visitor: AtomicU64,
     /// What `visits` of the others was when a thread of this one last looked.
     seen: [AtomicU32; MOST_LANES as usize],
     looks: AtomicU32,
@@ -75,6 +79,7 @@ impl Lanes {
             further: [const { OnceLock::new() }; _],
             opening: Mutex::default(),
             visits: AtomicU32::new(0),
+            visitor: AtomicU64::new(0),
             seen: [const { AtomicU32::new(0) }; _],
             looks: AtomicU32::new(0),
             looked_at_ns: AtomicU64::new(0),
@@ -94,6 +99,9 @@ impl Lanes {
     pub fn note_visit(&self) {
         // Relaxed, and no addition in one step: who looks compares two values, and the lock of the lane is held.
         self.visits.store(self.visits.load(Relaxed).wrapping_add(1), Relaxed);
+        if self.are_several.load(Relaxed) {
+            self.visitor.store(fork::thread_number(), Relaxed);
+        }
     }
 
     /// True if the rank has several and this look is one in which others are to be looked at.
@@ -123,9 +131,11 @@ impl Lanes {
         is_due
     }
 
-    /// How many processors there are for the threads of this rank, at least 1.
-    fn processors(&self, job: &JobInfo) -> u32 {
-        *self.processors.get_or_init(|| (job.processors / job.size.max(1)).min(topology::usable()).max(1))
+    /// How many processors there are for the threads of this rank, at least 1: its part of those that the ranks of its host have.
+    fn processors(&self, job: &JobInfo, place: RankPlace) -> u32 {
+        *self
+            .processors
+            .get_or_init(|| (job.processors / place.local_size.max(1)).min(topology::usable()).max(1))
     }
 
     /// True if the wait of this lane's thread, which ends now, has watched other lanes.
@@ -225,13 +235,18 @@ impl Engine {
         let first = self.first_lane();
         let Some(at) = usize::from(number).checked_sub(1) else { return Ok(Some(first.clone())) };
         let Some(place) = first.lanes.further.get(at) else { return Ok(None) };
-        let _opening = first.lanes.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked_for = first.lanes.opening.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = place.get() {
             return Ok(Some(open.clone()));
         }
-        if first.rank().0 >= first.job().size || number >= first.most_lanes() {
+        if first.rank().0 >= first.job().size || number >= first.most_lanes() || asked_for.has(number) {
             return Ok(None);
         }
+        // A lane that cannot reach its peers afterwards would be worse than none.
+        if !has_descriptors_for_lane(first.job().ranks()) {
+            return Ok(None);
+        }
+        asked_for.add(number);
         let lane = Arc::new(first.open_lane(number)?);
         // Relaxed: who does not see it yet looks at fewer lanes.
         first.lanes.are_several.store(true, Relaxed);
@@ -286,12 +301,12 @@ impl Engine {
                 let visits = lane.lanes.visits.load(Relaxed);
                 if self.lanes.seen[usize::from(lane.lanes.number)].swap(visits, Relaxed) == visits {
                     lane.visit();
-                } else {
+                } else if lane.lanes.visitor.load(Relaxed) != fork::thread_number() {
                     waiting += 1;
                 }
             }
         }
-        waiting > first.lanes.processors(first.job())
+        waiting > first.lanes.processors(first.job(), first.place())
     }
 
     /// The open lanes of this rank.

@@ -90,8 +90,13 @@ impl BindPolicy {
                 slots.iter().map(|slots| slots.processors(topology)).collect::<Result<_, _>>().ok()?
             }
         };
-        sets.iter().map(|set| set.len() as u32).min()
+        fewest(&sets)
     }
+}
+
+/// How many processors the smallest of these sets has.
+fn fewest(sets: &[Vec<u32>]) -> Option<u32> {
+    sets.iter().map(|set| set.len() as u32).min()
 }
 
 /// How many units of a kind this machine has.
@@ -147,6 +152,11 @@ impl Binding {
                 Ok(claimed(&topology, sets?))
             }
         }
+    }
+
+    /// How many processors each rank is bound to at least; nothing if ranks are not bound.
+    pub fn fewest_processors(&self) -> Option<u32> {
+        fewest(&self.sets)
     }
 
     /// True if ranks are released from it where they share their processors.

@@ -178,7 +178,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         launcher: std::process::id(),
         network: (hosts.len() > 1).then(JobNetwork::draw).transpose().map_err(|error| error.to_string())?,
         universe: universe(spec, &hosts),
-        lanes: most_lanes(&hosts, &spec.bind),
+        lanes: most_lanes(&hosts, &spec.bind, &plan.binding),
         map,
         on_failure: spec.on_failure,
         profile: canele_profile::load().map_err(|error| error.to_string())?.profile,
@@ -190,11 +190,17 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
     Ok(Described { plan, claims, remark, info, tunables, shell, files, trace: trace.transpose()? })
 }
 
-/// How many lanes a rank may have: as many as it has processors, where each host has as many as this one and binds its ranks alike.
-pub fn most_lanes(hosts: &[Host], bind: &BindPolicy) -> u8 {
+/// How many lanes a rank may have, where each host has as many processors as this one and binds its ranks alike. `binding` is that of ranks of this
+/// host, which for those of others is chosen later.
+fn most_lanes(hosts: &[Host], bind: &BindPolicy, binding: &Binding) -> u8 {
     let most_ranks = hosts.iter().map(|host| host.ranks).max().unwrap_or(0);
-    let bound = Topology::discover().ok().and_then(|here| bind.fewest_processors(&here, most_ranks));
-    let processors = (topology::usable() / most_ranks.max(1)).min(bound.unwrap_or(u32::MAX));
+    let of_policy = || bind.fewest_processors(&Topology::discover().ok()?, most_ranks);
+    let bound = binding.fewest_processors().or_else(of_policy).unwrap_or(u32::MAX);
+    lanes_for(bound.min(topology::usable() / most_ranks.max(1)))
+}
+
+/// How many lanes a rank may have that has so many processors: as many, within the limits.
+pub fn lanes_for(processors: u32) -> u8 {
     u8::try_from(processors).unwrap_or(MOST_LANES).clamp(1, MOST_LANES)
 }
 

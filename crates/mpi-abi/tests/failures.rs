@@ -200,8 +200,10 @@ const ABORTS: [(&str, &str, usize); 6] = [
 #[test]
 fn a_rank_that_aborts_ends_the_members_of_the_communicator_and_no_others() {
     let program = program("aborts");
-    for (how, said, survivors) in ABORTS {
-        let output = job(&program, 4, &[], &[how]);
+    let on_lanes = [1, 3].into_iter().flat_map(|lanes| ABORTS.map(|how| (lanes, how)));
+    for (lanes, (how, said, survivors)) in on_lanes {
+        let set = format!("export ASKS_FOR_THREADS=1 CANELE_LANES={lanes}");
+        let output = job_after(&set, &program, 4, &[], &[how]);
         let (all, error) = (text(&output), String::from_utf8_lossy(&output.stderr));
         let own = error.lines().filter(|line| line.starts_with("canele: rank 1: ")).count();
         let status = if ["fatal", "abort", "window"].contains(&how) { 6 } else { 7 };

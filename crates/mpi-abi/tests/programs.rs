@@ -115,6 +115,15 @@ fn receives_are_deferred_on_lanes() {
 }
 
 #[test]
+fn lanes_that_cannot_be_opened_are_done_without() {
+    let program = compiled("few_descriptors_on_lanes", &[folder("programs/few_descriptors.c")]);
+    for lanes in ["2", "5", "16"] {
+        let set = format!("export ASKS_FOR_THREADS=1 CANELE_LANES={lanes}");
+        all_passed(&program, &run_limited(&set, &["-n", "2"], &program, &[]), 2);
+    }
+}
+
+#[test]
 fn threads_come_and_go_on_lanes() {
     let program = compiled("on_lanes_for_a_while", &[folder("programs/workers.c")]);
     all_passed(&program, &run_limited("export CANELE_LANES=4", &["-n", "3"], &program, &[]), 3);
@@ -185,6 +194,7 @@ programs! {
     dynamic [1 2 3];
     errors [1];
     exits [1 3];
+    few_descriptors [1 2];
     file_accesses [1 2 4];
     file_datareps [1 3];
     file_faults [1 3];

@@ -112,6 +112,21 @@ counters! {
     TimeWaited, "time_waited", "ns", "in which waits looked again and again, had given the processor away, or slept", Timer;
 }
 
+impl Counter {
+    /// What it is of two lanes of a rank together; 0 of one that has nothing to tell.
+    pub fn of_both(self, one: u64, other: u64) -> u64 {
+        use Counter::*;
+        match self {
+            Deepest | Rail1Speed | Rail2Speed | Rail3Speed | Rail4Speed => one.max(other),
+            Rail1RoundTrip | Rail2RoundTrip | Rail3RoundTrip | Rail4RoundTrip => match (one, other) {
+                (0, known) | (known, 0) => known,
+                (one, other) => one.min(other),
+            },
+            _ => one.wrapping_add(other),
+        }
+    }
+}
+
 /// What kind of number a counter is, which says how it moves (MPI 5.0, §15.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterClass {
@@ -197,9 +212,13 @@ impl Snapshot {
         Counter::TABLE.iter().zip(self.values)
     }
 
-    /// What was counted here and there together.
+    /// What was counted here and there together, on two lanes of a rank.
     pub fn with(&self, other: &Snapshot) -> Snapshot {
-        Snapshot { values: std::array::from_fn(|i| self.values[i].wrapping_add(other.values[i])) }
+        let together = |row: &CounterRow| {
+            let at = row.counter as usize;
+            row.counter.of_both(self.values[at], other.values[at])
+        };
+        Snapshot { values: std::array::from_fn(|i| together(&Counter::TABLE[i])) }
     }
 
     /// What was counted after `earlier` was taken.
@@ -222,6 +241,21 @@ mod tests {
 
     fn slots(count: usize) -> Vec<AtomicU64> {
         (0..count).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    #[test]
+    fn of_two_lanes_levels_are_joined_as_what_they_are() {
+        let of_both = |counter: Counter, one, other| counter.of_both(one, other);
+        assert_eq!(of_both(Counter::LocalSent, 3, 4), 7);
+        assert_eq!(of_both(Counter::Deepest, 3, 4), 4);
+        assert_eq!(of_both(Counter::Rail2Speed, 900, 800), 900);
+        assert_eq!(of_both(Counter::Rail1RoundTrip, 30, 20), 20);
+        assert_eq!(of_both(Counter::Rail1RoundTrip, 0, 20), 20, "no link of that lane is over the rail");
+        let speeds = Counter::TABLE.iter().filter(|row| row.name.ends_with("_speed"));
+        assert!(speeds.clone().count() > 0);
+        assert!(speeds.into_iter().all(|row| row.counter.of_both(1, 2) == 2));
+        let mut times = Counter::TABLE.iter().filter(|row| row.name.ends_with("_round_trip"));
+        assert!(times.all(|row| row.counter.of_both(1, 2) == 1));
     }
 
     #[test]

@@ -67,8 +67,10 @@ impl Engine {
         if !self.may_have_lanes(parent)? {
             return Ok(0);
         }
+        // Counted whatever is wanted, so that members that want different lanes count alike.
+        let next = self.next_lane(parent)?;
         let number = match wanted {
-            WantedLane::Next => self.next_lane(parent)?,
+            WantedLane::Next => next,
             WantedLane::Numbered(number) => (number % u32::from(self.most_lanes())) as u8,
         };
         let opened = u64::from(self.opens_lane(number));

@@ -8,6 +8,16 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::lane::Lane;
 
+/// How many descriptors a lane needs for a moment to take over memory of peers, beside one for each peer that sleeps on descriptors.
+const FOR_A_MOMENT: usize = 2 * MOST_INBOXES;
+
+/// True if this process may open as many files as a further lane needs in a job of so many ranks, with a link to each.
+pub(crate) fn has_descriptors_for_lane(ranks: u32) -> bool {
+    let Some(limit) = getrlimit(Resource::Nofile).current else { return true };
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    (open + FOR_A_MOMENT) as u64 + u64::from(ranks) <= limit
+}
+
 impl Lane {
     /// Handles inboxes of peers, for which this process may have had too few descriptors left.
     pub fn handle_inboxes(&mut self, peers: &[PeerInbox], mut descriptors: impl Iterator<Item = OwnedFd>) {
@@ -58,7 +68,7 @@ impl Lane {
             "this process has no descriptor left to take over its memory: the limit is {limit}; beside those of the program \
              Canelé needs {} for a moment, and one for each rank of the host that sleeps on descriptors (raise the limit, \
              `ulimit -n`)",
-            2 * MOST_INBOXES
+            FOR_A_MOMENT
         );
         self.proto.handle_unreachable(peer, why);
     }

@@ -1,7 +1,7 @@
 //! Connections: the links of a rank to ranks of its host and of others, and what it tells the launcher for them.
 
 pub(crate) mod connections;
-mod host;
+pub(crate) mod host;
 pub(crate) mod other_jobs;
 #[cfg(test)]
 mod tests;

@@ -29,7 +29,8 @@ impl Engine {
         if self.is_inside() {
             return;
         }
-        let Ok(mut core) = self.lock() else { return };
+        // Only the first lane speaks of ranks to the launcher.
+        let Ok(mut core) = self.first().lock() else { return };
         let job = &core.membership.job;
         if job.on_failure != OnFailure::Continue {
             return;

@@ -2,7 +2,7 @@
 //! of the protocols, a link opened in advance.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use canele_proto::backlog::{LEVELS, RailPolicy};
 use canele_proto::matching::Want;
@@ -18,6 +18,9 @@ use crate::lane::awaited::Awaited;
 use crate::lane::spin::spin;
 use crate::{Error, Status};
 
+/// How long a word that the launcher has told another lane is waited for at most.
+const LONGEST_WORD: Duration = Duration::from_secs(1);
+
 impl Engine {
     /// The settings of this process.
     pub fn tunables(&self) -> &Tunables {
@@ -30,6 +33,26 @@ impl Engine {
     /// `Forked`.
     pub fn eager_bytes(&self) -> Result<usize, Error> {
         Ok(self.lock()?.lane.proto.eager_bytes())
+    }
+
+    /// Waits until this lane knows of all deaths that another lane of its rank knows of: the launcher tells each of them.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn learn_deaths(&self) -> Result<(), Error> {
+        let mut known = 0;
+        for lane in self.all_lanes().iter().map(|lane| self.numbered_lane(lane)) {
+            known = known.max(lane.lock()?.lane.proto.deaths().len());
+        }
+        let learned = |core: &mut Core| {
+            if core.lane.proto.deaths().len() < known {
+                core.read_launcher();
+            }
+            (core.lane.proto.deaths().len() >= known).then_some(())
+        };
+        let deadline = Some(Instant::now() + LONGEST_WORD);
+        self.wait_before(self.lock()?, deadline, Awaited::Other("word of a death", None), learned);
+        Ok(())
     }
 
     /// Asks about messages and peers, without waiting and without progress.

@@ -39,6 +39,7 @@ impl Until {
 /// How a wait has ended.
 enum Ended<T> {
     Ready(T),
+    ByProgram,
     /// Its deadline has passed.
     Passed,
     NoSenderLeft,
@@ -83,7 +84,7 @@ impl Engine {
             list[at].request().map(|id| core.lane.proto.fail_pending(id));
             Some((at, list[at].take(core)?))
         };
-        let wait = |until| self.wait_on_lanes(list, LaneSet::default(), until, ready, || None);
+        let wait = |until| self.wait_on_lanes(list, LaneSet::default(), until, ready, None);
         let mut ended = wait(deadline.map_or(Until::AnySender, Until::Deadline))?;
         if matches!(ended, Ended::NoSenderLeft) {
             self.give_up_one(list)?;
@@ -106,7 +107,6 @@ impl Engine {
             (list[at].has_ended(core) || list[at].is_in_doubt(core)).then_some(())
         };
         let until = if by_program.is_some() { Until::Ready } else { Until::AnySender };
-        let by_program = || by_program.is_some_and(|is_done| is_done()).then_some(());
         if let Ended::NoSenderLeft = self.wait_on_lanes(list, also, until, ready, by_program)? {
             self.give_up_one(list)?;
         }
@@ -123,32 +123,35 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes progress on the lanes of these operations, and on `also`, until `ready` gives something for one of them, by its number, or `otherwise` does.
+    /// Makes progress on the lanes of these operations, and on `also`, until `ready` gives something for one of them, by its number, or `by_program`
+    /// is true.
     fn wait_on_lanes<T>(
         &self,
         list: &[Pending],
         also: LaneSet,
         until: Until,
         ready: impl FnMut(&mut Core, usize) -> Option<T>,
-        otherwise: impl Fn() -> Option<T>,
+        by_program: Option<&dyn Fn() -> bool>,
     ) -> Result<Ended<T>, Error> {
+        let awaited = if by_program.is_some() { Awaited::AnyOfOrProgram } else { Awaited::AnyOf };
         let lanes = lanes_of(list, also);
         let of_lane = |number| list.iter().filter(|one| one.lane == number).copied().collect();
         let operations: Vec<(u8, Vec<Pending>)> =
             lanes.iter().map(|number| (number, of_lane(number))).collect();
         let mut waits: Vec<LaneWait<'_>> = Vec::new();
         for (number, operations) in &operations {
-            let waiting = Waiting::new(Awaited::AnyOf(operations));
+            let waiting = Waiting::new(awaited(operations));
             waits.push(LaneWait { lane: self.numbered_lane(*number), operations, waiting });
         }
         // For a trace it is one wait.
-        let mut whole = Waiting::new(Awaited::AnyOf(list));
+        let mut whole = Waiting::new(awaited(list));
+        let traced = list.first().map_or(self, |one| self.lane_of(*one));
         if self.tracer.is_some() {
-            whole.trace(&*self.lock()?);
+            whole.trace(&*traced.lock()?);
         }
-        let found = self.wait_on_all(list, &mut waits, until, ready, otherwise);
+        let found = self.wait_on_all(list, &mut waits, until, ready, by_program);
         if self.tracer.is_some() {
-            whole.end(&mut *self.lock()?);
+            whole.end(&mut *traced.lock()?);
         }
         for wait in waits {
             let mut core = wait.lane.lock()?;
@@ -164,8 +167,9 @@ impl Engine {
         waits: &mut [LaneWait<'_>],
         until: Until,
         mut ready: impl FnMut(&mut Core, usize) -> Option<T>,
-        otherwise: impl Fn() -> Option<T>,
+        by_program: Option<&dyn Fn() -> bool>,
     ) -> Result<Ended<T>, Error> {
+        let is_over = || by_program.is_some_and(|is_done| is_done());
         let mut backoff = self.lock()?.lane.wait_policy.backoff();
         // With the last look no other thread was left.
         let mut was_only_thread = false;
@@ -183,8 +187,8 @@ impl Engine {
                 }
                 are_alone &= core.lane.proto.is_alone();
             }
-            if let Some(found) = otherwise() {
-                return Ok(Ended::Ready(found));
+            if is_over() {
+                return Ok(Ended::ByProgram);
             }
             let now = Instant::now();
             let mut left = until.left(now);
@@ -210,7 +214,7 @@ impl Engine {
             match next {
                 Next::Look => relax::between_looks(),
                 Next::Yield => std::thread::yield_now(),
-                Next::Sleep => sleep_on(waits, left, || otherwise().is_some())?,
+                Next::Sleep => sleep_on(waits, left, is_over)?,
             }
         }
     }

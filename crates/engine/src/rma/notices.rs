@@ -52,7 +52,7 @@ impl Engine {
         if let Some(notice) = core.lane.proto.take_notice() {
             return Ok(Some(notice));
         }
-        core.pass();
+        let (mut core, _) = self.poll_once(core);
         Ok(core.lane.proto.take_notice())
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use canele_control::{Links, Waits};
 use canele_rail::shm::InboxNotifier;
 use canele_sys::clock;
+use canele_sys::counters::Counter;
 
 use super::local_ranks::{LocalRank, LocalRanks};
 use super::orders::Counts;
@@ -136,9 +137,10 @@ fn counters(local_rank: &LocalRank) -> Vec<(&'static str, u64)> {
     local_rank.notifier().map(|notifier| notifier.counters()).unwrap_or_default()
 }
 
-/// The sums of counters that stand in the same order; those of a lane that has none count nothing.
+/// The counters of a rank with those of a further lane, which may have none; both are in the order of their table.
 fn added(mut sum: Vec<(&'static str, u64)>, more: Vec<(&'static str, u64)>) -> Vec<(&'static str, u64)> {
-    sum.iter_mut().zip(more).for_each(|((_, sum), (_, more))| *sum = sum.wrapping_add(more));
+    let rows = Counter::TABLE.iter().zip(&mut sum).zip(more);
+    rows.for_each(|((row, (_, sum)), (_, more))| *sum = row.counter.of_both(*sum, more));
     sum
 }
 

@@ -37,6 +37,8 @@ pub struct GatheredAgent {
     pub interfaces: Option<Vec<Interface>>,
     /// The name of its host.
     pub name: String,
+    /// How many processors the ranks may use that have come there.
+    processors: u32,
     /// The ranks that have come there.
     ranks: BTreeSet<u32>,
     /// When its first message must have come, which proves that its first flight was not another one's, said again.
@@ -44,6 +46,11 @@ pub struct GatheredAgent {
 }
 
 impl GatheredAgent {
+    /// How many processors each of its ranks has for itself.
+    pub fn processors_of_each(&self) -> u32 {
+        self.processors / (self.ranks.len() as u32).max(1)
+    }
+
     /// The ranks of its host that have come.
     pub fn ranks(&self) -> RankSet {
         self.ranks.iter().copied().collect()
@@ -172,6 +179,7 @@ impl<'a> Gathering<'a> {
             down,
             interfaces: None,
             name: String::new(),
+            processors: 0,
             ranks: BTreeSet::new(),
             silent_until,
         };
@@ -241,7 +249,10 @@ impl<'a> Gathering<'a> {
                 None => return Ok(()),
                 Some(FromAgent::Interfaces(found)) => agent.interfaces = Some(found),
                 Some(FromAgent::Joining { name }) => agent.name = name,
-                Some(FromAgent::Joined { rank }) => self.add_rank(index, rank)?,
+                Some(FromAgent::Joined { rank, processors }) => {
+                    agent.processors = processors;
+                    self.add_rank(index, rank)?;
+                }
                 Some(FromAgent::Left { rank }) => return Err(format!("rank {rank} has ended")),
                 Some(FromAgent::Report(_)) => return Err("an agent sent a report before its task".into()),
             }

@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::output_files::{OutputFiles, OutputSpec};
 use crate::plan::{Plan, Program};
 use crate::remote::{Agents, Task};
-use crate::start::{environment_settings, most_lanes};
+use crate::start::{environment_settings, lanes_for};
 
 /// Waits for the ranks of the job, and looks after them until they have ended.
 ///
@@ -94,8 +94,7 @@ fn launch(
         map: RankMap::new(of_ranks),
         universe: begin.ranks,
         processors: 0,
-        // Who has started the ranks has bound them, or not.
-        lanes: most_lanes(&hosts, &BindPolicy::none()),
+        lanes: lanes_for(agents.iter().map(GatheredAgent::processors_of_each).min().unwrap_or(1)),
         on_failure,
         profile,
         joined: true,

@@ -66,7 +66,7 @@ fn launcher(listener: &TcpListener, address: SocketAddr, message: &ToAgent) {
         events.wait(Some(deadline));
         up.read();
         while let Some(message) = up.next().unwrap() {
-            has_joined |= matches!(message, FromAgent::Joined { rank: 0 });
+            has_joined |= matches!(message, FromAgent::Joined { rank: 0, .. });
         }
     }
     down.push(message);

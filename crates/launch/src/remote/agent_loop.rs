@@ -148,9 +148,11 @@ impl AgentLoop {
             Source::Outgoing(_) => {}
             Source::JoinListener(_) | Source::Joining(_) => {
                 let Some(arrivals) = &mut self.arrivals else { return };
-                for arrival in arrivals.handle(source, &self.events) {
+                let come = arrivals.handle(source, &self.events);
+                let processors = arrivals.processors();
+                for arrival in come {
                     self.tell(&match arrival {
-                        Arrival::Joined(rank) => FromAgent::Joined { rank },
+                        Arrival::Joined(rank) => FromAgent::Joined { rank, processors },
                         Arrival::Left(rank) => FromAgent::Left { rank },
                     });
                 }

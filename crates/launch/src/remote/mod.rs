@@ -83,6 +83,8 @@ pub enum FromAgent {
     Joined {
         /// Which.
         rank: u32,
+        /// How many processors the ranks may use that have come there.
+        processors: u32,
     },
     /// A rank that had come has ended, before the job began.
     Left {

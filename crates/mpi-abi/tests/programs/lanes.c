@@ -270,7 +270,7 @@ static int told_lane(MPI_Comm comm)
     char text[32];
     int length = sizeof text, flag;
     OK(MPI_Comm_get_info(comm, &info));
-    OK(MPI_Info_get_string(info, "canele_lane", &length, text, &flag));
+    OK(MPI_Info_get_string(info, "canele_lies_on_lane", &length, text, &flag));
     OK(MPI_Info_free(&info));
     return flag ? atoi(text) : -1;
 }
@@ -333,6 +333,67 @@ static void named_lanes(void)
         OK(MPI_Comm_free(&comm));
     }
     CHECK(lane_of(MPI_COMM_WORLD) == 0);
+    /* The hints of a communicator do not name its lane: duplicates with them lie on the lanes in turn. */
+    MPI_Info hints;
+    MPI_Comm two[2];
+    OK(MPI_Comm_get_info(MPI_COMM_WORLD, &hints));
+    for (int n = 0; n < 2; n++)
+        OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, hints, &two[n]));
+    CHECK((lane_of(two[0]) + 1) % lanes == lane_of(two[1]));
+    for (int n = 0; n < 2; n++)
+        OK(MPI_Comm_free(&two[n]));
+    OK(MPI_Info_free(&hints));
+}
+
+static MPI_Comm waited_on[2];
+
+static void *receive_late(void *which)
+{
+    int number = -1;
+    OK(MPI_Recv(&number, 1, MPI_INT, 0, 50, waited_on[(long)which], MPI_STATUS_IGNORE));
+    CHECK(number == 0);
+    return NULL;
+}
+
+/* A thread waits for receives of two lanes and for a partitioned message whose sender begins later, while other threads make progress on both
+ * lanes, who get their messages only afterwards. */
+static void partitions_wake_a_wait_for_several_lanes(void)
+{
+    int part = rank, got[3] = {-1, -1, -1}, index;
+    MPI_Request requests[3];
+    pthread_t threads[2];
+    waited_on[0] = dup_on("0"), waited_on[1] = dup_on("1");
+    if (rank == 0) {
+        usleep(100000);
+        OK(MPI_Psend_init(&part, 1, 1, MPI_INT, 1, 52, waited_on[1], MPI_INFO_NULL, &requests[0]));
+        OK(MPI_Start(&requests[0]));
+        OK(MPI_Pready(0, requests[0]));
+        OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+        OK(MPI_Request_free(&requests[0]));
+        OK(MPI_Recv(&got[0], 1, MPI_INT, 1, 53, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        for (int n = 0; n < 2; n++) {
+            OK(MPI_Send(&rank, 1, MPI_INT, 1, 50, waited_on[n]));
+            OK(MPI_Send(&rank, 1, MPI_INT, 1, 51, waited_on[n]));
+        }
+    } else if (rank == 1) {
+        for (long n = 0; n < 2; n++)
+            CHECK(pthread_create(&threads[n], NULL, receive_late, (void *)n) == 0);
+        usleep(30000);
+        for (int n = 0; n < 2; n++)
+            OK(MPI_Irecv(&got[n], 1, MPI_INT, 0, 51, waited_on[n], &requests[n]));
+        OK(MPI_Precv_init(&got[2], 1, 1, MPI_INT, 0, 52, waited_on[1], MPI_INFO_NULL, &requests[2]));
+        OK(MPI_Start(&requests[2]));
+        OK(MPI_Waitany(3, requests, &index, MPI_STATUS_IGNORE));
+        CHECK(index == 2);
+        OK(MPI_Send(&rank, 1, MPI_INT, 0, 53, MPI_COMM_WORLD));
+        OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        for (int n = 0; n < 2; n++)
+            pthread_join(threads[n], NULL);
+        CHECK(got[0] == 0 && got[1] == 0 && got[2] == 0);
+        OK(MPI_Request_free(&requests[2]));
+    }
+    for (int n = 0; n < 2; n++)
+        OK(MPI_Comm_free(&waited_on[n]));
 }
 
 int main(int argc, char **argv)
@@ -353,8 +414,10 @@ int main(int argc, char **argv)
     waits_for_several_lanes();
     reads_inside_a_reduction();
     named_lanes();
-    if (ranks > 1)
+    if (ranks > 1) {
         lanes_of_computing_threads();
+        partitions_wake_a_wait_for_several_lanes();
+    }
     in_threads(run_thread);
     waits_for_several_lanes();
     for (int n = 0; n < THREADS; n++)

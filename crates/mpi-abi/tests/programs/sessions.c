@@ -171,7 +171,7 @@ static int lane_of_duplicate(const char *level)
     OK(MPI_Comm_dup(comm, &duplicate));
     OK(MPI_Barrier(duplicate));
     OK(MPI_Comm_get_info(duplicate, &info));
-    OK(MPI_Info_get_string(info, "canele_lane", &length, text, &flag));
+    OK(MPI_Info_get_string(info, "canele_lies_on_lane", &length, text, &flag));
     OK(MPI_Info_free(&info));
     OK(MPI_Comm_free(&duplicate));
     OK(MPI_Comm_free(&comm));

@@ -20,8 +20,12 @@ const ASSERTIONS: [&str; 5] = [
 /// The kinds of memory that messages may lie in, which a hint does not change.
 pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 
-/// The number of the lane that a duplicate is to lie on, where ranks may have several; told of all communicators there.
+/// The number of the lane that a duplicate is to lie on, where ranks may have several.
 pub(crate) const LANE: &str = "canele_lane";
+
+/// The number of the lane that a communicator lies on. It is another key, for a program gives what it is told to its next duplicate, which is not meant
+/// to lie there.
+const LIES_ON_LANE: &str = "canele_lies_on_lane";
 
 /// The lane that an info names, if it does.
 pub(super) fn lane_of(info: &Info) -> Option<u32> {
@@ -50,7 +54,7 @@ impl Comm {
         let kinds = session.map_or_else(of_world, |session| session.memory_kinds.clone());
         let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, &*kinds)]);
         if self.engine.most_lanes() > 1 {
-            let _ = hints.set(LANE, self.engine.lane_number().to_string());
+            let _ = hints.set(LIES_ON_LANE, self.engine.lane_number().to_string());
         }
         for (key, value) in defaults {
             if hints.get(key).is_ok_and(|set| set.is_none()) {

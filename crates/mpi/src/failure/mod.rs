@@ -19,6 +19,7 @@ impl Comm {
     /// Members that failed, of both groups if there are two, in the order in which this process learned of them.
     fn failed_members(&self) -> Result<Vec<Rank>> {
         let all = self.all_members();
+        self.engine.learn_deaths()?;
         let mut failed = self.engine.ask(|view| view.deaths().to_vec())?;
         failed.retain(|rank| all.rank_of(*rank).is_some());
         Ok(failed)
@@ -56,6 +57,7 @@ impl Comm {
     /// In a forked child; the job is over.
     pub fn acknowledge_failed(&self, most: usize) -> Result<usize> {
         let all = self.all_members();
+        self.engine.learn_deaths()?;
         let deaths = self.engine.ask(|view| {
             let members = view.deaths().iter().enumerate().filter(|(_, rank)| all.rank_of(**rank).is_some());
             members.take(most).last().map_or(0, |(at, _)| at + 1)
