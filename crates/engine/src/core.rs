@@ -17,6 +17,7 @@ use crate::collective::Collectives;
 use crate::connect::connections::Connections;
 use crate::connect::other_jobs::{add_others, own_addresses};
 use crate::lane::Lane;
+use crate::lanes::unexpected_bytes_of_lane;
 use crate::membership::{Launcher, Membership};
 use crate::rma::Rma;
 use crate::stats::Stats;
@@ -78,7 +79,8 @@ impl Core {
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
-        let mut lane = Lane::new(number, rails, open_proto(me, &job, tunables), tunables, oversubscribed);
+        let mut lane =
+            Lane::new(number, rails, open_proto(number, me, &job, tunables), tunables, oversubscribed);
         let mut tracer = traced_as.map(|of_other| Arc::new(of_other.of_lane(number)));
         if number == 0 && tunables.trace_bytes > 0 && launcher.is_present() {
             let created = Tracer::create(tunables.trace_bytes)?;
@@ -175,12 +177,12 @@ fn eager_bytes(job: &JobInfo, tunables: &Tunables) -> usize {
     choice::eager_bytes(tunables.eager_bytes, &job.profile.host)
 }
 
-/// The protocols of the rank `me`.
-pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto {
+/// The protocols of a lane of the rank `me`.
+pub(crate) fn open_proto(number: u8, me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto {
     let settings = Settings {
         eager_bytes: eager_bytes(job, tunables),
         piece_bytes: tunables.piece_bytes,
-        unexpected_bytes: tunables.unexpected_bytes as u64,
+        unexpected_bytes: unexpected_bytes_of_lane(number, job, tunables),
     };
     let mut proto = if me.0 < job.size {
         let mut proto = Proto::new(me, job.size as usize, settings);

@@ -26,7 +26,7 @@ fn rank_of_two(rank: u32, local_size: u32) -> Lane {
     Lane::new(
         0,
         rails,
-        open_proto(Rank(rank), &job_of_two(2 / local_size as usize), &tunables),
+        open_proto(0, Rank(rank), &job_of_two(2 / local_size as usize), &tunables),
         &tunables,
         false,
     )

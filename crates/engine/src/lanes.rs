@@ -19,6 +19,7 @@ use canele_control::{Control, ControlError, JobInfo, MOST_LANES, RankPlace, Sock
 use canele_sys::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use canele_sys::clock::monotonic_ns;
 use canele_sys::ids::{FlowId, Rank};
+use canele_sys::tunables::Tunables;
 use canele_sys::{fork, topology};
 
 use crate::Error;
@@ -151,6 +152,23 @@ impl Lanes {
     }
 }
 
+/// How many lanes a rank of this job may have.
+fn most_lanes(job: &JobInfo, tunables: &Tunables) -> u8 {
+    let lanes = match tunables.lanes {
+        _ if job.launcher == 0 => 1,
+        0 => job.lanes.into(),
+        lanes => lanes,
+    };
+    lanes.clamp(1, MOST_LANES.into()) as u8
+}
+
+/// What the lane of this number holds at most for messages that no receive has asked for: the first all that was set, the others together not more than
+/// that again. All ranks know it alike.
+pub(crate) fn unexpected_bytes_of_lane(number: u8, job: &JobInfo, tunables: &Tunables) -> u64 {
+    let all = tunables.unexpected_bytes as u64;
+    if number == 0 { all } else { all / u64::from(most_lanes(job, tunables)) }
+}
+
 impl Engine {
     /// The first lane of this rank.
     pub(crate) fn first(&self) -> &Self {
@@ -218,12 +236,7 @@ impl Engine {
 
     /// How many lanes a rank may have, which is the same for all ranks of the start: only one if there is no launcher.
     pub fn most_lanes(&self) -> u8 {
-        let lanes = match self.tunables.lanes {
-            _ if self.job().launcher == 0 => 1,
-            0 => self.job().lanes.into(),
-            lanes => lanes,
-        };
-        lanes.clamp(1, MOST_LANES.into()) as u8
+        most_lanes(self.job(), &self.tunables)
     }
 
     /// The lane of this number of this rank, which is opened if it is not; nothing if the rank cannot have it. A rank that was spawned has its first
