@@ -259,8 +259,7 @@ impl Engine {
         if !has_descriptors_for_lane(first.job().ranks()) {
             return Ok(None);
         }
-        asked_for.add(number);
-        let lane = Arc::new(first.open_lane(number)?);
+        let lane = Arc::new(first.open_lane(number, &mut asked_for)?);
         // Relaxed: who does not see it yet looks at fewer lanes.
         first.lanes.are_several.store(true, Relaxed);
         let lane = place.get_or_init(|| lane).clone();
@@ -280,9 +279,10 @@ impl Engine {
         self.further_lane(number).unwrap_or_else(|| self.first_lane()).clone()
     }
 
-    fn open_lane(self: &Arc<Self>, number: u8) -> Result<Self, Error> {
+    fn open_lane(self: &Arc<Self>, number: u8, asked_for: &mut LaneSet) -> Result<Self, Error> {
         let (ours, launchers) = Socket::pair().map_err(ControlError::from)?;
         let opens = ToLauncher::Lane { number };
+        asked_for.add(number);
         self.lock_to_submit()?.membership.launcher.send_with(&opens, &[launchers.as_fd()])?;
         drop(launchers);
         let control = Control::new(self.place(), ours.into());

@@ -72,17 +72,19 @@ fn each_end_is_told_once_to_those_in_the_library() {
 }
 
 #[test]
-fn a_cut_is_told_to_all_but_who_made_it_and_to_who_comes_late() {
+fn a_cut_is_told_to_all_once_and_to_who_comes_late() {
     let mut job = job(4);
     job.handle(3, ToLauncher::Finished).unwrap();
     told(&mut job);
     let cut = |peer| ToLauncher::CutOff { peer, what: "bad".into() };
     job.handle(0, cut(1)).unwrap();
     let message = FromLauncher::CutOff { by: 0, of: 1, what: "bad".into() };
-    assert_eq!(told(&mut job), [1, 2].map(|to| (to, message.clone())));
+    let gone = (0, FromLauncher::Gone { rank: 1, how: RankEnd::HostLost });
+    assert_eq!(told(&mut job), [(1, message.clone()), (2, message.clone()), gone], "its other lanes need it");
     assert_eq!(job.take_cut(), Some(Cut { by: 0, of: 1, what: "bad".into() }));
     assert_eq!(job.take_cut(), None);
-    assert!(job.handle(0, cut(1)).is_err(), "once is enough");
+    job.handle(0, cut(1)).expect("another lane of that rank may say so, too");
+    assert_eq!((told(&mut job), job.take_cut()), (vec![], None));
     *job.member_mut(2) = Member::default();
     job.handle(2, ToLauncher::Hello { version: VERSION }).unwrap();
     assert!(told(&mut job).contains(&(2, message)));

@@ -14,8 +14,9 @@ const FOR_A_MOMENT: usize = 2 * MOST_INBOXES;
 /// True if this process may open as many files as a further lane needs in a job of so many ranks, with a link to each.
 pub(crate) fn has_descriptors_for_lane(ranks: u32) -> bool {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return true };
-    let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    (open + FOR_A_MOMENT) as u64 + u64::from(ranks) <= limit
+    // Where they cannot be counted none may be left.
+    let open = std::fs::read_dir("/proc/self/fd").map(Iterator::count);
+    open.is_ok_and(|open| (open + FOR_A_MOMENT) as u64 + u64::from(ranks) <= limit)
 }
 
 impl Lane {

@@ -11,7 +11,7 @@ mod worlds;
 
 use canele_control::JobInfo;
 use canele_proto::request::Failure;
-use canele_sys::ids::FlowId;
+use canele_sys::ids::{FlowId, Rank};
 
 pub(crate) use launcher::Launcher;
 use names::Names;
@@ -34,13 +34,15 @@ pub(crate) struct Membership {
     /// Pairs of other ranks that communicate no more, and groups that are revoked: collectives of both fail. It only grows, as each group knows
     /// up to where none is its own.
     pub splits: Vec<Failure>,
+    /// The ranks that died by the word of the launcher, which tells it all lanes of a rank.
+    pub told_deaths: Vec<Rank>,
 }
 
 impl Membership {
     pub fn new(launcher: Launcher, job: JobInfo) -> Self {
         let (names, spawns, ports) = (Names::default(), Spawns::default(), Ports::default());
         let worlds = ConnectedWorlds::default();
-        Self { launcher, job, names, spawns, ports, worlds, splits: Vec::new() }
+        Self { launcher, job, names, spawns, ports, worlds, splits: Vec::new(), told_deaths: Vec::new() }
     }
 
     /// A flow may be another group's from now on; says whether a group with it was revoked.

@@ -78,7 +78,12 @@ impl Core {
             }
             FromLauncher::Found { ticket, value } => membership.names.handle_found(ticket, value),
             FromLauncher::PublishRefused { name } => membership.names.handle_refused(name),
-            FromLauncher::Gone { rank, how } => self.handle_gone(Rank(rank), how),
+            FromLauncher::Gone { rank, how } => {
+                if how != RankEnd::Finished {
+                    membership.told_deaths.push(Rank(rank));
+                }
+                self.handle_gone(Rank(rank), how);
+            }
             FromLauncher::Finished { ranks } => self.handle_finished(&ranks),
             FromLauncher::CutOff { by, of, what } => self.handle_cut_off(Rank(by), Rank(of), what),
             FromLauncher::Reach { rank, rails } => {

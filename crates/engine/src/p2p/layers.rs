@@ -35,20 +35,24 @@ impl Engine {
         Ok(self.lock()?.lane.proto.eager_bytes())
     }
 
-    /// Waits until this lane knows of all deaths that another lane of its rank knows of: the launcher tells each of them.
+    /// Waits until this lane knows of all deaths that the launcher has told another lane of its rank: it tells each of them.
     ///
     /// # Errors
     /// `Forked`.
     pub fn learn_deaths(&self) -> Result<(), Error> {
-        let mut known = 0;
-        for lane in self.all_lanes().iter().map(|lane| self.numbered_lane(lane)) {
-            known = known.max(lane.lock()?.lane.proto.deaths().len());
+        let mut told = Vec::new();
+        for lane in self.all_lanes().iter().filter(|lane| *lane != self.lane_number()) {
+            told.extend_from_slice(&self.numbered_lane(lane).lock()?.membership.told_deaths);
         }
+        let are_known = |core: &Core| {
+            let proto = &core.lane.proto;
+            told.iter().all(|dead| (dead.0 as usize) < proto.ranks() && proto.gone(*dead).is_some())
+        };
         let learned = |core: &mut Core| {
-            if core.lane.proto.deaths().len() < known {
+            if !are_known(core) {
                 core.read_launcher();
             }
-            (core.lane.proto.deaths().len() >= known).then_some(())
+            are_known(core).then_some(())
         };
         let deadline = Some(Instant::now() + LONGEST_WORD);
         self.wait_before(self.lock()?, deadline, Awaited::Other("word of a death", None), learned);

@@ -1,6 +1,6 @@
 //! Ranks that were cut off from others because they broke the rules. Owns what is told of it, to whom.
 
-use canele_control::{FromLauncher, OnFailure};
+use canele_control::{FromLauncher, OnFailure, RankEnd};
 
 use super::Job;
 
@@ -29,19 +29,23 @@ impl Job {
         Some(cut)
     }
 
-    /// Tells all ranks that are in the library, so that no rank waits for a message that cannot come; not if the job ends anyway.
+    /// Tells all ranks that are in the library, so that no rank waits for a message that cannot come; not if the job ends anyway. Several lanes of a
+    /// rank may cut the same one off; the others of its lanes learn that it is gone for them, too.
     pub(super) fn handle_cut(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
         if of >= self.info.ranks() || of == by {
             return Err(format!("cut off rank {of} of {}", self.info.ranks()));
         }
         if self.cuts.iter().any(|cut| (cut.by, cut.of) == (by, of)) {
-            return Err(format!("cut off rank {of} twice"));
+            return Ok(());
         }
         let cut = Cut { by, of, what };
         if self.info.on_failure == OnFailure::Continue {
             let all = (0..self.info.ranks()).filter(|&to| to != by && self.member(to).listens());
             for to in all.collect::<Vec<_>>() {
                 self.send(to, cut.message());
+            }
+            if self.member(by).listens() {
+                self.send(by, FromLauncher::Gone { rank: of, how: RankEnd::HostLost });
             }
         }
         self.cuts.push(cut);
