@@ -364,3 +364,23 @@ impl Engine {
         Ok(((u32::from(self.lanes.number) + number) % u32::from(self.most_lanes())) as u8)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use canele_control::Host;
+
+    use super::*;
+
+    #[test]
+    fn further_lanes_together_hold_at_most_as_much_as_the_first() {
+        for lanes in [1, 2, 3, 16] {
+            let job =
+                JobInfo { launcher: 1, lanes, ..JobInfo::new(vec![Host { name: String::new(), ranks: 2 }]) };
+            let tunables = Tunables { unexpected_bytes: 1000, ..Tunables::default() };
+            let of_lane = |number| unexpected_bytes_of_lane(number, &job, &tunables);
+            assert_eq!(of_lane(0), 1000);
+            assert!((1..lanes).map(of_lane).sum::<u64>() <= 1000, "{lanes} lanes");
+            assert!((1..lanes).all(|number| of_lane(number) > 0));
+        }
+    }
+}

@@ -79,11 +79,11 @@ impl Engine {
 
     /// The bits that all members of `parent` give.
     fn conjunction_of_all(&self, parent: FlowId, mine: u64) -> Result<u64, Error> {
-        let mut agreed = [0_u64];
-        let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, 8) };
-        let and = Reduction::from(conjunction as Kernel);
-        let (mine, all) = (bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut agreed));
-        self.collective(parent, shape, Some(&and), mine, all)?;
+        let mut agreed = [0];
+        let all = |shape, and: &_, mine: &_, agreed: &mut _| {
+            self.collective(parent, shape, Some(and), mine, agreed)
+        };
+        conjunction_by(all, &[mine], &mut agreed)?;
         Ok(agreed[0])
     }
 
@@ -184,24 +184,19 @@ impl Engine {
         &self,
         mut all: impl FnMut(Shape, &Reduction, &[u8], &mut [u8]) -> Result<(), Error>,
     ) -> Result<FlowId, Error> {
-        let and = Reduction::from(conjunction as Kernel);
-        let mut conjunction = |mine: &[u64], agreed: &mut [u64]| {
-            let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, 8 * mine.len()) };
-            all(shape, &and, bytemuck::cast_slice(mine), bytemuck::cast_slice_mut(agreed))
-        };
         let mut first = FIRST_PAIR;
         loop {
             let mut agreed = [0; WINDOW];
             // No member is inside any more when the conjunction begins.
             let free = self.lock()?.collectives.pairs.window(first)?;
-            conjunction(&free, &mut agreed)?;
+            conjunction_by(&mut all, &free, &mut agreed)?;
             let begin = first / WINDOW_PAIRS * WINDOW_PAIRS;
             let Some(pair) = first_of(begin, &agreed) else {
                 first = begin + WINDOW_PAIRS;
                 continue;
             };
             let taken = self.take_pair(pair)?;
-            let result = conjunction(&[u64::from(taken)], &mut agreed[..1]);
+            let result = conjunction_by(&mut all, &[u64::from(taken)], &mut agreed[..1]);
             if result.is_ok() && agreed[0] == 1 {
                 return Ok(FlowId(2 * pair));
             }
@@ -212,4 +207,15 @@ impl Engine {
             first = pair + 1;
         }
     }
+}
+
+/// Gives the conjunction of what all members give; `all` reduces it among them.
+fn conjunction_by(
+    mut all: impl FnMut(Shape, &Reduction, &[u8], &mut [u8]) -> Result<(), Error>,
+    mine: &[u64],
+    agreed: &mut [u64],
+) -> Result<(), Error> {
+    let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, 8 * mine.len()) };
+    let and = Reduction::from(conjunction as Kernel);
+    all(shape, &and, bytemuck::cast_slice(mine), bytemuck::cast_slice_mut(agreed))
 }

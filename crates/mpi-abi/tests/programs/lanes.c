@@ -1,12 +1,12 @@
 /* Threads that communicate at the same time, each on a communicator of its own, which lie on lanes: messages of all lengths and kinds,
  * collectives, communicators made of them, windows, requests of several lanes in one wait, and a lane whose thread computes. */
-#include "check.h"
+#include "lane.h"
 #include <pthread.h>
 #include <unistd.h>
 
 enum { THREADS = 4, ROUNDS = 40, MOST = 50000 };
 
-static int rank, ranks, next, before, lanes = 1;
+static int rank, ranks, next, before;
 static MPI_Comm comms[THREADS];
 
 static int length_of(int round)
@@ -263,88 +263,6 @@ static void lanes_of_computing_threads(void)
     free(long_message);
 }
 
-/* The lane that a communicator lies on; -1 if that is not told, as where a rank has no other. */
-static int told_lane(MPI_Comm comm)
-{
-    MPI_Info info;
-    char text[32];
-    int length = sizeof text, flag;
-    OK(MPI_Comm_get_info(comm, &info));
-    OK(MPI_Info_get_string(info, "canele_lies_on_lane", &length, text, &flag));
-    OK(MPI_Info_free(&info));
-    return flag ? atoi(text) : -1;
-}
-
-static int lane_of(MPI_Comm comm)
-{
-    int lane = told_lane(comm);
-    CHECK((lane >= 0) == (lanes > 1));
-    return lane >= 0 ? lane : 0;
-}
-
-static MPI_Comm dup_on(const char *lane)
-{
-    MPI_Comm comm;
-    MPI_Info info;
-    OK(MPI_Info_create(&info));
-    OK(MPI_Info_set(info, "canele_lane", lane));
-    OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm));
-    OK(MPI_Info_free(&info));
-    int sum = 0;
-    OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm));
-    CHECK(sum == ranks * (ranks - 1) / 2);
-    return comm;
-}
-
-/* How many lanes a rank may have: the number behind the last stands for the first again. */
-static int count_lanes(void)
-{
-    for (int count = 1;; count++) {
-        char text[32];
-        snprintf(text, sizeof text, "%d", count);
-        MPI_Comm comm = dup_on(text);
-        int lane = told_lane(comm);
-        OK(MPI_Comm_free(&comm));
-        if (lane != count)
-            return count;
-    }
-}
-
-/* A program may name the lane of a duplicate; where members name several, or none, the library chooses. */
-static void named_lanes(void)
-{
-    char text[32];
-    for (int wanted = 0; wanted < 20; wanted++) {
-        snprintf(text, sizeof text, "%d", wanted);
-        MPI_Comm comm = dup_on(text);
-        CHECK(lane_of(comm) == wanted % lanes);
-        OK(MPI_Comm_free(&comm));
-    }
-    snprintf(text, sizeof text, "%d", rank);
-    MPI_Comm comm = dup_on(text);
-    CHECK(lane_of(comm) == 0);
-    OK(MPI_Comm_free(&comm));
-    /* What is no number says nothing. */
-    static const char *const none[] = {" ", "lane", "-1", "1.5", "99999999999999999999"};
-    for (int n = 0; n < 5; n++) {
-        comm = dup_on(none[n]);
-        int lane = lane_of(comm);
-        CHECK(lane >= 0 && lane < lanes);
-        OK(MPI_Comm_free(&comm));
-    }
-    CHECK(lane_of(MPI_COMM_WORLD) == 0);
-    /* The hints of a communicator do not name its lane: duplicates with them lie on the lanes in turn. */
-    MPI_Info hints;
-    MPI_Comm two[2];
-    OK(MPI_Comm_get_info(MPI_COMM_WORLD, &hints));
-    for (int n = 0; n < 2; n++)
-        OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, hints, &two[n]));
-    CHECK((lane_of(two[0]) + 1) % lanes == lane_of(two[1]));
-    for (int n = 0; n < 2; n++)
-        OK(MPI_Comm_free(&two[n]));
-    OK(MPI_Info_free(&hints));
-}
-
 static MPI_Comm waited_on[2];
 
 static void *receive_late(void *which)
@@ -403,17 +321,12 @@ int main(int argc, char **argv)
     CHECK(provided == MPI_THREAD_MULTIPLE);
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    lanes = count_lanes();
-    /* A rank without a launcher has one. */
-    if (getenv("CANELE_RANK") && getenv("CANELE_LANES") && atoi(getenv("CANELE_LANES")) > 0)
-        CHECK(lanes == atoi(getenv("CANELE_LANES")));
     next = (rank + 1) % ranks;
     before = (rank + ranks - 1) % ranks;
     for (int n = 0; n < THREADS; n++)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]));
     waits_for_several_lanes();
     reads_inside_a_reduction();
-    named_lanes();
     if (ranks > 1) {
         lanes_of_computing_threads();
         partitions_wake_a_wait_for_several_lanes();

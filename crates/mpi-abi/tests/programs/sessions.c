@@ -1,5 +1,5 @@
 /* Sessions: process sets by their names. */
-#include "check.h"
+#include "lane.h"
 
 enum { LONG = 1 << 18 };
 
@@ -156,8 +156,6 @@ static void memory(void)
 /* The lane of a duplicate of a communicator of all processes, of a session with this level of thread support; -1 if a rank has one lane. */
 static int lane_of_duplicate(const char *level)
 {
-    char text[32];
-    int length = sizeof text, flag;
     MPI_Session session;
     MPI_Group all;
     MPI_Comm comm, duplicate;
@@ -170,14 +168,12 @@ static int lane_of_duplicate(const char *level)
     OK(MPI_Comm_create_from_group(all, level, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
     OK(MPI_Comm_dup(comm, &duplicate));
     OK(MPI_Barrier(duplicate));
-    OK(MPI_Comm_get_info(duplicate, &info));
-    OK(MPI_Info_get_string(info, "canele_lies_on_lane", &length, text, &flag));
-    OK(MPI_Info_free(&info));
+    int lane = told_lane(duplicate);
     OK(MPI_Comm_free(&duplicate));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Group_free(&all));
     OK(MPI_Session_finalize(&session));
-    return flag ? atoi(text) : -1;
+    return lane;
 }
 
 /* Whether communicators lie on further lanes depends on the threads that a session asks for. */
