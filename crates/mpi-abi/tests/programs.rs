@@ -118,10 +118,10 @@ fn receives_are_deferred_on_lanes() {
 
 #[test]
 fn lanes_that_cannot_be_opened_are_done_without() {
-    let program = compiled("few_descriptors_on_lanes", &[folder("programs/few_descriptors.c")]);
-    for lanes in ["2", "5", "16"] {
+    let program = compiled("few_resources_on_lanes", &[folder("programs/few_resources.c")]);
+    for (lanes, resource) in [("2", "memory"), ("5", "memory"), ("2", "descriptors"), ("16", "descriptors")] {
         let set = format!("export ASKS_FOR_THREADS=1 CANELE_LANES={lanes}");
-        all_passed(&program, &run_limited(&set, &["-n", "2"], &program, &[]), 2);
+        all_passed(&program, &run_limited(&set, &["-n", "2"], &program, &[resource]), 2);
     }
 }
 
@@ -196,7 +196,7 @@ programs! {
     dynamic [1 2 3];
     errors [1];
     exits [1 3];
-    few_descriptors [1 2];
+    few_resources [1 2];
     file_accesses [1 2 4];
     file_datareps [1 3];
     file_faults [1 3];
@@ -213,7 +213,6 @@ programs! {
     kept [1 3];
     lanes [1 2 3];
     late [2 3];
-    little_memory [1 2];
     memory [1 2 3];
     mixed [1 2];
     named_lanes [1 2 3];
