@@ -213,7 +213,8 @@ impl Flow {
     /// As [`Flow::duplicate`].
     pub fn duplicate_on_lane(&self, lane: u32) -> Result<Flow, Error> {
         let wanted = WantedLane::Numbered(lane);
-        let (engine, id) = self.engine.create_flow_on_lane(self.of_collectives(), wanted)?;
+        let mut made = self.engine.create_flows_on_lanes(self.of_collectives(), wanted)?;
+        let (engine, id) = made.swap_remove(0);
         Ok(Flow::agreed(engine, id))
     }
 

@@ -52,6 +52,15 @@ fn survivors_are_told_and_go_on_where_communicators_lie_on_lanes() {
 }
 
 #[test]
+fn a_communicator_whose_tags_are_spread_is_told_of_deaths_and_revoked_on_all_its_lanes() {
+    let program = program("spread");
+    for (lanes, wait) in [("1", "adaptive"), ("3", "adaptive"), ("8", "sleep")] {
+        let set = format!("export CANELE_LANES={lanes}");
+        survived(&job_after(&set, &program, 5, &["--wait", wait], &[]), 3, 5, lanes);
+    }
+}
+
+#[test]
 fn windows_and_files_that_are_revoked_end_whatever_waits_and_refuse_the_rest() {
     let (program, folder) = (program("revoke"), std::env::temp_dir());
     let folder = folder.to_str().expect("a path of text");

@@ -85,7 +85,7 @@ fn messages_keep_their_order_while_a_second_thread_begins() {
 
 #[test]
 fn threads_communicate_on_lanes() {
-    for name in ["lanes", "named_lanes"] {
+    for name in ["lanes", "named_lanes", "spread"] {
         let program = compiled(&format!("{name}_of_several"), &[folder(&format!("programs/{name}.c"))]);
         for (lanes, ranks) in [("2", 2), ("4", 2), ("4", 3), ("16", 5)] {
             let set = format!("export CANELE_LANES={lanes}");
@@ -96,7 +96,7 @@ fn threads_communicate_on_lanes() {
 
 #[test]
 fn programs_are_on_lanes_between_hosts() {
-    for name in ["lanes", "named_lanes", "workers", "file_faults", "partitions"] {
+    for name in ["lanes", "named_lanes", "spread", "workers", "file_faults", "partitions"] {
         let program = compiled(&format!("{name}_between_hosts"), &[folder(&format!("programs/{name}.c"))]);
         for (hosts, lanes, ranks) in [("h0:1,h1:1", 2, 2), ("h0:2,h1:1", 4, 3)] {
             let options = between_hosts(hosts);
@@ -216,6 +216,7 @@ programs! {
     memory [1 2 3];
     mixed [1 2];
     named_lanes [1 2 3];
+    spread [1 2 3];
     onesided [1 2 3 4];
     operations [1];
     partitioned [1 2];

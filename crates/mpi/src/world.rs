@@ -7,6 +7,7 @@ use canele_sys::atomic::Ordering;
 use canele_sys::tunables::Tunables;
 
 use crate::Result;
+use crate::comm::agree::NewFlow;
 use crate::comm::{Comm, Parts, Shared};
 use crate::dynamic::Ports;
 use crate::errhandler::Errhandler;
@@ -62,9 +63,7 @@ impl World {
         }))?;
         let make = |flow, group: &Arc<Group>, name: &str| {
             let comm = Comm::on(Parts {
-                engine: engine.clone(),
-                flow,
-                uses_lanes: None,
+                new: NewFlow::on(&engine, flow),
                 group: group.clone(),
                 remote: None,
                 errhandler: errhandler.clone(),

@@ -17,6 +17,9 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::lanes::WantedLane;
 
+/// The bit, beyond those of lanes, of a member that wants a flow on each of them.
+const EACH: u64 = 1 << 32;
+
 /// Passes in which what has come is taken before a flow is used anew.
 const MOST_PASSES: usize = 100;
 
@@ -30,18 +33,28 @@ impl Engine {
         self.create_flow_for(self, parent)
     }
 
-    /// The same on a lane of its members that may be another one, which is opened if need be. Returns this rank's lane, too.
+    /// The same on a lane of its members that may be another one, or on each of several, which are opened if need be. Returns this rank's lanes,
+    /// at least one, each with its flow.
     ///
     /// # Errors
     /// As [`Engine::create_flow`].
-    pub fn create_flow_on_lane(
+    pub fn create_flows_on_lanes(
         self: &Arc<Self>,
         parent: FlowId,
         wanted: WantedLane,
-    ) -> Result<(Arc<Self>, FlowId), Error> {
-        let lane = self.open_lane_of(self.agree_on_lane(parent, wanted)?);
-        let flow = self.create_flow_for(&lane, parent)?;
-        Ok((lane, flow))
+    ) -> Result<Vec<(Arc<Self>, FlowId)>, Error> {
+        let mut made = Vec::new();
+        for number in self.agree_on_lanes(parent, wanted)? {
+            let lane = self.open_lane_of(number);
+            match self.create_flow_for(&lane, parent) {
+                Ok(flow) => made.push((lane, flow)),
+                Err(error) => {
+                    made.into_iter().try_for_each(|(lane, flow)| lane.free_flow(flow))?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(made)
     }
 
     /// The same on the first lane. Returns that, too.
@@ -62,19 +75,29 @@ impl Engine {
         Ok(self.may_have_lanes(parent)? && self.conjunction_of_all(parent, wants.into())? == 1)
     }
 
-    /// The lane that all members of `parent` want and have opened, else the first.
-    fn agree_on_lane(self: &Arc<Self>, parent: FlowId, wanted: WantedLane) -> Result<u8, Error> {
+    /// The lanes that all members of `parent` want and have opened, else the first alone. Of several the one whose turn it is comes first.
+    fn agree_on_lanes(self: &Arc<Self>, parent: FlowId, wanted: WantedLane) -> Result<Vec<u8>, Error> {
         if !self.may_have_lanes(parent)? {
-            return Ok(0);
+            return Ok(vec![0]);
         }
         // Counted whatever is wanted, so that members that want different lanes count alike.
         let next = self.next_lane(parent)?;
-        let number = match wanted {
-            WantedLane::Next => next,
-            WantedLane::Numbered(number) => (number % u32::from(self.most_lanes())) as u8,
+        let most = self.most_lanes();
+        let (lanes, each) = match wanted {
+            WantedLane::Next => (next..next + 1, 0),
+            WantedLane::Numbered(number) => {
+                let number = (number % u32::from(most)) as u8;
+                (number..number + 1, 0)
+            }
+            WantedLane::Each => (0..most, EACH),
         };
-        let opened = u64::from(self.opens_lane(number));
-        Ok(self.conjunction_of_all(parent, 1 | opened << number)?.ilog2() as u8)
+        let opened = lanes.filter(|number| self.opens_lane(*number)).fold(1, |all, number| all | 1 << number);
+        let agreed = self.conjunction_of_all(parent, opened | each)?;
+        if agreed & EACH == 0 {
+            return Ok(vec![agreed.ilog2() as u8]);
+        }
+        let in_turn = (next..most).chain(0..next);
+        Ok(in_turn.filter(|number| agreed & 1 << number != 0).collect())
     }
 
     /// The bits that all members of `parent` give.

@@ -2,13 +2,15 @@
 
 use canele_control::MOST_LANES;
 
-/// On which lane a member wants a new flow. Unless all members want the same, and can open it, the flow lies on the first.
+/// On which lane a member wants a new flow, or one on each of several. Unless all members want the same, and can open it, the flow lies on the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WantedLane {
     /// The next in turn of those flows that were made of one.
     Next,
     /// One of this number; with a number beyond those that a rank may have they are counted from the first again.
     Numbered(u32),
+    /// A flow on each that all members can open.
+    Each,
 }
 
 /// Some of the lanes of a rank.

@@ -47,7 +47,10 @@ pub fn target(comm: &Comm, dest: c_int, tag: c_int) -> Result<Option<Target>> {
 #[inline(always)]
 pub fn from(comm: &Comm, source: c_int, tag: c_int) -> Result<Option<From>> {
     let tag = match tag {
-        MPI_ANY_TAG => None,
+        MPI_ANY_TAG => {
+            comm.check_any_tag()?;
+            None
+        }
         _ if tag as u32 <= LARGEST_TAG as u32 => Some(Tag(tag as u32)),
         _ => return Err(no_tag(tag, "tag")),
     };

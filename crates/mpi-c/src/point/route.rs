@@ -53,6 +53,10 @@ impl Resolved for Route {
     /// Finds it, if there is such a communicator with such a rank, and if the datatype is committed and has no gaps.
     fn resolve((comm, datatype, rank): RouteArguments) -> Option<Self> {
         let (on, of) = (comm.find()?, datatype.find()?);
+        // Where the messages of such a communicator go is a matter of their tags.
+        if on.is_spread() {
+            return None;
+        }
         let to = *on.peers().members().get(rank as usize)?;
         on.check_revoked().ok()?;
         let fits = of.is_contiguous() && of.is_committed() && (1..=MOST_BYTES).contains(&of.size());

@@ -11,6 +11,7 @@ use canele_mem::buffer::Owned;
 use canele_sys::atomic::Ordering;
 
 use super::Comm;
+use super::spread::LaneFlow;
 use crate::Result;
 use crate::group::Group;
 
@@ -34,9 +35,10 @@ pub(super) fn leaders(tag: u32) -> Tag {
 
 /// A pair of flows for a communicator that is being made.
 pub(crate) struct NewFlow {
-    /// This rank's lane on which they are.
-    pub lane: Arc<Engine>,
-    pub flow: FlowId,
+    /// The flow of its messages.
+    pub first: LaneFlow,
+    /// Where its tags are spread, further flows of messages on other lanes.
+    pub further: Vec<LaneFlow>,
     /// What all members know already of [`Comm::uses_lanes`].
     pub uses_lanes: Option<bool>,
 }
@@ -44,7 +46,21 @@ pub(crate) struct NewFlow {
 impl NewFlow {
     /// One of which nothing is known that its members have not still to agree on.
     pub fn on(lane: &Arc<Engine>, flow: FlowId) -> Self {
-        Self { lane: lane.clone(), flow, uses_lanes: None }
+        Self { first: LaneFlow { lane: lane.clone(), flow }, further: Vec::new(), uses_lanes: None }
+    }
+
+    /// The same, where all members know of its lanes what those of `comm` know.
+    fn of(comm: &Comm, lane: &Arc<Engine>, flow: FlowId) -> Self {
+        Self { uses_lanes: comm.uses_lanes.get().copied(), ..Self::on(lane, flow) }
+    }
+
+    /// Gives it back.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn free(self) -> Result<()> {
+        let all = std::iter::once(self.first).chain(self.further);
+        Ok(all.map(|flow| flow.lane.free_flow(flow.flow)).fold(Ok(()), Result::and)?)
     }
 }
 
@@ -79,14 +95,14 @@ impl Comm {
 
     /// A pair of flows that is new for all members, who all call this: on the lane of this communicator.
     pub(crate) fn new_flow(&self) -> Result<NewFlow> {
-        let lane = self.engine.clone();
+        let lane = &self.engine;
         let flow = if !self.is_inter() {
             lane.create_flow(self.collectives())?
         } else {
             let team = team_of(&self.all_members(), lane.rank());
             lane.agree_among(&team, (self.collectives(), FLOW))?
         };
-        Ok(NewFlow { lane, flow, uses_lanes: self.uses_lanes.get().copied() })
+        Ok(NewFlow::of(self, lane, flow))
     }
 
     /// The same on the first lane of its members.
@@ -95,7 +111,7 @@ impl Comm {
             return self.new_flow();
         }
         let (lane, flow) = self.engine.create_flow_on_first_lane(self.collectives())?;
-        Ok(NewFlow { lane, flow, uses_lanes: self.uses_lanes.get().copied() })
+        Ok(NewFlow::of(self, &lane, flow))
     }
 
     /// Whether communicators that all members make of this one lie on lanes: all of them have asked for threads. They ask each other once.
@@ -109,14 +125,15 @@ impl Comm {
         Ok(*self.uses_lanes.get_or_init(|| use_them))
     }
 
-    /// The same on the next of the lanes of its members, or on that of this number, if all of them have asked for threads.
-    pub(crate) fn new_flow_on_lane(&self, number: Option<u32>) -> Result<NewFlow> {
+    /// The same on the lanes of its members that are wanted, if all of them have asked for threads.
+    pub(crate) fn new_flow_on_lanes(&self, wanted: WantedLane) -> Result<NewFlow> {
         if self.is_inter() || !self.uses_lanes()? {
             return self.new_flow();
         }
-        let wanted = number.map_or(WantedLane::Next, WantedLane::Numbered);
-        let (lane, flow) = self.engine.create_flow_on_lane(self.collectives(), wanted)?;
-        Ok(NewFlow { lane, flow, uses_lanes: Some(true) })
+        let made = self.engine.create_flows_on_lanes(self.collectives(), wanted)?;
+        let mut flows = made.into_iter().map(|(lane, flow)| LaneFlow { lane, flow });
+        let first = flows.next().expect("there is a flow on one lane at least");
+        Ok(NewFlow { first, further: flows.collect(), uses_lanes: Some(true) })
     }
 
     /// Gives another rank bytes and gets its own, which may have another length.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use canele_engine::collective::{Block, Operation, Shape, Uneven};
-use canele_engine::{Engine, Rank};
+use canele_engine::{Engine, Rank, WantedLane};
 
 use super::agree::{NewFlow, some_members, team_of};
-use super::hints::lane_of;
+use super::hints::wanted_lane;
 use super::named::Name;
 use super::{Comm, Parts, Shared};
 use crate::attribute::Attributes;
@@ -41,18 +41,18 @@ impl UnusedFlow {
 impl Drop for UnusedFlow {
     fn drop(&mut self) {
         // After the end of the job nothing is left to be given back.
-        let _ = self.new.take().map(|new| new.lane.free_flow(new.flow));
+        let _ = self.new.take().map(NewFlow::free);
     }
 }
 
 impl Comm {
-    /// One with the same groups, topology, attributes and handler, and with the hints of `info` alone, one of which may name its lane.
+    /// One with the same groups, topology, attributes and handler, and with the hints of `info` alone, which may name its lane or let its tags spread.
     ///
     /// # Errors
     /// A member died; a function of the program that copies an attribute failed.
     pub fn dup(&self, info: &Info) -> Result<Arc<Comm>> {
         self.check_call("MPI_Comm_dup")?;
-        let unused = UnusedFlow::new(self.new_flow_on_lane(lane_of(info))?);
+        let unused = UnusedFlow::new(self.new_flow_on_lanes(wanted_lane(info))?);
         // A function of the program that copies an attribute may throw an exception.
         let copied = self.copied(info);
         self.dup_on(unused, copied)
@@ -94,9 +94,7 @@ impl Comm {
     /// What a communicator made of this one begins with.
     pub(super) fn parts(&self, new: NewFlow, group: Arc<Group>) -> Parts {
         Parts {
-            engine: new.lane,
-            flow: new.flow,
-            uses_lanes: new.uses_lanes,
+            new,
             group,
             remote: None,
             errhandler: self.errhandler(),
@@ -116,7 +114,7 @@ impl Comm {
         if self.is_inter() {
             return self.create_inter(group);
         }
-        let new = self.new_flow_on_lane(None)?;
+        let new = self.new_flow_on_lanes(WantedLane::Next)?;
         self.member_of(new, group.clone(), None, None)
     }
 
@@ -130,7 +128,7 @@ impl Comm {
     ) -> Result<Option<Arc<Comm>>> {
         let alone = remote.as_ref().is_some_and(|remote| remote.is_empty());
         if alone || group.rank_of(self.engine.rank()).is_none() {
-            new.lane.free_flow(new.flow)?;
+            new.free()?;
             return Ok(None);
         }
         let parts = Parts { remote, topology, ..self.parts(new, group) };
@@ -169,7 +167,7 @@ impl Comm {
     /// A member died.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
         self.check_call("MPI_Comm_split")?;
-        self.split_by_color(color, key, |comm| comm.new_flow_on_lane(None))
+        self.split_by_color(color, key, |comm| comm.new_flow_on_lanes(WantedLane::Next))
     }
 
     /// The same; `make` agrees on the new flow.
@@ -216,7 +214,7 @@ impl Comm {
             Topology::Graph(_) => "MPI_Graph_create",
             Topology::DistGraph(_) => "MPI_Dist_graph_create",
         })?;
-        let new = self.new_flow_on_lane(None)?;
+        let new = self.new_flow_on_lanes(WantedLane::Next)?;
         let group = Group::new(members.iter().map(|rank| self.group().member(*rank)).collect())?;
         self.member_of(new, Arc::new(group), None, Some(topology))
     }
@@ -275,9 +273,7 @@ pub(crate) fn from_group(
 ) -> Result<Arc<Comm>> {
     let flow = Name::new(name, "").agree(engine, group)?;
     let parts = Parts {
-        engine: engine.clone(),
-        flow,
-        uses_lanes: None,
+        new: NewFlow::on(engine, flow),
         group: group.clone(),
         remote: None,
         errhandler,

@@ -1,16 +1,22 @@
 //! Hints of communicators (MPI 5.0, §7.4.4): those that the program gave, and the defaults of those that the library knows.
 //!
-//! The library makes no use of assertions: it keeps and tells them. A hint of its own names the lane of a duplicate.
+//! Of the assertions the library makes use of one: the tags of a duplicate of which all members assert `mpi_assert_no_any_tag` are spread over lanes. The
+//! others it keeps and tells. A hint of its own names the lane of a duplicate.
 
 use std::sync::Arc;
+
+use canele_engine::WantedLane;
 
 use super::Comm;
 use crate::info::Info;
 use crate::session;
 
+/// No receive on the communicator takes messages of any tag.
+const NO_ANY_TAG: &str = "mpi_assert_no_any_tag";
+
 /// Assertions of the standard, which are not made at first.
 const ASSERTIONS: [&str; 5] = [
-    "mpi_assert_no_any_tag",
+    NO_ANY_TAG,
     "mpi_assert_no_any_source",
     "mpi_assert_exact_length",
     "mpi_assert_allow_overtaking",
@@ -23,13 +29,19 @@ pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 /// The number of the lane that a duplicate is to lie on, where ranks may have several.
 pub(crate) const LANE: &str = "canele_lane";
 
-/// The number of the lane that a communicator lies on. It is another key, for a program gives what it is told to its next duplicate, which is not meant
+/// The number of the lane that a communicator lies on, or those of all lanes that its tags are spread over. It is another key, for a program gives what it is told to its next duplicate, which is not meant
 /// to lie there.
 const LIES_ON_LANE: &str = "canele_lies_on_lane";
 
-/// The lane that an info names, if it does.
-pub(super) fn lane_of(info: &Info) -> Option<u32> {
-    std::str::from_utf8(&info.get(LANE).ok()??).ok()?.trim().parse().ok()
+/// The lane that a duplicate with this info is to lie on. One that it names comes before others.
+pub(super) fn wanted_lane(info: &Info) -> WantedLane {
+    let value = |key| info.get(key).ok().flatten();
+    let number = value(LANE).and_then(|number| std::str::from_utf8(&number).ok()?.trim().parse().ok());
+    match number {
+        Some(number) => WantedLane::Numbered(number),
+        None if value(NO_ANY_TAG).is_some_and(|value| *value == *b"true") => WantedLane::Each,
+        None => WantedLane::Next,
+    }
 }
 
 /// What is kept of an info: assertions, whose values are `true` and `false`. All else is ignored.
@@ -54,7 +66,8 @@ impl Comm {
         let kinds = session.map_or_else(of_world, |session| session.memory_kinds.clone());
         let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, &*kinds)]);
         if self.engine.most_lanes() > 1 {
-            let _ = hints.set(LIES_ON_LANE, self.engine.lane_number().to_string());
+            let numbers: Vec<_> = self.flows().map(|(lane, _)| lane.lane_number().to_string()).collect();
+            let _ = hints.set(LIES_ON_LANE, numbers.join(","));
         }
         for (key, value) in defaults {
             if hints.get(key).is_ok_and(|set| set.is_none()) {

@@ -12,6 +12,7 @@ mod inter;
 mod named;
 mod resources;
 pub mod split_type;
+mod spread;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -34,7 +35,9 @@ use crate::topology::Topology;
 use crate::window::ServedWindows;
 use crate::world::WORLD;
 use crate::{Class, Error, Result};
+use agree::NewFlow;
 use connection::Connection;
+use spread::LaneFlow;
 
 pub(crate) use create::from_group;
 
@@ -42,6 +45,8 @@ pub(crate) use create::from_group;
 pub struct Comm {
     pub(crate) engine: Arc<Engine>,
     pub(crate) flow: FlowId,
+    /// Where its tags are spread, further flows of its messages on other lanes.
+    further: Box<[LaneFlow]>,
     /// See [`Comm::uses_lanes`].
     uses_lanes: OnceLock<bool>,
     group: Arc<Group>,
@@ -105,9 +110,7 @@ struct CommSettings {
 
 /// What a new communicator is made of. `group` contains this process.
 pub(crate) struct Parts {
-    pub engine: Arc<Engine>,
-    pub flow: FlowId,
-    pub uses_lanes: Option<bool>,
+    pub new: NewFlow,
     pub group: Arc<Group>,
     pub remote: Option<Arc<Group>>,
     pub errhandler: Arc<Errhandler>,
@@ -130,7 +133,8 @@ impl Comm {
 
     /// Says who sends its messages and who takes part in its collectives.
     pub(crate) fn found(&self) -> Result<()> {
-        self.engine.set_senders(self.flow, Arc::from(self.peers().members()))?;
+        let senders = Arc::from(self.peers().members());
+        self.flows().try_for_each(|(lane, flow)| lane.set_senders(flow, Arc::clone(&senders)))?;
         // On the flow of the world a library with the native interface may have begun already: its calls count.
         match self.flow {
             WORLD => self.engine.name_team(self.collectives(), self.team())?,
@@ -142,7 +146,8 @@ impl Comm {
 
     /// Makes its members known, who learn of failures and may revoke it.
     pub(crate) fn enter_group(&self) -> Result<()> {
-        Ok(self.engine.enter_group(self.flow, Arc::from(self.all_members().members()))?)
+        let members = Arc::from(self.all_members().members());
+        Ok(self.flows().try_for_each(|(lane, flow)| lane.enter_group(flow, Arc::clone(&members)))?)
     }
 
     /// The members as its collectives count them.
@@ -158,7 +163,8 @@ impl Comm {
 
     /// A communicator whose flow is set up already.
     pub(crate) fn on(parts: Parts) -> Self {
-        let Parts { engine, flow, uses_lanes, group, remote, errhandler, topology, shared, session } = parts;
+        let Parts { new, group, remote, errhandler, topology, shared, session } = parts;
+        let NewFlow { first: LaneFlow { lane: engine, flow }, further, uses_lanes } = new;
         let rank = group.rank_of(engine.rank()).expect("a communicator contains its process");
         let session = session.filter(|_| group.session().is_none());
         let group = match session {
@@ -168,6 +174,7 @@ impl Comm {
         Self {
             engine,
             flow,
+            further: further.into(),
             uses_lanes: uses_lanes.map(OnceLock::from).unwrap_or_default(),
             group,
             remote,
@@ -308,7 +315,7 @@ impl Comm {
     /// # Errors
     /// A member died.
     pub fn await_parting(&self) -> Result<()> {
-        self.engine.wait_for_sends(self.flow)?;
+        self.flows().try_for_each(|(lane, flow)| lane.wait_for_sends(flow))?;
         self.connection.end(self.engine.first_lane())?;
         let parted = self.barrier("MPI_Comm_disconnect");
         if parted.as_ref().is_err_and(|error| !matches!(error.class, Class::ProcFailed | Class::Revoked)) {
@@ -357,9 +364,9 @@ impl Comm {
         } else {
             name
         };
-        for flow in [self.flow, self.collectives()] {
+        for (lane, flow) in self.flows().chain([(&self.engine, self.collectives())]) {
             // A forked child has no flows.
-            let _ = self.engine.name_flow(flow, name);
+            let _ = lane.name_flow(flow, name);
         }
     }
 
@@ -381,11 +388,12 @@ impl Drop for Comm {
     fn drop(&mut self) {
         self.connection.drop_now(self.engine.first_lane());
         if self.flow.0 >= GIVEN_OUT {
-            for flow in [self.flow, self.collectives()] {
-                let _ = self.engine.name_flow(flow, "");
+            let _ = self.engine.name_flow(self.collectives(), "");
+            for (lane, flow) in self.flows() {
+                let _ = lane.name_flow(flow, "");
+                // After the end of the job nothing is left to be given back.
+                let _ = lane.free_flow(flow);
             }
-            // After the end of the job nothing is left to be given back.
-            let _ = self.engine.free_flow(self.flow);
         }
     }
 }

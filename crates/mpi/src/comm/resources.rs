@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use canele_engine::WantedLane;
+
 use super::Comm;
 use crate::Result;
 
@@ -91,8 +93,9 @@ impl Comm {
         let own = all.iter().position(|member| **member == *mine).and_then(|at| *groups.get(at)?);
         let own = own.filter(|_| division != Division::Undefined);
         let color = own.and_then(|own| groups.iter().position(|group| *group == Some(own)));
-        let made =
-            self.split_by_color(color.map(|color| color as u32), key, |comm| comm.new_flow_on_lane(None))?;
+        let made = self.split_by_color(color.map(|color| color as u32), key, |comm| {
+            comm.new_flow_on_lanes(WantedLane::Next)
+        })?;
         let found = found.filter(|_| made.is_some());
         Ok((made, found))
     }

@@ -64,7 +64,15 @@ impl Comm {
         })?;
         self.deaths_acknowledged.fetch_max(deaths, Ordering::Relaxed);
         self.engine.acknowledge(self.flow, deaths)?;
-        Ok(self.acknowledged_members()?.len())
+        let acknowledged = self.acknowledged_members()?;
+        // Each lane has learned of deaths in an order of its own.
+        for (lane, flow) in self.flows().skip(1) {
+            lane.learn_deaths()?;
+            let is_open = |rank: &Rank| all.rank_of(*rank).is_some() && !acknowledged.contains(rank);
+            let deaths = lane.ask(|view| view.deaths().iter().take_while(|rank| !is_open(rank)).count())?;
+            lane.acknowledge(flow, deaths)?;
+        }
+        Ok(acknowledged.len())
     }
 
     /// Revokes the communicator: all members learn of it, and what they do or have begun on it raises [`Class::Revoked`], but for
@@ -73,7 +81,7 @@ impl Comm {
     /// # Errors
     /// In a forked child; the job is over.
     pub fn revoke(&self) -> Result<()> {
-        Ok(self.engine.revoke(self.flow)?)
+        Ok(self.flows().try_for_each(|(lane, flow)| lane.revoke(flow))?)
     }
 
     /// True if it is revoked, as far as this process knows.
@@ -81,7 +89,14 @@ impl Comm {
     /// # Errors
     /// In a forked child.
     pub fn is_revoked(&self) -> Result<bool> {
-        Ok(self.engine.is_revoked(self.flow)?)
+        for (lane, flow) in self.flows() {
+            if lane.is_revoked(flow)? {
+                // The member that has revoked it may have died before it did so on all lanes.
+                self.revoke()?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Fails if the communicator is revoked. Costs nothing worth mentioning as long as no communicator ever was.

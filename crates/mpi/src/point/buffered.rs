@@ -111,7 +111,7 @@ impl Attachment {
         }
     }
 
-    fn send(&self, engine: &Engine, flow: FlowId, to: Target, data: Data<'_>) -> Result<()> {
+    fn send(&self, (engine, flow): (&Arc<Engine>, FlowId), to: Target, data: Data<'_>) -> Result<()> {
         let len = data.bytes()?;
         let mut attached = self.get();
         let Some(attached) = &mut *attached else {
@@ -200,7 +200,7 @@ impl Comm {
         let attached = nearer.into_iter().flatten().find(|attachment| attachment.is_attached());
         attached
             .unwrap_or_else(|| self.process_attachment())
-            .send(self.engine(), self.flow, to, data)
+            .send(self.flow_of(to.tag), to, data)
             .map_err(|error| Error::new(Class::Buffer, error.text))
     }
 }

@@ -78,7 +78,8 @@ impl Comm {
         let mut copy = Owned::new(copy);
         let send = match to {
             Some(to) => {
-                let started = self.engine.isend(to.rank, self.flow, to.tag, Mode::Standard, copy.lend_out());
+                let (lane, flow) = self.flow_of(to.tag);
+                let started = lane.isend(to.rank, flow, to.tag, Mode::Standard, copy.lend_out());
                 Some(started.map_err(|refused| {
                     copy.take_back_out(refused.1);
                     refused.0

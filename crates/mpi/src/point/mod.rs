@@ -47,7 +47,8 @@ impl Comm {
     pub fn send(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
         if data.of.is_contiguous() && !self.is_direct(&data) {
             let bytes = data.raw.bytes(0, data.bytes()?);
-            return self.engine.send(to, self.flow, tag, mode, bytes, None).map_err(Box::<Error>::from);
+            let (lane, flow) = self.flow_of(tag);
+            return lane.send(to, flow, tag, mode, bytes, None).map_err(Box::<Error>::from);
         }
         self.send_otherwise(to, tag, mode, data)
     }
@@ -58,7 +59,8 @@ impl Comm {
     /// As [`Comm::send`].
     pub fn send_refused(&self, to: Target, data: Data<'_>) -> Result<()> {
         let bytes = data.raw.bytes(0, data.bytes()?);
-        Ok(self.engine.send_refused(to.rank, self.flow, to.tag, bytes)?)
+        let (lane, flow) = self.flow_of(to.tag);
+        Ok(lane.send_refused(to.rank, flow, to.tag, bytes)?)
     }
 
     /// A blocking send from the program's memory, which is lent.
@@ -80,7 +82,8 @@ impl Comm {
         let len = data.bytes()?;
         if mode != Mode::Synchronous && len <= self.engine.eager_bytes()? {
             let fill = |window: canele_mem::window::Window<'_>| self.lend(data).copy_to(0, window);
-            return Ok(self.engine.send_with(to, self.flow, tag, len, fill)?);
+            let (lane, flow) = self.flow_of(tag);
+            return Ok(lane.send_with(to, flow, tag, len, fill)?);
         }
         self.send_lent(Target { rank: to, tag }, mode, data)
     }
@@ -94,10 +97,10 @@ impl Comm {
         if data.of.is_contiguous() && !self.is_direct(&data) {
             let len = data.bytes()?;
             let bytes = data.raw.bytes_mut(0, len);
-            return self.engine.recv(self.flow, from.want(), bytes, None).map_err(Box::<Error>::from);
+            let (lane, flow) = self.flow_for(from);
+            return lane.recv(flow, from.want(), bytes, None).map_err(Box::<Error>::from);
         }
-        let pending =
-            self.engine.irecv(self.flow, from.want(), self.lend_mut(data)).map_err(|refused| refused.0)?;
+        let pending = self.start_receive(from, data)?;
         Ok(self.engine.wait(pending, None)?.result?)
     }
 

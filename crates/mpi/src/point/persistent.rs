@@ -82,7 +82,8 @@ impl Again for Receive {
         self.comm.check_revoked()?;
         self.of.total_bytes(self.count)?;
         let buffer = self.comm.allocated().lend_again(&mut self.memory, self.count, &self.of);
-        match self.comm.engine().irecv(self.comm.flow(), from.want(), buffer) {
+        let (lane, flow) = self.comm.flow_for(from);
+        match lane.irecv(flow, from.want(), buffer) {
             Ok(pending) => Ok(self.comm.receiving(pending)),
             Err(refused) => {
                 let (error, buffer) = *refused;

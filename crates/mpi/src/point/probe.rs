@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use canele_engine::{Matched, Want};
+use canele_engine::Matched;
 use canele_sys::atomic::Ordering;
 
 use super::From;
@@ -24,7 +24,8 @@ impl Comm {
     /// # Errors
     /// The sender has finished or died.
     pub fn probe(&self, from: From) -> Result<Status> {
-        Ok(self.status(self.engine.probe(self.flow, from.want(), None)?))
+        let (lane, flow) = self.flow_for(from);
+        Ok(self.status(lane.probe(flow, from.want(), None)?))
     }
 
     /// Tells which message a receive would get now.
@@ -32,8 +33,9 @@ impl Comm {
     /// # Errors
     /// There is none, and the sender has finished or died; the job is over.
     pub fn iprobe(&self, from: From) -> Result<Option<Status>> {
-        let found = self.engine.iprobe(self.flow, from.want())?;
-        Ok(self.unless_in_vain(found, from.want())?.map(|status| self.status(status)))
+        let (lane, flow) = self.flow_for(from);
+        let found = lane.iprobe(flow, from.want())?;
+        Ok(self.unless_in_vain(found, from)?.map(|status| self.status(status)))
     }
 
     /// Waits for a message and takes it.
@@ -41,7 +43,8 @@ impl Comm {
     /// # Errors
     /// As [`Comm::probe`].
     pub fn mprobe(self: &Arc<Self>, from: From) -> Result<(Message, Status)> {
-        Ok(self.message(self.engine.mprobe(self.flow, from.want(), None)?))
+        let (lane, flow) = self.flow_for(from);
+        Ok(self.message(lane.mprobe(flow, from.want(), None)?))
     }
 
     /// Takes a message, if there is one now.
@@ -49,17 +52,19 @@ impl Comm {
     /// # Errors
     /// As [`Comm::iprobe`].
     pub fn improbe(self: &Arc<Self>, from: From) -> Result<Option<(Message, Status)>> {
-        let found = self.engine.improbe(self.flow, from.want())?;
-        Ok(self.unless_in_vain(found, from.want())?.map(|matched| self.message(matched)))
+        let (lane, flow) = self.flow_for(from);
+        let found = lane.improbe(flow, from.want())?;
+        Ok(self.unless_in_vain(found, from)?.map(|matched| self.message(matched)))
     }
 
     /// What was found. Who asks again and again would never learn of a death otherwise.
-    fn unless_in_vain<T>(&self, found: Option<T>, want: Want) -> Result<Option<T>> {
+    fn unless_in_vain<T>(&self, found: Option<T>, from: From) -> Result<Option<T>> {
         // Relaxed: the engine is asked who is meant.
         if found.is_some() || !self.shared.any_failure.load(Ordering::Relaxed) {
             return Ok(found);
         }
-        match self.engine.why_in_vain(self.flow, want)? {
+        let (lane, flow) = self.flow_for(from);
+        match lane.why_in_vain(flow, from.want())? {
             Some(failure) => Err(canele_engine::Error::from(failure).into()),
             None => Ok(None),
         }
@@ -87,8 +92,8 @@ impl Message {
         let Some(matched) = matched else {
             return Err(Error::new(Class::Request, "the message has been received already"));
         };
-        let pending =
-            self.comm.engine.irecv_matched(matched, self.comm.lend_mut(data)).map_err(|refused| refused.0)?;
+        let (lane, _) = self.comm.flow_of(matched.status.tag);
+        let pending = lane.irecv_matched(matched, self.comm.lend_mut(data)).map_err(|refused| refused.0)?;
         Ok(Request::receive(self.comm.clone(), pending))
     }
 }

@@ -36,10 +36,9 @@ impl Comm {
             return Ok(Started::Busy);
         }
         let bytes = data.raw.bytes(0, data.bytes()?);
-        let (to, flow, tag) = (to.rank, self.flow, to.tag);
-        self.engine
-            .post(Envelope { to, flow, tag, mode, coalesce: true }, bytes)
-            .map_err(|error| (*error).into())
+        let (lane, flow) = self.flow_of(to.tag);
+        let (to, tag) = (to.rank, to.tag);
+        lane.post(Envelope { to, flow, tag, mode, coalesce: true }, bytes).map_err(|error| (*error).into())
     }
 
     /// As [`Comm::post`] in standard mode, of few bytes one after the other that the engine's short path has left.
@@ -48,8 +47,9 @@ impl Comm {
     /// The job is over.
     pub fn post_refused(&self, to: Target, data: Data<'_>) -> Result<Started> {
         let bytes = data.raw.bytes(0, data.bytes()?);
-        let envelope = Envelope { coalesce: true, ..Envelope::new(to.rank, self.flow, to.tag) };
-        self.engine.post_refused(envelope, bytes).map_err(|error| (*error).into())
+        let (lane, flow) = self.flow_of(to.tag);
+        let envelope = Envelope { coalesce: true, ..Envelope::new(to.rank, flow, to.tag) };
+        lane.post_refused(envelope, bytes).map_err(|error| (*error).into())
     }
 
     /// Starts to send. `None`: it has left.
@@ -102,7 +102,8 @@ impl Comm {
     /// The job is over.
     pub fn isend_lent(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Pending> {
         data.bytes()?;
-        let started = self.engine.isend(to.rank, self.flow, to.tag, mode, self.lend(data));
+        let (lane, flow) = self.flow_of(to.tag);
+        let started = lane.isend(to.rank, flow, to.tag, mode, self.lend(data));
         Ok(started.map_err(|refused| refused.0)?)
     }
 
@@ -121,7 +122,8 @@ impl Comm {
     #[inline(always)]
     pub fn start_receive(&self, from: From, data: DataMut<'_>) -> Result<Pending> {
         data.bytes()?;
-        let started = self.engine.irecv(self.flow, from.want(), self.lend_mut(data));
+        let (lane, flow) = self.flow_for(from);
+        let started = lane.irecv(flow, from.want(), self.lend_mut(data));
         started.map_err(|refused| refused.0.into())
     }
 }

@@ -1,0 +1,100 @@
+//! Communicators whose messages are spread over the lanes of their members by their tags: no receive takes messages of any tag, as all members have
+//! asserted where the communicator was made (MPI 5.0, §7.4.4, `mpi_assert_no_any_tag`). So messages with different tags need no order among
+//! each other, and threads that use different tags do not meet.
+//!
+//! Collectives, partitioned messages, and what is made of such a communicator lie on the first of its lanes.
+
+use std::sync::Arc;
+
+use canele_engine::{Engine, FlowId, Tag};
+
+use super::Comm;
+use crate::point::From;
+use crate::{Class, Error, Result};
+
+/// A flow and the lane of this rank that it lies on.
+pub(crate) struct LaneFlow {
+    pub lane: Arc<Engine>,
+    pub flow: FlowId,
+}
+
+impl Comm {
+    /// Whether messages lie on several lanes.
+    #[inline(always)]
+    pub fn is_spread(&self) -> bool {
+        !self.further.is_empty()
+    }
+
+    /// Where messages lie that have this tag.
+    #[inline(always)]
+    pub(crate) fn flow_of(&self, tag: Tag) -> (&Arc<Engine>, FlowId) {
+        if self.is_spread() { self.spread_flow_of(tag) } else { (&self.engine, self.flow) }
+    }
+
+    /// Where the messages lie that a receive accepts.
+    #[inline(always)]
+    pub(crate) fn flow_for(&self, from: From) -> (&Arc<Engine>, FlowId) {
+        match from.tag {
+            Some(tag) => self.flow_of(tag),
+            None => (&self.engine, self.flow),
+        }
+    }
+
+    #[cold]
+    fn spread_flow_of(&self, tag: Tag) -> (&Arc<Engine>, FlowId) {
+        match place_of(tag, self.further.len() + 1).checked_sub(1) {
+            None => (&self.engine, self.flow),
+            Some(at) => (&self.further[at].lane, self.further[at].flow),
+        }
+    }
+
+    /// All flows of messages, each with its lane, from the first on.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = (&Arc<Engine>, FlowId)> {
+        let further = self.further.iter().map(|further| (&further.lane, further.flow));
+        std::iter::once((&self.engine, self.flow)).chain(further)
+    }
+
+    /// Fails if no receive may take messages of any tag.
+    ///
+    /// # Errors
+    /// All members have asserted that none does.
+    #[inline(always)]
+    pub fn check_any_tag(&self) -> Result<()> {
+        if self.is_spread() { Err(asserted()) } else { Ok(()) }
+    }
+}
+
+#[cold]
+fn asserted() -> Box<Error> {
+    let text = "tag is MPI_ANY_TAG, but all members have asserted mpi_assert_no_any_tag where comm was made: name the tag, or do not assert it";
+    Error::new(Class::Tag, text)
+}
+
+/// Which of so many flows messages with a tag lie on. Tags that follow each other lie on different ones, and so do most of those that have a power
+/// of two between them: the sum of hexadecimal digits tells them apart.
+fn place_of(Tag(tag): Tag, flows: usize) -> usize {
+    let sums =
+        tag.wrapping_add(tag >> 4).wrapping_add(tag >> 8).wrapping_add(tag >> 12).wrapping_add(tag >> 16);
+    sums as usize % flows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_threads_lie_on_different_flows() {
+        for flows in [2, 3, 4, 8, 16] {
+            for step in [1, 16, 256, 4096, 1 << 16] {
+                let mut places: Vec<_> =
+                    (0..flows as u32).map(|thread| place_of(Tag(thread * step), flows)).collect();
+                places.sort_unstable();
+                places.dedup();
+                assert_eq!(places.len(), flows, "{flows} flows, tags with {step} between them");
+            }
+            let mut on = vec![0; flows];
+            (0..16).for_each(|thread| on[place_of(Tag(thread * 1000), flows)] += 1);
+            assert!(on.iter().all(|tags| *tags <= 16 / flows + 3), "{flows} flows: {on:?}");
+        }
+    }
+}
