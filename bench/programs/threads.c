@@ -1,5 +1,6 @@
 /* Threads of two ranks that exchange messages at the same time, each with a thread of the other: message rate in windows of 64, and time one way,
- * with a communicator for each pair of threads, and the rate with one for all. A figure's number is that of threads of a rank. */
+ * with a communicator for each pair of threads, and the rate with one for all: with tags as they come, and where a pair has a tag and the program asserts
+ * that no receive takes others. A figure's number is that of threads of a rank. */
 #include "measure.h"
 #include <pthread.h>
 
@@ -18,23 +19,33 @@ struct task {
 /* What all threads do, and how many they are. */
 struct work {
     exchange does;
-    int threads, own;
+    int threads;
+    /* The communicator of each pair, or one for all. */
+    const MPI_Comm *own, *shared;
 };
 
-static MPI_Comm comms[MOST_THREADS];
+static MPI_Comm comms[MOST_THREADS], without_any_tag;
 
-static void windows(MPI_Comm comm, int tag, long count) {
+static void windows_of_tags(MPI_Comm comm, int tag, int step, long count) {
     char memory[WINDOW][BYTES] = {{0}};
     MPI_Request requests[WINDOW];
     for (long i = 0; i < count; i++) {
         for (int j = 0; j < WINDOW; j++) {
-            if (rank == 0) MPI_Isend(memory[j], BYTES, MPI_BYTE, 1, tag + j, comm, &requests[j]);
-            else MPI_Irecv(memory[j], BYTES, MPI_BYTE, 0, tag + j, comm, &requests[j]);
+            if (rank == 0) MPI_Isend(memory[j], BYTES, MPI_BYTE, 1, tag + step * j, comm, &requests[j]);
+            else MPI_Irecv(memory[j], BYTES, MPI_BYTE, 0, tag + step * j, comm, &requests[j]);
         }
         MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
         if (rank == 0) MPI_Recv(NULL, 0, MPI_BYTE, 1, REPLY + tag, comm, MPI_STATUS_IGNORE);
         else MPI_Send(NULL, 0, MPI_BYTE, 0, REPLY + tag, comm);
     }
+}
+
+static void windows(MPI_Comm comm, int tag, long count) {
+    windows_of_tags(comm, tag, 1, count);
+}
+
+static void windows_of_one_tag(MPI_Comm comm, int tag, long count) {
+    windows_of_tags(comm, tag / WINDOW, 0, count);
 }
 
 static void there_and_back(MPI_Comm comm, int tag, long count) {
@@ -58,7 +69,7 @@ static void together(const void *what, long count) {
     struct task tasks[MOST_THREADS];
     if (rank > 1) return;
     for (int t = 0; t < work->threads; t++) {
-        tasks[t] = (struct task){work->does, comms[work->own ? t : 0], t * WINDOW, count};
+        tasks[t] = (struct task){work->does, work->own ? work->own[t] : *work->shared, t * WINDOW, count};
         if (t > 0 && pthread_create(&threads[t], NULL, carry_out, &tasks[t])) {
             fprintf(stderr, "rank %d: no thread is left\n", rank);
             MPI_Abort(MPI_COMM_WORLD, 1);
@@ -71,13 +82,21 @@ static void together(const void *what, long count) {
 int main(int argc, char **argv) {
     start_with_threads(argc, argv);
     for (int t = 0; t < MOST_THREADS; t++) MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &without_any_tag);
+    MPI_Info_free(&info);
     for (int threads = 1; threads <= (quick ? 2 : MOST_THREADS); threads *= 2) {
-        struct work own = {windows, threads, 1}, one = {windows, threads, 0}, way = {there_and_back, threads, 1};
+        struct work own = {windows, threads, comms, NULL}, way = {there_and_back, threads, comms, NULL};
+        struct work one = {windows, threads, NULL, comms}, tags = {windows_of_one_tag, threads, NULL, &without_any_tag};
         double messages = 1e3 * WINDOW * threads;
         tell("own-communicators", threads, messages / measure(together, &own), "M/s");
         tell("own-communicators-one-way", threads, measure(together, &way) / 2, "ns");
         tell("one-communicator", threads, messages / measure(together, &one), "M/s");
+        tell("one-communicator-no-any-tag", threads, messages / measure(together, &tags), "M/s");
     }
+    MPI_Comm_free(&without_any_tag);
     for (int t = 0; t < MOST_THREADS; t++) MPI_Comm_free(&comms[t]);
     MPI_Finalize();
     return 0;

@@ -9,13 +9,15 @@ use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 use canele_sys::thread_block;
 
 use super::{Resolved, ResolvedCache};
-use crate::point::route::Route;
+use crate::point::route::{Route, SpreadRoute};
 use crate::window::mapped::{ResolvedChange, ResolvedTarget, ResolvedTransfer};
 
 /// What a thread has found last.
 pub struct OwnCaches {
     /// Of short messages.
     pub routes: ResolvedCache<Route, 8>,
+    /// The same on communicators whose messages are spread by their tags.
+    pub spread_routes: ResolvedCache<SpreadRoute, 8>,
     /// Of flushes of mapped memory.
     pub targets: ResolvedCache<ResolvedTarget, 16>,
     /// Of accesses to such memory with a datatype.

@@ -38,9 +38,9 @@ pub fn send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> CallResult {
-    let attempt = match route::learn(comm, datatype, dest) {
-        true => send_at_once(buf, count, datatype, dest, tag, comm),
-        false => Attempt::Left,
+    let attempt = match route::learn(comm, datatype, (dest, tag)) {
+        Some(route) => short::send_on(route, buf, count, tag),
+        None => Attempt::Left,
     };
     attempt.end_send(
         || send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard),
@@ -134,8 +134,8 @@ pub fn recv(
     comm: MPI_Comm,
     status: StatusOut,
 ) -> CallResult {
-    if route::learn(comm, datatype, source)
-        && recv_at_once(buf, count, datatype, source, tag, comm, status).is_done()
+    if let Some(route) = route::learn(comm, datatype, (source, tag))
+        && short::receive_on(route, buf, count, tag, status).is_done()
     {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use canele_engine::{DeferredSource, Engine, ShortAddress};
-use canele_mpi::Class;
+use canele_mpi::{Class, Tag};
 
 use super::short::Attempt;
 use crate::cache::Resolved;
@@ -52,27 +52,56 @@ impl Resolved for Route {
 
     /// Finds it, if there is such a communicator with such a rank, and if the datatype is committed and has no gaps.
     fn resolve((comm, datatype, rank): RouteArguments) -> Option<Self> {
+        // Where messages of a communicator that is spread go is a matter of their tags.
+        comm.find().filter(|on| !on.is_spread())?;
+        Self::at(0, (comm, datatype, rank))
+    }
+}
+
+/// The same on a communicator that is spread, for the tags that lie at one place.
+pub struct SpreadRoute {
+    route: Route,
+    place: usize,
+}
+
+impl Resolved for SpreadRoute {
+    /// The place among the flows of the communicator, and what a route is of.
+    type Arguments = (usize, RouteArguments);
+
+    #[inline(always)]
+    fn place((place, (_, _, rank)): Self::Arguments) -> usize {
+        place.wrapping_add(rank as usize)
+    }
+
+    #[inline(always)]
+    fn is_of(&self, (place, arguments): Self::Arguments) -> bool {
+        self.place == place && self.route.is_of(arguments)
+    }
+
+    fn resolve((place, arguments): Self::Arguments) -> Option<Self> {
+        Some(Self { route: Route::at(place, arguments)?, place })
+    }
+}
+
+impl Route {
+    /// Over the flow of this place among those of the communicator.
+    fn at(place: usize, (comm, datatype, rank): RouteArguments) -> Option<Self> {
         let (on, of) = (comm.find()?, datatype.find()?);
-        // Where the messages of such a communicator go is a matter of their tags.
-        if on.is_spread() {
-            return None;
-        }
         let to = *on.peers().members().get(rank as usize)?;
         on.check_revoked().ok()?;
         let fits = of.is_contiguous() && of.is_committed() && (1..=MOST_BYTES).contains(&of.size());
         if !fits {
             return None;
         }
-        let (engine, flow, size) = (&**on.engine(), on.flow(), of.size() as u32);
+        let (lane, flow) = on.flow_at(place)?;
+        let (engine, size) = (&**lane, of.size() as u32);
         let peer = engine.peer_index(to).ok()?;
         let address = ShortAddress { peer, flow };
         // Handles of communicators fit into 32 bits.
         let source = DeferredSource::new(to, flow, comm.value() as u32);
         Some(Self { comm, datatype, engine, rank, size, address, source })
     }
-}
 
-impl Route {
     /// Wakes the peer, which sleeps though something was sent to it; returns what the function returns. `extern "C"`: it does not unwind, so
     /// that a jump suffices.
     #[cold]
@@ -126,7 +155,53 @@ pub fn known(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<&'st
     own().routes.known((comm, datatype, rank))
 }
 
-/// Keeps the route of a call, if routes may be known; returns true if this thread did not know it before.
-pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> bool {
-    own::learn(|own| &own.routes, (comm, datatype, rank))
+/// The route of these arguments, also on a communicator that is spread, of which the short paths of exported functions know none.
+#[inline(always)]
+pub fn known_with_tag(
+    comm: MPI_Comm,
+    datatype: MPI_Datatype,
+    (rank, tag): (c_int, c_int),
+) -> Option<&'static Route> {
+    match known(comm, datatype, rank) {
+        None => known_on_spread(comm, datatype, (rank, tag)),
+        known => known,
+    }
+}
+
+#[inline(never)]
+fn known_on_spread(
+    comm: MPI_Comm,
+    datatype: MPI_Datatype,
+    (rank, tag): (c_int, c_int),
+) -> Option<&'static Route> {
+    known_spread(place(comm, tag)?, (comm, datatype, rank))
+}
+
+/// Keeps the route of a call that the short path of an exported function has left, if routes may be known. Returns it if a short path may go on
+/// with it that was not tried: this thread did not know it, or the communicator is spread.
+#[inline(never)]
+pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, (rank, tag): (c_int, c_int)) -> Option<&'static Route> {
+    if known(comm, datatype, rank).is_some() {
+        return None;
+    }
+    let arguments = (comm, datatype, rank);
+    let Some(place) = place(comm, tag) else {
+        return own::learn(|own| &own.routes, arguments).then(|| known(comm, datatype, rank))?;
+    };
+    known_spread(place, arguments).or_else(|| {
+        own::learn(|own| &own.spread_routes, (place, arguments));
+        known_spread(place, arguments)
+    })
+}
+
+#[inline(always)]
+fn known_spread(place: usize, arguments: RouteArguments) -> Option<&'static Route> {
+    own().spread_routes.known((place, arguments)).map(|spread| &spread.route)
+}
+
+/// Where messages with a tag lie among the flows of a communicator that is spread.
+#[inline(always)]
+fn place(comm: MPI_Comm, tag: c_int) -> Option<usize> {
+    let on = comm.find().filter(|on| on.is_spread())?;
+    Some(on.place_of(Tag(tag as u32)))
 }

@@ -13,7 +13,7 @@ use canele_mem::buffer::RawBlock;
 use canele_mpi::Tag;
 
 use super::LARGEST_TAG;
-use super::route::{MOST_BYTES, Route, known};
+use super::route::{MOST_BYTES, Route, known, known_with_tag};
 use crate::constants::MPI_REQUEST_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
@@ -75,6 +75,12 @@ pub fn send_at_once(
     comm: MPI_Comm,
 ) -> Attempt {
     let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
+    send_on(route, buffer, count, tag)
+}
+
+/// The same on a route.
+#[inline(always)]
+pub fn send_on(route: &'static Route, buffer: SendBuffer, count: Count, tag: c_int) -> Attempt {
     let Some(bytes) = route.bytes(count, MAX_INLINE) else { return route.longer(count) };
     if buffer.is_null() {
         return Attempt::Left;
@@ -100,7 +106,7 @@ pub fn send_next(
     (rank, tag): (c_int, c_int),
     comm: MPI_Comm,
 ) -> Attempt {
-    let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
+    let Some(route) = known_with_tag(comm, datatype, (rank, tag)) else { return Attempt::Left };
     let Some(bytes) = route.bytes(count, MOST_BYTES) else { return Attempt::Left };
     if buffer.is_null() || !is_tag(tag) {
         return Attempt::Left;
@@ -131,6 +137,18 @@ pub fn receive_at_once(
     status: StatusOut,
 ) -> Attempt {
     let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
+    receive_on(route, buffer, count, tag, status)
+}
+
+/// The same on a route.
+#[inline(always)]
+pub fn receive_on(
+    route: &'static Route,
+    buffer: RecvBuffer,
+    count: Count,
+    tag: c_int,
+    status: StatusOut,
+) -> Attempt {
     let Some(bytes) = route.bytes(count, MAX_INLINE) else { return route.longer(count) };
     if buffer.is_null() {
         return Attempt::Left;
@@ -157,7 +175,7 @@ pub fn receive_next(
     (rank, tag): (c_int, c_int),
     comm: MPI_Comm,
 ) -> Option<usize> {
-    let route = known(comm, datatype, rank)?;
+    let route = known_with_tag(comm, datatype, (rank, tag))?;
     let bytes = route.bytes(count, MOST_BYTES)?;
     if buffer.is_null() || !is_tag(tag) {
         return None;
@@ -177,6 +195,18 @@ pub fn defer_at_once(
     request: Out<MPI_Request>,
 ) -> Attempt {
     let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
+    defer_on(route, buffer, count, tag, request)
+}
+
+/// The same on a route.
+#[inline(always)]
+pub fn defer_on(
+    route: &'static Route,
+    buffer: RecvBuffer,
+    count: Count,
+    tag: c_int,
+    request: Out<MPI_Request>,
+) -> Attempt {
     let Some(bytes) = route.bytes(count, MOST_BYTES) else { return Attempt::Left };
     if buffer.is_null() {
         return Attempt::Left;
@@ -204,7 +234,7 @@ pub fn defer_next(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> bool {
-    let Some(route) = known(comm, datatype, rank) else { return false };
+    let Some(route) = known_with_tag(comm, datatype, (rank, tag)) else { return false };
     let Some(bytes) = route.bytes(count, MOST_BYTES) else { return false };
     if buffer.is_null() || !is_tag(tag) {
         return false;

@@ -31,7 +31,12 @@ pub fn isend_at_once(
     if request.is_null() {
         return Attempt::Left;
     }
-    let sent = short::send_at_once(buf, (count, datatype), (dest, tag), comm);
+    put_left(request, short::send_at_once(buf, (count, datatype), (dest, tag), comm))
+}
+
+/// Gives the program the handle of a send that has left, if it has.
+#[inline(always)]
+fn put_left(request: Out<MPI_Request>, sent: Attempt) -> Attempt {
     if matches!(sent, Attempt::Done | Attempt::ToSleeper(_)) {
         request.put(LEFT);
     }
@@ -49,9 +54,9 @@ pub fn isend(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    let attempt = match route::learn(comm, datatype, dest) {
-        true => isend_at_once(buf, count, datatype, dest, tag, comm, request),
-        false => Attempt::Left,
+    let attempt = match route::learn(comm, datatype, (dest, tag)) {
+        Some(route) if !request.is_null() => put_left(request, short::send_on(route, buf, count, tag)),
+        _ => Attempt::Left,
     };
     attempt.end_send(
         || isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard),
@@ -72,11 +77,8 @@ pub fn isend_refused(
 ) -> CallResult {
     let attempt = match request.is_null() {
         true => Attempt::Left,
-        false => short::send_next(buf, (count, datatype), (dest, tag), comm),
+        false => put_left(request, short::send_next(buf, (count, datatype), (dest, tag), comm)),
     };
-    if matches!(attempt, Attempt::Done | Attempt::ToSleeper(_)) {
-        request.put(LEFT);
-    }
     attempt.end_send(
         || isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard),
         || {
@@ -173,8 +175,9 @@ pub fn irecv(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    if route::learn(comm, datatype, source)
-        && irecv_at_once(buf, count, datatype, source, tag, comm, request).is_done()
+    if let Some(route) = route::learn(comm, datatype, (source, tag))
+        && !request.is_null()
+        && short::defer_on(route, buf, count, tag, request).is_done()
     {
         return Ok(());
     }
