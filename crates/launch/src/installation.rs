@@ -6,6 +6,7 @@
 //!     PREFIX/lib/canele/libmpi_abi.so.1            target/PROFILE/libmpi_abi.so
 //!     PREFIX/lib/canele/libmpi.so.12               target/PROFILE/libmpi.so
 //!     PREFIX/lib/canele/libmpich.so.12             the same under the name that Debian gives it
+//!     PREFIX/lib/canele/libmpi.so.40                target/PROFILE/libopenmpi_abi.so
 //!     PREFIX/lib/canele/libcanele.so.0             target/PROFILE/libcanele_c.so
 //!     PREFIX/lib/canele/programs/laplace …         target/PROFILE/laplace …
 //!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
@@ -28,6 +29,9 @@ pub const MPICH_SONAME: &str = "libmpi.so.12";
 /// The same, by the name that Debian gives it.
 const DEBIAN_MPICH_SONAME: &str = "libmpich.so.12";
 const MPICH_BUILT: &str = "libmpi.so";
+/// The name that programs look for which were built for Open MPI.
+pub const OPENMPI_SONAME: &str = "libmpi.so.40";
+const OPENMPI_BUILT: &str = "libopenmpi_abi.so";
 /// Canelé's own library for C: as it is built, and the names that programs and the compiler's linker look for.
 const OWN_BUILT: &str = "libcanele_c.so";
 const OWN_NAMES: [&str; 2] = ["libcanele.so.0", "libcanele.so"];
@@ -116,6 +120,9 @@ fn library_folder_from(here: &Path) -> Result<PathBuf, String> {
     let mut names = vec![(LINK_NAME, SONAME), (LINK_NAME, LINK_NAME)];
     if here.join(MPICH_BUILT).is_file() {
         names.extend([MPICH_SONAME, DEBIAN_MPICH_SONAME].map(|name| (MPICH_BUILT, name)));
+    }
+    if here.join(OPENMPI_BUILT).is_file() {
+        names.push((OPENMPI_BUILT, OPENMPI_SONAME));
     }
     if here.join(OWN_BUILT).is_file() {
         names.extend(OWN_NAMES.map(|name| (OWN_BUILT, name)));
@@ -206,12 +213,15 @@ mod tests {
             assert!(names.iter().all(|file| *file == here.join(LINK_NAME)), "{names:?}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
         }
-        for built in [MPICH_BUILT, OWN_BUILT] {
+        for built in [MPICH_BUILT, OPENMPI_BUILT, OWN_BUILT] {
             fs::write(here.join(built), "").unwrap();
         }
         let folder = library_folder_from(&here).unwrap();
         let by_mpich = [MPICH_SONAME, DEBIAN_MPICH_SONAME].map(|name| (name, MPICH_BUILT));
-        for (name, built) in by_mpich.into_iter().chain(OWN_NAMES.map(|name| (name, OWN_BUILT))) {
+        let by_openmpi = [(OPENMPI_SONAME, OPENMPI_BUILT)];
+        for (name, built) in
+            by_mpich.into_iter().chain(by_openmpi).chain(OWN_NAMES.map(|name| (name, OWN_BUILT)))
+        {
             assert_eq!(fs::canonicalize(folder.join(name)).unwrap(), here.join(built));
         }
         assert_eq!(include_folder_from(&here, &source), Ok(source));

@@ -1,4 +1,4 @@
-//! The handle types of the ABI: pointers or numbers in C, numbers here. What they lead to is in `canele-mpi-c`.
+//! The handle types of the ABI, and the values that they have inside of the library. What they lead to is in `canele-mpi-c`.
 //!
 //! All ABIs share this file. A handle is compared with a constant:
 //!
@@ -14,7 +14,7 @@
 //! let is_null = |comm: MPI_Comm| matches!(comm, MPI_COMM_NULL);
 //! ```
 
-use crate::{HandleNumber, constant_row};
+use crate::{FileNumber, HandleNumber, Value, constant_row, file_in_program, in_program};
 
 /// Constants have rows of the table of handles below this one.
 pub const CONSTANT_ROWS: usize = 1 << 12;
@@ -34,7 +34,7 @@ pub trait Handle: Copy {
 }
 
 macro_rules! handles {
-    ($($name:ident($number:ty) $what:literal;)*) => {$(
+    ($($name:ident($number:ty, $in_program:path) $what:literal;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`: ", $what, ".")]
         #[repr(transparent)]
         #[derive(Clone, Copy, Debug)]
@@ -63,30 +63,30 @@ macro_rules! handles {
         }
 
         impl $name {
-            /// The handle with this value.
+            /// The handle with this value inside of the library.
             #[inline(always)]
             pub const fn of(value: usize) -> Self {
-                Self(value as $number)
+                Self($in_program(value))
             }
 
-            /// Its value.
+            /// Its value inside of the library.
             #[inline(always)]
-            pub const fn value(self) -> usize {
-                self.0 as usize
+            pub fn value(self) -> usize {
+                self.0.value()
             }
         }
     )*};
 }
 handles! {
-    MPI_Op(HandleNumber) "an operation";
-    MPI_Comm(HandleNumber) "a communicator";
-    MPI_Group(HandleNumber) "a group";
-    MPI_Win(HandleNumber) "a window";
-    MPI_File(usize) "a file, by a pointer in every ABI";
-    MPI_Session(HandleNumber) "a session";
-    MPI_Message(HandleNumber) "a message that a probe has matched";
-    MPI_Info(HandleNumber) "an info object";
-    MPI_Errhandler(HandleNumber) "an error handler";
-    MPI_Request(HandleNumber) "a request";
-    MPI_Datatype(HandleNumber) "a datatype";
+    MPI_Op(HandleNumber, in_program) "an operation";
+    MPI_Comm(HandleNumber, in_program) "a communicator";
+    MPI_Group(HandleNumber, in_program) "a group";
+    MPI_Win(HandleNumber, in_program) "a window";
+    MPI_File(FileNumber, file_in_program) "a file, by a pointer in every ABI";
+    MPI_Session(HandleNumber, in_program) "a session";
+    MPI_Message(HandleNumber, in_program) "a message that a probe has matched";
+    MPI_Info(HandleNumber, in_program) "an info object";
+    MPI_Errhandler(HandleNumber, in_program) "an error handler";
+    MPI_Request(HandleNumber, in_program) "a request";
+    MPI_Datatype(HandleNumber, in_program) "a datatype";
 }

@@ -6,7 +6,9 @@
 //! | item | what it says | differs between ABIs |
 //! |---|---|---|
 //! | [`handle`] | the handle types | no: the file is shared |
-//! | [`HandleNumber`] | how wide they are | yes |
+//! | [`HandleNumber`], [`FileNumber`] | what a handle is in memory | yes |
+//! | [`in_program`], [`file_in_program`] | what a program sees of the value that a handle has inside of the library | yes |
+//! | [`Value`] | the way back | yes |
 //! | [`constants`] | the values of constants, from the tables of `canele-mpi-tables` | yes |
 //! | [`constant_row`], [`constant_mark`] | where constants stand in the table of handles | yes |
 //! | [`MPI_Status`] | the struct of a status | yes |
@@ -35,6 +37,33 @@ pub const NAMED_FIRST: &str = "";
 
 /// What a handle is, but for files.
 pub type HandleNumber = usize;
+/// What a handle of a file is.
+pub type FileNumber = usize;
+
+/// What a program sees of a handle with this value: the value.
+#[inline(always)]
+pub const fn in_program(value: usize) -> HandleNumber {
+    value
+}
+
+/// The same of a file's handle.
+#[inline(always)]
+pub const fn file_in_program(value: usize) -> FileNumber {
+    value
+}
+
+/// What a handle in a program's memory is inside of the library.
+pub trait Value: Copy {
+    /// Its value there.
+    fn value(self) -> usize;
+}
+
+impl Value for HandleNumber {
+    #[inline(always)]
+    fn value(self) -> usize {
+        self
+    }
+}
 
 /// Returns the row of a constant in the table of handles; nothing for other values.
 #[inline(always)]

@@ -4,19 +4,48 @@
 
 use std::fmt::Write;
 
-use crate::tables::{Constant, Tables};
+use crate::tables::{Abi, Constant, Tables};
 
 /// Returns the constants: handles as values of their handle types, numbers as `int` of C.
 pub fn rust(tables: &Tables) -> String {
     let mut text = String::new();
     let beyond = tables.extension_constants.iter().chain(&tables.removed_constants);
     for constant in tables.constants.iter().chain(beyond) {
-        if let Some(value) = value(constant) {
+        let inside = match tables.abi {
+            Abi::OpenMpi => by_number(constant),
+            Abi::Standard | Abi::Mpich => constant.clone(),
+        };
+        if let Some(value) = value(&inside) {
             let name = &constant.name;
             writeln!(text, "/// `{name}` of C.\npub const {name}: {value};").expect("a string grows");
         }
     }
     text + &datatypes(tables) + &classes(tables)
+}
+
+/// The number of a handle's constant by the standard ABI, which is what it is inside of a library whose ABI has addresses in place of numbers.
+///
+/// # Panics
+/// The standard has no such constant.
+pub(crate) fn number(name: &str) -> String {
+    let standard = Tables::standard();
+    let constant = standard.constants.iter().chain(&standard.removed_constants).find(|of| of.name == name);
+    let value = constant.unwrap_or_else(|| panic!("{name} is no constant of the standard")).value.clone();
+    match value.strip_suffix(')').and_then(|value| value.rsplit_once(')')) {
+        Some((_, number)) => number.to_owned(),
+        // It stands for another one.
+        None => number(&value),
+    }
+}
+
+/// The same constant with its number in place of an address.
+fn by_number(constant: &Constant) -> Constant {
+    let Constant { is_macro, name, value } = constant;
+    let value = match value.strip_suffix(')').and_then(|value| value.rsplit_once(')')) {
+        Some((of, address)) if address.starts_with("omp") => format!("{of}){})", number(name)),
+        _ => value.clone(),
+    };
+    Constant { is_macro: *is_macro, name: name.clone(), value }
 }
 
 /// The numbers of the error classes, in the order of the standard ABI, where they are 1, 2, 3 and so on.
@@ -69,7 +98,9 @@ fn value(constant: &Constant) -> Option<String> {
                     "*const ::core::ffi::c_void = ::core::ptr::without_provenance({number}_isize as usize)"
                 ));
             }
-            "int*" | "MPI_Status*" | "MPI_T_pvar_handle" => return Some(format!("usize = {number}")),
+            "int*" | "MPI_Status*" | "MPI_T_pvar_handle" => {
+                return Some(format!("usize = {number}_isize as usize"));
+            }
             "MPI_Offset" => return Some(format!("i64 = {number}")),
             _ => {}
         }

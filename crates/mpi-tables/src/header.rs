@@ -11,6 +11,7 @@ pub fn text(tables: &Tables) -> String {
     let mut text = String::from(HEAD);
     let mut put = |line: &str| writeln!(text, "{line}").expect("a string grows");
     tables.types.iter().for_each(|line| put(&format!("typedef {line};")));
+    tables.objects.iter().for_each(|object| put(&format!("extern struct canele_object {};", object.name)));
     put("");
     for constant in tables.constants.iter().filter(|c| c.is_macro) {
         put(&format!("#define {} {}", constant.name, cast(&constant.value)));
@@ -26,15 +27,16 @@ pub fn text(tables: &Tables) -> String {
     put("");
     match tables.abi {
         Abi::Standard => text += &conversions::text(),
-        Abi::Mpich => text += &mpich(tables),
+        Abi::Mpich => text += &with_extensions(MPICH, tables),
+        Abi::OpenMpi => text += &with_extensions(OPEN_MPI, tables),
     }
     text += &removed::text(tables);
     text + TAIL
 }
 
-/// What is declared of MPICH's library beside the functions of the standard.
-fn mpich(tables: &Tables) -> String {
-    let mut text = String::from(MPICH);
+/// What is declared of a library beside the functions of the standard.
+fn with_extensions(first: &str, tables: &Tables) -> String {
+    let mut text = String::from(first);
     for prefix in ["", "P"] {
         for function in extensions(tables) {
             writeln!(text, "{};", function.declaration(prefix)).expect("a string grows");
@@ -45,6 +47,22 @@ fn mpich(tables: &Tables) -> String {
 
 const MPICH: &str = "\
 int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra_state, void *attribute_val_in, void *attribute_val_out, int *flag);
+";
+
+/// Open MPI's functions of attributes, which are what the constants stand for.
+const OPEN_MPI: &str = "\
+int OMPI_C_MPI_NULL_COPY_FN(MPI_Comm, int, void *, void *, void *, int *);
+int OMPI_C_MPI_DUP_FN(MPI_Comm, int, void *, void *, void *, int *);
+int OMPI_C_MPI_NULL_DELETE_FN(MPI_Comm, int, void *, void *);
+int OMPI_C_MPI_COMM_NULL_COPY_FN(MPI_Comm, int, void *, void *, void *, int *);
+int OMPI_C_MPI_COMM_DUP_FN(MPI_Comm, int, void *, void *, void *, int *);
+int OMPI_C_MPI_COMM_NULL_DELETE_FN(MPI_Comm, int, void *, void *);
+int OMPI_C_MPI_TYPE_NULL_COPY_FN(MPI_Datatype, int, void *, void *, void *, int *);
+int OMPI_C_MPI_TYPE_DUP_FN(MPI_Datatype, int, void *, void *, void *, int *);
+int OMPI_C_MPI_TYPE_NULL_DELETE_FN(MPI_Datatype, int, void *, void *);
+int OMPI_C_MPI_WIN_NULL_COPY_FN(MPI_Win, int, void *, void *, void *, int *);
+int OMPI_C_MPI_WIN_DUP_FN(MPI_Win, int, void *, void *, void *, int *);
+int OMPI_C_MPI_WIN_NULL_DELETE_FN(MPI_Win, int, void *, void *);
 ";
 
 /// True if an enumerator stands in a type of the table of types.
@@ -59,6 +77,7 @@ pub fn cast(value: &str) -> String {
         .and_then(|rest| rest.strip_suffix(')'))
         .and_then(|rest| rest.split_once(')'));
     match parts {
+        Some((of, object)) if object.starts_with("omp") => format!("MPI_ABI_POINTER({of}, &{object})"),
         Some((of, number)) if of == "MPI_Offset" => format!("MPI_ABI_NUMBER({of}, {number})"),
         Some((of, number)) => format!("MPI_ABI_POINTER({of}, {number})"),
         None => value.to_owned(),
@@ -71,6 +90,7 @@ const HEAD: &str = "\
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

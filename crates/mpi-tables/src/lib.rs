@@ -6,6 +6,7 @@
 //!   tables/constants.tsv, removed_constants.tsv   names and values of the standard ABI
 //!   tables/types.txt       type definitions of C
 //!   tables/mpich_*         the same of MPICH's ABI, and the functions that its library alone has
+//!   tables/openmpi_*       the same of Open MPI's ABI, and the variables whose addresses are its handles
 //!   tables/extensions.tsv  functions beyond the standard, with the columns of functions.tsv
 //!   tables/extension_constants.tsv
 //!
@@ -15,6 +16,7 @@
 //!                   ├──▶ extensions::text  mpi-ext.h
 //!                   └──▶ summary::text     what is written, for docs/mpi.md
 //!   constants ────▶ constants::rust
+//!   objects ──────▶ objects::rust
 //! ```
 //! Columns of `functions.tsv`:
 //!
@@ -37,9 +39,10 @@ mod exported;
 pub mod exports;
 pub mod extensions;
 pub mod header;
+pub mod objects;
 mod removed;
 pub mod summary;
 mod tables;
 
 pub use exported::{CallForm, Exported, exported, removed_functions};
-pub use tables::{Abi, Constant, FunctionRow, Parameter, ParameterKind, Tables};
+pub use tables::{Abi, Constant, FunctionRow, ObjectRow, Parameter, ParameterKind, Tables};

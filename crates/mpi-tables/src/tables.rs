@@ -65,6 +65,19 @@ pub enum Abi {
     Standard,
     /// That which MPICH 3.1 to 5.0, Intel MPI and their kin share: `libmpi.so.12`.
     Mpich,
+    /// That of Open MPI 3 to 5: `libmpi.so.40`.
+    OpenMpi,
+}
+
+/// A variable whose address is the value of a constant.
+#[derive(Clone, Debug)]
+pub struct ObjectRow {
+    /// Name of the variable.
+    pub name: String,
+    /// Bytes that it has, as programs have copies of it.
+    pub bytes: usize,
+    /// Name of the constant.
+    pub constant: String,
 }
 
 /// All tables.
@@ -81,6 +94,8 @@ pub struct Tables {
     pub extension_constants: Vec<Constant>,
     /// Constants that MPI 3.0 removed.
     pub removed_constants: Vec<Constant>,
+    /// Variables that stand for handles, where the addresses of variables do.
+    pub objects: Vec<ObjectRow>,
     /// Type definitions: what stands behind `typedef`, without the semicolon.
     pub types: Vec<String>,
 }
@@ -115,6 +130,26 @@ impl Tables {
         tables
     }
 
+    /// Returns the same functions by Open MPI's ABI, with those that programs find in its library alone. Handles are addresses of variables there.
+    ///
+    /// # Panics
+    /// As [`Tables::standard`].
+    pub fn openmpi() -> Self {
+        let mut tables = Self::read(
+            Abi::OpenMpi,
+            [
+                include_str!("../tables/openmpi_constants.tsv"),
+                include_str!("../tables/openmpi_removed_constants.tsv"),
+            ],
+            include_str!("../tables/openmpi_types.txt"),
+        );
+        tables.extensions.extend(functions(include_str!("../tables/openmpi_functions.tsv")));
+        tables.extension_constants =
+            rows(include_str!("../tables/openmpi_extension_constants.tsv")).map(constant).collect();
+        tables.objects = rows(include_str!("../tables/openmpi_objects.tsv")).map(object).collect();
+        tables
+    }
+
     fn read(abi: Abi, [of_abi, removed]: [&'static str; 2], types: &str) -> Self {
         let constants = |text| rows(text).map(constant).collect();
         Self {
@@ -124,6 +159,7 @@ impl Tables {
             constants: constants(of_abi),
             extension_constants: constants(include_str!("../tables/extension_constants.tsv")),
             removed_constants: constants(removed),
+            objects: Vec::new(),
             types: types.lines().map(str::to_owned).collect(),
         }
     }
@@ -213,6 +249,12 @@ fn check(function: &FunctionRow) {
             || function.parameters.iter().any(|p| p.kind.name == *errors),
         "{name}: errors are raised on a {errors}, which is no parameter"
     );
+}
+
+fn object(row: Vec<&str>) -> ObjectRow {
+    let [name, bytes, constant] = row[..] else { panic!("objects: {row:?} has not 3 columns") };
+    let bytes = bytes.parse().unwrap_or_else(|_| panic!("objects: {row:?} has no number of bytes"));
+    ObjectRow { name: name.to_owned(), bytes, constant: constant.to_owned() }
 }
 
 fn constant(row: Vec<&str>) -> Constant {

@@ -31,6 +31,40 @@ pub const NAMED_FIRST: &str = "MPICH Version:\t5.0.2\n";
 
 /// What a handle is, but for files, whose handles are pointers.
 pub type HandleNumber = u32;
+/// What a handle of a file is.
+pub type FileNumber = usize;
+
+/// What a program sees of a handle with this value: the value.
+#[inline(always)]
+pub const fn in_program(value: usize) -> HandleNumber {
+    value as u32
+}
+
+/// The same of a file's handle.
+#[inline(always)]
+pub const fn file_in_program(value: usize) -> FileNumber {
+    value
+}
+
+/// What a handle in a program's memory is inside of the library.
+pub trait Value: Copy {
+    /// Its value there.
+    fn value(self) -> usize;
+}
+
+impl Value for HandleNumber {
+    #[inline(always)]
+    fn value(self) -> usize {
+        self as usize
+    }
+}
+
+impl Value for FileNumber {
+    #[inline(always)]
+    fn value(self) -> usize {
+        self
+    }
+}
 
 /// Returns the row of a constant in the table of handles; nothing for other values. The row's bits are the kind, then whether it is a pair of
 /// value and index, then the last bits of the constant's number.

@@ -60,8 +60,8 @@ impl Launcher {
 fn advice(library: &Path) -> &'static str {
     let name = library.file_name().unwrap_or_default().as_bytes();
     // By these names Canelé has the same.
-    let is_abi_of_ours =
-        [&b"libmpi.so.12"[..], b"libmpich.so.12", b"libmpi_abi.so.1"].iter().any(|own| name.starts_with(own));
+    let ours = [&b"libmpi.so.12"[..], b"libmpich.so.12", b"libmpi.so.40", b"libmpi_abi.so.1"];
+    let is_abi_of_ours = ours.iter().any(|own| name.starts_with(own));
     match is_abi_of_ours {
         true => {
             "Canelé has a library of that name, which the program must find first: unset what puts the other one before it (a path linked \

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use canele_mpi::Error;
 use canele_mpi::attribute::{Copy, Delete, Stored};
+use layout::{HandleNumber, in_program};
 
 use super::Value;
 use super::languages::{Proxies, in_c, in_fortran, kind};
 use crate::constants::MPI_SUCCESS;
 
 /// The object's handle, the key, the state, the value, where the new one goes, and whether there is one.
-type CallCopy = unsafe extern "C-unwind" fn(usize, c_int, Value, Value, *mut c_void, *mut c_int) -> c_int;
+type CallCopy =
+    unsafe extern "C-unwind" fn(HandleNumber, c_int, Value, Value, *mut c_void, *mut c_int) -> c_int;
 /// The object's handle, the key, the value, the state.
-type CallDelete = unsafe extern "C-unwind" fn(usize, c_int, Value, Value) -> c_int;
+type CallDelete = unsafe extern "C-unwind" fn(HandleNumber, c_int, Value, Value) -> c_int;
 
 /// A function that copies, or one of the constants that say what to do.
 #[repr(transparent)]
@@ -42,7 +44,7 @@ impl CopyFunction {
             let code = match proxies.get() {
                 // SAFETY: the program gave this function for such calls; both results live during it. An exception passes.
                 None => unsafe {
-                    function(object, keyval, state, seen, (&raw mut copied).cast(), &raw mut flag)
+                    function(in_program(object), keyval, state, seen, (&raw mut copied).cast(), &raw mut flag)
                 },
                 // SAFETY: the function's own language gave the proxy, and the program the function; both results live during the call.
                 Some((proxy, _)) => unsafe {
@@ -78,7 +80,7 @@ impl DeleteFunction {
             let state = in_c(Stored::Address(state));
             let code = match proxies.get() {
                 // SAFETY: the program gave this function for such calls. An exception passes.
-                None => unsafe { function(object, keyval, in_c(value), state) },
+                None => unsafe { function(in_program(object), keyval, in_c(value), state) },
                 // SAFETY: the function's own language gave the proxy, and the program the function.
                 Some((_, proxy)) => unsafe {
                     let (function, handle) = (function as *const c_void, object as c_int);

@@ -1,0 +1,71 @@
+//! The functions that Open MPI's header has for copying and deleting attributes, where other ABIs have numbers.
+
+use core::ffi::{c_int, c_void};
+
+use canele_openmpi_c::constants::MPI_SUCCESS;
+
+/// What a copy of an attribute becomes.
+type Copied = *mut *mut c_void;
+
+macro_rules! functions {
+    ($($null_copy:ident $dup:ident $null_delete:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($null_copy), "`: nothing is copied.")]
+        ///
+        /// # Safety
+        /// The place for the flag is there, as the standard says.
+        // SAFETY: the name is Open MPI's, and this crate alone defines it; so for all names below.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $null_copy(
+            _object: *const c_void,
+            _keyval: c_int,
+            _extra_state: *mut c_void,
+            _value: *mut c_void,
+            _copy: Copied,
+            flag: *mut c_int,
+        ) -> c_int {
+            // SAFETY: as the caller says.
+            unsafe { flag.write(0) };
+            MPI_SUCCESS
+        }
+
+        #[doc = concat!("`", stringify!($dup), "`: the copy of an attribute has the same value.")]
+        ///
+        /// # Safety
+        /// The places for the value and for the flag are there, as the standard says.
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $dup(
+            _object: *const c_void,
+            _keyval: c_int,
+            _extra_state: *mut c_void,
+            value: *mut c_void,
+            copy: Copied,
+            flag: *mut c_int,
+        ) -> c_int {
+            // SAFETY: as the caller says.
+            unsafe {
+                copy.write(value);
+                flag.write(1);
+            }
+            MPI_SUCCESS
+        }
+
+        #[doc = concat!("`", stringify!($null_delete), "`: nothing is to be done.")]
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $null_delete(
+            _object: *const c_void,
+            _keyval: c_int,
+            _value: *mut c_void,
+            _extra_state: *mut c_void,
+        ) -> c_int {
+            MPI_SUCCESS
+        }
+    )*};
+}
+functions! {
+    OMPI_C_MPI_NULL_COPY_FN OMPI_C_MPI_DUP_FN OMPI_C_MPI_NULL_DELETE_FN;
+    OMPI_C_MPI_COMM_NULL_COPY_FN OMPI_C_MPI_COMM_DUP_FN OMPI_C_MPI_COMM_NULL_DELETE_FN;
+    OMPI_C_MPI_TYPE_NULL_COPY_FN OMPI_C_MPI_TYPE_DUP_FN OMPI_C_MPI_TYPE_NULL_DELETE_FN;
+    OMPI_C_MPI_WIN_NULL_COPY_FN OMPI_C_MPI_WIN_DUP_FN OMPI_C_MPI_WIN_NULL_DELETE_FN;
+}

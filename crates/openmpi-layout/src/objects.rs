@@ -1,0 +1,124 @@
+//! The variables whose addresses are the constant handles, and what handles are in a program's memory.
+
+use crate::handle::CONSTANT_ROWS;
+
+/// The bit of handles that are no addresses: addresses of programs have none of the highest bits.
+const OBJECT: usize = 1 << (usize::BITS - 1);
+/// Addresses below are those of no variable: a null pointer, or a number that is no handle.
+const FIRST_ADDRESS: usize = 4096;
+
+/// A variable of so many words. Nothing but the first is ever read, and the rest keeps the size that programs were linked with.
+#[repr(C)]
+pub struct Object<const WORDS: usize>([usize; WORDS]);
+
+impl<const WORDS: usize> Object<WORDS> {
+    const fn new(number: usize) -> Self {
+        let mut words = [0; WORDS];
+        words[0] = number;
+        Self(words)
+    }
+}
+
+/// A handle: the address of a variable, or a number with the highest bit.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HandleNumber(*const usize);
+
+/// A handle of a file, as all others.
+pub type FileNumber = HandleNumber;
+
+// SAFETY: what an address leads to never changes.
+unsafe impl Send for HandleNumber {}
+// SAFETY: as above.
+unsafe impl Sync for HandleNumber {}
+
+/// What a handle in a program's memory is inside of the library.
+pub trait Value: Copy {
+    /// Its value there.
+    fn value(self) -> usize;
+}
+
+impl Value for HandleNumber {
+    #[inline(always)]
+    fn value(self) -> usize {
+        match self.0.addr() {
+            address if address >= OBJECT => address & !OBJECT,
+            // SAFETY: a handle that is no number of an object is the address of a variable, as the standard says of what a program passes.
+            address if address >= FIRST_ADDRESS => unsafe { *self.0 },
+            _ => 0,
+        }
+    }
+}
+
+/// What a program sees of a handle with this value.
+#[inline(always)]
+pub const fn in_program(value: usize) -> HandleNumber {
+    if value < CONSTANT_ROWS {
+        VARIABLES[value]
+    } else {
+        HandleNumber(core::ptr::without_provenance(value | OBJECT))
+    }
+}
+
+/// The same of a file's handle.
+#[inline(always)]
+pub const fn file_in_program(value: usize) -> FileNumber {
+    in_program(value)
+}
+
+macro_rules! objects {
+    ($($name:ident $bytes:literal $number:literal $is_given:literal;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "` of Open MPI.")]
+            // SAFETY: the name is Open MPI's, and this crate alone defines it.
+            #[unsafe(no_mangle)]
+            #[allow(non_upper_case_globals)] // The name is Open MPI's.
+            pub static $name: Object<{ $bytes / size_of::<usize>() }> = Object::new($number);
+        )*
+
+        /// The variables that calls give, by the numbers of their constants; null where there is none.
+        static VARIABLES: [HandleNumber; CONSTANT_ROWS] = {
+            let mut all = [HandleNumber(core::ptr::null()); CONSTANT_ROWS];
+            $(if $is_given {
+                all[$number] = HandleNumber((&raw const $name).cast());
+            })*
+            all
+        };
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constants::{MPI_COMM_NULL, MPI_COMM_WORLD, MPI_REQUEST_NULL};
+
+    #[test]
+    fn a_constant_is_the_address_of_its_variable_and_has_its_number_inside() {
+        assert_eq!(in_program(0x101), HandleNumber((&raw const ompi_mpi_comm_world).cast()));
+        assert_eq!((MPI_COMM_WORLD.value(), MPI_COMM_NULL.value()), (0x101, 0x100));
+        assert_eq!(MPI_REQUEST_NULL.value(), 0x180);
+        assert!(MPI_COMM_WORLD != MPI_COMM_NULL);
+        // Two names of one datatype.
+        let other = HandleNumber((&raw const ompi_mpi_c_complex).cast());
+        assert_eq!(other.value(), HandleNumber((&raw const ompi_mpi_c_float_complex).cast()).value());
+    }
+
+    #[test]
+    fn an_object_keeps_its_value_and_what_is_no_handle_has_none() {
+        for value in [CONSTANT_ROWS, 0x20_0000, (1 << 30) - 1] {
+            assert_eq!(in_program(value).value(), value);
+        }
+        for number in [0, 1, 0x101, FIRST_ADDRESS - 1] {
+            assert_eq!(HandleNumber(core::ptr::without_provenance(number)).value(), 0);
+        }
+        assert_eq!(in_program(CONSTANT_ROWS - 1).value(), 0);
+    }
+
+    #[test]
+    fn variables_have_the_sizes_that_programs_were_linked_with() {
+        assert_eq!((size_of_val(&ompi_mpi_comm_world), size_of_val(&ompi_mpi_file_null)), (512, 1536));
+        assert_eq!((size_of_val(&ompi_mpi_op_sum), size_of_val(&ompi_request_null)), (2048, 256));
+    }
+}
