@@ -23,8 +23,8 @@ static void once(void)
     OK(MPI_Get_library_version(text, &len));
     CHECK(len == (int)strlen(text) && strstr(text, "Canel\xc3\xa9 "));
     OK(MPI_Abi_get_version(&major, &minor));
-    /* By MPICH's ABI programs expect MPICH's name first, by the standard's the library's own. */
-    CHECK(strncmp(text, major < 0 ? "MPICH Version:\t" : "Canel\xc3\xa9 ", 8) == 0);
+    /* By the ABI of another MPI programs expect that one's name first, by the standard's the library's own. */
+    CHECK(strncmp(text, major >= 0 ? "Canel\xc3\xa9 " : MPI_ANY_TAG == MPI_ANY_SOURCE ? "Open MPI v" : "MPICH Version:\t", 8) == 0);
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "key", "value"));
     OK(MPI_Info_dup(info, &copy));

@@ -91,11 +91,11 @@ static void arrays(void)
          MPI_DISTRIBUTE_DFLT_DARG, 2, 2, MPI_ORDER_C);
     TRAVELS(type, 1, 2, 3, 10, 11);
     OK(MPI_Type_free(&type));
-    FAILS(MPI_ERR_ARG, MPI_Type_create_subarray(2, sizes, parts, starts, 1, MPI_CHAR, &type));
+    FAILS(MPI_ERR_ARG, MPI_Type_create_subarray(2, sizes, parts, starts, 77, MPI_CHAR, &type));
     FAILS(MPI_ERR_ARG, MPI_Type_create_subarray(-1, sizes, parts, starts, MPI_ORDER_C, MPI_CHAR, &type));
     grid[0] = 3;
     FAILS(MPI_ERR_ARG, MPI_Type_create_darray(4, 1, 2, sizes, how, blocks, grid, MPI_ORDER_C, MPI_CHAR, &type));
-    how[0] = 0;
+    how[0] = 77;
     FAILS(MPI_ERR_ARG, MPI_Type_create_darray(6, 1, 2, sizes, how, blocks, grid, MPI_ORDER_C, MPI_CHAR, &type));
 }
 

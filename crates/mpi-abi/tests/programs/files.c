@@ -16,7 +16,7 @@ static void modes(void)
     MPI_File fh = MPI_FILE_NULL;
     int wrong[] = {0, MPI_MODE_RDONLY | MPI_MODE_WRONLY, MPI_MODE_RDWR | MPI_MODE_RDONLY, MPI_MODE_CREATE,
         MPI_MODE_RDONLY | MPI_MODE_CREATE, MPI_MODE_RDONLY | MPI_MODE_EXCL, MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL,
-        MPI_MODE_RDWR | MPI_MODE_NOCHECK};
+        MPI_MODE_RDWR | 1 << 25};
     for (size_t n = 0; n < sizeof wrong / sizeof *wrong; n++) {
         FAILS(MPI_ERR_AMODE, MPI_File_open(MPI_COMM_WORLD, path, wrong[n], MPI_INFO_NULL, &fh));
         CHECK(fh == MPI_FILE_NULL);

@@ -44,6 +44,17 @@ impl Interface {
         }
     }
 
+    /// Open MPI's, whose header lies in this folder.
+    pub fn openmpi(include: PathBuf) -> Interface {
+        Interface {
+            package: "canele-openmpi-abi",
+            built: "libopenmpi_abi.so",
+            names: &["libmpi.so.40"],
+            link: "-l:libmpi.so.40",
+            include,
+        }
+    }
+
     /// Builds the library; a folder with it as programs look for it, for this process alone.
     pub fn install(&self) -> PathBuf {
         // Nothing links with it, so no test has it built. The launcher finds any of them beside that of the standard.
@@ -88,10 +99,11 @@ impl Interface {
     }
 }
 
-/// That of the package whose tests include this file: MPICH's ABI, or the standard's.
+/// That of the package whose tests include this file.
 fn interface() -> Interface {
     match env!("CARGO_PKG_NAME") {
         "canele-mpich-abi" => Interface::mpich(option_env!("OUT_DIR").unwrap_or_default().into()),
+        "canele-openmpi-abi" => Interface::openmpi(option_env!("OUT_DIR").unwrap_or_default().into()),
         _ => Interface::standard(),
     }
 }

@@ -16,9 +16,6 @@ use crate::handle::MPI_Datatype;
 use crate::library;
 use crate::pointer::{Out, RecvBuffer, SendBuffer, Text, TextOut};
 
-/// The handle that stands for all of a session.
-const ALL_HANDLES: usize = 1;
-
 static SESSIONS: Mutex<PerformanceSessions> = Mutex::new(PerformanceSessions::new());
 
 fn sessions() -> MutexGuard<'static, PerformanceSessions> {
@@ -49,7 +46,7 @@ fn with<T>(body: impl FnOnce(&mut PerformanceSessions, &CounterReading) -> ToolR
 }
 
 fn which(handle: usize) -> Handles {
-    if handle == ALL_HANDLES { Handles::All } else { Handles::One(handle) }
+    if handle == MPI_T_PVAR_ALL_HANDLES { Handles::All } else { Handles::One(handle) }
 }
 
 /// `MPI_T_pvar_get_num`.
@@ -194,7 +191,7 @@ fn store(buf: RecvBuffer, value: u64) {
 
 /// One value is read or written at a time.
 fn check_one(handle: usize) -> ToolResult<()> {
-    if handle == ALL_HANDLES {
+    if handle == MPI_T_PVAR_ALL_HANDLES {
         let text = "handle is MPI_T_PVAR_ALL_HANDLES: a value is that of one handle";
         return Err(ToolError::new(Reason::InvalidHandle, text));
     }
