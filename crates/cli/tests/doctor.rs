@@ -118,7 +118,7 @@ fn small_limits_are_problems_that_name_them() {
 fn other_implementations_in_the_way_are_named() {
     let folder = Folder::new("doctor-other");
     let library = folder.file("libmpi.so.12", "no library of Canelé");
-    folder.file("libmpi.so.40", "Open MPI's, which no program of ours looks for");
+    folder.file("libmpi.so.20", "an older Open MPI's, which no program of ours looks for");
     let root = folder.0.to_str().unwrap();
     folder.file("canele", "");
     folder.file("mpicc", "#!/bin/sh\nexec \"$(dirname \"$0\")/canele\" mpicc \"$@\"\n");
@@ -138,12 +138,12 @@ fn other_implementations_in_the_way_are_named() {
     assert_eq!(ended.code(), Some(1), "{found:#?}");
     has(&found, "remark LD_LIBRARY_PATH", &[&library, "canele run"]);
     // The system may have one of its own.
-    let other = format!("{root}/libmpi.so.40");
+    let other = format!("{root}/libmpi.so.20");
     assert!(!found.iter().any(|line| line.contains(&other)), "{found:#?}");
     has(&found, "problem commands on PATH", &["mixed", &mpiexec, root]);
     has(&found, "remark variables", &["I_MPI_ROOT", "OMPI_MCA_btl"]);
     // What cannot be loaded is passed over by the dynamic linker, with a line of its own.
-    let missing = format!("{root}/libmpi.so.40");
+    let missing = format!("{root}/libmpi.so.20");
     let ended = here(&[("LD_PRELOAD", &missing)], &[]);
     has(&findings(&ended, "this machine"), "problem LD_PRELOAD", &[&missing, "unset LD_PRELOAD"]);
 }

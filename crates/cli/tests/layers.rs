@@ -40,6 +40,7 @@ const ALLOWED: [(&str, &[&str]); 35] = [
     ("canele-mpi", &["canele-engine", "canele-mem", "canele-sys"]),
     ("canele-mpi-layout", &["canele-mpi-tables"]),
     ("canele-mpich-layout", &["canele-mpi-tables"]),
+    ("canele-openmpi-layout", &["canele-mpi-tables"]),
     (
         "canele-mpi-c",
         &["canele-control", "canele-engine", "canele-mem", "canele-mpi", "canele-mpi-layout", "canele-sys"],
@@ -48,8 +49,20 @@ const ALLOWED: [(&str, &[&str]); 35] = [
         "canele-mpich-c",
         &["canele-control", "canele-engine", "canele-mem", "canele-mpi", "canele-mpich-layout", "canele-sys"],
     ),
+    (
+        "canele-openmpi-c",
+        &[
+            "canele-control",
+            "canele-engine",
+            "canele-mem",
+            "canele-mpi",
+            "canele-openmpi-layout",
+            "canele-sys",
+        ],
+    ),
     ("canele-mpi-abi", &["canele-mpi-c", "canele-mpi-tables"]),
     ("canele-mpich-abi", &["canele-mpi-tables", "canele-mpich-c"]),
+    ("canele-openmpi-abi", &["canele-mpi-tables", "canele-openmpi-c"]),
     // The command.
     (
         "canele-launch",
@@ -92,7 +105,7 @@ const ALLOWED: [(&str, &[&str]); 35] = [
 ];
 
 /// The crates in which `unsafe` may be, and why.
-const UNSAFE: [(&str, &str); 10] = [
+const UNSAFE: [(&str, &str); 13] = [
     ("canele-sys", "the kernel and the processor"),
     ("canele-mem", "memory that other processes write"),
     ("canele-rail", "rings in shared memory"),
@@ -100,6 +113,9 @@ const UNSAFE: [(&str, &str); 10] = [
     ("canele-mpich-c", "pointers of the program"),
     ("canele-mpi-abi", "pointers of the program"),
     ("canele-mpich-abi", "pointers of the program"),
+    ("canele-openmpi-layout", "handles that are addresses"),
+    ("canele-openmpi-c", "pointers of the program"),
+    ("canele-openmpi-abi", "pointers of the program"),
     ("canele-capi", "pointers of the program"),
     ("canele-python", "pointers of the program"),
     ("cestac", "instructions that round, in two modules"),

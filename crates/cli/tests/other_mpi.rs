@@ -74,7 +74,7 @@ fn is_refused(ended: &Ended, parts: &[&str]) {
 
 #[test]
 fn a_program_of_another_mpi_is_not_started() {
-    for mpi in ["libmpi.so.40", "libmpich.so.10", "libmpi_abi.so.0"] {
+    for mpi in ["libmpi.so.20", "libmpich.so.10", "libmpi_abi.so.0"] {
         let folder = Folder::new("other-mpi");
         let program = program(&folder, mpi);
         let library = folder.0.join(mpi);
@@ -86,32 +86,32 @@ fn a_program_of_another_mpi_is_not_started() {
 #[test]
 fn one_program_of_several_and_those_on_other_hosts_are_looked_at_too() {
     let folder = Folder::new("other-mpi-several");
-    let program = program(&folder, "libmpi.so.40");
+    let program = program(&folder, "libmpi.so.20");
     is_refused(&canele(&["run", "-n", "1", "echo", "one", ":", "-n", "1", &program]), &["each of the 2"]);
     let ended = start_on("plain", "h0:1,h1:1", &["--on-failure", "continue"], &[&program]).end();
-    is_refused(&ended, &["libmpi.so.40", "each of the 2"]);
+    is_refused(&ended, &["libmpi.so.20", "each of the 2"]);
     // The interpreter of a script.
     let script = folder.0.join("script");
     fs::write(&script, format!("#!{program}\n")).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    is_refused(&canele(&["run", "-n", "2", script.to_str().unwrap()]), &["libmpi.so.40"]);
+    is_refused(&canele(&["run", "-n", "2", script.to_str().unwrap()]), &["libmpi.so.20"]);
 }
 
 #[test]
 fn programs_are_found_as_they_are_started() {
     let folder = Folder::new("other-mpi-path");
-    program(&folder, "libmpi.so.40");
+    program(&folder, "libmpi.so.20");
     let path = format!("PATH={}:{}", folder.0.display(), std::env::var("PATH").unwrap());
     for options in [&["--env", path.as_str()][..], &["--wd", folder.0.to_str().unwrap()]] {
         let name = if options[0] == "--wd" { "./program" } else { "program" };
-        is_refused(&canele(&[&["run", "-n", "2"], options, &[name]].concat()), &["libmpi.so.40"]);
+        is_refused(&canele(&[&["run", "-n", "2"], options, &[name]].concat()), &["libmpi.so.20"]);
     }
 }
 
 #[test]
 fn who_means_it_runs_such_programs_and_they_are_not_told_that_they_are_several() {
     let folder = Folder::new("other-mpi-allowed");
-    let program = program(&folder, "libmpi.so.40");
+    let program = program(&folder, "libmpi.so.20");
     says_nothing(&canele(&["run", "-n", "2", "--foreign", "allow", &program]));
     says_nothing(&start_with(&["run", "-n", "2", &program], &[("CANELE_FOREIGN", "allow")], b"").end());
     let print = "echo ${PMI_RANK-none} ${PMI_SIZE-none} ${OMPI_COMM_WORLD_SIZE-none}";
@@ -128,7 +128,7 @@ fn who_means_it_runs_such_programs_and_they_are_not_told_that_they_are_several()
 fn other_programs_are_not_refused() {
     let folder = Folder::new("no-other-mpi");
     // One rank is a job of one, under any launcher.
-    let other = program(&folder, "libmpi.so.40");
+    let other = program(&folder, "libmpi.so.20");
     says_nothing(&canele(&["run", "-n", "1", &other]));
     // Programs without MPI: linked, linked to a library with a similar name.
     let ended = canele(&["run", "-n", "4", "hostname"]);
@@ -150,7 +150,7 @@ const LOADER: &str = "#include <dlfcn.h>\n#include <stdlib.h>\n#include <unistd.
 #[test]
 fn a_job_is_ended_whose_ranks_have_loaded_another_mpi() {
     let folder = Folder::new("other-mpi-loaded");
-    let library = folder.library("libmpi.so.40", MPI, &[]);
+    let library = folder.library("libmpi.so.20", MPI, &[]);
     let loader = folder.compile("loader", LOADER, &["-ldl"]);
     let below = format!("{loader} 0 {library}; true");
     for command in [&[loader.as_str(), "0", &library][..], &["sh", "-c", &below]] {
@@ -168,7 +168,7 @@ fn a_job_is_ended_whose_ranks_have_loaded_another_mpi() {
 #[test]
 fn a_job_goes_on_whose_ranks_have_canelés_library_too_or_start_others_by_their_launcher() {
     let folder = Folder::new("other-mpi-fine");
-    let library = folder.library("libmpi.so.40", MPI, &[]);
+    let library = folder.library("libmpi.so.20", MPI, &[]);
     let own = "const char *name = \"CANELE_CONTROL_FD\";\n";
     let own = folder.library("libmpi_abi.so.1", own, &[]);
     let loader = folder.compile("loader", LOADER, &["-ldl"]);
@@ -225,7 +225,7 @@ fn python_script(folder: &Folder, text: &str) -> String {
     script.to_str().unwrap().to_owned()
 }
 
-const OF_OTHERS: [&str; 2] = ["MPI.openmpi.cpython-311-x86_64-linux-gnu.so", "MPI.msmpi.abi3.so"];
+const OF_OTHERS: [&str; 1] = ["MPI.msmpi.abi3.so"];
 
 #[test]
 fn a_python_program_whose_mpi4py_is_of_other_mpis_is_not_started() {
@@ -247,13 +247,13 @@ fn a_python_program_whose_mpi4py_is_of_other_mpis_is_not_started() {
         is_refused(&run(words), &["mpi4py in ", folder.0.to_str().unwrap(), "--no-binary mpi4py"]);
     }
     // Built here for a library.
-    let library = folder.library("libmpi.so.40", MPI, &[]);
+    let library = folder.library("libmpi.so.20", MPI, &[]);
     mpi4py(&folder, &[]);
-    folder.library("mpi4py/MPI.cpython-311-x86_64-linux-gnu.so", SOLVER, &["-l:libmpi.so.40"]);
+    folder.library("mpi4py/MPI.cpython-311-x86_64-linux-gnu.so", SOLVER, &["-l:libmpi.so.20"]);
     is_refused(&run(commands[0]), &["mpi4py in ", &library]);
     // A wheel that knows both, with a variable that chooses the other one.
     mpi4py(&folder, &[OF_OTHERS[0], "MPI.mpich.cpython-311-x86_64-linux-gnu.so"]);
-    for chosen in ["MPI4PY_MPIABI=openmpi".to_owned(), format!("MPI4PY_LIBMPI={library}")] {
+    for chosen in ["MPI4PY_MPIABI=msmpi".to_owned(), format!("MPI4PY_LIBMPI={library}")] {
         is_refused(&run(&[&["--env", chosen.as_str()], commands[0]].concat()), &[&chosen, "Unset"]);
     }
 }
@@ -287,7 +287,7 @@ fn a_python_program_that_did_not_join_is_told_why_and_the_job_has_failed() {
     // Not if a program that succeeds does not name it, nor is no Python program, nor if mpi4py knows one of the ABIs.
     says_nothing(&run("2", &["python3", "-c", "pass"]));
     assert!(!run("2", &["sh", "-c", "exit 1"]).error.contains("mpi4py in"));
-    for abi in ["", "mpiabi.", "mpich."] {
+    for abi in ["", "mpiabi.", "mpich.", "openmpi."] {
         let good = format!("MPI.{abi}cpython-311-x86_64-linux-gnu.so");
         mpi4py(&folder, &[&OF_OTHERS[..], &[&good]].concat());
         let ended = run("2", &["python3", "-c", "import mpi4py"]);

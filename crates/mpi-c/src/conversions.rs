@@ -1,15 +1,17 @@
-//! Handles as integers and back (MPI 5.0, §19.3.5): all values fit into an `int`, so they stay as they are.
+//! Handles as integers and back (MPI 5.0, §19.3.5): all values fit into an `int`. By most ABIs they stay as they are.
 
 use core::ffi::c_int;
+
+use layout::fortran::{number_in_fortran, value_in_c};
 
 use crate::handle::Handle;
 
 /// `MPI_Comm_toint` and its likes.
 pub fn to_int<H: Handle>(handle: H) -> c_int {
-    handle.value() as c_int
+    number_in_fortran(handle.value())
 }
 
 /// `MPI_Comm_fromint` and its likes.
 pub fn from_int<H: Handle>(value: c_int) -> H {
-    H::of(value as usize)
+    H::of(value_in_c(H::NAME, value))
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use canele_mpi::attribute::Stored;
 use canele_mpi::{Class, Errhandler, Error};
-use layout::fortran::{SETS_PROXIES, VARIABLES, keyval_in_c};
+use layout::fortran::{SETS_PROXIES, VARIABLES, keyval_in_c, prepare};
 
 use crate::attributes::communicators::{store_on_comm, stored_on_comm};
 use crate::attributes::datatypes::{store_on_type, stored_on_type};
@@ -30,8 +30,9 @@ use crate::operations::{self, ProgramFunction, UserFunctionX};
 use crate::pointer::Out;
 use crate::program_call::{Destructor, State};
 
-/// Tells the library for Fortran the addresses of its variables, where it is loaded.
+/// Prepares what the library for Fortran needs, where it is loaded, and tells it the addresses of its variables.
 pub(crate) fn predefine() {
+    prepare();
     for (name, value) in VARIABLES {
         // SAFETY: the name is a string; a variable of it is that library's and holds an address.
         unsafe {

@@ -21,6 +21,9 @@ pub const CONSTANT_ROWS: usize = 1 << 12;
 
 /// A handle of any kind.
 pub trait Handle: Copy {
+    /// The name of its type.
+    const NAME: &'static str;
+
     /// Returns the handle with this value.
     fn of(value: usize) -> Self;
     /// Returns its value.
@@ -51,6 +54,8 @@ macro_rules! handles {
         impl Eq for $name {}
 
         impl Handle for $name {
+            const NAME: &'static str = stringify!($name);
+
             #[inline(always)]
             fn of(value: usize) -> Self {
                 Self::of(value)

@@ -19,6 +19,21 @@ pub fn rust(tables: &Tables) -> String {
     text + "}\n"
 }
 
+/// Returns the numbers that handles have in Fortran: lines of the type of a handle, its number in Fortran, and its number by the standard ABI. Of two names of one
+/// constant the last counts.
+pub fn fortran(tables: &Tables) -> String {
+    let mut text = format!("pub const NUMBERS: [(&str, usize, usize); {}] = [\n", tables.fortran.len());
+    for (name, number_there) in &tables.fortran {
+        let all = tables.constants.iter().chain(&tables.removed_constants);
+        let value = all.filter(|of| of.name == *name).map(|of| of.value.as_str()).next();
+        let cast = value.and_then(|value| value.strip_prefix("((")?.split_once(')'));
+        // One that stands for another has its type.
+        let of = cast.map_or("MPI_Datatype", |(of, _)| of);
+        writeln!(text, "    ({of:?}, {number_there}, {}),", number(name)).expect("a string grows");
+    }
+    text + "];\n"
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

@@ -96,6 +96,8 @@ pub struct Tables {
     pub removed_constants: Vec<Constant>,
     /// Variables that stand for handles, where the addresses of variables do.
     pub objects: Vec<ObjectRow>,
+    /// The numbers that handles have in Fortran, by the names of their constants, where they are others than in C.
+    pub fortran: Vec<(String, usize)>,
     /// Type definitions: what stands behind `typedef`, without the semicolon.
     pub types: Vec<String>,
 }
@@ -147,6 +149,7 @@ impl Tables {
         tables.extension_constants =
             rows(include_str!("../tables/openmpi_extension_constants.tsv")).map(constant).collect();
         tables.objects = rows(include_str!("../tables/openmpi_objects.tsv")).map(object).collect();
+        tables.fortran = rows(include_str!("../tables/openmpi_fortran.tsv")).map(fortran).collect();
         tables
     }
 
@@ -160,6 +163,7 @@ impl Tables {
             extension_constants: constants(include_str!("../tables/extension_constants.tsv")),
             removed_constants: constants(removed),
             objects: Vec::new(),
+            fortran: Vec::new(),
             types: types.lines().map(str::to_owned).collect(),
         }
     }
@@ -249,6 +253,11 @@ fn check(function: &FunctionRow) {
             || function.parameters.iter().any(|p| p.kind.name == *errors),
         "{name}: errors are raised on a {errors}, which is no parameter"
     );
+}
+
+fn fortran(row: Vec<&str>) -> (String, usize) {
+    let [name, number] = row[..] else { panic!("numbers in Fortran: {row:?} has not 2 columns") };
+    (name.to_owned(), number.parse().unwrap_or_else(|_| panic!("{row:?} has no number")))
 }
 
 fn object(row: Vec<&str>) -> ObjectRow {

@@ -18,6 +18,21 @@ pub fn keyval_in_c(keyval: c_int) -> c_int {
     if is_predefined && keyval % 2 == 0 { keyval - 1 } else { keyval }
 }
 
+/// Returns the number in Fortran of a handle with this value: the value.
+#[inline(always)]
+pub fn number_in_fortran(value: usize) -> c_int {
+    value as c_int
+}
+
+/// Returns the value of a handle of a type in C that has this number in Fortran: the number.
+#[inline(always)]
+pub fn value_in_c(_of: &str, number: c_int) -> usize {
+    number as usize
+}
+
+/// Prepares what a library for Fortran needs, where one is loaded: nothing by this ABI.
+pub fn prepare() {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

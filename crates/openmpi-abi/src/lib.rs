@@ -22,3 +22,4 @@ mod exports {
 }
 
 mod attributes;
+mod fortran;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   constant:  the address of a variable, whose first word is the number of the constant by the standard ABI
-//!   object:    1 (1 bit) | generation and index of the table of handles
+//!   object:    an address of a range where nothing lies, by generation and index of the table of handles
 //! ```
 //! A program that was not compiled as position-independent code has copies of the variables, and the dynamic linker lets every library use these copies: it binds
 //! each mention of a variable here to the one that counts. So addresses are never computed, and the number lies in the variable, which is copied with it. Inside of
@@ -13,7 +13,6 @@
 
 #[path = "../../mpi-layout/src/constants.rs"]
 pub mod constants;
-#[path = "../../mpi-layout/src/fortran.rs"]
 pub mod fortran;
 #[path = "../../mpi-layout/src/handle.rs"]
 pub mod handle;

@@ -2,8 +2,11 @@
 
 use crate::handle::CONSTANT_ROWS;
 
-/// The bit of handles that are no addresses: addresses of programs have none of the highest bits.
-const OBJECT: usize = 1 << (usize::BITS - 1);
+/// The handles of objects are addresses from here on, where nothing else lies. Open MPI's library for Fortran reads and writes a few words at some of them, for which
+/// there may be memory ([`prepare`](crate::fortran::prepare)).
+pub const FIRST_OBJECT: usize = 0x2ca0_0000_0000;
+/// The values of objects are below.
+pub const OBJECTS: usize = 1 << 30;
 /// Addresses below are those of no variable: a null pointer, or a number that is no handle.
 const FIRST_ADDRESS: usize = 4096;
 
@@ -19,7 +22,7 @@ impl<const WORDS: usize> Object<WORDS> {
     }
 }
 
-/// A handle: the address of a variable, or a number with the highest bit.
+/// A handle: the address of a variable, or one among those of objects.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandleNumber(*const usize);
@@ -42,8 +45,8 @@ impl Value for HandleNumber {
     #[inline(always)]
     fn value(self) -> usize {
         match self.0.addr() {
-            address if address >= OBJECT => address & !OBJECT,
-            // SAFETY: a handle that is no number of an object is the address of a variable, as the standard says of what a program passes.
+            address if address.wrapping_sub(FIRST_OBJECT) < OBJECTS => address - FIRST_OBJECT,
+            // SAFETY: a handle that is no object's is the address of a variable, as the standard says of what a program passes.
             address if address >= FIRST_ADDRESS => unsafe { *self.0 },
             _ => 0,
         }
@@ -56,7 +59,7 @@ pub const fn in_program(value: usize) -> HandleNumber {
     if value < CONSTANT_ROWS {
         VARIABLES[value]
     } else {
-        HandleNumber(core::ptr::without_provenance(value | OBJECT))
+        HandleNumber(core::ptr::without_provenance(FIRST_OBJECT.wrapping_add(value)))
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use canele_launch::installation::{MPICH_SONAME, SONAME};
+use canele_launch::installation::{MPICH_SONAME, OPENMPI_SONAME, SONAME};
 use canele_launch::{is_mpi_library, is_own_library};
 use canele_sys::bounded_read::{MOST_DATA, MOST_SETTINGS, read_text};
 use canele_sys::command_output;
@@ -149,7 +149,7 @@ fn is_theirs(path: &Path) -> bool {
 /// True of another MPI's library that has a name by which programs look for Canelé's.
 fn is_in_the_way(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
-    [SONAME, MPICH_SONAME].iter().any(|own| name == OsStr::new(own)) && is_theirs(path)
+    [SONAME, MPICH_SONAME, OPENMPI_SONAME].iter().any(|own| name == OsStr::new(own)) && is_theirs(path)
 }
 
 fn named(all: &[String]) -> String {

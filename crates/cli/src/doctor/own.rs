@@ -3,7 +3,7 @@
 use canele_sys::bounded_read::{self, MOST_DATA};
 use std::path::Path;
 
-use canele_launch::installation::{MPICH_SONAME, SONAME, include_folder, library_folder};
+use canele_launch::installation::{MPICH_SONAME, OPENMPI_SONAME, SONAME, include_folder, library_folder};
 
 use super::finding::{Finding, ok, problem, remark};
 
@@ -17,14 +17,19 @@ pub fn examine() -> Vec<Finding> {
     match library_folder() {
         Ok(folder) => {
             found.push(library("MPI library", &folder.join(SONAME)));
-            found.push(match folder.join(MPICH_SONAME) {
-                file if file.exists() => library("MPICH's ABI", &file),
-                file => remark(
-                    "MPICH's ABI",
-                    format!("{} is not there", file.display()),
-                    "programs that were built for MPICH or Intel MPI find no library of Canelé: install it again",
-                ),
-            });
+            for (abi, name, built_for) in [
+                ("MPICH's ABI", MPICH_SONAME, "MPICH or Intel MPI"),
+                ("Open MPI's ABI", OPENMPI_SONAME, "Open MPI"),
+            ] {
+                found.push(match folder.join(name) {
+                    file if file.exists() => library(abi, &file),
+                    file => remark(
+                        abi,
+                        format!("{} is not there", file.display()),
+                        &format!("programs that were built for {built_for} find no library of Canelé: install it again"),
+                    ),
+                });
+            }
         }
         Err(text) => found.push(remark("MPI library", text, "needed by MPI programs alone")),
     }

@@ -158,7 +158,7 @@ impl Modules {
 
     /// True if none of them can load Canelé's library.
     pub fn are_of_others(&self) -> bool {
-        let is_ours = |abi: &String| ["mpich", "mpiabi"].contains(&&**abi);
+        let is_ours = |abi: &String| ["mpich", "openmpi", "mpiabi"].contains(&&**abi);
         self.built.is_none() && !self.abis.is_empty() && !self.abis.iter().any(is_ours)
     }
 }
@@ -278,9 +278,9 @@ mod tests {
             Modules::of(&folder)
         };
         let tag = "cpython-311-x86_64-linux-gnu.so";
-        assert!(with(&[&format!("MPI.openmpi.{tag}"), "MPI.msmpi.abi3.so", "MPI.pyi"]).are_of_others());
-        for ours in ["MPI.mpich.", "MPI.mpiabi.", "MPI."] {
-            assert!(!with(&[&format!("MPI.openmpi.{tag}"), &format!("{ours}{tag}")]).are_of_others());
+        assert!(with(&["MPI.msmpi.abi3.so", "MPI.pyi"]).are_of_others());
+        for ours in ["MPI.mpich.", "MPI.openmpi.", "MPI.mpiabi.", "MPI."] {
+            assert!(!with(&["MPI.msmpi.abi3.so", &format!("{ours}{tag}")]).are_of_others());
         }
         assert_eq!(with(&[&format!("MPI.{tag}")]).built, Some(folder.join(format!("MPI.{tag}"))));
         assert_eq!(with(&["MPI.abi3.so"]).built, Some(folder.join("MPI.abi3.so")));

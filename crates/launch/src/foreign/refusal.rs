@@ -81,7 +81,7 @@ impl Plan {
         let value = |name: &str| Some(self.variable(name)?.to_string_lossy().into_owned());
         if let Some(abi) = value("MPI4PY_MPIABI") {
             let short: String = abi.to_lowercase().chars().filter(|c| !" -_".contains(*c)).collect();
-            let is_ours = ["mpich", "impi", "mpiabi"].contains(&&*short);
+            let is_ours = ["mpich", "impi", "openmpi", "mpiabi"].contains(&&*short);
             return (!is_ours).then(|| format!("MPI4PY_MPIABI={abi}"));
         }
         let library = value("MPI4PY_LIBMPI")?;

@@ -124,7 +124,7 @@ fn is_of_rust(symbol: &str) -> bool {
 /// True for a file of Canelé's libraries.
 fn is_library(module: &str) -> bool {
     let name = module.rsplit('/').next().unwrap_or(module);
-    ["libmpi_abi.", "libmpi.", "libmpifort", "libcanele", "_native."]
+    ["libmpi_abi.", "libmpi.", "libopenmpi_abi.", "libmpifort", "libcanele", "_native."]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }
@@ -157,9 +157,12 @@ fn is_own(frame: &Frame) -> bool {
         "canele_mpi",
         "canele_mpi_layout",
         "canele_mpich_layout",
+        "canele_openmpi_layout",
         "canele_mpi_c",
         "canele_mpich_c",
+        "canele_openmpi_c",
         "mpi_abi",
+        "openmpi_abi",
         "core",
         "alloc",
         "std",

@@ -1,0 +1,161 @@
+//! What Open MPI's libraries for Fortran ask of the one for C: handles of constants have numbers of their own there, counted from 0 for each kind.
+
+use core::ffi::{CStr, c_int};
+
+use crate::handle::CONSTANT_ROWS;
+use crate::objects::{FIRST_OBJECT, OBJECTS};
+
+mod numbers {
+    include!(concat!(env!("OUT_DIR"), "/fortran.rs"));
+}
+use numbers::NUMBERS;
+
+/// Variables of the library for Fortran, by name, that are told addresses of this ABI.
+pub const VARIABLES: &[(&CStr, usize)] = &[];
+
+/// True if the library for Fortran says by calls of its own how the functions of a key are called.
+pub const SETS_PROXIES: bool = false;
+
+/// Returns the key in C of an attribute's key in Fortran: the same.
+pub fn keyval_in_c(keyval: c_int) -> c_int {
+    keyval
+}
+
+/// Numbers of constants in Fortran are below.
+const MOST: usize = 80;
+
+/// Bytes behind the last handle that belong to its object.
+const BEYOND: usize = 4096;
+
+/// What has no number, or no constant.
+const NONE: u16 = u16::MAX;
+
+/// The numbers in Fortran, by the numbers of the constants.
+static IN_FORTRAN: [u16; CONSTANT_ROWS] = {
+    let (mut all, mut n) = ([NONE; CONSTANT_ROWS], 0);
+    while n < NUMBERS.len() {
+        all[NUMBERS[n].2] = NUMBERS[n].1 as u16;
+        n += 1;
+    }
+    all
+};
+
+/// The kinds of handles, each of which counts by itself.
+const KINDS: [&str; 11] = [
+    "MPI_Comm",
+    "MPI_Datatype",
+    "MPI_Op",
+    "MPI_Request",
+    "MPI_Group",
+    "MPI_Info",
+    "MPI_Errhandler",
+    "MPI_Win",
+    "MPI_File",
+    "MPI_Message",
+    "MPI_Session",
+];
+
+/// The numbers of the constants of a kind, by the numbers in Fortran.
+static IN_C: [[u16; MOST]; KINDS.len()] = {
+    let (mut all, mut n) = ([[NONE; MOST]; KINDS.len()], 0);
+    while n < NUMBERS.len() {
+        all[kind(NUMBERS[n].0)][NUMBERS[n].1] = NUMBERS[n].2 as u16;
+        n += 1;
+    }
+    all
+};
+
+/// The place of a kind in [`KINDS`].
+#[inline(always)]
+const fn kind(name: &str) -> usize {
+    let mut at = 0;
+    while !are_equal(KINDS[at].as_bytes(), name.as_bytes()) {
+        at += 1;
+    }
+    at
+}
+
+const fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let (mut same, mut n) = (one.len() == other.len(), 0);
+    while same && n < one.len() {
+        same = one[n] == other[n];
+        n += 1;
+    }
+    same
+}
+
+/// Returns the number in Fortran of a handle with this value; -1 of a constant that Fortran does not have. Objects have their values.
+#[inline]
+pub fn number_in_fortran(value: usize) -> c_int {
+    match IN_FORTRAN.get(value) {
+        Some(&NONE) => -1,
+        Some(number) => c_int::from(*number),
+        None => value as c_int,
+    }
+}
+
+/// Returns the value of a handle of a type in C that has this number in Fortran; 0, which is none, if there is no such handle.
+#[inline]
+pub fn value_in_c(of: &str, number: c_int) -> usize {
+    let number = number as usize;
+    match IN_C[kind(of)].get(number) {
+        Some(&NONE) => 0,
+        Some(value) => usize::from(*value),
+        None if number < CONSTANT_ROWS => 0,
+        None => number,
+    }
+}
+
+/// Gives the handles of objects memory, where Open MPI's library for Fortran is loaded: that takes them for addresses of its own structs. It sets a mark in an operation
+/// or a generalized request that it has made, and reads where the attributes of a communicator are. Nothing here looks at that memory.
+pub fn prepare() {
+    // SAFETY: the name is a string.
+    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"ompi_op_create_f".as_ptr()) };
+    if function.is_null() {
+        return;
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let at = core::ptr::without_provenance_mut(FIRST_OBJECT);
+    // SAFETY: new memory where nothing is, or none. A second call finds that of the first, which stays.
+    let _ = unsafe { libc::mmap(at, OBJECTS + BEYOND, protection, flags, -1, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constants::*;
+
+    #[test]
+    fn constants_have_the_numbers_of_open_mpi_in_fortran_and_back() {
+        assert_eq!(
+            [MPI_COMM_WORLD, MPI_COMM_SELF, MPI_COMM_NULL].map(|of| number_in_fortran(of.value())),
+            [0, 1, 2]
+        );
+        assert_eq!(
+            [MPI_INTEGER, MPI_DOUBLE_PRECISION, MPI_BYTE].map(|of| number_in_fortran(of.value())),
+            [7, 17, 1]
+        );
+        assert_eq!(value_in_c("MPI_Comm", 0), MPI_COMM_WORLD.value());
+        assert_eq!(value_in_c("MPI_Datatype", 17), MPI_DOUBLE_PRECISION.value());
+        assert_eq!(value_in_c("MPI_Op", 3), MPI_SUM.value());
+        assert_eq!(value_in_c("MPI_Request", 0), MPI_REQUEST_NULL.value());
+        for (of, number, value) in NUMBERS {
+            assert_eq!(value_in_c(of, number as c_int), value, "{of} {number}");
+        }
+    }
+
+    #[test]
+    fn objects_have_their_values_and_what_is_no_handle_has_none() {
+        for value in [CONSTANT_ROWS, (1 << 30) - 1] {
+            assert_eq!(
+                (number_in_fortran(value), value_in_c("MPI_Comm", value as c_int)),
+                (value as c_int, value)
+            );
+        }
+        for number in [3, 79, 80, 4095] {
+            assert_eq!(value_in_c("MPI_Comm", number), 0, "{number}");
+        }
+        assert_eq!(number_in_fortran(MPI_LOGICAL16.value()), -1);
+    }
+}
