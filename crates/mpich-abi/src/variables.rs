@@ -1,4 +1,5 @@
-//! What MPICH's header declares beside functions of the standard: constants that are variables, and the function that copies an attribute.
+//! What MPICH's header and library have beside functions of the standard: constants that are variables, the function that copies an attribute,
+//! and the texts by which the library describes itself.
 
 use core::ffi::{c_int, c_void};
 
@@ -67,4 +68,28 @@ pub unsafe extern "C" fn MPIR_Dup_fn(
         flag.write(1);
     }
     value::MPI_SUCCESS
+}
+
+macro_rules! texts {
+    ($($name:ident = $text:literal;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "` of MPICH 4.0 and older, as text of C.")]
+        // SAFETY: the name is MPICH's, and this crate alone defines it. The text never changes.
+        #[unsafe(no_mangle)]
+        #[allow(non_upper_case_globals)] // The name is MPICH's.
+        pub static $name: [u8; $text.len()] = *$text;
+    )*};
+}
+// Programs as the `mpichversion` of those releases read them. The dynamic linker copies such a variable into a program, which has as much room as
+// the text had in the library that it was linked with. Therefore no text is longer than MPICH's.
+texts! {
+    MPII_Version_string = b"5.0\0";
+    MPII_Version_date = b"not recorded\0";
+    MPII_Version_ABI = b"12:0:0\0";
+    MPII_Version_device = b"canele\0";
+    MPII_Version_configure = b"\0";
+    MPII_Version_CC = b"cc\0";
+    MPII_Version_CXX = b"\0";
+    MPII_Version_F77 = b"\0";
+    MPII_Version_FC = b"\0";
+    MPII_Version_custom = b"\0";
 }

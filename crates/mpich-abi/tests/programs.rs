@@ -116,6 +116,37 @@ int main(void)
 }
 "#;
 
+/// What the library says of itself in variables, as programs of MPICH 4.0 and older declare them. Linking makes the variables the program's own.
+const DESCRIBED: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+
+extern const char MPII_Version_string[], MPII_Version_date[], MPII_Version_ABI[], MPII_Version_device[], MPII_Version_configure[],
+    MPII_Version_CC[], MPII_Version_CXX[], MPII_Version_F77[], MPII_Version_FC[], MPII_Version_custom[];
+
+int main(void)
+{
+    int flag;
+    MPI_Initialized(&flag);
+    printf("%s|%s|%s|%s|%s|", MPII_Version_string, MPII_Version_date, MPII_Version_ABI, MPII_Version_device, MPII_Version_configure);
+    printf("%s|%s|%s|%s|%s", MPII_Version_CC, MPII_Version_CXX, MPII_Version_F77, MPII_Version_FC, MPII_Version_custom);
+    return 0;
+}
+"#;
+
+#[test]
+fn programs_of_older_releases_read_the_texts_that_describe_the_library() {
+    let source = support::library().join("described.c");
+    std::fs::write(&source, DESCRIBED).expect("the folder can be written to");
+    let output = run(None, &compiled("described", &[source]), &[]);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "5.0|not recorded|12:0:0|canele||cc||||",
+        "{output:?}"
+    );
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
 programs! {
     accumulates [2];
     aliases [3];
