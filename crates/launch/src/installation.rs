@@ -9,6 +9,7 @@
 //!     PREFIX/lib/canele/libmpi.so.40                target/PROFILE/libopenmpi_abi.so
 //!     PREFIX/lib/canele/libcanele.so.0             target/PROFILE/libcanele_c.so
 //!     PREFIX/lib/canele/programs/laplace …         target/PROFILE/laplace …
+//!     PREFIX/etc                                   target/etc   never made here
 //!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
 //!                                                  crates/mpi-abi/include/mpi.h
 //! ```
@@ -60,6 +61,14 @@ pub fn library_folder() -> Result<PathBuf, String> {
 /// A text that says where it was looked for and what to do.
 pub fn include_folder() -> Result<PathBuf, String> {
     include_folder_from(&executable_folder()?, Path::new(SOURCE_INCLUDE))
+}
+
+/// The folder for files that the administrator of an installation writes. It may be missing.
+///
+/// # Errors
+/// A text if this executable cannot be found.
+pub fn configuration_folder() -> Result<PathBuf, String> {
+    Ok(sibling(&executable_folder()?, "etc"))
 }
 
 /// An example program of this name.

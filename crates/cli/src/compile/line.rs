@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use super::profiling::ProfilingFlags;
+
 /// The library's name, as the linker is told it.
 pub const LIBRARY: &str = "mpi_abi";
 
@@ -88,22 +90,24 @@ fn is_read(word: &OsStr) -> bool {
     word == "-" || bytes.starts_with(b"-l") || !bytes.starts_with(b"-")
 }
 
-/// What finds the header.
-pub fn compile_flags(include: &Path) -> Vec<OsString> {
-    vec![joined("-I", include)]
+/// What finds the header, behind the words of a profiling library.
+pub fn compile_flags(include: &Path, profiling: &ProfilingFlags) -> Vec<OsString> {
+    let mut flags = profiling.include.clone();
+    flags.push(joined("-I", include));
+    flags
 }
 
-/// What finds the library, when linking and when the program is started.
+/// What finds the library, when linking and when the program is started, and the profiling library around it.
 ///
 /// The folder is written into the program as RUNPATH, which the dynamic linker searches after `LD_LIBRARY_PATH` (RPATH, which some
 /// linkers write unless told otherwise, comes before it): the same program runs unchanged over another implementation's
 /// library of the same name.
-pub fn link_flags(library: &Path) -> Vec<OsString> {
-    vec![
-        joined("-L", library),
-        joined("-Wl,--enable-new-dtags,-rpath,", library),
-        format!("-l{LIBRARY}").into(),
-    ]
+pub fn link_flags(library: &Path, profiling: &ProfilingFlags) -> Vec<OsString> {
+    let mut flags = vec![joined("-L", library), joined("-Wl,--enable-new-dtags,-rpath,", library)];
+    flags.extend_from_slice(&profiling.before);
+    flags.push(format!("-l{LIBRARY}").into());
+    flags.extend_from_slice(&profiling.after);
+    flags
 }
 
 fn joined(flag: &str, path: &Path) -> OsString {
@@ -174,8 +178,17 @@ mod tests {
 
     #[test]
     fn flags_name_the_folders() {
-        assert_eq!(compile_flags(Path::new("/p q/include")), ["-I/p q/include"]);
+        let none = ProfilingFlags::default();
+        assert_eq!(compile_flags(Path::new("/p q/include"), &none), ["-I/p q/include"]);
         let expected = ["-L/p/lib", "-Wl,--enable-new-dtags,-rpath,/p/lib", "-lmpi_abi"];
-        assert_eq!(link_flags(Path::new("/p/lib")), expected);
+        assert_eq!(link_flags(Path::new("/p/lib"), &none), expected);
+    }
+
+    #[test]
+    fn a_profiling_library_stands_before_what_it_wraps() {
+        let [include, before, after] = ["-I/t", "-lt", "-lz"].map(|word| vec![OsString::from(word)]);
+        let profiling = ProfilingFlags { include, before, after };
+        assert_eq!(compile_flags(Path::new("/p"), &profiling), ["-I/t", "-I/p"]);
+        assert_eq!(link_flags(Path::new("/p"), &profiling)[2..], ["-lt", "-lmpi_abi", "-lz"]);
     }
 }

@@ -1,9 +1,11 @@
 //! `canele cc` and `canele c++`, also called `mpicc` and `mpicxx`: the system's compiler with what MPI programs need.
 //!
 //! Owns which compiler is run, and that the process becomes it: its exit status is the compiler's own. Never reads a source,
-//! never changes a word it was given.
+//! never changes a word that is the compiler's.
 
+mod compiler;
 mod line;
+mod profiling;
 mod query;
 
 use std::ffi::OsString;
@@ -11,9 +13,14 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use crate::{print, say, wrong_usage};
-use canele_launch::installation::{include_folder, library_folder};
+use canele_launch::installation::{configuration_folder, include_folder, library_folder};
+use compiler::CompilerChoice;
 use line::{Needs, compile_flags, link_flags};
+use profiling::ProfilingFlags;
 use query::{Query, typed};
+
+/// The variable that a wrapper sets for its compiler. A wrapper that finds it was started as another one's compiler. MPICH's wrappers do the same.
+const RECURSION: &str = "MPICH_RECURSION_CHECK";
 
 /// Arguments of `canele cc` and `canele c++`: all are the compiler's, whatever they are.
 #[derive(Debug, clap::Args)]
@@ -46,14 +53,6 @@ impl Language {
             Language::Cxx => "canele c++",
         }
     }
-
-    /// The variable that names the compiler, and the compiler if it does not.
-    fn compiler(self) -> (&'static str, &'static str) {
-        match self {
-            Language::C => ("CANELE_CC", "cc"),
-            Language::Cxx => ("CANELE_CXX", "c++"),
-        }
-    }
 }
 
 /// Becomes the compiler, or says what is asked.
@@ -71,62 +70,79 @@ pub fn main(language: Language, words: Vec<OsString>) -> ExitCode {
     }
 }
 
-fn run(language: Language, words: Vec<OsString>) -> Result<ExitCode, String> {
-    let (variable, default) = language.compiler();
-    let compiler = compiler(std::env::var(variable).ok().as_deref(), default);
+fn run(language: Language, mut words: Vec<OsString>) -> Result<ExitCode, String> {
+    let choice = match CompilerChoice::take(language, &mut words, |name| std::env::var(name).ok()) {
+        Ok(choice) => choice,
+        Err(text) => return Ok(wrong_usage(&format!("{}: {text}", language.command()))),
+    };
     let (query, words) = query::split(words);
     if let Some(query) = query {
-        print(&answer(query, compiler, words)?);
+        print(&answer(query, choice, words)?);
         return Ok(ExitCode::SUCCESS);
     }
+    let others = format!("{}COMPILER or {}", language.options()[0], language.variables()[0]);
+    let named_by = choice.named_by;
     let needs = Needs::of(&words);
-    let command = command(compiler, words, needs)?;
-    let error = Command::new(&command[0]).args(&command[1..]).exec();
+    let command = command(choice, words, needs)?;
+    let compiler = command[0].to_string_lossy();
+    if std::env::var_os(RECURSION).is_some() {
+        let named = named_by.map(|by| format!(", {by} names {compiler}")).unwrap_or_default();
+        return Err(format!(
+            "a compiler wrapper of MPI started this one as its compiler{named}: name a compiler that is no wrapper with {others}"
+        ));
+    }
+    let error = Command::new(&command[0]).args(&command[1..]).env(RECURSION, "1").exec();
+    let named = named_by.map(|by| format!(", which {by} names")).unwrap_or_default();
     Err(format!(
-        "cannot run the compiler {}: {error}; the variable {variable} names another one",
-        command[0].to_string_lossy()
+        "cannot run the compiler {compiler}{named}: {error}; install it, or name another one with {others}"
     ))
 }
 
-/// The compiler may have arguments of its own, as in `ccache gcc`.
-fn compiler(named: Option<&str>, default: &str) -> Vec<OsString> {
-    let named: Vec<OsString> = named.unwrap_or_default().split_whitespace().map(OsString::from).collect();
-    if named.is_empty() { vec![default.into()] } else { named }
-}
-
 /// The whole command line. What the user says stands first, so that it is found first.
-fn command(compiler: Vec<OsString>, words: Vec<OsString>, needs: Needs) -> Result<Vec<OsString>, String> {
-    let mut command = compiler;
+fn command(choice: CompilerChoice, words: Vec<OsString>, needs: Needs) -> Result<Vec<OsString>, String> {
+    let profiling = if needs == Needs::Nothing { ProfilingFlags::default() } else { profiling(&choice)? };
+    let mut command = choice.compiler;
     command.extend(words);
     if needs >= Needs::Header {
-        command.extend(compile_flags(&include_folder()?));
+        command.extend(compile_flags(&include_folder()?, &profiling));
     }
     if needs >= Needs::Library {
-        command.extend(link_flags(&library_folder()?));
+        command.extend(link_flags(&library_folder()?, &profiling));
     }
     Ok(command)
 }
 
-fn answer(query: Query, compiler: Vec<OsString>, words: Vec<OsString>) -> Result<String, String> {
+fn profiling(choice: &CompilerChoice) -> Result<ProfilingFlags, String> {
+    match &choice.profiling {
+        // What is only compiled needs no library.
+        Some(name) => ProfilingFlags::find(name, library_folder().ok().as_deref(), &configuration_folder()?),
+        None => Ok(ProfilingFlags::default()),
+    }
+}
+
+fn answer(query: Query, choice: CompilerChoice, words: Vec<OsString>) -> Result<String, String> {
     // Often asked without a source: what it would take to build a program is meant.
     let needs = Needs::with_a_source(&words);
     let line = match query {
         Query::Version => return Ok(format!("Canelé {}", env!("CARGO_PKG_VERSION"))),
-        Query::Line => command(compiler, words, needs)?,
-        Query::CompileLine => command(compiler, words, Needs::Header)?,
-        Query::CompileFlags => compile_flags(&include_folder()?),
-        Query::LinkFlags => link_flags(&library_folder()?),
+        Query::Line => command(choice, words, needs)?,
+        Query::CompileLine => command(choice, words, Needs::Header)?,
+        Query::CompileFlags => compile_flags(&include_folder()?, &profiling(&choice)?),
+        Query::LinkFlags => link_flags(&library_folder()?, &profiling(&choice)?),
         Query::IncludeFolders => vec![include_folder()?.into()],
         Query::LibraryFolders => vec![library_folder()?.into()],
         Query::LibraryNames => vec![line::LIBRARY.into()],
-        Query::Compiler => compiler,
+        Query::Compiler => choice.compiler,
     };
     Ok(typed(&line))
 }
 
 /// What `--help` says.
 pub fn help(language: Language) -> String {
-    let (variable, default) = language.compiler();
+    let (default, variables) = (language.default_compiler(), language.variables().join(", "));
+    let option = language.options().join("COMPILER, ") + "COMPILER";
+    let profile = language.profiling_variable();
+    let variable = language.variables()[0];
     let (command, suffix, names) = match language {
         Language::C => (language.command(), "c", "mpicc"),
         Language::Cxx => (language.command(), "cc", "mpicxx, mpic++ and mpiCC"),
@@ -136,18 +152,28 @@ pub fn help(language: Language) -> String {
 
 Usage: {command} COMPILER ARGS…
 
-All arguments go to the compiler, `{default}` or what {variable} names, and behind them what finds mpi.h and the
-library. Programs run over any library of the MPI standard ABI: where LD_LIBRARY_PATH names one, it is taken.
+All arguments but these go to the compiler, and behind them what finds mpi.h and the library. Programs run over any
+library of the MPI standard ABI: where LD_LIBRARY_PATH names one, it is taken.
 
+  {option:<28}the compiler, with arguments if it needs some, as in {first}\"ccache clang\"; else the first of
+                              {variables} that is set; else {default}
+  -profile=NAME               a profiling library, linked before MPI's; else the one that {profile} names
   --show                      print the command instead of running it; also -show, --showme
   --showme:compile, :link     print what is added to compile, to link
   --showme:incdirs, :libdirs, :libs, :command, :version
   -compile_info, -link_info   print the commands for both
 
+A profiling library has functions of MPI that call those with the prefix PMPI_. -profile=NAME takes libNAME beside
+MPI's library, or what NAME.conf in PREFIX/etc or the current folder says, or libNAME where the linker finds it.
+NAME.conf sets variables, as a shell does: PROFILE_PRELIB and PROFILE_POSTLIB are what is linked before and behind
+MPI's library, PROFILE_INCPATHS is for the compiler.
+
 Examples:
   {command} -O2 -o hello hello.{suffix} && canele run -n 4 ./hello
   {command} -c part.{suffix}
-  {variable}=clang {command} -o hello hello.{suffix}"
+  {command} {first}clang -o hello hello.{suffix}
+  {variable}=clang {command} -o hello hello.{suffix}",
+        first = language.options()[0]
     )
 }
 
@@ -156,16 +182,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_compiler_is_the_systems_or_the_one_that_was_named() {
-        assert_eq!(compiler(None, "cc"), ["cc"]);
-        assert_eq!(compiler(Some(" "), "c++"), ["c++"]);
-        assert_eq!(compiler(Some("ccache  gcc-12"), "cc"), ["ccache", "gcc-12"]);
-    }
-
-    #[test]
     fn a_compiler_asked_about_itself_gets_nothing_added() {
         let words = ["--version"].map(OsString::from).to_vec();
         let needs = Needs::of(&words);
-        assert_eq!(command(vec!["cc".into()], words, needs), Ok(vec!["cc".into(), "--version".into()]));
+        let choice =
+            CompilerChoice { compiler: vec!["cc".into()], named_by: None, profiling: Some("none".into()) };
+        assert_eq!(command(choice, words, needs), Ok(vec!["cc".into(), "--version".into()]));
     }
 }

@@ -19,6 +19,7 @@ extern \"C\" {
 #endif
 const char *which(void);
 int MPI_Init(int *argc, char ***argv);
+int PMPI_Init(int *argc, char ***argv);
 int MPI_Finalize(void);
 #ifdef __cplusplus
 }
@@ -109,8 +110,8 @@ impl Installation {
     fn compile(&self, file: &Path, which: &str) {
         let source = self.root.join("library.c");
         let text = format!("{HEADER}\nconst char *which(void) {{ return \"{which}\"; }}\n");
-        let functions =
-            "int MPI_Init(int *argc, char ***argv) { return 0; }\nint MPI_Finalize(void) { return 0; }\n";
+        let functions = "int PMPI_Init(int *argc, char ***argv) { return 0; }\nint MPI_Finalize(void) { return 0; }\n\
+             int MPI_Init(int *argc, char ***argv) { return PMPI_Init(argc, argv); }\n";
         fs::write(&source, text + functions).unwrap();
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "-o"]).arg(file).arg(&source);

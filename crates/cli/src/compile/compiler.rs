@@ -1,0 +1,180 @@
+//! Which compiler and which profiling library are used. Owns the options and variables that name them, and their order.
+
+use std::ffi::OsString;
+
+use super::Language;
+
+/// What options and variables choose.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CompilerChoice {
+    /// The compiler, with arguments of its own as in `ccache gcc`.
+    pub compiler: Vec<OsString>,
+    /// The option or variable that names the compiler; nothing for the system's.
+    pub named_by: Option<&'static str>,
+    /// The profiling library.
+    pub profiling: Option<String>,
+}
+
+/// The option that names a profiling library, as MPICH spells it.
+const PROFILE: &str = "-profile=";
+
+impl Language {
+    /// The options that name the compiler, as MPICH spells them. The second one is older.
+    pub fn options(self) -> &'static [&'static str] {
+        match self {
+            Language::C => &["-cc="],
+            Language::Cxx => &["-cxx=", "-CC="],
+        }
+    }
+
+    /// The variables that name the compiler; the first one that is set counts.
+    pub fn variables(self) -> [&'static str; 4] {
+        match self {
+            Language::C => ["CANELE_CC", "MPICH_CC", "OMPI_CC", "I_MPI_CC"],
+            Language::Cxx => ["CANELE_CXX", "MPICH_CXX", "OMPI_CXX", "I_MPI_CXX"],
+        }
+    }
+
+    /// The variable that names a profiling library.
+    pub fn profiling_variable(self) -> &'static str {
+        match self {
+            Language::C => "MPICC_PROFILE",
+            Language::Cxx => "MPICXX_PROFILE",
+        }
+    }
+
+    /// The compiler that nothing else names.
+    pub fn default_compiler(self) -> &'static str {
+        match self {
+            Language::C => "cc",
+            Language::Cxx => "c++",
+        }
+    }
+}
+
+impl CompilerChoice {
+    /// Takes the options out of `words` and completes them by what `variable` says; an empty variable is none. The last one of several
+    /// options counts.
+    ///
+    /// # Errors
+    /// A text for an option without a value.
+    pub fn take(
+        language: Language,
+        words: &mut Vec<OsString>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<CompilerChoice, String> {
+        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let named = take(words, language.options());
+        if let Some((option, "")) = named.as_ref().map(|(option, value)| (option, value.trim())) {
+            return Err(format!(
+                "{option} names no compiler: write {option}{}, for example, or leave the option out",
+                language.default_compiler()
+            ));
+        }
+        let named =
+            named.or_else(|| language.variables().iter().find_map(|&name| Some((name, variable(name)?))));
+        let profiling = take(words, &[PROFILE]).map(|(_, name)| name);
+        if profiling.as_ref().is_some_and(|name| name.trim().is_empty()) {
+            return Err(format!(
+                "{PROFILE} names no profiling library: {PROFILE}NAME takes the library libNAME or the file NAME.conf"
+            ));
+        }
+        let compiler = named.as_ref().map_or(language.default_compiler(), |(_, value)| value);
+        Ok(CompilerChoice {
+            compiler: compiler.split_whitespace().map(OsString::from).collect(),
+            named_by: named.as_ref().map(|&(by, _)| by),
+            profiling: profiling.or_else(|| variable(language.profiling_variable())),
+        })
+    }
+}
+
+/// Takes all words that begin with one of `options` out of a line; returns the last one's option and value.
+fn take(words: &mut Vec<OsString>, options: &[&'static str]) -> Option<(&'static str, String)> {
+    let mut last = None;
+    words.retain(|word| {
+        let read = |&option: &&'static str| Some((option, word.to_str()?.strip_prefix(option)?.to_owned()));
+        let taken = options.iter().find_map(read);
+        let is_kept = taken.is_none();
+        last = taken.or(last.take());
+        is_kept
+    });
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(
+        language: Language,
+        line: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<(CompilerChoice, Vec<OsString>), String> {
+        let mut words = line.split_whitespace().map(OsString::from).collect();
+        let value = |name: &str| {
+            let found = variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        CompilerChoice::take(language, &mut words, value).map(|choice| (choice, words))
+    }
+
+    #[test]
+    fn an_option_counts_before_variables_and_variables_in_their_order() {
+        let all = [("I_MPI_CC", "i"), ("OMPI_CC", "o"), ("MPICH_CC", "m x"), ("CANELE_CC", "c")];
+        for (line, variables, compiler, by) in [
+            ("-cc=one a.c -cc=two", &all[..], &["two"][..], Some("-cc=")),
+            ("a.c", &all, &["c"], Some("CANELE_CC")),
+            ("a.c", &all[..3], &["m", "x"], Some("MPICH_CC")),
+            ("a.c", &all[..2], &["o"], Some("OMPI_CC")),
+            ("a.c", &all[..1], &["i"], Some("I_MPI_CC")),
+            ("a.c", &[("CANELE_CC", " "), ("OMPI_CC", "o")], &["o"], Some("OMPI_CC")),
+            ("a.c", &[("MPICH_CXX", "m")], &["cc"], None),
+        ] {
+            let (choice, words) = choose(Language::C, line, variables).unwrap();
+            assert_eq!(
+                (choice.compiler, choice.named_by),
+                (compiler.iter().map(OsString::from).collect(), by)
+            );
+            assert_eq!(words, ["a.c"]);
+        }
+    }
+
+    #[test]
+    fn each_language_has_options_and_variables_of_its_own() {
+        for (line, variables, compiler) in [
+            ("-cxx=b -CC=a", &[][..], "a"),
+            ("-CC=a -cxx=b", &[], "b"),
+            ("-cxx=b", &[("MPICH_CXX", "m")], "b"),
+            ("", &[("OMPI_CXX", "o"), ("MPICH_CC", "m")], "o"),
+            ("", &[("I_MPI_CXX", "i")], "i"),
+        ] {
+            let (choice, words) = choose(Language::Cxx, line, variables).unwrap();
+            assert_eq!((choice.compiler, words.len()), (vec![compiler.into()], 0), "{line}");
+        }
+        // A word of the compiler's, here that of another language.
+        for (language, line) in [(Language::C, "-cxx=b"), (Language::Cxx, "-cc=b"), (Language::Cxx, "-CC")] {
+            assert_eq!(choose(language, line, &[]).unwrap().1, [line]);
+        }
+    }
+
+    #[test]
+    fn a_profiling_library_is_named_by_the_option_or_the_variable() {
+        let variable = [("MPICC_PROFILE", "two")];
+        for (line, variables, name) in
+            [("-profile=one", &variable[..], Some("one")), ("", &variable, Some("two")), ("", &[], None)]
+        {
+            let (choice, words) = choose(Language::C, line, variables).unwrap();
+            assert_eq!((choice.profiling.as_deref(), words.len()), (name, 0));
+        }
+    }
+
+    #[test]
+    fn an_option_without_a_value_is_refused() {
+        for (language, line) in [(Language::C, "-cc="), (Language::Cxx, "-cxx="), (Language::Cxx, "-CC=")] {
+            let error = choose(language, line, &[("MPICH_CC", "m")]).unwrap_err();
+            assert!(error.starts_with(&format!("{line} names no compiler")), "{error}");
+        }
+        let error = choose(Language::C, "-profile=", &[("MPICC_PROFILE", "m")]).unwrap_err();
+        assert!(error.contains("names no profiling library"), "{error}");
+    }
+}
