@@ -14,6 +14,7 @@ mod doctor;
 mod info;
 mod jobs;
 mod manual;
+mod mpichversion;
 mod run;
 mod sim;
 mod top;
@@ -152,6 +153,7 @@ fn mpi_command(name: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
         "mpicc" => Some(|words| compile::main(Language::C, words)),
         "mpicxx" | "mpic++" | "mpiCC" => Some(|words| compile::main(Language::Cxx, words)),
         "mpiexec" | "mpirun" => Some(mpiexec),
+        "mpichversion" => Some(|words| mpichversion::main(&words)),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::compile::{Language, help};
-use crate::{Canele, say};
+use crate::{Canele, mpichversion, say};
 
 /// The section of the manual.
 const SECTION: &str = "1";
@@ -46,6 +46,10 @@ fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("mpicxx", compiler("mpicxx", Language::Cxx)),
         ("mpic++", link("mpicxx")),
         ("mpiCC", link("mpicxx")),
+        (
+            "mpichversion",
+            of_text("mpichversion", "say which MPICH the library stands in for", mpichversion::HELP),
+        ),
     ];
     pages.extend(others.map(|(name, page)| (format!("{name}.{SECTION}"), page)));
     Ok(pages)
@@ -143,6 +147,7 @@ mod tests {
             "canele-sim-campaign.1",
             "canele-c++.1",
             "mpiCC.1",
+            "mpichversion.1",
         ] {
             assert!(names.contains(&name), "{name}: {names:?}");
         }

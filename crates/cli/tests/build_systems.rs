@@ -63,6 +63,11 @@ fn pkg_config_says_what_the_wrapper_does() {
         ("canele-mpi", "program.c", "ours"),
         ("mpi", "program.c", "ours"),
         ("mpi-c", "program.c", "ours"),
+        ("mpi-cxx", "program.c", "ours"),
+        ("mpich", "program.c", "ours"),
+        ("ompi", "program.c", "ours"),
+        ("ompi-c", "program.c", "ours"),
+        ("ompi-cxx", "program.c", "ours"),
         ("canele", "own.c", "installed"),
     ] {
         let mut command = Command::new("pkg-config");
@@ -75,6 +80,27 @@ fn pkg_config_says_what_the_wrapper_does() {
         printed(&cc.args(words).current_dir(here.path("bin")).output().unwrap());
         assert_eq!(printed(&here.command("../program", &[]).output().unwrap()), says, "{flags}");
         fs::remove_file(here.path("program")).unwrap();
+    }
+}
+
+#[test]
+fn pkg_config_knows_the_names_of_other_mpis_as_recent_releases() {
+    if !is_there("pkg-config") {
+        return;
+    }
+    let here = Installation::complete("recent");
+    let asked = |name: &str, word: &str| {
+        let mut command = Command::new("pkg-config");
+        command.args([word, name]).env("PKG_CONFIG_LIBDIR", here.path("lib/pkgconfig"));
+        command.output().unwrap()
+    };
+    for name in ["mpich", "ompi", "ompi-c", "ompi-cxx"] {
+        printed(&asked(name, "--atleast-version=4.1"));
+    }
+    assert_eq!(printed(&asked("mpi-cxx", "--modversion")), env!("CARGO_PKG_VERSION"));
+    // Nothing compiles Fortran.
+    for name in ["mpi-fort", "ompi-fort"] {
+        assert!(!asked(name, "--exists").status.success(), "{name}");
     }
 }
 

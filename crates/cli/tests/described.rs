@@ -29,8 +29,16 @@ fn man_pages_are_well_formed_and_show_options_and_examples() {
     let here = Installation::complete("pages");
     let pages = here.path("share/man/man1");
     let all = names(&pages);
-    for name in ["canele.1", "canele-doctor.1", "canele-run.1", "mpicc.1", "mpiCC.1", "mpiexec.1", "mpirun.1"]
-    {
+    for name in [
+        "canele.1",
+        "canele-doctor.1",
+        "canele-run.1",
+        "mpicc.1",
+        "mpiCC.1",
+        "mpiexec.1",
+        "mpirun.1",
+        "mpichversion.1",
+    ] {
         assert!(all.iter().any(|page| page == name), "{name}: {all:?}");
     }
     if Command::new("mandoc").arg("-T").arg("lint").stdin(std::process::Stdio::null()).output().is_err() {

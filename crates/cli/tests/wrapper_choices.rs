@@ -1,4 +1,4 @@
-//! What users choose for `mpicc` and `mpicxx` in the spelling of MPICH and others: the compiler and a profiling library.
+//! What users choose for `mpicc` and `mpicxx` in the spelling of MPICH and others: the compiler and a profiling library. `mpichversion`.
 
 mod support;
 
@@ -158,4 +158,37 @@ fn a_wrapper_that_is_named_as_its_own_compiler_is_refused() {
         let text = error(&output.unwrap());
         assert!(text.contains(says), "{text}");
     }
+}
+
+#[test]
+fn mpichversion_answers_as_that_of_mpich() {
+    let here = Installation::complete("versions");
+    let all = printed(&here.run("mpichversion", &[]));
+    for name in [
+        "Version: ",
+        "Release date: ",
+        "ABI: ",
+        "Device: ",
+        "configure: ",
+        "CC: ",
+        "CXX: ",
+        "Custom Information: ",
+    ] {
+        assert!(all.lines().any(|line| line.starts_with(&format!("MPICH {name}"))), "{name}: {all}");
+    }
+    for (words, expected) in [
+        (&["-v"][..], "MPICH Version:      5.0.2"),
+        (&["--device", "-version"], "MPICH Version:      5.0.2\nMPICH Device:       canele"),
+        (&["-b"], "MPICH CC:           cc\nMPICH CXX:          c++"),
+        (&["-c"], "MPICH configure:    none, built with cargo"),
+        (&["-patches"], ""),
+    ] {
+        assert_eq!(printed(&here.run("mpichversion", words)), expected, "{words:?}");
+        assert_eq!(printed(&here.run("canele", &[&["mpichversion"], words].concat())), expected, "{words:?}");
+    }
+    assert!(printed(&here.run("mpichversion", &["-u"])).ends_with(env!("CARGO_PKG_VERSION")));
+    assert!(printed(&here.run("mpichversion", &["--help"])).contains("-device, -d"));
+    let output = here.run("mpichversion", &["-x"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error(&output).starts_with("canele: mpichversion: there is no option -x"), "{output:?}");
 }

@@ -1,0 +1,87 @@
+//! `mpichversion`: what scripts ask MPICH's command of this name, answered for the library of Canelé with MPICH's ABI.
+//!
+//! Owns those lines. Never loads the library.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use crate::{print, wrong_usage};
+
+/// One line: the option that asks for it, its short form, and what is printed.
+type VersionLine = (&'static str, &'static str, &'static str);
+
+const LINES: [VersionLine; 8] = [
+    ("version", "v", "MPICH Version:      5.0.2"),
+    ("date", "D", "MPICH Release date: not recorded"),
+    ("abi", "a", "MPICH ABI:          12:0:0"),
+    ("device", "d", "MPICH Device:       canele"),
+    ("configure", "c", "MPICH configure:    none, built with cargo"),
+    ("compiler", "b", "MPICH CC:           cc\nMPICH CXX:          c++"),
+    ("features", "f", "MPICH features:     MPI 5.0"),
+    ("custom", "u", concat!("MPICH Custom Information: Canelé ", env!("CARGO_PKG_VERSION"))),
+];
+
+/// What `--help` says.
+pub const HELP: &str =
+    "Says which MPICH the library libmpi.so.12 of Canelé stands in for, as MPICH's command of this name does.
+
+Usage: mpichversion [OPTIONS]
+
+Prints all lines, or those that are asked for, with one dash or two:
+
+  -version, -v                the release of MPICH whose ABI the library has
+  -date, -D                   its date
+  -abi, -a                    its version in words of libtool
+  -device, -d                 what moves messages
+  -configure, -c              how it was configured
+  -compiler, -b               the compilers that mpicc and mpicxx run
+  -features, -f               the version of the MPI standard
+  -custom, -u                 the release of Canelé
+
+Examples:
+  mpichversion
+  mpichversion -version -custom";
+
+/// Prints the lines that are asked for, in their order; all if none is.
+pub fn main(words: &[OsString]) -> ExitCode {
+    let mut asked = [words.is_empty(); LINES.len()];
+    for word in words {
+        let word = word.to_string_lossy();
+        let name = word.strip_prefix("--").or(word.strip_prefix('-')).unwrap_or_default();
+        match LINES.iter().position(|(long, short, _)| name == *long || name == *short) {
+            Some(at) => asked[at] = true,
+            None if name == "help" => {
+                print(HELP);
+                return ExitCode::SUCCESS;
+            }
+            // MPICH's command takes the word and knows of no patches either.
+            None if name == "patches" => {}
+            None => return wrong_usage(&format!("mpichversion: there is no option {word}\n\n{HELP}")),
+        }
+    }
+    let lines = LINES.iter().zip(asked).filter(|(_, asked)| *asked).map(|((.., line), _)| *line);
+    let lines: Vec<&str> = lines.collect();
+    if !lines.is_empty() {
+        print(&lines.join("\n"));
+    }
+    ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_is_the_one_that_the_library_names() {
+        let library = include_str!("../../mpich-layout/src/lib.rs");
+        let (_, release) = LINES[0].2.split_once(':').unwrap();
+        assert!(library.contains(&format!("\"MPICH Version:\\t{}\\n\"", release.trim())), "{release}");
+    }
+
+    #[test]
+    fn the_help_names_all_options() {
+        for (long, short, _) in LINES {
+            assert!(HELP.contains(&format!("  -{long}, -{short} ")), "{long}");
+        }
+    }
+}
