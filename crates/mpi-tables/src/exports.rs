@@ -9,7 +9,7 @@
 use std::fmt::Write;
 
 use crate::exported::{CallForm, Exported, exported, extensions, removed_functions};
-use crate::tables::{ParameterKind, Tables};
+use crate::tables::{Abi, ParameterKind, Tables};
 
 /// Types of bodies that stand for two types of C.
 const WIDE_TYPES: [&str; 4] = ["Count", "Counts", "Displacements", "OutCount"];
@@ -19,7 +19,10 @@ pub fn rust(tables: &Tables) -> String {
     let mut text = String::new();
     for function in functions(tables) {
         write_function(&mut text, &function);
-        write_second_name(&mut text, &function.name);
+        write_second_name(&mut text, &format!("P{}", function.name), &function.name);
+    }
+    for (name, of) in persistent_by_open_mpi(tables) {
+        write_second_name(&mut text, &name, &of);
     }
     text
 }
@@ -28,10 +31,24 @@ pub fn rust(tables: &Tables) -> String {
 ///
 /// A linker that leaves a name as the compiler made it fails by the script's last lines.
 pub fn aliases(tables: &Tables) -> String {
-    let names: Vec<String> = functions(tables).map(|function| function.name).collect();
-    let alias = names.iter().map(|name| format!("P{name} = {name};\n"));
-    let check = names.iter().map(|name| format!("ASSERT(P{name} == {name}, \"P{name} is not {name}\");\n"));
+    let names = functions(tables).map(|function| (format!("P{}", function.name), function.name));
+    let names: Vec<(String, String)> = names.chain(persistent_by_open_mpi(tables)).collect();
+    let alias = names.iter().map(|(name, of)| format!("{name} = {of};\n"));
+    let check = names.iter().map(|(name, of)| format!("ASSERT({name} == {of}, \"{name} is not {of}\");\n"));
     alias.chain(check).collect()
+}
+
+/// The names that persistent collectives had in Open MPI 4, before the standard had them, and what they are names of.
+fn persistent_by_open_mpi(tables: &Tables) -> Vec<(String, String)> {
+    if tables.abi != Abi::OpenMpi {
+        return Vec::new();
+    }
+    let functions = exported(tables).into_iter();
+    let persistent = functions.filter(|function| function.form == CallForm::Persistent && !function.large);
+    let names = |of: String| {
+        ["", "P"].map(|before| (format!("{before}MPIX_{}", of.trim_start_matches("MPI_")), of.clone()))
+    };
+    persistent.flat_map(|function| names(function.name)).collect()
 }
 
 /// All functions that a library of these tables exports under two names.
@@ -39,15 +56,15 @@ fn functions(tables: &Tables) -> impl Iterator<Item = Exported<'_>> {
     exported(tables).into_iter().chain(extensions(tables)).chain(removed_functions(tables))
 }
 
-/// `PMPI_X`, whose own address the linker replaces. The compiler does not look into a naked function, so a caller in the same library is right too.
-fn write_second_name(text: &mut String, name: &str) {
+/// Another name of a function, as `PMPI_X`, whose own address the linker replaces. The compiler does not look into a naked function, so a caller in the same library is right too.
+fn write_second_name(text: &mut String, name: &str, of: &str) {
     writeln!(
         text,
-        "/// Another name of [`{name}`], by the linker's script.\n\
+        "/// Another name of [`{of}`], by the linker's script.\n\
          // SAFETY: the name is MPI's, and this crate alone defines it.\n\
          #[unsafe(no_mangle)]\n\
          #[unsafe(naked)]\n\
-         pub extern \"C-unwind\" fn P{name}() {{\n    core::arch::naked_asm!(\"\")\n}}"
+         pub extern \"C-unwind\" fn {name}() {{\n    core::arch::naked_asm!(\"\")\n}}"
     )
     .expect("a string grows");
 }

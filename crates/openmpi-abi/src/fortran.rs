@@ -2,6 +2,7 @@
 //!
 //! With these a program in Fortran that was built for Open MPI runs with that library over this one. Keys of attributes that such a program makes are refused.
 
+mod functions;
 mod strings;
 
 use core::ffi::{c_char, c_int, c_void};

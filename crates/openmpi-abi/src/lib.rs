@@ -21,5 +21,5 @@ mod exports {
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }
 
-mod attributes;
+mod beside;
 mod fortran;

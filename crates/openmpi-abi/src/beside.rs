@@ -1,4 +1,4 @@
-//! The functions that Open MPI's header has for copying and deleting attributes, where other ABIs have numbers.
+//! What Open MPI's header has beside functions of the standard: functions that copy and delete attributes, where other ABIs have numbers, and questions about accelerators.
 
 use core::ffi::{c_int, c_void};
 
@@ -68,4 +68,18 @@ functions! {
     OMPI_C_MPI_COMM_NULL_COPY_FN OMPI_C_MPI_COMM_DUP_FN OMPI_C_MPI_COMM_NULL_DELETE_FN;
     OMPI_C_MPI_TYPE_NULL_COPY_FN OMPI_C_MPI_TYPE_DUP_FN OMPI_C_MPI_TYPE_NULL_DELETE_FN;
     OMPI_C_MPI_WIN_NULL_COPY_FN OMPI_C_MPI_WIN_DUP_FN OMPI_C_MPI_WIN_NULL_DELETE_FN;
+}
+
+/// `MPIX_Query_cuda_support`: no memory of accelerators is known.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Query_cuda_support() -> c_int {
+    0
+}
+
+/// `MPIX_Query_rocm_support`, as [`MPIX_Query_cuda_support`].
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub extern "C" fn MPIX_Query_rocm_support() -> c_int {
+    0
 }
