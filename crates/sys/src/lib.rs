@@ -18,6 +18,8 @@ pub mod command_output;
 #[cfg(not(loom))]
 pub mod copies;
 pub mod counters;
+#[cfg(not(loom))]
+pub mod debugger;
 pub mod device;
 #[cfg(target_arch = "x86_64")]
 pub mod exhausted;
