@@ -14,7 +14,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 25;
+pub const VERSION: u32 = 26;
 
 /// Lanes of a rank, at most, the first included.
 pub const MOST_LANES: u8 = 16;

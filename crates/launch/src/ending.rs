@@ -8,6 +8,7 @@ use std::mem;
 use std::time::{Duration, Instant};
 
 use canele_control::OnFailure;
+use canele_sys::debugger;
 use rustix::process::Signal;
 
 use super::failure::SignalName;
@@ -209,6 +210,9 @@ impl Launcher {
         self.status.get_or_insert(status);
         if !self.ending {
             self.compare_clocks_again();
+            if status != 0 {
+                debugger::report_abort(self.output.last_message());
+            }
         }
         self.ending = true;
         self.tell_all(&Order::End { grace_ms: grace.as_millis() as u32 });

@@ -67,6 +67,8 @@ pub struct Launcher {
     /// SIGQUIT has come, and was answered with what the ranks do.
     pub(super) has_quit: bool,
     pub(super) ending: bool,
+    /// Ranks of the start whose programs do not run yet.
+    pub(super) unstarted: u32,
     /// Worlds whose ranks are being started.
     pub(super) spawns: Spawns,
     /// When ranks were last told which others have finished.
@@ -112,6 +114,7 @@ impl Launcher {
             queries: queries.ok(),
             started,
             open: info.hosts.iter().map(|host| host.ranks > 0).collect(),
+            unstarted: info.size,
             spawns: Spawns::default(),
             connected: ConnectedJobs::listen(info.id, &events),
             events,

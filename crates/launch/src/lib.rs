@@ -30,6 +30,7 @@ mod allocation;
 mod binding;
 mod closing;
 mod connected;
+mod debugging;
 mod descendants;
 mod ending;
 mod events;

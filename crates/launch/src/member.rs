@@ -9,6 +9,8 @@ use super::failure::Exit;
 pub struct Member {
     /// Its process, once started.
     pub pid: Option<u32>,
+    /// The path of the program that its process runs on its host.
+    pub executable: Vec<u8>,
     /// It has said Hello.
     pub initialised: bool,
     /// It has said Finished.

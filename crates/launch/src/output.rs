@@ -26,6 +26,7 @@ pub struct Output {
     owed: Vec<[u32; 2]>,
     /// True if hosts know that this stream has no reader.
     shut: [bool; 2],
+    last_message: String,
 }
 
 impl Output {
@@ -38,6 +39,7 @@ impl Output {
             hosts,
             sinks: [Sink::new(Stream::Out, out), Sink::new(Stream::Error, None)],
             shut: [false; 2],
+            last_message: String::new(),
         }
     }
 
@@ -57,7 +59,13 @@ impl Output {
     /// One message of the launcher, on a line of its own. Names and texts of others in it are only shown, whatever a terminal would make
     /// of them.
     pub fn say(&mut self, text: &str) {
-        self.sinks[Stream::Error as usize].say(&printable::lines(text));
+        self.last_message = printable::lines(text).into();
+        self.sinks[Stream::Error as usize].say(&self.last_message);
+    }
+
+    /// The launcher's own message that was printed last.
+    pub fn last_message(&self) -> &str {
+        &self.last_message
     }
 
     /// What `rank` on `host` printed.

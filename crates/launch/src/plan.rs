@@ -46,6 +46,8 @@ pub struct Plan {
     pub report_bindings: bool,
     /// Which ranks get the launcher's standard input; of spawned ranks none does.
     pub input: InputTo,
+    /// A debugger attaches to the ranks first: none joins the job before [`Order::Admit`](crate::host_ranks::Order::Admit).
+    pub is_held: bool,
     /// Of a plan of spawned ranks, where those stand in their job. Its one program is run by the ranks to be started here.
     pub spawned: Option<SpawnedPlace>,
 }
@@ -219,6 +221,7 @@ mod tests {
             binding: Binding::default(),
             report_bindings: true,
             input: Default::default(),
+            is_held: false,
             spawned: None,
         };
         let back = Plan::read(plan.write().unwrap()).unwrap();
@@ -246,6 +249,7 @@ mod tests {
             binding: Binding::default(),
             report_bindings: false,
             input: Default::default(),
+            is_held: false,
             spawned: Some(place),
         };
         assert!(plan.is_sound());

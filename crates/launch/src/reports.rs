@@ -24,8 +24,10 @@ impl Launcher {
 
     fn handle_report(&mut self, host: usize, report: Report) {
         match report {
-            Report::Started { rank, pid } => {
-                self.job.member_mut(rank).pid = Some(pid);
+            Report::Started { rank, pid, executable } => {
+                let member = self.job.member_mut(rank);
+                (member.pid, member.executable) = (Some(pid), executable);
+                self.show_if_complete(rank);
                 self.compare_clock(host);
                 self.handle_spawned(rank, None);
                 if let Some(input) = self.input.as_mut().filter(|_| self.plan.input.has(rank)) {

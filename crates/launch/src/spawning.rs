@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use canele_control::{FromLauncher, JobInfo, RankSet, SpawnProgram, SpawnedWorld};
+use canele_sys::debugger;
 use canele_sys::ids::LinkId;
 
 use super::host_ranks::Order;
@@ -24,6 +25,8 @@ struct Spawn {
     /// Who is told, with what it asked.
     to: (u32, u64),
     first: u32,
+    /// A debugger attaches to the ranks before they join the job.
+    is_held: bool,
     /// Of each rank, once it is known: why it was not started, empty if it was.
     known: Vec<Option<String>>,
 }
@@ -53,7 +56,9 @@ impl Launcher {
         self.job.grow(world.clone());
         self.tell_grown(&world);
         let known = vec![None; world.hosts.len()];
-        self.spawns.0.push(Spawn { to: (by, ticket), first: world.first, known });
+        self.plan.is_held = debugger::is_debugged();
+        let is_held = self.plan.is_held;
+        self.spawns.0.push(Spawn { to: (by, ticket), first: world.first, is_held, known });
         let plans = plans(&self.plan, self.job.info(), &world, programs);
         for host in 0..self.info().hosts.len() {
             let plans = plans.iter().filter(|(on, _)| *on == host).map(|(_, plan)| plan.clone()).collect();
@@ -77,7 +82,8 @@ impl Launcher {
         if spawn.known.iter().any(Option::is_none) {
             return;
         }
-        let Spawn { to: (to, ticket), first, known } = self.spawns.0.swap_remove(at);
+        let Spawn { to: (to, ticket), first, is_held, known } = self.spawns.0.swap_remove(at);
+        let size = known.len() as u32;
         let known: Vec<String> = known.into_iter().flatten().collect();
         let result = if known.iter().all(String::is_empty) { Ok(first) } else { Err(known) };
         if let Err(known) = &result {
@@ -86,6 +92,9 @@ impl Launcher {
                 self.job.member_mut(rank).unwanted = true;
                 self.tell_host_of(rank, Order::Kill { rank });
             }
+        }
+        if let Ok(first) = result {
+            self.show_to_debugger(first..first + size, is_held);
         }
         self.job.tell(to, FromLauncher::Spawned { ticket, result: result.map_err(shortened) });
     }
@@ -210,6 +219,7 @@ fn plans(
                     binding: Default::default(),
                     report_bindings: false,
                     input: Default::default(),
+                    is_held: own.is_held,
                     spawned: Some(place),
                 },
             ));
@@ -265,6 +275,7 @@ mod tests {
             binding: Default::default(),
             report_bindings: true,
             input: Default::default(),
+            is_held: false,
             spawned: None,
         };
         let world =

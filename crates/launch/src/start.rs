@@ -16,7 +16,7 @@ use canele_rail::shm::layout::MOST_LOCAL_RANKS;
 use canele_sys::ids::LinkId;
 use canele_sys::topology::Topology;
 use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
-use canele_sys::{signals, topology};
+use canele_sys::{debugger, signals, topology};
 use rustix::process::{Resource, getrlimit};
 
 use super::binding::{BindPolicy, Binding, ChosenBinding, CoreClaims};
@@ -84,6 +84,7 @@ fn adopted(pid: u32, (on_failure, profile): (OnFailure, Profile)) -> io::Result<
         binding: Binding::default(),
         report_bindings: false,
         input: Default::default(),
+        is_held: false,
         spawned: None,
     };
     let host = Host::this(1);
@@ -147,6 +148,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         binding: Binding::default(),
         report_bindings: spec.report_bindings,
         input: spec.input.clone(),
+        is_held: debugger::is_debugged(),
         spawned: None,
     };
     let (mut claims, mut remark) = (CoreClaims::default(), None);

@@ -29,6 +29,8 @@ pub struct ControlChannel {
     interest: Ready,
     /// Nothing the rank says is read any more.
     ignored: bool,
+    /// Nothing is sent to the rank, so that it does not join the job: a debugger attaches to it first.
+    is_held: bool,
 }
 
 impl ControlChannel {
@@ -44,6 +46,7 @@ impl ControlChannel {
             queue: VecDeque::new(),
             interest: Ready::IN,
             ignored: false,
+            is_held: false,
         })
     }
 
@@ -56,7 +59,18 @@ impl ControlChannel {
             queue: VecDeque::new(),
             interest: Ready::empty(),
             ignored: true,
+            is_held: false,
         }
+    }
+
+    /// Holds the rank before it joins the job: what is queued is not sent until [`admit`](Self::admit) was called.
+    pub fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Lets the rank join the job, if it was held.
+    pub fn admit(&mut self) {
+        self.is_held = false;
     }
 
     /// Queues a message; [`flush`](Self::flush) sends it. Inboxes one after the other are handed over in one message.
@@ -80,13 +94,14 @@ impl ControlChannel {
     /// event tells.
     pub fn flush(&mut self, notifier: Option<&InboxNotifier>, reading_paused: bool, events: &Events) -> bool {
         let Some(socket) = &self.socket else { return false };
-        let Sent { any, held_back } =
-            send_queued(&mut self.queue, |message, fds| socket.try_send(message, fds));
+        let mut none = VecDeque::new();
+        let queue = if self.is_held { &mut none } else { &mut self.queue };
+        let Sent { any, held_back } = send_queued(queue, |message, fds| socket.try_send(message, fds));
         if any && let Some(notifier) = notifier {
             notifier.notify();
         }
         let mut interest = Ready::empty();
-        interest.set(Ready::OUT, !self.queue.is_empty() && !held_back);
+        interest.set(Ready::OUT, !queue.is_empty() && !held_back);
         interest.set(Ready::IN, self.queue.len() < QUEUE_LIMIT && !reading_paused);
         if interest != self.interest {
             self.interest = interest;

@@ -237,6 +237,7 @@ impl HostRanks {
             }
             Order::TellLane { rank, number, message } => self.lanes.tell_one((rank, number), message),
             Order::Kill { rank } => self.kill(rank, events),
+            Order::Admit { ranks } => self.admit(ranks),
             Order::Spawn { world, plans } => self.spawn(world, plans, events),
             Order::Signal { signal } => self.signal(signal),
             Order::End { grace_ms } => self.end(grace_ms),

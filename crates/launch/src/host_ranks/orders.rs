@@ -3,6 +3,8 @@
 //! Owns their shape, which is the same whether both are in one process or on two machines. Ranks are numbered as in the
 //! job. No descriptor is among them: descriptors stay on their host.
 
+use std::ops::Range;
+
 use canele_control::{FromLauncher, Links, SpawnedWorld, ToLauncher, Waits};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +36,11 @@ pub enum Order {
     Kill {
         /// Which.
         rank: u32,
+    },
+    /// Let ranks join the job that were held for a debugger.
+    Admit {
+        /// Which; some may be of other hosts.
+        ranks: Range<u32>,
     },
     /// The job has more ranks: tell those of the host, and start its own.
     Spawn {
@@ -92,6 +99,8 @@ pub enum Report {
         rank: u32,
         /// Its process.
         pid: u32,
+        /// The path of the program that this runs.
+        executable: Vec<u8>,
     },
     /// The rank's program could not be started.
     NotStarted {

@@ -1,7 +1,9 @@
 //! How the ranks of a host are started, and what their supervisor says. Owns these reactions of a host.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::time::Instant;
 
 use canele_control::{Socket, SpawnedWorld};
@@ -119,7 +121,11 @@ impl HostRanks {
             None => self.pipes.open(rank, stream, events),
         };
         let (output, error) = (print(Stream::Out)?, print(Stream::Error)?);
-        self.channels.push(ControlChannel::new(Source::Rank(rank), own, events)?);
+        let mut channel = ControlChannel::new(Source::Rank(rank), own, events)?;
+        if self.plan_of(rank).is_held {
+            channel.hold();
+        }
+        self.channels.push(channel);
         self.supervisor.send(
             &ToSupervisor::Start { number: rank },
             &[input.as_fd(), output.as_fd(), error.as_fd(), its.as_fd()],
@@ -137,10 +143,19 @@ impl HostRanks {
         self.feed.get_or_insert_with(|| Feed::new(ranks())).open(events)
     }
 
+    /// Lets those of the ranks join the job that are of this host and were held.
+    pub(super) fn admit(&mut self, ranks: Range<u32>) {
+        ranks.for_each(|rank| self.channel_mut(rank).into_iter().for_each(ControlChannel::admit));
+    }
+
     /// The program of a rank runs.
     pub(super) fn report_started(&mut self, rank: u32, pid: u32) {
         self.local_ranks.of_mut(rank).pid = Some(pid);
-        self.reports.push(Report::Started { rank, pid });
+        // A script's process runs its interpreter, to which a debugger attaches.
+        let executable = std::fs::read_link(format!("/proc/{pid}/exe"));
+        let executable =
+            executable.map_or_else(|_| self.plan_of(rank).program(rank).command[0].clone(), Into::into);
+        self.reports.push(Report::Started { rank, pid, executable: executable.into_vec() });
     }
 
     pub(super) fn handle_supervisor(&mut self, events: &Events) {

@@ -73,6 +73,7 @@ fn launch(
         binding: Binding::default(),
         report_bindings: false,
         input: Default::default(),
+        is_held: false,
         spawned: None,
     };
     let host = |agent: &GatheredAgent| Host { name: agent.name.clone(), ranks: agent.ranks().len() };

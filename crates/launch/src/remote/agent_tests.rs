@@ -25,6 +25,7 @@ pub(crate) fn task() -> Task {
         binding: Default::default(),
         report_bindings: false,
         input: Default::default(),
+        is_held: false,
         spawned: None,
     };
     let hosts = ["h0", "h1"].map(|name| Host { name: name.into(), ranks: 2 });
@@ -80,7 +81,7 @@ fn said(report: Report) -> Result<Vec<Report>, String> {
 fn an_agent_speaks_for_its_own_ranks_only() {
     let about = |rank| {
         [
-            Report::Started { rank, pid: 1 },
+            Report::Started { rank, pid: 1, executable: Vec::new() },
             Report::Said { rank, message: ToLauncher::Finished },
             Report::Broke { rank, how: "x".into() },
             Report::Printed { rank, stream: Stream::Out, bytes: vec![1] },
@@ -171,7 +172,7 @@ pub(crate) fn samples() -> Vec<FromAgent> {
     let said = said.into_iter().map(|message| Report::Said { rank: 2, message });
     let counters = vec![("sleeps".into(), 7)];
     let reports = [
-        Report::Started { rank: 3, pid: 9 },
+        Report::Started { rank: 3, pid: 9, executable: b"/bin/a".into() },
         Report::Printed { rank: 3, stream: Stream::Error, bytes: b"line\n".to_vec() },
         Report::Fed { bytes: 9 },
         Report::Counted {

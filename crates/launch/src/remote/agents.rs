@@ -88,6 +88,7 @@ impl Agents {
             binding: Default::default(),
             report_bindings: false,
             input: Default::default(),
+            is_held: false,
             spawned: None,
         };
         let silence = agents.first().map_or(Duration::ZERO, Agent::silence);
