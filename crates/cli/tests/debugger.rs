@@ -1,5 +1,7 @@
 //! A debugger finds the ranks of a job through the launcher, whose command has no symbols but those that are meant for it.
 
+#[path = "../../mpi-abi/tests/support/mod.rs"]
+mod programs;
 mod support;
 
 use std::io::Write;
@@ -12,6 +14,9 @@ use support::{Ended, kill, start_command, wait_until};
 
 /// Stops at each call of `MPIR_Breakpoint`, and says what the job has come to.
 const BEGIN: &str = "starti\nset var *(int *)&MPIR_being_debugged = 1\nbreak MPIR_Breakpoint\ncontinue\n";
+/// The last rank is looked at, again and again, until it waits for the launcher's welcome.
+const SEE_LAST_WAIT: &str = "eval \"shell for i in $(seq 100); do gdb -nx -batch -p %d -ex bt 2>&1 | grep introduce && exit; sleep 0.1; done\", \
+     *(int *)($rank + 16)\n";
 const TELL_STATE: &str = "printf \"state %d\\n\", *(int *)&MPIR_debug_state\n";
 
 /// Returns true if gdb is there and may trace; where it may not the test is left out, and in CI a failure.
@@ -110,10 +115,7 @@ fn ranks_wait_for_a_debugger_that_has_started_the_launcher() {
     let own = own_host();
     let of_hosts = ["--hosts", "h0:2,h1:1", "--rsh", &rsh];
     for (options, hosts) in [(&["-n", "3"][..], [&*own; 3]), (&of_hosts, ["h0", "h0", "h1"])] {
-        // The last rank is looked at, again and again, until it waits for the launcher's welcome.
-        let look = "for i in $(seq 100); do gdb -nx -batch -p %d -ex bt 2>&1 | grep introduce && exit; sleep 0.1; done";
-        let attach = format!("eval \"shell {look}\", *(int *)($rank + 16)\n");
-        let script = [BEGIN, TELL_STATE, "ranks\n", &attach, "continue\n"].concat();
+        let script = [BEGIN, TELL_STATE, "ranks\n", SEE_LAST_WAIT, "continue\n"].concat();
         let job = "echo pid $CANELE_RANK $$; exec \"$@\"";
         let words = ["sh", "-c", job, "sh", &program(), "exchange", "1"];
         let ended = folder.run_under_gdb(&script, &[options, &words].concat());
@@ -151,6 +153,29 @@ fn a_debugger_that_attaches_to_a_running_launcher_finds_all_ranks() {
     assert_eq!(table_of(run.pid(), 2), [line(0, "h0", h0), line(1, "h1", h1)]);
     kill("TERM", run.pid());
     run.end();
+}
+
+#[test]
+fn ranks_that_are_spawned_wait_too_and_join_the_table() {
+    if !has_debugger() {
+        return;
+    }
+    let families = programs::compiled("families", &[programs::folder("programs/faults/families.c")]);
+    let path = format!("LD_LIBRARY_PATH={}", programs::library().display());
+    // The program spawns two ranks three times; after the first time gdb stops no more.
+    let script = [BEGIN, "continue\nranks\n", SEE_LAST_WAIT, "delete\ncontinue\n"].concat();
+    let words = ["-n", "1", "--env", &path, families.to_str().expect("a path of text"), "later"];
+    let ended = Folder::new().run_under_gdb(&script, &words);
+    let program = format!("{} {} ", own_host(), std::fs::canonicalize(&families).unwrap().display());
+    let pid =
+        |(rank, line): (u32, &&str)| line.strip_prefix(&format!("rank {rank}: {program}"))?.parse().ok();
+    let pids: Vec<Option<u32>> = (0..).zip(&lines_of(&ended.out, "rank ")).map(pid).collect();
+    assert!(
+        matches!(pids[..], [Some(parent), Some(one), Some(other)] if parent != one && one != other),
+        "{ended:?}"
+    );
+    assert!(ended.out.contains("introduce"), "the rank has not waited: {ended:?}");
+    assert!(ended.out.contains("exited normally"), "{ended:?}");
 }
 
 #[test]

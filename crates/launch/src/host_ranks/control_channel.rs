@@ -94,6 +94,7 @@ impl ControlChannel {
     /// event tells.
     pub fn flush(&mut self, notifier: Option<&InboxNotifier>, reading_paused: bool, events: &Events) -> bool {
         let Some(socket) = &self.socket else { return false };
+        // A held rank has nothing to get yet.
         let mut none = VecDeque::new();
         let queue = if self.is_held { &mut none } else { &mut self.queue };
         let Sent { any, held_back } = send_queued(queue, |message, fds| socket.try_send(message, fds));
@@ -221,5 +222,20 @@ mod tests {
         assert_eq!((full, queue.len()), (Sent { any: false, held_back: false }, 2));
         let closed = send_queued(&mut queue, |_, _| Err(SendError::Closed));
         assert_eq!((closed, queue.len()), (Sent { any: false, held_back: false }, 0));
+    }
+
+    #[test]
+    fn a_held_rank_is_sent_nothing_before_it_is_admitted() {
+        let (events, (own, its)) = (Events::new().unwrap(), Socket::pair().unwrap());
+        let mut channel = ControlChannel::new(Source::Rank(0), own, &events).unwrap();
+        let heard_after_flush = |channel: &mut ControlChannel| {
+            channel.flush(None, false, &events);
+            its.try_receive_many::<FromLauncher>().unwrap().map(|(message, _)| message)
+        };
+        channel.hold();
+        channel.push(FromLauncher::Over, Vec::new());
+        assert_eq!(heard_after_flush(&mut channel), None);
+        channel.admit();
+        assert_eq!(heard_after_flush(&mut channel), Some(FromLauncher::Over));
     }
 }
