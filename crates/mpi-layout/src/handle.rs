@@ -14,7 +14,7 @@
 //! let is_null = |comm: MPI_Comm| matches!(comm, MPI_COMM_NULL);
 //! ```
 
-use crate::{FileNumber, HandleNumber, Value, constant_row, file_in_program, in_program};
+use crate::{FileNumber, HandleNumber, ProgramHandle, constant_row, file_in_program, in_program};
 
 /// Constants have rows of the table of handles below this one.
 pub const CONSTANT_ROWS: usize = 1 << 12;

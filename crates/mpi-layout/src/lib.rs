@@ -8,7 +8,7 @@
 //! | [`handle`] | the handle types | no: the file is shared |
 //! | [`HandleNumber`], [`FileNumber`] | what a handle is in memory | yes |
 //! | [`in_program`], [`file_in_program`] | what a program sees of the value that a handle has inside of the library | yes |
-//! | [`Value`] | the way back | yes |
+//! | [`ProgramHandle`] | the way back | yes |
 //! | [`constants`] | the values of constants, from the tables of `canele-mpi-tables` | yes |
 //! | [`constant_row`], [`constant_mark`] | where constants stand in the table of handles | yes |
 //! | [`MPI_Status`] | the struct of a status | yes |
@@ -53,12 +53,12 @@ pub const fn file_in_program(value: usize) -> FileNumber {
 }
 
 /// What a handle in a program's memory is inside of the library.
-pub trait Value: Copy {
+pub trait ProgramHandle: Copy {
     /// Its value there.
     fn value(self) -> usize;
 }
 
-impl Value for HandleNumber {
+impl ProgramHandle for HandleNumber {
     #[inline(always)]
     fn value(self) -> usize {
         self

@@ -47,19 +47,19 @@ pub const fn file_in_program(value: usize) -> FileNumber {
 }
 
 /// What a handle in a program's memory is inside of the library.
-pub trait Value: Copy {
+pub trait ProgramHandle: Copy {
     /// Its value there.
     fn value(self) -> usize;
 }
 
-impl Value for HandleNumber {
+impl ProgramHandle for HandleNumber {
     #[inline(always)]
     fn value(self) -> usize {
         self as usize
     }
 }
 
-impl Value for FileNumber {
+impl ProgramHandle for FileNumber {
     #[inline(always)]
     fn value(self) -> usize {
         self

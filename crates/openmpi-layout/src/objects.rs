@@ -36,12 +36,12 @@ unsafe impl Send for HandleNumber {}
 unsafe impl Sync for HandleNumber {}
 
 /// What a handle in a program's memory is inside of the library.
-pub trait Value: Copy {
+pub trait ProgramHandle: Copy {
     /// Its value there.
     fn value(self) -> usize;
 }
 
-impl Value for HandleNumber {
+impl ProgramHandle for HandleNumber {
     #[inline(always)]
     fn value(self) -> usize {
         match self.0.addr() {

@@ -26,7 +26,7 @@ pub fn examine() -> Vec<Finding> {
                     file => remark(
                         abi,
                         format!("{} is not there", file.display()),
-                        &format!("programs that were built for {built_for} find no library of Canelé: install it again"),
+                        format!("programs that were built for {built_for} find no library of Canelé: install it again"),
                     ),
                 });
             }
