@@ -113,6 +113,7 @@ fn installing_again_renews_and_removing_leaves_nothing() {
     assert!(fs::metadata(here.path("bin/canele")).unwrap().modified().unwrap() > before);
     assert_eq!(fs::canonicalize(here.path("bin/mpirun")).unwrap(), here.path("bin/canele"));
     assert_eq!(fs::read_to_string(here.path("lib/canele/libmpi.so.12")).unwrap(), "by MPICH's ABI");
+    assert_eq!(fs::read_to_string(here.path("lib/canele/libmpi.so.40")).unwrap(), "by Open MPI's ABI");
     fs::write(here.path("bin/other"), "").unwrap();
     printed(&here.install(&["--remove"]));
     for (folder, left) in [("bin", 1), ("include", 0), ("lib", 1), ("lib/pkgconfig", 0)] {

@@ -149,14 +149,14 @@ fn other_implementations_in_the_way_are_named() {
 }
 
 #[test]
-fn an_mpi4py_for_open_mpi_alone_is_a_problem() {
+fn an_mpi4py_for_another_mpi_alone_is_a_problem() {
     if !support::installation::is_there("python3") {
         return;
     }
     let folder = Folder::new("doctor-mpi4py");
     fs::create_dir(folder.0.join("mpi4py")).unwrap();
     folder.file("mpi4py/__init__.py", "");
-    folder.file("mpi4py/MPI.openmpi.cpython-311-x86_64-linux-gnu.so", "");
+    folder.file("mpi4py/MPI.msmpi.abi3.so", "");
     let variables = [("PYTHONPATH", folder.0.to_str().unwrap())];
     let found = findings(&here(&variables, &[]), "this machine");
     has(&found, "problem mpi4py", &[folder.0.to_str().unwrap(), "--no-binary"]);

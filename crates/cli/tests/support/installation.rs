@@ -65,6 +65,7 @@ impl Installation {
         fs::hard_link(env!("CARGO_BIN_EXE_canele"), release.join("canele")).unwrap();
         made.compile(&release.join("libmpi_abi.so"), "ours");
         fs::write(release.join("libmpi.so"), "by MPICH's ABI").unwrap();
+        fs::write(release.join("libopenmpi_abi.so"), "by Open MPI's ABI").unwrap();
         made.compile_own(&release.join("libcanele_c.so"));
         // Everything is built.
         let cargo = made.root.join("commands/cargo");
