@@ -231,6 +231,6 @@ fn a_rank_that_aborts_ends_the_members_of_the_communicator_and_no_others() {
 fn every_program_in_the_folder_is_run() {
     assert_eq!(
         names(&folder("programs/failures")),
-        ["aborts", "again", "endure", "files", "inter", "outlive", "revoke", "survive"]
+        ["aborts", "again", "endure", "files", "inter", "outlive", "revoke", "spread", "survive"]
     );
 }

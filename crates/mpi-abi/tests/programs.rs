@@ -216,7 +216,6 @@ programs! {
     memory [1 2 3];
     mixed [1 2];
     named_lanes [1 2 3];
-    spread [1 2 3];
     onesided [1 2 3 4];
     operations [1];
     partitioned [1 2];
@@ -229,6 +228,7 @@ programs! {
     resources [1 2 3];
     sessions [1 3];
     spawn [1 2 3];
+    spread [1 2 3];
     strided [1 2 3 5];
     tool_events [2];
     tool_threads [1 2];

@@ -90,7 +90,6 @@ const HEAD: &str = "\
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
 
-#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

@@ -101,8 +101,8 @@ pub fn value_in_c(of: &str, number: c_int) -> usize {
     match IN_C[kind(of)].get(number) {
         Some(&NONE) => 0,
         Some(value) => usize::from(*value),
-        None if number < CONSTANT_ROWS => 0,
-        None => number,
+        None if (CONSTANT_ROWS..OBJECTS).contains(&number) => number,
+        None => 0,
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
                 (value as c_int, value)
             );
         }
-        for number in [3, 79, 80, 4095] {
+        for number in [3, 79, 80, 4095, 1 << 30, c_int::MAX, -1, c_int::MIN] {
             assert_eq!(value_in_c("MPI_Comm", number), 0, "{number}");
         }
         assert_eq!(number_in_fortran(MPI_LOGICAL16.value()), -1);

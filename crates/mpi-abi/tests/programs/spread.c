@@ -30,6 +30,27 @@ static int lies_on_several(MPI_Comm of)
     return flag && strchr(text, ',');
 }
 
+static void set_hint(const char *value)
+{
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "mpi_assert_no_any_tag", value));
+    OK(MPI_Comm_set_info(comm, info));
+    OK(MPI_Info_free(&info));
+}
+
+/* The assertion that the communicator was made with stays. */
+static int tells_hint(const char *value)
+{
+    MPI_Info info;
+    char text[16] = "";
+    int length = sizeof text, flag;
+    OK(MPI_Comm_get_info(comm, &info));
+    OK(MPI_Info_get_string(info, "mpi_assert_no_any_tag", &length, text, &flag));
+    OK(MPI_Info_free(&info));
+    return flag && strcmp(text, value) == 0;
+}
+
 static int length_of(int round)
 {
     static const int lengths[] = {1, 12, 13, 300, 5000, MOST};
@@ -212,8 +233,11 @@ int main(int argc, char **argv)
         /* A rank without a launcher has one lane. */
         if (getenv("CANELE_RANK") && getenv("CANELE_LANES") && atoi(getenv("CANELE_LANES")) > 1)
             CHECK(lies_on_several(comm));
-        if (lies_on_several(comm))
+        if (lies_on_several(comm)) {
+            set_hint("false");
+            CHECK(tells_hint("true"));
             any_tag_is_refused();
+        }
         else
             any_tag_is_received(comm);
         orders();

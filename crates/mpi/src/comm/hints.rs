@@ -69,6 +69,10 @@ impl Comm {
             let numbers: Vec<_> = self.flows().map(|(lane, _)| lane.lane_number().to_string()).collect();
             let _ = hints.set(LIES_ON_LANE, numbers.join(","));
         }
+        // Where messages lie was decided when it was made.
+        if self.is_spread() {
+            let _ = hints.set(NO_ANY_TAG, "true");
+        }
         for (key, value) in defaults {
             if hints.get(key).is_ok_and(|set| set.is_none()) {
                 // Keys and values are short.

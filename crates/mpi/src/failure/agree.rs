@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use canele_engine::{Completion, Decision, Pending};
+use canele_sys::atomic::Ordering;
 
 use crate::awaited;
 use crate::comm::Comm;
@@ -73,6 +74,10 @@ impl Comm {
     }
 
     pub(super) fn start_consensus(&self, words: Vec<u64>) -> Result<Pending> {
+        // Relaxed: the engine is asked who is meant. A member that waits on a lane where it is not revoked yet takes no part before it is.
+        if self.is_spread() && self.shared.any_revoked.load(Ordering::Relaxed) {
+            self.is_revoked()?;
+        }
         Ok(self.engine.start_consensus(self.flow, words, self.acknowledged_members()?)?)
     }
 

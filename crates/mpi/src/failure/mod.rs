@@ -91,8 +91,10 @@ impl Comm {
     pub fn is_revoked(&self) -> Result<bool> {
         for (lane, flow) in self.flows() {
             if lane.is_revoked(flow)? {
-                // The member that has revoked it may have died before it did so on all lanes.
-                self.revoke()?;
+                if self.is_spread() {
+                    // The member that has revoked it may have died before it did so on all lanes.
+                    self.revoke()?;
+                }
                 return Ok(true);
             }
         }
