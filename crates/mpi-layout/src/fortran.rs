@@ -2,6 +2,10 @@
 
 use core::ffi::{CStr, c_int};
 
+#[path = "fortran_numbers.rs"]
+mod numbers;
+pub use numbers::{number_in_fortran, prepare, value_in_c};
+
 /// Variables of the library for Fortran, by name, that are told addresses of this ABI.
 pub const VARIABLES: &[(&CStr, usize)] = &[];
 
@@ -12,18 +16,3 @@ pub const SETS_PROXIES: bool = false;
 pub fn keyval_in_c(keyval: c_int) -> c_int {
     keyval
 }
-
-/// Returns the number in Fortran of a handle with this value: the value.
-#[inline(always)]
-pub fn number_in_fortran(value: usize) -> c_int {
-    value as c_int
-}
-
-/// Returns the value of a handle of a type in C that has this number in Fortran: the number.
-#[inline(always)]
-pub fn value_in_c(_of: &str, number: c_int) -> usize {
-    number as usize
-}
-
-/// Prepares what a library for Fortran needs, where one is loaded: nothing by this ABI.
-pub fn prepare() {}

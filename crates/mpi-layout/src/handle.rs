@@ -14,10 +14,16 @@
 //! let is_null = |comm: MPI_Comm| matches!(comm, MPI_COMM_NULL);
 //! ```
 
-use crate::{FileNumber, HandleNumber, ProgramHandle, constant_row, file_in_program, in_program};
+use crate::{FileNumber, HandleNumber, constant_row, file_in_program, in_program};
 
 /// Constants have rows of the table of handles below this one.
 pub const CONSTANT_ROWS: usize = 1 << 12;
+
+/// What a handle in a program's memory is inside of the library.
+pub trait ProgramHandle: Copy {
+    /// Its value there.
+    fn value(self) -> usize;
+}
 
 /// A handle of any kind.
 pub trait Handle: Copy {

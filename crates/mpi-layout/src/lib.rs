@@ -8,7 +8,7 @@
 //! | [`handle`] | the handle types | no: the file is shared |
 //! | [`HandleNumber`], [`FileNumber`] | what a handle is in memory | yes |
 //! | [`in_program`], [`file_in_program`] | what a program sees of the value that a handle has inside of the library | yes |
-//! | [`ProgramHandle`] | the way back | yes |
+//! | its [`ProgramHandle`] | the way back | yes |
 //! | [`constants`] | the values of constants, from the tables of `canele-mpi-tables` | yes |
 //! | [`constant_row`], [`constant_mark`] | where constants stand in the table of handles | yes |
 //! | [`MPI_Status`] | the struct of a status | yes |
@@ -26,7 +26,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use handle::CONSTANT_ROWS;
+use handle::{CONSTANT_ROWS, ProgramHandle};
 pub use status::MPI_Status;
 
 /// What the library says of its interface.
@@ -50,12 +50,6 @@ pub const fn in_program(value: usize) -> HandleNumber {
 #[inline(always)]
 pub const fn file_in_program(value: usize) -> FileNumber {
     value
-}
-
-/// What a handle in a program's memory is inside of the library.
-pub trait ProgramHandle: Copy {
-    /// Its value there.
-    fn value(self) -> usize;
 }
 
 impl ProgramHandle for HandleNumber {

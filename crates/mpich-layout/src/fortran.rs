@@ -2,6 +2,10 @@
 
 use core::ffi::{CStr, c_int};
 
+#[path = "../../mpi-layout/src/fortran_numbers.rs"]
+mod numbers;
+pub use numbers::{number_in_fortran, prepare, value_in_c};
+
 use crate::constants::{MPI_TAG_UB, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY, MPI_WIN_BASE};
 
 /// Variables of the library for Fortran, by name, that are told addresses of this ABI: the module `mpi_f08` compares weights with them.
@@ -17,21 +21,6 @@ pub fn keyval_in_c(keyval: c_int) -> c_int {
     let is_predefined = [MPI_TAG_UB, MPI_WIN_BASE].iter().any(|first| keyval & !0xff == first & !0xff);
     if is_predefined && keyval % 2 == 0 { keyval - 1 } else { keyval }
 }
-
-/// Returns the number in Fortran of a handle with this value: the value.
-#[inline(always)]
-pub fn number_in_fortran(value: usize) -> c_int {
-    value as c_int
-}
-
-/// Returns the value of a handle of a type in C that has this number in Fortran: the number.
-#[inline(always)]
-pub fn value_in_c(_of: &str, number: c_int) -> usize {
-    number as usize
-}
-
-/// Prepares what a library for Fortran needs, where one is loaded: nothing by this ABI.
-pub fn prepare() {}
 
 #[cfg(test)]
 mod tests {

@@ -20,6 +20,7 @@ mod status;
 #[path = "../../mpi-layout/src/tests.rs"]
 mod tests;
 
+use handle::ProgramHandle;
 pub use status::MPI_Status;
 
 /// What the library says of its interface.
@@ -44,12 +45,6 @@ pub const fn in_program(value: usize) -> HandleNumber {
 #[inline(always)]
 pub const fn file_in_program(value: usize) -> FileNumber {
     value
-}
-
-/// What a handle in a program's memory is inside of the library.
-pub trait ProgramHandle: Copy {
-    /// Its value there.
-    fn value(self) -> usize;
 }
 
 impl ProgramHandle for HandleNumber {

@@ -23,7 +23,7 @@ mod status;
 mod tests;
 
 use handle::CONSTANT_ROWS;
-pub use objects::{FileNumber, HandleNumber, ProgramHandle, file_in_program, in_program};
+pub use objects::{FileNumber, HandleNumber, file_in_program, in_program};
 pub use status::MPI_Status;
 
 /// What the library says of its interface.

@@ -1,6 +1,6 @@
 //! The variables whose addresses are the constant handles, and what handles are in a program's memory.
 
-use crate::handle::CONSTANT_ROWS;
+use crate::handle::{CONSTANT_ROWS, ProgramHandle};
 
 /// The handles of objects are addresses from here on, where nothing else lies. Open MPI's library for Fortran reads and writes a few words at some of them, for which
 /// there may be memory ([`prepare`](crate::fortran::prepare)).
@@ -34,12 +34,6 @@ pub type FileNumber = HandleNumber;
 unsafe impl Send for HandleNumber {}
 // SAFETY: as above.
 unsafe impl Sync for HandleNumber {}
-
-/// What a handle in a program's memory is inside of the library.
-pub trait ProgramHandle: Copy {
-    /// Its value there.
-    fn value(self) -> usize;
-}
 
 impl ProgramHandle for HandleNumber {
     #[inline(always)]

@@ -49,7 +49,8 @@ impl Engine {
             match self.create_flow_for(&lane, parent) {
                 Ok(flow) => made.push((lane, flow)),
                 Err(error) => {
-                    made.into_iter().try_for_each(|(lane, flow)| lane.free_flow(flow))?;
+                    // The first error counts.
+                    let _ = made.into_iter().try_for_each(|(lane, flow)| lane.free_flow(flow));
                     return Err(error);
                 }
             }

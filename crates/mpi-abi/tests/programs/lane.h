@@ -1,26 +1,38 @@
 /* On which lane a communicator lies, and communicators that are to lie on one. */
 #include "check.h"
 
-/* The lane that a communicator lies on; -1 if that is not told, as where a rank has no other. */
-static int told_lane(MPI_Comm comm)
+/* The text of a hint of a communicator; returns whether it has the hint. */
+static int told_hint(MPI_Comm comm, const char *key, char *text, int length)
 {
     MPI_Info info;
-    char text[32];
-    int length = sizeof text, flag;
+    int flag;
     OK(MPI_Comm_get_info(comm, &info));
-    OK(MPI_Info_get_string(info, "canele_lies_on_lane", &length, text, &flag));
+    OK(MPI_Info_get_string(info, key, &length, text, &flag));
     OK(MPI_Info_free(&info));
-    return flag ? atoi(text) : -1;
+    return flag;
 }
 
-/* A duplicate of the world that is to lie on this lane. */
-static MPI_Comm dup_on(const char *lane)
+/* The lane that a communicator lies on, the first if there are several; -1 if that is not told, as where a rank has no other. */
+static int told_lane(MPI_Comm comm)
+{
+    char text[64];
+    return told_hint(comm, "canele_lies_on_lane", text, sizeof text) ? atoi(text) : -1;
+}
+
+/* A duplicate of the world with this hint. */
+static MPI_Comm dup_with(const char *key, const char *value)
 {
     MPI_Comm comm;
     MPI_Info info;
     OK(MPI_Info_create(&info));
-    OK(MPI_Info_set(info, "canele_lane", lane));
+    OK(MPI_Info_set(info, key, value));
     OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm));
     OK(MPI_Info_free(&info));
     return comm;
+}
+
+/* A duplicate of the world that is to lie on this lane. */
+static inline MPI_Comm dup_on(const char *lane)
+{
+    return dup_with("canele_lane", lane);
 }
