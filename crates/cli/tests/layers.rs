@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Every crate with the crates of the workspace that it may depend on, development aside.
-const ALLOWED: [(&str, &[&str]); 38] = [
+const ALLOWED: [(&str, &[&str]); 39] = [
     ("canele-sys", &[]),
     ("canele-secure", &[]),
     ("canele-chart", &[]),
@@ -63,6 +63,7 @@ const ALLOWED: [(&str, &[&str]); 38] = [
     ("canele-mpi-abi", &["canele-mpi-c", "canele-mpi-tables"]),
     ("canele-mpich-abi", &["canele-mpi-tables", "canele-mpich-c"]),
     ("canele-openmpi-abi", &["canele-mpi-tables", "canele-openmpi-c"]),
+    ("canele-mpi-fortran", &[]),
     // The command.
     (
         "canele-launch",
@@ -105,7 +106,7 @@ const ALLOWED: [(&str, &[&str]); 38] = [
 ];
 
 /// The crates in which `unsafe` may be, and why.
-const UNSAFE: [(&str, &str); 13] = [
+const UNSAFE: [(&str, &str); 14] = [
     ("canele-sys", "the kernel and the processor"),
     ("canele-mem", "memory that other processes write"),
     ("canele-rail", "rings in shared memory"),
@@ -116,6 +117,7 @@ const UNSAFE: [(&str, &str); 13] = [
     ("canele-openmpi-layout", "handles that are addresses"),
     ("canele-openmpi-c", "pointers of the program"),
     ("canele-openmpi-abi", "pointers of the program"),
+    ("canele-mpi-fortran", "pointers of the program"),
     ("canele-capi", "pointers of the program"),
     ("canele-python", "pointers of the program"),
     ("cestac", "instructions that round, in two modules"),

@@ -17,6 +17,7 @@
 //!                   └──▶ summary::text     what is written, for docs/mpi.md
 //!   constants ────▶ constants::rust
 //!   objects ──────▶ objects::rust
+//!   fortran::sources       mpif.h and the modules mpi and mpi_f08
 //! ```
 //! Columns of `functions.tsv`:
 //!
@@ -38,6 +39,7 @@ mod conversions;
 mod exported;
 pub mod exports;
 pub mod extensions;
+pub mod fortran;
 pub mod header;
 pub mod objects;
 mod removed;
