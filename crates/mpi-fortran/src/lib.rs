@@ -1,16 +1,30 @@
-//! `libcanele_fort.so.0`: what Canelé's modules for Fortran cannot say in Fortran.
+//! `libcanele_fort.so.0`: what Canelé's modules for Fortran cannot say in Fortran (MPI 5.0, chapter 19).
+//!
+//! The modules are compiled by the compiler at hand and call C's functions themselves. They come here for
+//!
+//! ```text
+//!   place.rs        constants that are known by their place: MPI_BOTTOM, MPI_IN_PLACE, ignored statuses
+//!   descriptor.rs   arrays as the compiler describes them
+//!   buffer.rs       what C is called with for such an array: its address, or a datatype, or a copy
+//!     section.rs      the datatype of a part of an array, of which C knows the address alone
+//!   text.rs         arrays of strings
+//!   callback/       functions of the program: what C calls in their place
+//!   attribute.rs    values of attributes that are places in C
+//!   group.rs        how long arrays are that have an element for each rank
+//!   prepare.rs      what the types of Fortran are
+//! ```
+//! It stands on functions of the standard ABI alone, so that it runs beside any library with that ABI.
+//!
+//! Trusting Fortran: an address points to what the modules declare it as. Numbers are checked by C's functions.
+#![allow(non_snake_case)] // Names of C's functions are the standard's.
 
-use core::ffi::{CStr, c_char};
-
-/// The release of Canelé.
-const RELEASE: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-    Ok(release) => release,
-    Err(_) => c"",
-};
-
-/// Returns the release of Canelé that the library belongs to.
-// SAFETY: the name begins with Canelé's prefix for Fortran, and this crate alone defines it.
-#[unsafe(no_mangle)]
-pub extern "C" fn canele_fort_release() -> *const c_char {
-    RELEASE.as_ptr()
-}
+mod attribute;
+mod buffer;
+mod callback;
+mod descriptor;
+mod group;
+mod mpi;
+mod place;
+mod prepare;
+mod section;
+mod text;

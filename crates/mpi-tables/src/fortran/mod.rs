@@ -1,99 +1,80 @@
-//! The Fortran interface as sources: `mpif.h`, the modules `mpi` and `mpi_f08`, and the procedures behind them.
+//! Fortran: `mpif.h`, the modules `mpi` and `mpi_f08`, and the procedures behind them (MPI 5.0, chapter 19).
 //!
-//! A compiler makes files of modules that it alone can read, so the sources are compiled once for each compiler.
+//! Everything here is Fortran that the compiler at hand compiles: its LOGICAL, its names of symbols and its module files are its own.
+//! The procedures call C's functions with the prefix `PMPI_`, so they run over any library of the standard ABI.
+//! What Fortran cannot say is in the library `libcanele_fort`: descriptors of arrays, and functions of the program that C calls.
+//!
+//! ```text
+//!   mpif.h ── constants, included by programs
+//!   canele_support.f90 ── module canele_support: constants, interfaces of libcanele_fort, strings
+//!   mpi_procedures.f90 ── mpi_send_ and its kin, for mpif.h and the module mpi
+//!   mpi.f90 ── module mpi: handles are of type INTEGER
+//!   mpi_f08.f90 ── modules mpi_f08_types and mpi_f08: handles have types, buffers are descriptors
+//!   mpi_f08_procedures.f90 ── MPI_Send_f08ts and its kin
+//! ```
+
+mod argument;
+mod constants;
+mod module;
+mod mpif;
+mod procedure;
+mod shape;
+mod text;
+mod types;
+
+use crate::exported::{Exported, exported, removed_functions};
+use crate::tables::Tables;
+use procedure::{Dialect, Procedure};
 
 /// A file of the Fortran interface.
 pub struct Source {
-    /// Name of the file, without a folder.
+    /// Its name.
     pub name: &'static str,
-    /// Content of the file.
+    /// What it says.
     pub text: String,
 }
 
-/// Returns all files in the order in which they are compiled: names that end in `.h` are only included.
+/// Returns all files in the order in which they are compiled. Those whose names end in `.h` are only included.
 pub fn sources() -> Vec<Source> {
-    [("mpif.h", HEADER), ("mpi_f08.f90", MPI_F08), ("mpi.f90", MPI), ("mpif.f90", PROCEDURES)]
-        .map(|(name, text)| Source { name, text: text.into() })
-        .into()
+    let tables = Tables::standard();
+    let functions: Vec<Exported<'_>> = exported(&tables).into_iter().filter(has_fortran).collect();
+    let removed: Vec<Exported<'_>> = removed_functions(&tables);
+    let small = || functions.iter().filter(|function| !is_of_f08_alone(function));
+    let old: Vec<Procedure<'_>> = small()
+        .flat_map(|function| Procedure::of(function, Dialect::Mpi))
+        .chain(removed.iter().flat_map(|function| Procedure::of(function, Dialect::Removed)))
+        .collect();
+    let new: Vec<Procedure<'_>> =
+        functions.iter().flat_map(|function| Procedure::of(function, Dialect::F08)).collect();
+    let values: Vec<Procedure<'_>> = small()
+        .filter(|function| function.of.returns != "int")
+        .flat_map(|function| Procedure::of(function, Dialect::Mpi))
+        .collect();
+    vec![
+        Source { name: "mpif.h", text: mpif::text(&tables) },
+        Source { name: "canele_support.f90", text: constants::support(&tables) },
+        Source {
+            name: "mpi_procedures.f90",
+            text: procedure::definitions(&old) + include_str!("predefined.f90"),
+        },
+        Source { name: "mpi.f90", text: module::mpi(&tables, &old) },
+        Source { name: "mpi_f08.f90", text: types::text(&tables) + &module::mpi_f08(&new, &values) },
+        Source { name: "mpi_f08_procedures.f90", text: procedure::definitions(&new) },
+    ]
 }
 
-/// Lines that mean one thing in fixed and in free form.
-const HEADER: &str = "      integer, parameter :: MPI_VERSION = 5
-      integer, parameter :: MPI_INTEGER_KIND = kind(0)
-";
+/// True for a function that the standard has in Fortran.
+fn has_fortran(function: &Exported<'_>) -> bool {
+    let name = function.name.as_str();
+    let is_of_c = name.starts_with("MPI_T_")
+        || name.ends_with("_toint")
+        || name.ends_with("_fromint")
+        || name.contains("_fortran_")
+        || name == "MPI_Info_create_env";
+    !is_of_c
+}
 
-const MPI: &str = "module mpi
-  implicit none
-  include 'mpif.h'
-  interface
-    subroutine MPI_Init(ierror)
-      integer, intent(out) :: ierror
-    end subroutine
-    subroutine MPI_Finalize(ierror)
-      integer, intent(out) :: ierror
-    end subroutine
-  end interface
-end module
-";
-
-const MPI_F08: &str = "module mpi_f08
-  use iso_c_binding
-  implicit none
-  include 'mpif.h'
-  private :: init, finalize
-  interface
-    function init(argc, argv) bind(c, name='PMPI_Init')
-      import
-      type(c_ptr), value :: argc, argv
-      integer(c_int) :: init
-    end function
-    function finalize() bind(c, name='MPI_Finalize')
-      import
-      integer(c_int) :: finalize
-    end function
-  end interface
-contains
-  subroutine MPI_Init(ierror)
-    integer, optional, intent(out) :: ierror
-    integer :: code
-    code = init(c_null_ptr, c_null_ptr)
-    if (present(ierror)) ierror = code
-  end subroutine
-  subroutine MPI_Finalize(ierror)
-    integer, optional, intent(out) :: ierror
-    integer :: code
-    code = finalize()
-    if (present(ierror)) ierror = code
-  end subroutine
-end module
-";
-
-const PROCEDURES: &str = "subroutine MPI_Init(ierror)
-  use mpi_f08, only: init_f08 => MPI_Init
-  implicit none
-  integer, intent(out) :: ierror
-  call init_f08(ierror)
-end subroutine
-
-subroutine MPI_Finalize(ierror)
-  use mpi_f08, only: finalize_f08 => MPI_Finalize
-  implicit none
-  integer, intent(out) :: ierror
-  call finalize_f08(ierror)
-end subroutine
-";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_have_names_of_their_own() {
-        let sources = sources();
-        let mut names: Vec<_> = sources.iter().map(|source| source.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), sources.len());
-        assert!(names.contains(&"mpif.h"));
-    }
+/// True for a function that the module `mpi` has not: it counts in MPI_Count.
+fn is_of_f08_alone(function: &Exported<'_>) -> bool {
+    function.large || function.name.ends_with("_c")
 }

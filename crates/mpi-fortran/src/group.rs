@@ -1,0 +1,60 @@
+//! How long arrays are that have an element for each rank, neighbour or dimension.
+
+use core::ffi::c_int;
+
+use crate::mpi::*;
+
+/// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
+const CART: c_int = 211;
+const GRAPH: c_int = 212;
+const DIST_GRAPH: c_int = 213;
+
+/// Calls a function that writes a number, and returns that: 0 if it fails. The function that the array is for finds the error again.
+fn ask(call: impl FnOnce(&mut c_int) -> c_int) -> c_int {
+    let mut number = 0;
+    if call(&mut number) == SUCCESS { number } else { 0 }
+}
+
+/// Returns how many ranks a collective of a communicator has blocks for: those of the other group of an intercommunicator.
+#[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
+pub extern "C" fn canele_fort_peers(comm: c_int) -> c_int {
+    // SAFETY: any number may be asked about, and the places are valid.
+    unsafe {
+        let comm = PMPI_Comm_fromint(comm);
+        match ask(|is_inter| PMPI_Comm_test_inter(comm, is_inter)) {
+            0 => ask(|size| PMPI_Comm_size(comm, size)),
+            _ => ask(|size| PMPI_Comm_remote_size(comm, size)),
+        }
+    }
+}
+
+/// Returns how many neighbours a rank sends to, or receives from.
+#[unsafe(no_mangle)] // SAFETY: as above.
+pub extern "C" fn canele_fort_neighbors(comm: c_int, outgoing: c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let comm = PMPI_Comm_fromint(comm);
+        match ask(|kind| PMPI_Topo_test(comm, kind)) {
+            CART => 2 * ask(|dimensions| PMPI_Cartdim_get(comm, dimensions)),
+            GRAPH => {
+                let rank = ask(|rank| PMPI_Comm_rank(comm, rank));
+                ask(|neighbors| PMPI_Graph_neighbors_count(comm, rank, neighbors))
+            }
+            DIST_GRAPH => ask(|number| {
+                let (mut sources, mut targets, mut is_weighted) = (0, 0, 0);
+                let code =
+                    PMPI_Dist_graph_neighbors_count(comm, &mut sources, &mut targets, &mut is_weighted);
+                *number = if outgoing != 0 { targets } else { sources };
+                code
+            }),
+            _ => 0,
+        }
+    }
+}
+
+/// Returns how many dimensions a Cartesian communicator has.
+#[unsafe(no_mangle)] // SAFETY: as above.
+pub extern "C" fn canele_fort_dimensions(comm: c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe { ask(|dimensions| PMPI_Cartdim_get(PMPI_Comm_fromint(comm), dimensions)) }
+}

@@ -1,0 +1,108 @@
+//! The datatype of the elements of an array that do not lie beside each other.
+
+use core::ffi::c_int;
+
+use crate::descriptor::{Array, Dimension};
+use crate::mpi::*;
+
+/// A datatype that is made here, or one that is not.
+struct Made {
+    handle: Handle,
+    is_own: bool,
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if self.is_own {
+            // SAFETY: the handle was made here, and its place is valid. MPI keeps what another datatype is made of.
+            unsafe { PMPI_Type_free(&mut self.handle) };
+        }
+    }
+}
+
+/// Why there is no such datatype.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NoType {
+    /// The elements of the message are not whole elements of the array, or have gaps.
+    Unfit,
+    /// The error code of a function of MPI.
+    Failed(c_int),
+}
+
+fn check(code: c_int) -> Result<(), NoType> {
+    if code == SUCCESS { Ok(()) } else { Err(NoType::Failed(code)) }
+}
+
+/// Returns a committed datatype that is `count` elements of `datatype`, taken from the elements of an array in their order.
+///
+/// # Errors
+/// The elements of the datatype have gaps or are no whole elements of the array, or MPI refuses.
+pub fn datatype(array: &Array, count: i64, datatype: Handle) -> Result<Handle, NoType> {
+    let (bytes, extent) = measures(datatype)?;
+    if bytes != extent || array.element == 0 || count < 0 {
+        return Err(NoType::Unfit);
+    }
+    let whole = count.checked_mul(bytes).ok_or(NoType::Unfit)?;
+    if whole % array.element != 0 {
+        return Err(NoType::Unfit);
+    }
+    let element = element(array.element, bytes, datatype)?;
+    let mut made = part(&array.dimensions, whole / array.element, &element)?;
+    // SAFETY: the handle is valid, and so is its place.
+    check(unsafe { PMPI_Type_commit(&mut made.handle) })?;
+    made.is_own = false;
+    Ok(made.handle)
+}
+
+/// Bytes of a datatype, and from one element to the next.
+fn measures(datatype: Handle) -> Result<(i64, i64), NoType> {
+    let (mut bytes, mut lower, mut extent) = (0, 0, 0);
+    // SAFETY: the places are valid. MPI checks the handle.
+    check(unsafe { PMPI_Type_size_c(datatype, &mut bytes) })?;
+    // SAFETY: as above.
+    check(unsafe { PMPI_Type_get_extent(datatype, &mut lower, &mut extent) })?;
+    if lower != 0 || bytes == 0 { Err(NoType::Unfit) } else { Ok((bytes, extent as i64)) }
+}
+
+/// The datatype of an element of the array: that of the message, if it is as long.
+fn element(element: i64, bytes: i64, datatype: Handle) -> Result<Made, NoType> {
+    let (count, of) = if element % bytes == 0 { (element / bytes, datatype) } else { (element, BYTE) };
+    if count == 1 {
+        return Ok(Made { handle: of, is_own: false });
+    }
+    // SAFETY: the place is valid. MPI checks the handle.
+    new(|made| unsafe { PMPI_Type_contiguous_c(count, of, made) })
+}
+
+fn new(make: impl FnOnce(&mut Handle) -> c_int) -> Result<Made, NoType> {
+    let mut handle = 0;
+    check(make(&mut handle))?;
+    Ok(Made { handle, is_own: true })
+}
+
+/// The first elements of an array: whole rows, and a part of the last.
+fn part(dimensions: &[Dimension], elements: i64, element: &Made) -> Result<Made, NoType> {
+    let Some((last, rows)) = dimensions.split_last() else { return Err(NoType::Unfit) };
+    let row: i64 = rows.iter().map(|dimension| dimension.extent.max(0) as i64).product();
+    if row == 0 || elements > row.saturating_mul(last.extent as i64) {
+        return Err(NoType::Unfit);
+    }
+    let stride = last.stride as i64;
+    if rows.is_empty() {
+        return repeated(elements, stride, element);
+    }
+    let (whole, rest) = (elements / row, elements % row);
+    let all = repeated(whole, stride, &part(rows, row, element)?)?;
+    if rest == 0 {
+        return Ok(all);
+    }
+    let rest = part(rows, rest, element)?;
+    let (lengths, places, of) = ([1, 1], [0, whole * stride], [all.handle, rest.handle]);
+    // SAFETY: the arrays have two elements each, and the handles are valid.
+    new(|made| unsafe { PMPI_Type_create_struct_c(2, lengths.as_ptr(), places.as_ptr(), of.as_ptr(), made) })
+}
+
+fn repeated(count: i64, stride: i64, of: &Made) -> Result<Made, NoType> {
+    // SAFETY: the handle is valid, and so is the place.
+    new(|made| unsafe { PMPI_Type_create_hvector_c(count, 1, stride, of.handle, made) })
+}

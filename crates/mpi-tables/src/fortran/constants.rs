@@ -1,0 +1,160 @@
+//! The constants of C that Fortran has too, and the module `canele_support`.
+
+use super::argument::{WITH_A_FUNCTION, WITH_A_STATE};
+use super::shape::HANDLES;
+use super::text::line;
+use crate::tables::{Constant, Tables};
+
+/// A constant in Fortran.
+pub(super) struct Named<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Type of a handle, as `MPI_Comm`; none for a number.
+    pub of: Option<&'static str>,
+    /// Value.
+    pub value: i64,
+}
+
+/// Returns the constants that are numbers or handles.
+///
+/// # Panics
+/// The table has a value that is neither.
+pub(super) fn named(tables: &Tables) -> Vec<Named<'_>> {
+    tables
+        .constants
+        .iter()
+        .filter(|constant| is_of_fortran(constant))
+        .map(|constant| of(constant, tables))
+        .collect()
+}
+
+fn is_of_fortran(constant: &Constant) -> bool {
+    let name = constant.name.as_str();
+    let is_a_place = [
+        "MPI_BOTTOM",
+        "MPI_IN_PLACE",
+        "MPI_BUFFER_AUTOMATIC",
+        "MPI_ARGV_NULL",
+        "MPI_ARGVS_NULL",
+        "MPI_ERRCODES_IGNORE",
+        "MPI_STATUS_IGNORE",
+        "MPI_STATUSES_IGNORE",
+        "MPI_UNWEIGHTED",
+        "MPI_WEIGHTS_EMPTY",
+    ]
+    .contains(&name);
+    let is_a_function = name.ends_with("_FN") || name.contains("_FN_NULL");
+    let is_of_c = name.starts_with("MPI_T_") || name.starts_with("MPI_ABI_");
+    !(is_a_place || is_a_function || is_of_c)
+}
+
+fn of<'a>(constant: &'a Constant, tables: &Tables) -> Named<'a> {
+    let name = constant.name.as_str();
+    let text = constant.value.as_str();
+    if let Some(other) = tables.constants.iter().find(|other| other.name == text) {
+        return Named { name, ..of(other, tables).with_no_name() };
+    }
+    let cast =
+        text.strip_prefix("((").and_then(|rest| rest.strip_suffix(')')).and_then(|rest| rest.split_once(')'));
+    let (of, number) = cast.unwrap_or(("", text));
+    let number = number.trim();
+    let value = match number.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16),
+        None => number.parse(),
+    };
+    let value = value.unwrap_or_else(|_| panic!("{name} is {text}, which is no number"));
+    let handle = HANDLES.iter().find(|(_, handle)| handle.of == of).map(|(_, handle)| handle.of);
+    // A string of C has one character more, for the zero behind it.
+    let is_a_length = name.starts_with("MPI_MAX_");
+    Named { name, of: handle, value: if is_a_length { value - 1 } else { value } }
+}
+
+impl Named<'_> {
+    fn with_no_name(self) -> Named<'static> {
+        Named { name: "", of: self.of, value: self.value }
+    }
+
+    /// The kind of INTEGER, as it stands behind the type.
+    pub(super) fn kind(&self) -> &'static str {
+        if self.name == "MPI_DISPLACEMENT_CURRENT" { "(MPI_OFFSET_KIND)" } else { "" }
+    }
+}
+
+/// The constants of kinds and of statuses, which C has not. Each is a name, a type and a value.
+pub(super) const OWN: [(&str, &str); 9] = [
+    ("MPI_ADDRESS_KIND", "8"),
+    ("MPI_COUNT_KIND", "8"),
+    ("MPI_OFFSET_KIND", "8"),
+    ("MPI_INTEGER_KIND", "kind(0)"),
+    ("MPI_STATUS_SIZE", "8"),
+    ("MPI_SOURCE", "1"),
+    ("MPI_TAG", "2"),
+    ("MPI_ERROR", "3"),
+    ("CANELE_LONGEST_TEXT", "8192"),
+];
+
+/// Returns the modules `canele_constants` and `canele_support`.
+pub(super) fn support(tables: &Tables) -> String {
+    let mut text = String::from(
+        "! Constants that the modules mpi and mpi_f08 share.\nmodule canele_constants\n  implicit none\n  public\n",
+    );
+    for (name, value) in OWN {
+        text += &line(2, &format!("integer, parameter :: {name} = {value}"));
+    }
+    for constant in named(tables).iter().filter(|constant| constant.of.is_none()) {
+        let (name, kind, value) = (constant.name, constant.kind(), constant.value);
+        text += &line(2, &format!("integer{kind}, parameter :: {name} = {value}"));
+    }
+    text += PLACES;
+    text += "end module\n\n";
+    text + &include_str!("support.f90")
+        .replace("CALLBACKS\n", &callbacks())
+        .replace("CONVERSIONS\n", &conversions())
+}
+
+/// The interfaces of what C calls in place of a function of the program.
+fn callbacks() -> String {
+    let of = |name: &str, names: &str, declared: &str| {
+        let function = format!("function canele_fort_{name}({names}) bind(C) result(called)");
+        format!("    {function}\n      import\n{declared}      type(c_funptr) :: called\n    end function\n")
+    };
+    let mut text = String::new();
+    for name in WITH_A_FUNCTION {
+        text += &of(name, "function", "      type(c_funptr), value :: function\n");
+    }
+    for name in WITH_A_STATE {
+        text += &of(name, "", "");
+    }
+    for name in ["datarep_conversion", "datarep_conversion_c"] {
+        text += &of(name, "is_read, is_null", "      integer(c_int), value :: is_read, is_null\n");
+    }
+    text
+}
+
+/// The interfaces of the functions that convert handles.
+fn conversions() -> String {
+    let of = |name: &str, argument: &str, result: &str| {
+        format!(
+            "    function {name}(handle) bind(C, name=\"{name}\") result(converted)\n      import\n      {argument}, \
+             value :: handle\n      {result} :: converted\n    end function\n"
+        )
+    };
+    let all = HANDLES.iter().flat_map(|(_, handle)| {
+        let (number, value) = ("integer(c_int)", "integer(c_intptr_t)");
+        [
+            of(&format!("PMPI_{}_fromint", handle.name), number, value),
+            of(&format!("PMPI_{}_toint", handle.name), value, number),
+        ]
+    });
+    all.collect()
+}
+
+/// Constants that are known by their place. Storage is common, so that `mpif.h` and the modules have the same.
+const PLACES: &str = "
+  integer :: MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC
+  integer :: MPI_ERRCODES_IGNORE(1), MPI_UNWEIGHTED(1), MPI_WEIGHTS_EMPTY(1)
+  common /canele_places/ MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC, &
+    MPI_ERRCODES_IGNORE, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY
+  character :: MPI_ARGV_NULL(1), MPI_ARGVS_NULL(1, 1)
+  common /canele_texts/ MPI_ARGV_NULL, MPI_ARGVS_NULL
+";

@@ -1,0 +1,318 @@
+//! The procedures: a header that the interfaces of the modules have too, and a body that calls C's function.
+
+use super::argument::{Argument, argument};
+use super::shape::{Shape, Way, Width, shape, way};
+use super::text::{line, lines};
+use crate::exported::Exported;
+
+/// In which Fortran a procedure is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// That of `mpif.h` and the module `mpi`.
+    Mpi,
+    /// That of MPI 1, whose addresses are of type INTEGER.
+    Removed,
+    /// That of the module `mpi_f08`.
+    F08,
+}
+
+/// A procedure in Fortran.
+pub(super) struct Procedure<'a> {
+    /// C's function.
+    pub function: &'a Exported<'a>,
+    /// How it is written.
+    pub dialect: Dialect,
+    /// True if addresses are given as `type(c_ptr)`, not as numbers.
+    pointers: bool,
+}
+
+/// The buffer is the caller's again when the procedure returns: it may be copied.
+const BLOCKING: u32 = 1;
+/// The buffer is written.
+const WRITTEN: u32 = 2;
+/// A count and a datatype belong to the buffer: others can stand for them.
+const PAIR: u32 = 4;
+/// The address alone is asked for.
+const ADDRESS: u32 = 8;
+
+impl<'a> Procedure<'a> {
+    /// The procedures of a function: one, or two if addresses are given in two ways.
+    pub(super) fn of(function: &'a Exported<'a>, dialect: Dialect) -> Vec<Self> {
+        let is_of_mpi_1 = matches!(
+            function.name.as_str(),
+            "MPI_Attr_put" | "MPI_Attr_get" | "MPI_Attr_delete" | "MPI_Keyval_create" | "MPI_Keyval_free"
+        );
+        if dialect == Dialect::F08 && (is_of_mpi_1 || function.of.returns != "int") {
+            return Vec::new();
+        }
+        let has_pointers = function.parameters.iter().any(|parameter| parameter.kind.name == "address*");
+        let pointers: &[bool] = match dialect {
+            Dialect::F08 => &[true],
+            _ if has_pointers && !function.name.contains("etach") => &[false, true],
+            _ => &[false],
+        };
+        pointers.iter().map(|pointers| Self { function, dialect, pointers: *pointers }).collect()
+    }
+
+    /// Its own name: that which tools for profiling have to define.
+    pub(super) fn name(&self) -> String {
+        let name = &self.function.name;
+        match self.dialect {
+            Dialect::F08 if self.has_buffers() => format!("{name}_f08ts"),
+            Dialect::F08 => format!("{name}_f08"),
+            _ if self.pointers => format!("{name}_cptr"),
+            _ => name.clone(),
+        }
+    }
+
+    /// The name that programs call it by.
+    pub(super) fn generic(&self) -> &str {
+        let name = self.function.name.as_str();
+        match name.strip_suffix("_c") {
+            Some(small) if self.differs_in_width() => small,
+            _ => name,
+        }
+    }
+
+    /// True if a compiler can tell its arguments from those of the function without `_c`.
+    fn differs_in_width(&self) -> bool {
+        if !self.function.large {
+            return self.function.name.starts_with("MPI_Type_get_");
+        }
+        let widths = |large: bool| {
+            let function = Exported { large, ..self.function.clone() };
+            let of = |parameter| shape(&function, parameter);
+            self.function.parameters.iter().map(of).collect::<Vec<_>>()
+        };
+        let default = [Shape::Number(Width::Default), Shape::Numbers(Width::Default)];
+        widths(false)
+            .iter()
+            .zip(widths(true))
+            .any(|(small, large)| *small != large && default.contains(small))
+    }
+
+    /// True if a buffer is passed as a descriptor.
+    fn has_buffers(&self) -> bool {
+        self.function.parameters.iter().any(|parameter| shape(self.function, parameter) == Shape::Buffer)
+    }
+
+    /// True for the functions of attributes that MPI 1 had, whose values are of type INTEGER.
+    pub(super) fn is_of_mpi_1(&self) -> bool {
+        ["MPI_Attr_put", "MPI_Attr_get", "MPI_Keyval_create"].contains(&self.function.name.as_str())
+    }
+
+    /// True if addresses are given as `type(c_ptr)`.
+    pub(super) fn gives_pointers(&self) -> bool {
+        self.pointers
+    }
+
+    /// True if the library has the buffers after the procedure has returned.
+    pub(super) fn is_asynchronous(&self) -> bool {
+        let name = self.function.name.trim_end_matches("_c");
+        let gives_a_request = self
+            .function
+            .parameters
+            .iter()
+            .any(|p| p.kind.name == "request*" && way(self.function, p) == Way::Out);
+        let starts = ["MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Get_accumulate", "MPI_Fetch_and_op"];
+        gives_a_request
+            || starts.contains(&name)
+            || ["_begin", "_end", "ttach", "tach_buffer", "_create", "_and_swap"]
+                .iter()
+                .any(|end| name.ends_with(end))
+    }
+
+    /// The names of the count and the datatype of the buffer with this index, if it is a message of its own.
+    pub(super) fn pair(&self, index: usize) -> Option<(&str, &str)> {
+        let parameters = &self.function.parameters;
+        let kind = |n: usize| parameters.get(n).map_or("", |parameter| parameter.kind.name.as_str());
+        let name = self.function.name.as_str();
+        let is_reduced =
+            parameters.iter().any(|p| p.kind.name == "op") && !name.to_lowercase().contains("accumulate");
+        let is_pair =
+            kind(index).starts_with("buffer") && kind(index + 1) == "count" && kind(index + 2) == "datatype";
+        (is_pair && !is_reduced)
+            .then(|| (parameters[index + 1].name.as_str(), parameters[index + 2].name.as_str()))
+    }
+
+    /// What the library may do with the buffer with this index.
+    pub(super) fn flags(&self, index: usize) -> u32 {
+        let address = ["MPI_Get_address", "MPI_Free_mem", "MPI_Win_detach", "MPI_Address"];
+        if address.contains(&self.function.name.as_str()) {
+            return ADDRESS;
+        }
+        let is_written = self.function.parameters[index].kind.name.ends_with('*');
+        let mut flags = 0;
+        for (flag, holds) in
+            [(BLOCKING, !self.is_asynchronous()), (WRITTEN, is_written), (PAIR, self.pair(index).is_some())]
+        {
+            flags |= if holds { flag } else { 0 };
+        }
+        flags
+    }
+
+    /// Of which kind the attributes are (0 communicators, 1 windows, 2 datatypes), and the parameter with their key.
+    pub(super) fn keyval(&self) -> (u32, &str) {
+        let keyval = self.function.parameters.iter().find(|parameter| parameter.kind.name == "keyval");
+        let kind = match &self.function.name {
+            name if name.starts_with("MPI_Win_") => 1,
+            name if name.starts_with("MPI_Type_") => 2,
+            _ => 0,
+        };
+        (kind, keyval.map_or("0", |parameter| &parameter.name))
+    }
+
+    /// The parameters that are functions of the program.
+    pub(super) fn callbacks(&self) -> Vec<&str> {
+        let all = self.function.parameters.iter();
+        let callbacks = all.filter(|parameter| matches!(shape(self.function, parameter), Shape::Callback(_)));
+        callbacks.map(|parameter| parameter.name.as_str()).collect()
+    }
+
+    fn arguments(&self) -> Vec<Argument> {
+        (0..self.function.parameters.len()).map(|index| argument(self, index)).collect()
+    }
+
+    /// The result that is not an error code, in Fortran.
+    fn result(&self) -> Option<&'static str> {
+        match self.function.of.returns.as_str() {
+            "double" => Some("double precision"),
+            "MPI_Aint" => Some("integer(MPI_ADDRESS_KIND)"),
+            _ => None,
+        }
+    }
+
+    /// The first line and the declarations of the dummy arguments, behind each other with what stands between them.
+    fn header(&self, prefix: &str, between: &[String], arguments: &[Argument], indent: usize) -> String {
+        let named = self.function.parameters.iter().zip(arguments);
+        let mut names: Vec<&str> = named
+            .filter(|(_, argument)| argument.dummy.is_some())
+            .map(|(parameter, _)| &*parameter.name)
+            .collect();
+        let result = self.result();
+        if result.is_none() {
+            names.push("ierror");
+        }
+        let name = format!("{prefix}{}", self.name());
+        let mut text = match result {
+            None => line(indent, &format!("subroutine {name}({})", names.join(", "))),
+            Some(_) => line(indent, &format!("function {name}({}) result(code)", names.join(", "))),
+        };
+        text += &lines(indent + 2, between);
+        text += &lines(
+            indent + 2,
+            &arguments.iter().filter_map(|argument| argument.dummy.clone()).collect::<Vec<_>>(),
+        );
+        let optional = if self.dialect == Dialect::F08 { ", optional" } else { "" };
+        text += &match result {
+            None => line(indent + 2, &format!("integer{optional}, intent(out) :: ierror")),
+            Some(of) => line(indent + 2, &format!("{of} :: code")),
+        };
+        text
+    }
+
+    fn footer(&self) -> &'static str {
+        if self.result().is_some() { "end function" } else { "end subroutine" }
+    }
+
+    /// The body of an interface. Buffers have any type, whatever the compiler calls that.
+    pub(super) fn interface(&self, prefix: &str, indent: usize) -> String {
+        let mut between = vec!["import".to_owned()];
+        if self.dialect != Dialect::F08 {
+            let buffers = self.function.parameters.iter();
+            let buffers = buffers.filter(|p| {
+                shape(self.function, p) == Shape::Buffer || (p.name == "buffer_addr" && !self.pointers)
+            });
+            for buffer in buffers {
+                between.extend(
+                    [
+                        "!DEC$ ATTRIBUTES NO_ARG_CHECK ::",
+                        "!GCC$ ATTRIBUTES NO_ARG_CHECK ::",
+                        "!DIR$ IGNORE_TKR",
+                    ]
+                    .map(|directive| format!("{directive} {}", buffer.name)),
+                );
+            }
+        }
+        self.header(prefix, &between, &self.arguments(), indent) + &line(indent, self.footer())
+    }
+
+    /// The interface of C's function.
+    fn of_c(&self, arguments: &[Argument]) -> String {
+        let named = self.function.parameters.iter().zip(arguments);
+        let named: Vec<_> = named.filter(|(_, argument)| !argument.of_c.is_empty()).collect();
+        let names: Vec<&str> = named.iter().map(|(parameter, _)| &*parameter.name).collect();
+        let name = &self.function.name;
+        let mut text = line(2, "interface");
+        text += &line(
+            4,
+            &format!("function P{name}({}) bind(C, name=\"P{name}\") result(code)", names.join(", ")),
+        );
+        text += &line(6, "import");
+        text += &lines(6, &named.iter().map(|(_, argument)| argument.of_c.clone()).collect::<Vec<_>>());
+        text += &line(6, &format!("{} :: code", self.result_of_c()));
+        text + &line(4, "end function") + &line(2, "end interface")
+    }
+
+    fn result_of_c(&self) -> &'static str {
+        match self.function.of.returns.as_str() {
+            "double" => "real(c_double)",
+            "MPI_Aint" => "integer(MPI_ADDRESS_KIND)",
+            _ => "integer(c_int)",
+        }
+    }
+
+    fn definition(&self) -> String {
+        let arguments = self.arguments();
+        let mut between = vec!["use canele_support".to_owned()];
+        if self.dialect == Dialect::F08 {
+            between.push("use mpi_f08_types".to_owned());
+        } else {
+            between.push("use canele_statuses".to_owned());
+        }
+        between.push("implicit none".to_owned());
+        let mut text = self.header("", &between, &arguments, 0);
+        text += &self.of_c(&arguments);
+        let all = |part: fn(&Argument) -> &Vec<String>| {
+            arguments.iter().flat_map(|argument| part(argument).clone()).collect::<Vec<_>>()
+        };
+        text += &lines(2, &all(|argument| &argument.locals));
+        if self.result().is_none() {
+            text += &line(2, "integer(c_int) :: code");
+        }
+        text +=
+            &self.call(&arguments, &all(|argument| &argument.attempts), &all(|argument| &argument.before));
+        text += &lines(2, &all(|argument| &argument.after));
+        let on_success = all(|argument| &argument.on_success);
+        if !on_success.is_empty() {
+            text += &(line(2, "if (code == 0) then") + &lines(4, &on_success) + &line(2, "end if"));
+        }
+        let set =
+            if self.dialect == Dialect::F08 { "if (present(ierror)) ierror = code" } else { "ierror = code" };
+        if self.result().is_none() {
+            text += &line(2, set);
+        }
+        text + &line(0, self.footer()) + "\n"
+    }
+
+    fn call(&self, arguments: &[Argument], attempts: &[String], before: &[String]) -> String {
+        let used = arguments.iter().filter(|argument| !argument.of_c.is_empty());
+        let actual: Vec<&str> = used.map(|argument| argument.actual.as_str()).collect();
+        let call = format!("code = P{}({})", self.function.name, actual.join(", "));
+        let mut text = String::new();
+        if self.function.name.starts_with("MPI_Init") && self.function.name != "MPI_Initialized" {
+            text += &line(2, "call canele_prepare()");
+        }
+        for (index, attempt) in attempts.iter().enumerate() {
+            let guard = if index == 0 { "" } else { "if (code == 0) " };
+            text += &line(2, &format!("{guard}code = {attempt}"));
+        }
+        text += &lines(2, before);
+        text + &line(2, &if attempts.is_empty() { call } else { format!("if (code == 0) {call}") })
+    }
+}
+
+/// The definitions of procedures.
+pub(super) fn definitions(procedures: &[Procedure<'_>]) -> String {
+    procedures.iter().map(Procedure::definition).collect()
+}

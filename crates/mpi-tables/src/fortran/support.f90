@@ -1,0 +1,164 @@
+! The places of statuses that are ignored, as the module mpi and mpif.h have them.
+module canele_statuses
+  use canele_constants
+  implicit none
+  integer :: MPI_STATUS_IGNORE(MPI_STATUS_SIZE), MPI_STATUSES_IGNORE(MPI_STATUS_SIZE, 1)
+  common /canele_status_places/ MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
+end module
+
+! What the procedures share: the interfaces of libcanele_fort, and texts.
+module canele_support
+  use, intrinsic :: iso_c_binding
+  use canele_constants
+  implicit none
+
+  ! A buffer as C's functions take it.
+  type, bind(C) :: canele_buffer
+    type(c_ptr) :: address = c_null_ptr
+    integer(c_int64_t) :: count = 0
+    integer(c_intptr_t) :: datatype = 0
+    type(c_ptr) :: copy = c_null_ptr
+    integer(c_int) :: made = 0
+  end type
+
+  interface
+    ! Returns the address that C knows for a place: that of MPI_BOTTOM and its kin, or its own.
+    function canele_fort_place(place, places) bind(C) result(address)
+      import
+      type(*), dimension(*), intent(in) :: place
+      integer, intent(in) :: places
+      type(c_ptr) :: address
+    end function
+    ! Returns 1 if an address is that of MPI_IN_PLACE.
+    function canele_fort_in_place(address) bind(C) result(is_in_place)
+      import
+      type(c_ptr), value :: address
+      integer(c_int) :: is_in_place
+    end function
+    ! Returns the address of a status, none for one that is ignored.
+    function canele_fort_status(status, ignored) bind(C) result(address)
+      import
+      type(*) :: status
+      type(*), intent(in) :: ignored
+      type(c_ptr) :: address
+    end function
+    ! Returns the address of statuses, none for those that are ignored.
+    function canele_fort_statuses(statuses, ignored) bind(C) result(address)
+      import
+      type(*), dimension(*) :: statuses
+      type(*), dimension(*), intent(in) :: ignored
+      type(c_ptr) :: address
+    end function
+    ! Finds what a function is called with for a buffer; `flags` as in the library.
+    function canele_fort_begin(buffer, places, flags, count, datatype, made) bind(C) result(code)
+      import
+      type(*), dimension(..), intent(in) :: buffer
+      integer, intent(in) :: places
+      integer(c_int), value :: flags
+      integer(c_int64_t), value :: count
+      integer(c_int), value :: datatype
+      type(canele_buffer), intent(inout) :: made
+      integer(c_int) :: code
+    end function
+    subroutine canele_fort_end(made) bind(C)
+      import
+      type(canele_buffer), intent(inout) :: made
+    end subroutine
+    ! Returns the bytes of an element.
+    function canele_fort_size(buffer) bind(C) result(bytes)
+      import
+      type(*), dimension(..), intent(in) :: buffer
+      integer(c_int) :: bytes
+    end function
+    function canele_fort_peers(comm) bind(C) result(peers)
+      import
+      integer(c_int), value :: comm
+      integer(c_int) :: peers
+    end function
+    function canele_fort_neighbors(comm, outgoing) bind(C) result(neighbors)
+      import
+      integer(c_int), value :: comm, outgoing
+      integer(c_int) :: neighbors
+    end function
+    function canele_fort_dimensions(comm) bind(C) result(dimensions)
+      import
+      integer(c_int), value :: comm
+      integer(c_int) :: dimensions
+    end function
+    ! Returns the value of an attribute as Fortran has it: the predefined ones are places in C.
+    function canele_fort_attribute(kind, keyval, value) bind(C) result(number)
+      import
+      integer(c_int), value :: kind, keyval
+      integer(c_intptr_t), value :: value
+      integer(c_intptr_t) :: number
+    end function
+    function canele_fort_attribute_state(copy, delete, state, is_old) bind(C) result(made)
+      import
+      type(c_funptr), value :: copy, delete
+      integer(c_intptr_t), value :: state
+      integer(c_int), value :: is_old
+      type(c_ptr) :: made
+    end function
+    function canele_fort_state(first, second, third, state) bind(C) result(made)
+      import
+      type(c_funptr), value :: first, second, third
+      integer(c_intptr_t), value :: state
+      type(c_ptr) :: made
+    end function
+    ! Returns the strings of an array of texts, as many as `how_many` says, or up to a blank one if that is negative.
+    function canele_fort_texts(texts, nothing, length, how_many) bind(C) result(strings)
+      import
+      character(kind=c_char), intent(in) :: texts(*), nothing(*)
+      integer(c_int), value :: length, how_many
+      type(c_ptr) :: strings
+    end function
+    subroutine canele_fort_free_texts(strings) bind(C)
+      import
+      type(c_ptr), value :: strings
+    end subroutine
+    function canele_fort_text_lists(texts, nothing, length, how_many) bind(C) result(lists)
+      import
+      character(kind=c_char), intent(in) :: texts(*), nothing(*)
+      integer(c_int), value :: length, how_many
+      type(c_ptr) :: lists
+    end function
+    subroutine canele_fort_free_text_lists(lists, how_many) bind(C)
+      import
+      type(c_ptr), value :: lists
+      integer(c_int), value :: how_many
+    end subroutine
+    subroutine canele_fort_prepare(numbers, logicals, truth, lie) bind(C)
+      import
+      integer(c_int), intent(in) :: numbers(5)
+      integer(c_int), value :: logicals
+      type(*), intent(in) :: truth, lie
+    end subroutine
+CALLBACKS
+CONVERSIONS
+  end interface
+
+contains
+
+  ! Copies a string of C: blanks follow it.
+  subroutine canele_copy_text(from, to)
+    character(kind=c_char), intent(in) :: from(*)
+    character(len=*), intent(out) :: to
+    integer :: n
+    to = ' '
+    do n = 1, len(to)
+      if (from(n) == c_null_char) exit
+      to(n:n) = from(n)
+    end do
+  end subroutine
+
+  ! Tells the library of MPI what this compiler's types are.
+  subroutine canele_prepare()
+    logical :: truth, lie
+    integer(c_int) :: sizes(5)
+    truth = .true.
+    lie = .false.
+    sizes = [storage_size(truth), storage_size(0), storage_size(0.0), storage_size(0d0), storage_size((0.0, 0.0))] / 8
+    call canele_fort_prepare(sizes, sizes(1), truth, lie)
+  end subroutine
+end module
+

@@ -1,0 +1,111 @@
+//! The module `mpi_f08_types`: handles and statuses with types of their own, and the constants of these types.
+
+use super::constants::named;
+use super::shape::HANDLES;
+use super::text::{line, lines};
+use crate::tables::Tables;
+
+/// Kinds of objects with attributes: the word in the names of functions, and the type.
+const WITH_ATTRIBUTES: [(&str, &str); 3] =
+    [("Comm", "MPI_Comm"), ("Win", "MPI_Win"), ("Type", "MPI_Datatype")];
+
+/// Returns the module.
+pub(super) fn text(tables: &Tables) -> String {
+    let mut text =
+        String::from("module mpi_f08_types\n  use, intrinsic :: iso_c_binding\n  use canele_constants\n");
+    text += "  implicit none\n\n";
+    for (_, handle) in HANDLES {
+        text += &format!("  type, bind(C) :: {}\n    integer :: MPI_VAL\n  end type\n", handle.of);
+    }
+    text += STATUS;
+    for constant in named(tables) {
+        if let Some(of) = constant.of {
+            text +=
+                &line(2, &format!("type({of}), parameter :: {} = {of}({})", constant.name, constant.value));
+        }
+    }
+    text += "  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .true.\n";
+    text += "  logical, parameter :: MPI_ASYNC_PROTECTS_NONBLOCKING = .true.\n\n";
+    text += &include_str!("callbacks.f90").replace("COPY\n", &attributes());
+    text += &operators();
+    text + "end module\n\n"
+}
+
+/// Statuses that are ignored share their storage with those of the module `mpi`.
+const STATUS: &str = "  type, bind(C) :: MPI_Status
+    integer :: MPI_SOURCE
+    integer :: MPI_TAG
+    integer :: MPI_ERROR
+    integer :: MPI_internal(5)
+  end type
+  type(MPI_Status) :: MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE(1)
+  common /canele_status_places/ MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
+
+";
+
+/// The interfaces of functions that copy and delete attributes.
+fn attributes() -> String {
+    let mut text = String::new();
+    for (word, of) in WITH_ATTRIBUTES {
+        let (old, keyval) =
+            (format!("old{}", word.to_lowercase()), format!("{}_keyval", word.to_lowercase()));
+        text += &line(
+            4,
+            &format!(
+                "subroutine MPI_{word}_copy_attr_function({old}, {keyval}, extra_state, attribute_val_in, \
+                 attribute_val_out, flag, ierror)"
+            ),
+        );
+        text += &attribute_arguments(of, &old, &keyval, "extra_state, attribute_val_in, attribute_val_out");
+        text += "      logical :: flag\n    end subroutine\n";
+        let object = word.to_lowercase();
+        text += &line(
+            4,
+            &format!(
+                "subroutine MPI_{word}_delete_attr_function({object}, {keyval}, attribute_val, extra_state, ierror)"
+            ),
+        );
+        text += &attribute_arguments(of, &object, &keyval, "attribute_val, extra_state");
+        text += "    end subroutine\n";
+    }
+    text
+}
+
+fn attribute_arguments(of: &str, object: &str, keyval: &str, values: &str) -> String {
+    lines(
+        6,
+        &[
+            "import".to_owned(),
+            format!("type({of}) :: {object}"),
+            format!("integer :: {keyval}, ierror"),
+            format!("integer(MPI_ADDRESS_KIND) :: {values}"),
+        ],
+    )
+}
+
+/// Comparisons of handles.
+fn operators() -> String {
+    let mut text = String::new();
+    for (operator, word) in [("==", "equal"), ("/=", "differ")] {
+        let all: Vec<String> = HANDLES.iter().map(|(kind, _)| format!("canele_{kind}_{word}")).collect();
+        text += &format!("  interface operator({operator})\n");
+        text += &line(4, &format!("module procedure {}", all.join(", ")));
+        text += "  end interface\n";
+    }
+    for name in
+        HANDLES.iter().flat_map(|(kind, _)| ["equal", "differ"].map(|word| format!("canele_{kind}_{word}")))
+    {
+        text += &format!("  private :: {name}\n");
+    }
+    text += "\ncontains\n\n";
+    for (kind, handle) in HANDLES {
+        for (word, sign) in [("equal", "=="), ("differ", "/=")] {
+            text += &format!(
+                "  elemental logical function canele_{kind}_{word}(a, b) result(answer)\n    \
+                 type({of}), intent(in) :: a, b\n    answer = a%MPI_VAL {sign} b%MPI_VAL\n  end function\n",
+                of = handle.of
+            );
+        }
+    }
+    text
+}
