@@ -2,6 +2,8 @@
 
 use core::ffi::c_int;
 
+use crate::kept;
+
 /// A kind of object with attributes: datatypes have none that MPI defines.
 const COMM: c_int = 0;
 const WIN: c_int = 1;
@@ -19,6 +21,9 @@ const WIN_SIZE: c_int = 603;
 /// `value` is what C's function gave for this key of an object of this kind.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub unsafe extern "C" fn canele_fort_attribute(kind: c_int, key: c_int, value: isize) -> isize {
+    if let Some(value) = kept::value(value.cast_unsigned()) {
+        return value as isize;
+    }
     let place = core::ptr::with_exposed_provenance::<c_int>(value.cast_unsigned());
     let is_a_place = value != 0;
     match kind {

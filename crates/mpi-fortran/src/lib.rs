@@ -10,6 +10,7 @@
 //!   text.rs         arrays of strings
 //!   callback/       functions of the program: what C calls in their place
 //!   attribute.rs    values of attributes that are places in C
+//!     kept.rs         those that Fortran has set
 //!   group.rs        how long arrays are that have an element for each rank
 //!   prepare.rs      what the types of Fortran are
 //! ```
@@ -23,6 +24,7 @@ mod buffer;
 mod callback;
 mod descriptor;
 mod group;
+mod kept;
 mod mpi;
 mod place;
 mod prepare;

@@ -6,14 +6,14 @@ use std::ffi::CString;
 /// The most strings of a list: where no blank one ends it, the search has to.
 const MOST: usize = 1 << 16;
 
-/// The element of an array of texts, without the blanks behind it.
+/// The element of an array of texts, without the blanks before and behind it (MPI 5.0, section 11.8.2).
 ///
 /// # Safety
 /// The array has an element there, of `length` characters.
 unsafe fn element(texts: *const c_char, length: usize, index: usize) -> CString {
     // SAFETY: the caller says so.
     let text = unsafe { core::slice::from_raw_parts(texts.cast::<u8>().add(index * length), length) };
-    let text = text.trim_ascii_end();
+    let text = text.trim_ascii();
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     CString::new(text).unwrap_or_default()
 }
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_blank_text_ends_an_array() {
-        let texts = b"-n   two  a b       lost ";
+        let texts = b"-n    two a b       lost ";
         let nothing: c_char = 0;
         // SAFETY: the texts have five characters each, and the fourth is blank.
         let strings = unsafe { canele_fort_texts(texts.as_ptr().cast(), &nothing, 5, -1) };

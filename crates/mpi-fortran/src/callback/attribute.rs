@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Function, State, code, truth};
+use crate::kept;
 use crate::mpi::*;
 
 /// The states that keys have. A state of the same functions and value is made once, so that programs that make keys again and again need no more.
@@ -80,12 +81,19 @@ fn copy(old: c_int, key: c_int, state: &State, value: i64, new: &mut isize, flag
     let function = core::ptr::with_exposed_provenance::<c_void>(state.functions[0]);
     // SAFETY: the program gave a function that is called like this (MPI_Comm_copy_attr_function and its kin).
     let function: Of = unsafe { core::mem::transmute(function) };
-    let (mut old, mut key, mut extra, mut value) = (i64::from(old), i64::from(key), state.value, value);
+    let kept = kept::value(value as usize);
+    let seen = kept.unwrap_or(value);
+    let (mut old, mut key, mut extra, mut value_in) = (i64::from(old), i64::from(key), state.value, seen);
     let (mut made, mut is_copied, mut ierror) = (0, 0, 0);
-    function(&mut old, &mut key, &mut extra, &mut value, &mut made, &mut is_copied, &mut ierror);
-    // An INTEGER of four bytes has its sign in the fourth.
-    *new = if state.is_old { made as i32 as isize } else { made as isize };
+    function(&mut old, &mut key, &mut extra, &mut value_in, &mut made, &mut is_copied, &mut ierror);
     *flag = truth(is_copied);
+    if *flag != 0 {
+        // An INTEGER of four bytes has its sign in the fourth.
+        let made = if state.is_old { i64::from(made as i32) } else { made };
+        // What C has set stays what it is.
+        let is_of_c = kept.is_none() && made == seen;
+        *new = if is_of_c { value as isize } else { kept::keep(made).expose_provenance() as isize };
+    }
     code(ierror)
 }
 
@@ -94,8 +102,11 @@ fn delete(object: c_int, key: c_int, value: i64, state: &State) -> c_int {
     let function = core::ptr::with_exposed_provenance::<c_void>(state.functions[1]);
     // SAFETY: the program gave a function that is called like this (MPI_Comm_delete_attr_function and its kin).
     let function: Of = unsafe { core::mem::transmute(function) };
-    let (mut object, mut key, mut value, mut extra) = (i64::from(object), i64::from(key), value, state.value);
-    let mut ierror = 0;
-    function(&mut object, &mut key, &mut value, &mut extra, &mut ierror);
+    let mut seen = kept::value(value as usize).unwrap_or(value);
+    let (mut object, mut key, mut extra, mut ierror) = (i64::from(object), i64::from(key), state.value, 0);
+    function(&mut object, &mut key, &mut seen, &mut extra, &mut ierror);
+    if code(ierror) == SUCCESS {
+        kept::forget(value as usize);
+    }
     code(ierror)
 }

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::{State, code};
+use super::{Function, State, code};
 use crate::mpi::{Handle, PMPI_Type_toint};
 
 type Extent = extern "C" fn(Handle, *mut isize, *mut State) -> c_int;
@@ -13,6 +13,24 @@ type LargeConversion = extern "C" fn(*mut c_void, Handle, i64, *mut c_void, i64,
 const READ: usize = 0;
 const WRITE: usize = 1;
 const EXTENT: usize = 2;
+
+/// Returns the state of a data representation: its three functions, and the program's value.
+#[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
+pub extern "C" fn canele_fort_datarep_state(
+    read: Function,
+    write: Function,
+    extent: Function,
+    value: i64,
+) -> *mut c_void {
+    let functions = [read, write, extent].map(|function| function.expose_provenance());
+    Box::into_raw(Box::new(State { functions, value, is_old: false })).cast()
+}
+
+impl State {
+    fn function(&self, which: usize) -> Function {
+        core::ptr::with_exposed_provenance(self.functions[which])
+    }
+}
 
 extern "C" fn extent(datatype: Handle, extent: *mut isize, state: *mut State) -> c_int {
     // SAFETY: MPI passes the state that was registered, a handle and a valid place.
@@ -55,7 +73,7 @@ extern "C" fn convert_large<const WHICH: usize>(
 }
 
 /// Returns what C calls for the extent of a datatype in a file.
-#[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
+#[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_datarep_extent() -> *const c_void {
     extent as Extent as *const c_void
 }

@@ -2,59 +2,66 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::{Function, State, code};
+use super::{Function, code};
 
-/// Returns the state of a generalized request or a data representation: its three functions, and the program's own value.
-#[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
-pub extern "C" fn canele_fort_state(
-    first: Function,
-    second: Function,
-    third: Function,
-    value: i64,
-) -> *mut c_void {
-    let functions = [first, second, third].map(|function| function.expose_provenance());
-    Box::into_raw(Box::new(State { functions, value, is_old: false })).cast()
+/// The functions of a generalized request.
+struct Request {
+    functions: [usize; 3],
+    /// The program's `extra_state`: its own variable, which its functions may change.
+    value: *mut i64,
 }
 
-type Query = extern "C" fn(*mut State, *mut c_void) -> c_int;
-type Free = extern "C" fn(*mut State) -> c_int;
-type Cancel = extern "C" fn(*mut State, c_int) -> c_int;
+/// Returns the state of a generalized request: its three functions, and the program's variable.
+#[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
+pub extern "C" fn canele_fort_grequest_state(
+    query: Function,
+    free: Function,
+    cancel: Function,
+    value: *mut i64,
+) -> *mut c_void {
+    let functions = [query, free, cancel].map(|function| function.expose_provenance());
+    Box::into_raw(Box::new(Request { functions, value })).cast()
+}
 
-extern "C" fn query(state: *mut State, status: *mut c_void) -> c_int {
+type Query = extern "C" fn(*mut Request, *mut c_void) -> c_int;
+type Free = extern "C" fn(*mut Request) -> c_int;
+type Cancel = extern "C" fn(*mut Request, c_int) -> c_int;
+
+extern "C" fn query(state: *mut Request, status: *mut c_void) -> c_int {
     // SAFETY: MPI passes the state that was made for the request, from one thread at a time.
-    let state = unsafe { &mut *state };
+    let state = unsafe { &*state };
     // SAFETY: the program gave a function that is called like this (MPI_Grequest_query_function).
     let function: extern "C" fn(*mut i64, *mut c_void, *mut i64) =
         unsafe { core::mem::transmute(state.function(0)) };
     let mut ierror = 0;
-    function(&mut state.value, status, &mut ierror);
+    function(state.value, status, &mut ierror);
     code(ierror)
 }
 
-extern "C" fn free(state: *mut State) -> c_int {
+extern "C" fn free(state: *mut Request) -> c_int {
     // SAFETY: MPI calls this once, and nothing with the state after it.
-    let mut state = unsafe { Box::from_raw(state) };
+    let state = unsafe { Box::from_raw(state) };
     // SAFETY: the program gave a function that is called like this (MPI_Grequest_free_function).
     let function: extern "C" fn(*mut i64, *mut i64) = unsafe { core::mem::transmute(state.function(1)) };
     let mut ierror = 0;
-    function(&mut state.value, &mut ierror);
+    function(state.value, &mut ierror);
     code(ierror)
 }
 
-extern "C" fn cancel(state: *mut State, is_complete: c_int) -> c_int {
+extern "C" fn cancel(state: *mut Request, is_complete: c_int) -> c_int {
     // SAFETY: as in `query`.
-    let state = unsafe { &mut *state };
+    let state = unsafe { &*state };
     // SAFETY: the program gave a function that is called like this (MPI_Grequest_cancel_function).
     let function: extern "C" fn(*mut i64, *mut i64, *mut i64) =
         unsafe { core::mem::transmute(state.function(2)) };
     let (mut logical, mut ierror) = (i64::from(is_complete != 0), 0);
-    function(&mut state.value, &mut logical, &mut ierror);
+    function(state.value, &mut logical, &mut ierror);
     code(ierror)
 }
 
-impl State {
+impl Request {
     /// The address of a function.
-    pub(super) fn function(&self, index: usize) -> Function {
+    fn function(&self, index: usize) -> Function {
         core::ptr::with_exposed_provenance(self.functions[index])
     }
 }

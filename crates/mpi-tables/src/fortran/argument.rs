@@ -73,11 +73,7 @@ pub(super) fn argument(procedure: &Procedure<'_>, index: usize) -> Argument {
         Shape::Texts => one.texts(),
         Shape::TextLists => one.text_lists(),
         Shape::Callback(interface) => one.callback(interface),
-        Shape::OfMain => Argument {
-            of_c: format!("type(c_ptr), value :: {}", parameter.name),
-            actual: "c_null_ptr".to_owned(),
-            ..Argument::default()
-        },
+        Shape::OfMain => one.of_main(parameter),
         Shape::Nothing => Argument::default(),
     }
 }
@@ -143,7 +139,10 @@ impl One<'_> {
             "indx" if self.way == Way::Out => {
                 (to_c.to_owned(), format!("{from_c} + merge(1, 0, c_{} >= 0)", self.name))
             }
-            "buflen" | "pset_len" => (format!("{to_c} + 1_c_int"), format!("{from_c} - 1")),
+            "buflen" | "pset_len" => (
+                format!("{to_c} + merge(1_c_int, 0_c_int, {} > 0)", self.name),
+                format!("max(0, {from_c} - 1)"),
+            ),
             _ => (to_c.to_owned(), from_c.to_owned()),
         }
     }
@@ -430,8 +429,11 @@ impl One<'_> {
         if self.way == Way::In {
             return Argument {
                 dummy: self.dummy(of),
-                of_c: self.value("integer(c_intptr_t)"),
-                actual: format!("int({name}, c_intptr_t)"),
+                of_c: self.value("type(c_ptr)"),
+                locals: vec![format!("type(c_ptr) :: c_{name}")],
+                before: vec![format!("c_{name} = canele_fort_keep(int({name}, c_intptr_t))")],
+                actual: format!("c_{name}"),
+                after: vec![format!("if (code /= 0) call canele_fort_forget(c_{name})")],
                 ..Argument::default()
             };
         }
@@ -450,6 +452,16 @@ impl One<'_> {
         }
     }
 
+    /// The arguments of `main`: Fortran has none that C could change.
+    fn of_main(&self, parameter: &Parameter) -> Argument {
+        let (of, nothing) = if parameter.kind.name == "int" {
+            ("integer(c_int)", "0_c_int")
+        } else {
+            ("type(c_ptr)", "c_null_ptr")
+        };
+        Argument { of_c: self.value(of), actual: nothing.to_owned(), ..Argument::default() }
+    }
+
     fn state(&self) -> Argument {
         let name = self.name;
         let of = if self.procedure.is_of_mpi_1() { "integer" } else { "integer(MPI_ADDRESS_KIND)" };
@@ -457,14 +469,17 @@ impl One<'_> {
         let functions: Vec<String> = functions.iter().map(|name| format!("c_funloc({name})")).collect();
         let kept = if self.procedure.is_of_mpi_1() { ", 1_c_int" } else { ", 0_c_int" };
         let kept = if functions.len() == 2 { kept } else { "" };
-        let make = match functions.len() {
-            2 => "canele_fort_attribute_state",
-            _ => "canele_fort_state",
+        let is_shared = self.procedure.function.name == "MPI_Grequest_start";
+        let (make, value) = match functions.len() {
+            2 => ("canele_fort_attribute_state", format!("int({name}, c_intptr_t)")),
+            // Programs count on it that the functions change the variable which they gave.
+            _ if is_shared => ("canele_fort_grequest_state", name.to_owned()),
+            _ => ("canele_fort_datarep_state", format!("int({name}, c_intptr_t)")),
         };
         Argument {
             dummy: self.dummy(of),
             of_c: self.value("type(c_ptr)"),
-            actual: format!("{make}({}, int({name}, c_intptr_t){kept})", functions.join(", ")),
+            actual: format!("{make}({}, {value}{kept})", functions.join(", ")),
             ..Argument::default()
         }
     }
@@ -515,20 +530,29 @@ impl One<'_> {
         let of_c = format!("character(kind=c_char) :: {name}(*)");
         let dummy = Some(format!("character(len=*){} :: {name}", self.way.intent()));
         if self.way == Way::In {
-            // Blanks at the end are not part of what Fortran says, those at the beginning are not of a key (MPI 5.0, section 10).
-            let is_of_info = self.procedure.function.name.starts_with("MPI_Info_");
-            let kept = if is_of_info { format!("trim(adjustl({name}))") } else { format!("trim({name})") };
+            // Blanks at the end are not part of a text, those at its beginning not of what is said to MPI_Info and MPI_Comm_spawn (MPI 5.0,
+            // chapters 10 and 11).
+            let is_stripped = self.procedure.function.name.starts_with("MPI_Info_") || name == "command";
+            let kept = if is_stripped { format!("trim(adjustl({name}))") } else { format!("trim({name})") };
             return Argument { dummy, of_c, actual: format!("{kept} // c_null_char"), ..Argument::default() };
         }
-        let set = format!("call canele_copy_text(c_{name}, {name})");
-        let has_flag = self.procedure.function.parameters.iter().any(|parameter| parameter.name == "flag");
+        // C says that there is a text and gives none where no room for one was promised.
+        let has =
+            |name: &str| self.procedure.function.parameters.iter().any(|parameter| parameter.name == name);
+        let room = ["buflen", "pset_len"].into_iter().find(|name| has(name)).unwrap_or("1");
+        let flag = if has("flag") { "c_flag" } else { "1" };
         Argument {
             dummy,
             of_c,
-            locals: vec![format!("character(kind=c_char) :: c_{name}(CANELE_LONGEST_TEXT)")],
-            before: vec![format!("c_{name}(1) = c_null_char")],
+            locals: vec![
+                format!("character(kind=c_char) :: c_{name}(CANELE_LONGEST_TEXT)"),
+                format!("logical :: has_{name}"),
+            ],
+            before: vec![format!("has_{name} = {room} > 0"), format!("c_{name}(1) = c_null_char")],
             actual: format!("c_{name}"),
-            on_success: vec![if has_flag { format!("if (c_flag /= 0) {set}") } else { set }],
+            on_success: vec![format!(
+                "if (has_{name} .and. {flag} /= 0) call canele_copy_text(c_{name}, {name})"
+            )],
             ..Argument::default()
         }
     }

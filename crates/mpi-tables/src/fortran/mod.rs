@@ -69,8 +69,7 @@ fn has_fortran(function: &Exported<'_>) -> bool {
     let is_of_c = name.starts_with("MPI_T_")
         || name.ends_with("_toint")
         || name.ends_with("_fromint")
-        || name.contains("_fortran_")
-        || name == "MPI_Info_create_env";
+        || name.contains("_fortran_");
     !is_of_c
 }
 

@@ -20,8 +20,7 @@ pub(super) fn text(tables: &Tables) -> String {
     text + PLACES
 }
 
-const PLACES: &str = "\
-      INTEGER MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC
+const PLACES: &str = "      INTEGER MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC
       INTEGER MPI_ERRCODES_IGNORE(1), MPI_UNWEIGHTED(1)
       INTEGER MPI_WEIGHTS_EMPTY(1)
       COMMON /canele_places/ MPI_BOTTOM, MPI_IN_PLACE

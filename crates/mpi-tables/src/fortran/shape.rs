@@ -122,6 +122,9 @@ const CALLBACKS: [(&str, &str); 19] = [
 /// The table has a kind that Fortran has no word for.
 pub(super) fn shape(function: &Exported<'_>, parameter: &Parameter) -> Shape {
     let kind = parameter.kind.name.as_str();
+    if function.name == "MPI_Info_create_env" && parameter.name.starts_with("arg") {
+        return Shape::OfMain;
+    }
     if is_logical(&function.of.name, &parameter.name) {
         return Shape::Logical;
     }

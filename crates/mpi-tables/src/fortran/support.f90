@@ -85,6 +85,16 @@ module canele_support
       integer(c_int), value :: comm
       integer(c_int) :: dimensions
     end function
+    ! Returns the place of a value: C reads attributes of Fortran there.
+    function canele_fort_keep(value) bind(C) result(place)
+      import
+      integer(c_intptr_t), value :: value
+      type(c_ptr) :: place
+    end function
+    subroutine canele_fort_forget(place) bind(C)
+      import
+      type(c_ptr), value :: place
+    end subroutine
     ! Returns the value of an attribute as Fortran has it: the predefined ones are places in C.
     function canele_fort_attribute(kind, keyval, value) bind(C) result(number)
       import
@@ -99,9 +109,15 @@ module canele_support
       integer(c_int), value :: is_old
       type(c_ptr) :: made
     end function
-    function canele_fort_state(first, second, third, state) bind(C) result(made)
+    function canele_fort_grequest_state(query, free, cancel, state) bind(C) result(made)
       import
-      type(c_funptr), value :: first, second, third
+      type(c_funptr), value :: query, free, cancel
+      integer(c_intptr_t) :: state
+      type(c_ptr) :: made
+    end function
+    function canele_fort_datarep_state(read, write, extent, state) bind(C) result(made)
+      import
+      type(c_funptr), value :: read, write, extent
       integer(c_intptr_t), value :: state
       type(c_ptr) :: made
     end function
