@@ -17,6 +17,9 @@ const PAIR: c_int = 4;
 /// The address alone is asked for.
 const ADDRESS: c_int = 8;
 
+/// A datatype belongs to the buffer, which has a block for each rank.
+const BLOCKS: c_int = 16;
+
 /// `MPI_ERR_BUFFER`.
 const ERR_BUFFER: c_int = 1;
 const TEXT: &CStr =
@@ -62,7 +65,7 @@ pub unsafe extern "C" fn canele_fort_begin(
     let (buffer, made) = unsafe { (&*buffer, &mut *made) };
     made.address = place::of_c(buffer.address(), places);
     made.count = count;
-    if flags & PAIR != 0 {
+    if flags & (PAIR | BLOCKS) != 0 {
         // SAFETY: any number may be asked about.
         made.datatype = unsafe { PMPI_Type_fromint(datatype) };
     }
@@ -103,15 +106,19 @@ pub unsafe extern "C" fn canele_fort_size(buffer: *const Descriptor) -> c_int {
 impl Buffer {
     /// Takes the elements of an array that do not lie beside each other.
     fn take_parts(&mut self, array: &Array, flags: c_int) -> c_int {
-        if flags & PAIR != 0 {
-            match section::datatype(array, self.count, self.datatype) {
-                Ok(datatype) => {
-                    (self.datatype, self.count, self.made) = (datatype, 1, MADE_A_TYPE);
-                    return SUCCESS;
-                }
-                Err(NoType::Failed(code)) => return code,
-                Err(NoType::Unfit) => {}
+        let datatype = match flags & (PAIR | BLOCKS) {
+            PAIR => section::datatype(array, self.count, self.datatype),
+            BLOCKS => section::element_type(array, self.datatype),
+            _ => Err(NoType::Unfit),
+        };
+        match datatype {
+            Ok(datatype) => {
+                let count = if flags & PAIR != 0 { 1 } else { self.count };
+                (self.datatype, self.count, self.made) = (datatype, count, MADE_A_TYPE);
+                return SUCCESS;
             }
+            Err(NoType::Failed(code)) => return code,
+            Err(NoType::Unfit) => {}
         }
         if flags & BLOCKING == 0 {
             return refused();

@@ -79,6 +79,18 @@ impl Array {
         self.dimensions.iter().map(|dimension| dimension.extent.max(0) as i64).product()
     }
 
+    /// Bytes from each element to the next, none if they differ.
+    pub fn stride(&self) -> Option<isize> {
+        let (first, others) = self.dimensions.split_first()?;
+        let mut next = first.stride * first.extent;
+        let is_same = others.iter().all(|dimension| {
+            let holds = dimension.stride == next;
+            next *= dimension.extent;
+            holds
+        });
+        is_same.then_some(first.stride)
+    }
+
     /// Calls a function with the address of each element, in the order of Fortran.
     pub fn each(&self, mut visit: impl FnMut(*mut c_void)) {
         let mut place = vec![0isize; self.dimensions.len()];
@@ -135,6 +147,15 @@ pub mod tests {
         assert!(is(&[(10, 4), (3, 40)]));
         assert!(!is(&[(5, 4), (3, 40)]));
         assert!(is(&[(10, 4), (-1, 40)]), "the last extent of an array of assumed size is not known");
+    }
+
+    #[test]
+    fn strides_are_known_where_all_distances_are_the_same() {
+        let of = |of: &[(isize, isize)]| described(core::ptr::null_mut(), 4, of).get().array().stride();
+        assert_eq!(of(&[(10, 8)]), Some(8));
+        assert_eq!(of(&[(10, -4)]), Some(-4));
+        assert_eq!(of(&[(5, 8), (3, 40)]), Some(8));
+        assert_eq!(of(&[(5, 8), (3, 48)]), None);
     }
 
     #[test]

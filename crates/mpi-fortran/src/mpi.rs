@@ -47,6 +47,7 @@ unsafe extern "C" {
         of: *const Handle,
         made: *mut Handle,
     ) -> c_int;
+    pub fn PMPI_Type_create_resized_c(of: Handle, lower: i64, extent: i64, made: *mut Handle) -> c_int;
     pub fn PMPI_Type_commit(datatype: *mut Handle) -> c_int;
     pub fn PMPI_Type_free(datatype: *mut Handle) -> c_int;
 

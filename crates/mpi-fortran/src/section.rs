@@ -11,6 +11,15 @@ struct Made {
     is_own: bool,
 }
 
+impl Made {
+    fn commit(mut self) -> Result<Handle, NoType> {
+        // SAFETY: the handle is valid, and so is its place.
+        check(unsafe { PMPI_Type_commit(&mut self.handle) })?;
+        self.is_own = false;
+        Ok(self.handle)
+    }
+}
+
 impl Drop for Made {
     fn drop(&mut self) {
         if self.is_own {
@@ -47,11 +56,24 @@ pub fn datatype(array: &Array, count: i64, datatype: Handle) -> Result<Handle, N
         return Err(NoType::Unfit);
     }
     let element = element(array.element, bytes, datatype)?;
-    let mut made = part(&array.dimensions, whole / array.element, &element)?;
-    // SAFETY: the handle is valid, and so is its place.
-    check(unsafe { PMPI_Type_commit(&mut made.handle) })?;
-    made.is_own = false;
-    Ok(made.handle)
+    part(&array.dimensions, whole / array.element, &element)?.commit()
+}
+
+/// Returns a committed datatype that is one element of `datatype`, taken from the elements of an array. More of them follow each other as the
+/// elements of the array do.
+///
+/// # Errors
+/// As [`datatype`], and if not all elements of the array have the same distance.
+pub fn element_type(array: &Array, datatype: Handle) -> Result<Handle, NoType> {
+    let (bytes, extent) = measures(datatype)?;
+    let stride = array.stride().ok_or(NoType::Unfit)? as i64;
+    if bytes != extent || array.element == 0 || bytes % array.element != 0 {
+        return Err(NoType::Unfit);
+    }
+    let elements = bytes / array.element;
+    let all = repeated(elements, stride, &element(array.element, bytes, datatype)?)?;
+    // SAFETY: the handle is valid, and so is the place.
+    new(|made| unsafe { PMPI_Type_create_resized_c(all.handle, 0, elements * stride, made) })?.commit()
 }
 
 /// Bytes of a datatype, and from one element to the next.

@@ -358,11 +358,13 @@ impl One<'_> {
                 ..Argument::default()
             };
         }
-        let (count, datatype) = match self.procedure.pair(index) {
-            Some((count, datatype)) => {
-                (format!("int({count}, c_int64_t)"), format!("int({datatype}%MPI_VAL, c_int)"))
+        let datatype = |name: &str| format!("int({name}%MPI_VAL, c_int)");
+        let (count, datatype) = match (self.procedure.pair(index), self.procedure.blocks(index)) {
+            (Some((count, of)), _) => (format!("int({count}, c_int64_t)"), datatype(of)),
+            (None, Some(of)) => {
+                ("0_c_int64_t".to_owned(), datatype(&self.procedure.function.parameters[of].name))
             }
-            None => ("0_c_int64_t".to_owned(), "0_c_int".to_owned()),
+            (None, None) => ("0_c_int64_t".to_owned(), "0_c_int".to_owned()),
         };
         let flags = self.procedure.flags(index);
         let kept = if self.procedure.is_asynchronous() { ", asynchronous" } else { "" };
@@ -393,7 +395,8 @@ impl One<'_> {
             let (dummy, of_c) = (self.dummy(width.declared()), self.value(width.of_c()));
             return Some(Argument { dummy, of_c, actual, ..Argument::default() });
         }
-        let of = before(2)?;
+        let with_blocks = (0..index).find(|of| self.procedure.blocks(*of) == Some(index));
+        let of = with_blocks.or_else(|| before(2))?;
         debug_assert_eq!(parameter.kind.name, "datatype");
         Some(Argument {
             dummy: self.dummy("type(MPI_Datatype)"),

@@ -34,6 +34,8 @@ const WRITTEN: u32 = 2;
 const PAIR: u32 = 4;
 /// The address alone is asked for.
 const ADDRESS: u32 = 8;
+/// A datatype belongs to the buffer, which has a block for each rank: its elements must follow each other as those of the array do.
+const BLOCKS: u32 = 16;
 
 impl<'a> Procedure<'a> {
     /// The procedures of a function: one, or two if addresses are given in two ways.
@@ -131,8 +133,24 @@ impl<'a> Procedure<'a> {
             parameters.iter().any(|p| p.kind.name == "op") && !name.to_lowercase().contains("accumulate");
         let is_pair =
             kind(index).starts_with("buffer") && kind(index + 1) == "count" && kind(index + 2) == "datatype";
-        (is_pair && !is_reduced)
+        (is_pair && !is_reduced && self.blocks(index).is_none())
             .then(|| (parameters[index + 1].name.as_str(), parameters[index + 2].name.as_str()))
+    }
+
+    /// The index of the datatype of the buffer with this index, if that has a block for each rank.
+    pub(super) fn blocks(&self, index: usize) -> Option<usize> {
+        let parameters = &self.function.parameters;
+        let name = self.function.of.name.to_lowercase();
+        let buffer = parameters[index].name.as_str();
+        let has_blocks = match buffer {
+            "sendbuf" => {
+                ["scatter", "scatterv", "alltoall", "alltoallv"].iter().any(|end| name.ends_with(end))
+            }
+            "recvbuf" => ["gather", "gatherv", "alltoall", "alltoallv"].iter().any(|end| name.ends_with(end)),
+            _ => false,
+        };
+        let datatype = parameters[index..].iter().position(|parameter| parameter.kind.name == "datatype");
+        datatype.filter(|_| has_blocks && !name.contains("reduce")).map(|distance| index + distance)
     }
 
     /// What the library may do with the buffer with this index.
@@ -143,9 +161,12 @@ impl<'a> Procedure<'a> {
         }
         let is_written = self.function.parameters[index].kind.name.ends_with('*');
         let mut flags = 0;
-        for (flag, holds) in
-            [(BLOCKING, !self.is_asynchronous()), (WRITTEN, is_written), (PAIR, self.pair(index).is_some())]
-        {
+        for (flag, holds) in [
+            (BLOCKING, !self.is_asynchronous()),
+            (WRITTEN, is_written),
+            (PAIR, self.pair(index).is_some()),
+            (BLOCKS, self.blocks(index).is_some()),
+        ] {
             flags |= if holds { flag } else { 0 };
         }
         flags
