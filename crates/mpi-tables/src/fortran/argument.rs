@@ -13,7 +13,7 @@ pub(super) struct Argument {
     pub of_c: String,
     /// Declarations of local variables.
     pub locals: Vec<String>,
-    /// What is done before the call, and may fail: a function that returns an error code.
+    /// What is done before the call, and may set `code`.
     pub attempts: Vec<String>,
     /// What is done before the call.
     pub before: Vec<String>,
@@ -76,6 +76,27 @@ pub(super) fn argument(procedure: &Procedure<'_>, index: usize) -> Argument {
         Shape::OfMain => one.of_main(parameter),
         Shape::Nothing => Argument::default(),
     }
+}
+
+/// What finds the value of a constant that is known by its place. All lie in 32 bytes.
+const IF_A_CONSTANT: &str = "if (iand(transfer(ADDRESS, 0_c_intptr_t) - transfer(c_loc(MPI_BOTTOM), 0_c_intptr_t), \
+                             not(31_c_intptr_t)) == 0) ADDRESS = canele_fort_place(ADDRESS, MPI_BOTTOM)";
+
+/// What takes the address of a status away that is ignored.
+fn if_ignored(constant: &str) -> String {
+    format!(
+        "if (transfer(ADDRESS, 0_c_intptr_t) == transfer(c_loc({constant}), 0_c_intptr_t)) ADDRESS = c_null_ptr"
+    )
+}
+
+/// Lines that set a variable to C's handle of a number. Numbers of constants are their handles (MPI 5.0, chapter 20).
+fn from_number(variable: &str, kind: &str, number: &str) -> [String; 2] {
+    [
+        format!("{variable} = {number}"),
+        format!(
+            "if (iand({variable}, not(4095_c_intptr_t)) /= 0) {variable} = PMPI_{kind}_fromint({number})"
+        ),
+    ]
 }
 
 /// A parameter of a procedure.
@@ -230,15 +251,23 @@ impl One<'_> {
     }
 
     fn handle(&self, handle: Handle) -> Argument {
-        let name = self.name;
-        let from_number = format!("PMPI_{}_fromint({})", handle.name, self.number_of(name));
-        let of = self.handle_type(handle);
-        let set = format!("{name}{} = PMPI_{}_toint(c_{name})", self.component(), handle.name);
-        let mut argument = self.converted(&of, "integer(c_intptr_t)", &from_number, "");
-        argument.after.clear();
+        let (name, value) = (self.name, format!("c_{}", self.name));
+        let set = format!("{name}{} = PMPI_{}_toint({value})", self.component(), handle.name);
+        let of_c = "integer(c_intptr_t)";
+        let mut argument = Argument {
+            dummy: self.dummy(&self.handle_type(handle)),
+            of_c: if self.way == Way::In { self.value(of_c) } else { self.reference(of_c) },
+            locals: vec![format!("{of_c} :: {value}")],
+            before: from_number(&value, handle.name, &self.number_of(name)).to_vec(),
+            actual: value.clone(),
+            ..Argument::default()
+        };
         match self.way {
             Way::In => {}
-            Way::Out => argument.on_success.push(set),
+            Way::Out => {
+                argument.before = vec![format!("{value} = 0")];
+                argument.on_success.push(set);
+            }
             Way::InOut => argument.after.push(set),
         }
         argument
@@ -297,8 +326,7 @@ impl One<'_> {
                 )
             }
             "sendtypes" => {
-                let sendbuf = "canele_fort_place(sendbuf, MPI_BOTTOM)";
-                format!("merge(0_c_int, canele_fort_peers({comm}), canele_fort_in_place({sendbuf}) /= 0)")
+                format!("merge(0_c_int, canele_fort_peers({comm}), canele_fort_in_place(c_sendbuf) /= 0)")
             }
             "recvtypes" => format!("canele_fort_peers({comm})"),
             _ => "int(count, c_int)".to_owned(),
@@ -310,72 +338,79 @@ impl One<'_> {
         if self.way == Way::In { ", intent(in)" } else { "" }
     }
 
-    fn status(&self) -> Argument {
-        let (name, intent) = (self.name, self.intent());
-        let (dummy, place) = match self.dialect() {
-            Dialect::F08 => (format!("type(MPI_Status){intent} :: {name}"), "canele_fort_status"),
-            _ => (format!("integer{intent} :: {name}(MPI_STATUS_SIZE)"), "canele_fort_statuses"),
-        };
+    /// A place that C gets the address of, and that may be a constant which is known by its place.
+    fn placed(&self, dummy: String, constant: &str) -> Argument {
+        let (name, address) = (self.name, format!("c_{}", self.name));
         Argument {
             dummy: Some(dummy),
             of_c: self.value("type(c_ptr)"),
-            actual: format!("{place}({name}, MPI_STATUS_IGNORE)"),
+            locals: vec![format!("type(c_ptr) :: {address}")],
+            before: vec![format!("{address} = c_loc({name})"), constant.replace("ADDRESS", &address)],
+            actual: address,
             ..Argument::default()
         }
+    }
+
+    fn status(&self) -> Argument {
+        let (name, intent) = (self.name, self.intent());
+        let dummy = match self.dialect() {
+            Dialect::F08 => format!("type(MPI_Status){intent}, target :: {name}"),
+            _ => format!("integer{intent}, target :: {name}(MPI_STATUS_SIZE)"),
+        };
+        self.placed(dummy, &if_ignored("MPI_STATUS_IGNORE"))
     }
 
     fn statuses(&self) -> Argument {
         let name = self.name;
         let dummy = match self.dialect() {
-            Dialect::F08 => format!("type(MPI_Status) :: {name}(*)"),
-            _ => format!("integer :: {name}(MPI_STATUS_SIZE, *)"),
+            Dialect::F08 => format!("type(MPI_Status), target :: {name}(*)"),
+            _ => format!("integer, target :: {name}(MPI_STATUS_SIZE, *)"),
         };
-        Argument {
-            dummy: Some(dummy),
-            of_c: self.value("type(c_ptr)"),
-            actual: format!("canele_fort_statuses({name}, MPI_STATUSES_IGNORE)"),
-            ..Argument::default()
-        }
+        self.placed(dummy, &if_ignored("MPI_STATUSES_IGNORE"))
     }
 
     fn place(&self) -> Argument {
-        let name = self.name;
-        Argument {
-            dummy: Some(format!("integer{} :: {name}(*)", self.intent())),
-            of_c: self.value("type(c_ptr)"),
-            actual: format!("canele_fort_place({name}, MPI_BOTTOM)"),
-            ..Argument::default()
-        }
+        self.placed(format!("integer{}, target :: {}(*)", self.intent(), self.name), IF_A_CONSTANT)
     }
 
     fn buffer(&self, index: usize) -> Argument {
         let (name, intent) = (self.name, self.intent());
         if self.dialect() != Dialect::F08 {
-            return Argument {
-                dummy: Some(format!("type(*), dimension(*){intent} :: {name}")),
-                of_c: self.value("type(c_ptr)"),
-                actual: format!("canele_fort_place({name}, MPI_BOTTOM)"),
-                ..Argument::default()
-            };
+            return self.placed(format!("type(*), dimension(*){intent}, target :: {name}"), IF_A_CONSTANT);
         }
+        let parameters = &self.procedure.function.parameters;
         let datatype = |name: &str| format!("int({name}%MPI_VAL, c_int)");
-        let (count, datatype) = match (self.procedure.pair(index), self.procedure.blocks(index)) {
+        let (count, number) = match (self.procedure.pair(index), self.procedure.blocks(index)) {
             (Some((count, of)), _) => (format!("int({count}, c_int64_t)"), datatype(of)),
-            (None, Some(of)) => {
-                ("0_c_int64_t".to_owned(), datatype(&self.procedure.function.parameters[of].name))
-            }
+            (None, Some(of)) => ("0_c_int64_t".to_owned(), datatype(&parameters[of].name)),
             (None, None) => ("0_c_int64_t".to_owned(), "0_c_int".to_owned()),
         };
         let flags = self.procedure.flags(index);
+        let address = format!("c_{name}%address");
+        let mut attempts = vec![
+            format!("if (is_contiguous({name})) then"),
+            format!("  {address} = c_loc({name})"),
+            format!("  {}", IF_A_CONSTANT.replace("ADDRESS", &address)),
+        ];
+        if number != "0_c_int" {
+            attempts.push(format!("  c_{name}%count = {count}"));
+            let of = format!("c_{name}%datatype");
+            attempts.extend(from_number(&of, "Type", &number).map(|line| format!("  {line}")));
+        }
+        attempts.extend([
+            "else if (code == 0) then".to_owned(),
+            format!(
+                "  code = canele_fort_begin({name}, MPI_BOTTOM, {flags}_c_int, {count}, {number}, c_{name})"
+            ),
+            "end if".to_owned(),
+        ]);
         let kept = if self.procedure.is_asynchronous() { ", asynchronous" } else { "" };
         Argument {
-            dummy: Some(format!("type(*), dimension(..){intent}{kept} :: {name}")),
+            dummy: Some(format!("type(*), dimension(..){intent}{kept}, target :: {name}")),
             of_c: self.value("type(c_ptr)"),
             locals: vec![format!("type(canele_buffer) :: c_{name}")],
-            attempts: vec![format!(
-                "canele_fort_begin({name}, MPI_BOTTOM, {flags}_c_int, {count}, {datatype}, c_{name})"
-            )],
-            actual: format!("c_{name}%address"),
+            attempts,
+            actual: address,
             after: vec![format!("if (c_{name}%made /= 0) call canele_fort_end(c_{name})")],
             ..Argument::default()
         }

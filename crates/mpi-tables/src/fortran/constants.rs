@@ -151,8 +151,8 @@ fn conversions() -> String {
 
 /// Constants that are known by their place. Storage is common, so that `mpif.h` and the modules have the same.
 const PLACES: &str = "
-  integer :: MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC
-  integer :: MPI_ERRCODES_IGNORE(1), MPI_UNWEIGHTED(1), MPI_WEIGHTS_EMPTY(1)
+  integer, target :: MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC
+  integer, target :: MPI_ERRCODES_IGNORE(1), MPI_UNWEIGHTED(1), MPI_WEIGHTS_EMPTY(1)
   common /canele_places/ MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC, &
     MPI_ERRCODES_IGNORE, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY
   character :: MPI_ARGV_NULL(1), MPI_ARGVS_NULL(1, 1)

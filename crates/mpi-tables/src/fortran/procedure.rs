@@ -324,10 +324,10 @@ impl<'a> Procedure<'a> {
         if self.function.name.starts_with("MPI_Init") && self.function.name != "MPI_Initialized" {
             text += &line(2, "call canele_prepare()");
         }
-        for (index, attempt) in attempts.iter().enumerate() {
-            let guard = if index == 0 { "" } else { "if (code == 0) " };
-            text += &line(2, &format!("{guard}code = {attempt}"));
+        if !attempts.is_empty() {
+            text += &line(2, "code = 0");
         }
+        text += &lines(2, attempts);
         text += &lines(2, before);
         text + &line(2, &if attempts.is_empty() { call } else { format!("if (code == 0) {call}") })
     }

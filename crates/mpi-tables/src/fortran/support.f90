@@ -2,7 +2,7 @@
 module canele_statuses
   use canele_constants
   implicit none
-  integer :: MPI_STATUS_IGNORE(MPI_STATUS_SIZE), MPI_STATUSES_IGNORE(MPI_STATUS_SIZE, 1)
+  integer, target :: MPI_STATUS_IGNORE(MPI_STATUS_SIZE), MPI_STATUSES_IGNORE(MPI_STATUS_SIZE, 1)
   common /canele_status_places/ MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
 end module
 
@@ -14,10 +14,10 @@ module canele_support
 
   ! A buffer as C's functions take it.
   type, bind(C) :: canele_buffer
-    type(c_ptr) :: address = c_null_ptr
-    integer(c_int64_t) :: count = 0
-    integer(c_intptr_t) :: datatype = 0
-    type(c_ptr) :: copy = c_null_ptr
+    type(c_ptr) :: address
+    integer(c_int64_t) :: count
+    integer(c_intptr_t) :: datatype
+    type(c_ptr) :: copy
     integer(c_int) :: made = 0
   end type
 
@@ -25,7 +25,7 @@ module canele_support
     ! Returns the address that C knows for a place: that of MPI_BOTTOM and its kin, or its own.
     function canele_fort_place(place, places) bind(C) result(address)
       import
-      type(*), dimension(*), intent(in) :: place
+      type(c_ptr), value :: place
       integer, intent(in) :: places
       type(c_ptr) :: address
     end function
@@ -34,20 +34,6 @@ module canele_support
       import
       type(c_ptr), value :: address
       integer(c_int) :: is_in_place
-    end function
-    ! Returns the address of a status, none for one that is ignored.
-    function canele_fort_status(status, ignored) bind(C) result(address)
-      import
-      type(*) :: status
-      type(*), intent(in) :: ignored
-      type(c_ptr) :: address
-    end function
-    ! Returns the address of statuses, none for those that are ignored.
-    function canele_fort_statuses(statuses, ignored) bind(C) result(address)
-      import
-      type(*), dimension(*) :: statuses
-      type(*), dimension(*), intent(in) :: ignored
-      type(c_ptr) :: address
     end function
     ! Finds what a function is called with for a buffer; `flags` as in the library.
     function canele_fort_begin(buffer, places, flags, count, datatype, made) bind(C) result(code)

@@ -38,7 +38,7 @@ const STATUS: &str = "  type, bind(C) :: MPI_Status
     integer :: MPI_ERROR
     integer :: MPI_internal(5)
   end type
-  type(MPI_Status) :: MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE(1)
+  type(MPI_Status), target :: MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE(1)
   common /canele_status_places/ MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
 
 ";
