@@ -12,8 +12,21 @@ pub(super) struct Named<'a> {
     /// Type of a handle, as `MPI_Comm`; none for a number.
     pub of: Option<&'static str>,
     /// Value.
-    pub value: i64,
+    value: i64,
+    /// Another value, and the condition on which it holds: that options of the compiler have made a type longer.
+    longer: Option<(i64, &'static str)>,
 }
+
+/// Datatypes whose lengths options of compilers change: the datatype that stands for the longer one, and the condition.
+const LONGER: [(&str, &str, &str); 7] = [
+    ("MPI_INTEGER", "MPI_INTEGER8", "storage_size(0)==64"),
+    ("MPI_LOGICAL", "MPI_LOGICAL8", "storage_size(.true.)==64"),
+    ("MPI_REAL", "MPI_REAL8", "storage_size(0.0)==64"),
+    ("MPI_COMPLEX", "MPI_COMPLEX16", "storage_size(0.0)==64"),
+    ("MPI_2REAL", "MPI_2DOUBLE_PRECISION", "storage_size(0.0)==64"),
+    ("MPI_DOUBLE_PRECISION", "MPI_REAL16", "storage_size(0d0)==128"),
+    ("MPI_DOUBLE_COMPLEX", "MPI_COMPLEX32", "storage_size(0d0)==128"),
+];
 
 /// Returns the constants that are numbers or handles.
 ///
@@ -56,22 +69,35 @@ fn of<'a>(constant: &'a Constant, tables: &Tables) -> Named<'a> {
     }
     let cast =
         text.strip_prefix("((").and_then(|rest| rest.strip_suffix(')')).and_then(|rest| rest.split_once(')'));
-    let (of, number) = cast.unwrap_or(("", text));
+    let (kind, number) = cast.unwrap_or(("", text));
     let number = number.trim();
     let value = match number.strip_prefix("0x") {
         Some(digits) => i64::from_str_radix(digits, 16),
         None => number.parse(),
     };
     let value = value.unwrap_or_else(|_| panic!("{name} is {text}, which is no number"));
-    let handle = HANDLES.iter().find(|(_, handle)| handle.of == of).map(|(_, handle)| handle.of);
+    let handle = HANDLES.iter().find(|(_, handle)| handle.of == kind).map(|(_, handle)| handle.of);
     // A string of C has one character more, for the zero behind it.
     let is_a_length = name.starts_with("MPI_MAX_");
-    Named { name, of: handle, value: if is_a_length { value - 1 } else { value } }
+    let longer = LONGER.iter().find(|(of, ..)| *of == name).map(|(_, longer, condition)| {
+        let longer = tables.constants.iter().find(|constant| constant.name == *longer);
+        let longer = longer.unwrap_or_else(|| panic!("there is no datatype for a longer {name}"));
+        (of(longer, tables).value, *condition)
+    });
+    Named { name, of: handle, value: if is_a_length { value - 1 } else { value }, longer }
 }
 
 impl Named<'_> {
     fn with_no_name(self) -> Named<'static> {
-        Named { name: "", of: self.of, value: self.value }
+        Named { name: "", ..self }
+    }
+
+    /// The value in Fortran.
+    pub(super) fn value(&self) -> String {
+        match self.longer {
+            None => self.value.to_string(),
+            Some((longer, condition)) => format!("merge({longer}, {}, {condition})", self.value),
+        }
     }
 
     /// The kind of INTEGER, as it stands behind the type.
@@ -102,7 +128,7 @@ pub(super) fn support(tables: &Tables) -> String {
         text += &line(2, &format!("integer, parameter :: {name} = {value}"));
     }
     for constant in named(tables).iter().filter(|constant| constant.of.is_none()) {
-        let (name, kind, value) = (constant.name, constant.kind(), constant.value);
+        let (name, kind, value) = (constant.name, constant.kind(), constant.value());
         text += &line(2, &format!("integer{kind}, parameter :: {name} = {value}"));
     }
     text += PLACES;

@@ -12,7 +12,7 @@ pub(super) fn mpi(tables: &Tables, procedures: &[Procedure<'_>]) -> String {
     let mut text = String::from("module mpi\n  use, intrinsic :: iso_c_binding, only: c_ptr\n");
     text += "  use canele_constants\n  use canele_statuses\n  implicit none\n  private :: c_ptr, CANELE_LONGEST_TEXT\n\n";
     for constant in named(tables).iter().filter(|constant| constant.of.is_some()) {
-        text += &line(2, &format!("integer, parameter :: {} = {}", constant.name, constant.value));
+        text += &line(2, &format!("integer, parameter :: {} = {}", constant.name, constant.value()));
     }
     text += "  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .false.\n";
     text += "  logical, parameter :: MPI_ASYNC_PROTECTS_NONBLOCKING = .false.\n\n";

@@ -7,7 +7,16 @@ use crate::tables::Tables;
 pub(super) fn text(tables: &Tables) -> String {
     let mut text = String::from("!     The Fortran interface of MPI 5.0, for INCLUDE 'mpif.h'.\n");
     let mut parameter = |of: &str, name: &str, value: &str| {
-        text.push_str(&format!("      {of} {name}\n      PARAMETER ({name}={value})\n"));
+        text.push_str(&format!("      {of} {name}\n"));
+        let value = value.replace(", ", ",");
+        // A line that goes on says so in the seventy-third column in free form, and in the sixth of the next in fixed form.
+        match value.split_once(",storage") {
+            None => text.push_str(&format!("      PARAMETER ({name}={value})\n")),
+            Some((first, condition)) => {
+                text.push_str(&format!("{:<72}&\n", format!("      PARAMETER ({name}={first},")));
+                text.push_str(&format!("     &storage{condition})\n"));
+            }
+        }
     };
     for (name, value) in OWN.iter().filter(|(name, _)| name.starts_with("MPI_")) {
         parameter("INTEGER", name, value);
@@ -15,7 +24,7 @@ pub(super) fn text(tables: &Tables) -> String {
     parameter("LOGICAL", "MPI_SUBARRAYS_SUPPORTED", ".FALSE.");
     parameter("LOGICAL", "MPI_ASYNC_PROTECTS_NONBLOCKING", ".FALSE.");
     for constant in named(tables) {
-        parameter(&format!("INTEGER{}", constant.kind()), constant.name, &constant.value.to_string());
+        parameter(&format!("INTEGER{}", constant.kind()), constant.name, &constant.value());
     }
     text + PLACES
 }

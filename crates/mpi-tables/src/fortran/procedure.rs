@@ -304,7 +304,10 @@ impl<'a> Procedure<'a> {
         text +=
             &self.call(&arguments, &all(|argument| &argument.attempts), &all(|argument| &argument.before));
         text += &lines(2, &all(|argument| &argument.after));
-        let on_success = all(|argument| &argument.on_success);
+        let mut on_success = all(|argument| &argument.on_success);
+        if ["MPI_Init", "MPI_Init_thread", "MPI_Session_init"].contains(&self.function.name.as_str()) {
+            on_success.push("call canele_prepare()".to_owned());
+        }
         if !on_success.is_empty() {
             text += &(line(2, "if (code == 0) then") + &lines(4, &on_success) + &line(2, "end if"));
         }
@@ -321,9 +324,6 @@ impl<'a> Procedure<'a> {
         let actual: Vec<&str> = used.map(|argument| argument.actual.as_str()).collect();
         let call = format!("code = P{}({})", self.function.name, actual.join(", "));
         let mut text = String::new();
-        if self.function.name.starts_with("MPI_Init") && self.function.name != "MPI_Initialized" {
-            text += &line(2, "call canele_prepare()");
-        }
         if !attempts.is_empty() {
             text += &line(2, "code = 0");
         }

@@ -21,7 +21,7 @@ pub(super) fn text(tables: &Tables) -> String {
     for constant in named(tables) {
         if let Some(of) = constant.of {
             text +=
-                &line(2, &format!("type({of}), parameter :: {} = {of}({})", constant.name, constant.value));
+                &line(2, &format!("type({of}), parameter :: {} = {of}({})", constant.name, constant.value()));
         }
     }
     text += "  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .true.\n";
