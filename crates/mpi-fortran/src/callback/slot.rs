@@ -1,33 +1,30 @@
 //! Slots: functions of the program for which C has no state.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
 
 use super::Function;
 
 /// How many different functions of a kind a program may have.
 pub const SLOTS: usize = 64;
 
-/// The functions in the slots of a kind. A function keeps its slot: the program may make any number of objects of it.
-pub struct Slots([AtomicUsize; SLOTS]);
+/// The addresses of the functions in the slots of a kind. A function keeps its slot: the program may make any number of objects of it.
+pub struct Slots([OnceLock<usize>; SLOTS]);
 
 impl Slots {
     pub const fn new() -> Self {
-        Self([const { AtomicUsize::new(0) }; SLOTS])
+        Self([const { OnceLock::new() }; SLOTS])
     }
 
     /// Returns the slot of a function, none if all have others.
     pub fn of(&self, function: Function) -> Option<usize> {
-        let new = function.addr();
-        self.0.iter().position(|slot| {
-            let taken = slot.compare_exchange(0, new, Ordering::AcqRel, Ordering::Acquire);
-            taken.is_ok() || taken == Err(new)
-        })
+        let new = function.expose_provenance();
+        self.0.iter().position(|slot| *slot.get_or_init(|| new) == new)
     }
 
     /// The function in a slot.
     pub fn get(&self, slot: usize) -> *const c_void {
-        core::ptr::with_exposed_provenance(self.0[slot].load(Ordering::Acquire))
+        core::ptr::with_exposed_provenance(self.0[slot].get().copied().unwrap_or(0))
     }
 }
 

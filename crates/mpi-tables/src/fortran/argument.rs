@@ -2,7 +2,6 @@
 
 use super::procedure::{Dialect, Procedure};
 use super::shape::{Handle, Shape, Way, Width, shape, way};
-use crate::tables::Parameter;
 
 /// The parts of a procedure that belong to one parameter.
 #[derive(Default)]
@@ -24,26 +23,6 @@ pub(super) struct Argument {
     /// What is done behind a call that succeeded.
     pub on_success: Vec<String>,
 }
-
-/// Functions of the library that are given a function of the program: C gives no state to what it calls there.
-pub(super) const WITH_A_FUNCTION: [&str; 6] =
-    ["op", "op_c", "comm_errhandler", "file_errhandler", "session_errhandler", "win_errhandler"];
-
-/// Functions of the library that need none: they find it in the state.
-pub(super) const WITH_A_STATE: [&str; 12] = [
-    "comm_copy_attr",
-    "comm_delete_attr",
-    "type_copy_attr",
-    "type_delete_attr",
-    "win_copy_attr",
-    "win_delete_attr",
-    "copy",
-    "delete",
-    "grequest_query",
-    "grequest_free",
-    "grequest_cancel",
-    "datarep_extent",
-];
 
 /// Returns the parts of the parameter with this index.
 pub(super) fn argument(procedure: &Procedure<'_>, index: usize) -> Argument {
@@ -78,19 +57,8 @@ pub(super) fn argument(procedure: &Procedure<'_>, index: usize) -> Argument {
     }
 }
 
-/// What finds the value of a constant that is known by its place. All lie in 32 bytes.
-const IF_A_CONSTANT: &str = "if (iand(transfer(ADDRESS, 0_c_intptr_t) - transfer(c_loc(MPI_BOTTOM), 0_c_intptr_t), \
-                             not(31_c_intptr_t)) == 0) ADDRESS = canele_fort_place(ADDRESS, MPI_BOTTOM)";
-
-/// What takes the address of a status away that is ignored.
-fn if_ignored(constant: &str) -> String {
-    format!(
-        "if (transfer(ADDRESS, 0_c_intptr_t) == transfer(c_loc({constant}), 0_c_intptr_t)) ADDRESS = c_null_ptr"
-    )
-}
-
 /// Lines that set a variable to C's handle of a number. Numbers of constants are their handles (MPI 5.0, chapter 20).
-fn from_number(variable: &str, kind: &str, number: &str) -> [String; 2] {
+pub(super) fn from_number(variable: &str, kind: &str, number: &str) -> [String; 2] {
     [
         format!("{variable} = {number}"),
         format!(
@@ -100,31 +68,34 @@ fn from_number(variable: &str, kind: &str, number: &str) -> [String; 2] {
 }
 
 /// A parameter of a procedure.
-struct One<'a> {
-    procedure: &'a Procedure<'a>,
-    name: &'a str,
-    way: Way,
+pub(super) struct One<'a> {
+    /// The procedure.
+    pub procedure: &'a Procedure<'a>,
+    /// Its name.
+    pub name: &'a str,
+    /// Which way its value goes.
+    pub way: Way,
 }
 
 impl One<'_> {
-    fn dialect(&self) -> Dialect {
+    pub(super) fn dialect(&self) -> Dialect {
         self.procedure.dialect
     }
 
-    fn dummy(&self, of: &str) -> Option<String> {
+    pub(super) fn dummy(&self, of: &str) -> Option<String> {
         Some(format!("{of}{} :: {}", self.way.intent(), self.name))
     }
 
-    fn value(&self, of: &str) -> String {
+    pub(super) fn value(&self, of: &str) -> String {
         format!("{of}, value :: {}", self.name)
     }
 
-    fn reference(&self, of: &str) -> String {
+    pub(super) fn reference(&self, of: &str) -> String {
         format!("{of} :: {}", self.name)
     }
 
     /// A scalar that is converted: its types in Fortran and in C, and the conversions.
-    fn converted(&self, of: &str, of_c: &str, to_c: &str, from_c: &str) -> Argument {
+    pub(super) fn converted(&self, of: &str, of_c: &str, to_c: &str, from_c: &str) -> Argument {
         let name = self.name;
         if self.way == Way::In {
             let (of_c, actual) = (self.value(of_c), to_c.to_owned());
@@ -237,16 +208,16 @@ impl One<'_> {
     }
 
     /// The number of a handle that stands in another parameter.
-    fn number_of(&self, name: &str) -> String {
+    pub(super) fn number_of(&self, name: &str) -> String {
         let value = if self.dialect() == Dialect::F08 { "%MPI_VAL" } else { "" };
         format!("int({name}{value}, c_int)")
     }
 
-    fn handle_type(&self, handle: Handle) -> String {
+    pub(super) fn handle_type(&self, handle: Handle) -> String {
         if self.dialect() == Dialect::F08 { format!("type({})", handle.of) } else { "integer".to_owned() }
     }
 
-    fn component(&self) -> &'static str {
+    pub(super) fn component(&self) -> &'static str {
         if self.dialect() == Dialect::F08 { "%MPI_VAL" } else { "" }
     }
 
@@ -334,295 +305,7 @@ impl One<'_> {
     }
 
     /// What is written may be a constant to be ignored, so that it has no intent.
-    fn intent(&self) -> &'static str {
+    pub(super) fn intent(&self) -> &'static str {
         if self.way == Way::In { ", intent(in)" } else { "" }
-    }
-
-    /// A place that C gets the address of, and that may be a constant which is known by its place.
-    fn placed(&self, dummy: String, constant: &str) -> Argument {
-        let (name, address) = (self.name, format!("c_{}", self.name));
-        Argument {
-            dummy: Some(dummy),
-            of_c: self.value("type(c_ptr)"),
-            locals: vec![format!("type(c_ptr) :: {address}")],
-            before: vec![format!("{address} = c_loc({name})"), constant.replace("ADDRESS", &address)],
-            actual: address,
-            ..Argument::default()
-        }
-    }
-
-    fn status(&self) -> Argument {
-        let (name, intent) = (self.name, self.intent());
-        let dummy = match self.dialect() {
-            Dialect::F08 => format!("type(MPI_Status){intent}, target :: {name}"),
-            _ => format!("integer{intent}, target :: {name}(MPI_STATUS_SIZE)"),
-        };
-        self.placed(dummy, &if_ignored("MPI_STATUS_IGNORE"))
-    }
-
-    fn statuses(&self) -> Argument {
-        let name = self.name;
-        let dummy = match self.dialect() {
-            Dialect::F08 => format!("type(MPI_Status), target :: {name}(*)"),
-            _ => format!("integer, target :: {name}(MPI_STATUS_SIZE, *)"),
-        };
-        self.placed(dummy, &if_ignored("MPI_STATUSES_IGNORE"))
-    }
-
-    fn place(&self) -> Argument {
-        self.placed(format!("integer{}, target :: {}(*)", self.intent(), self.name), IF_A_CONSTANT)
-    }
-
-    fn buffer(&self, index: usize) -> Argument {
-        let (name, intent) = (self.name, self.intent());
-        if self.dialect() != Dialect::F08 {
-            return self.placed(format!("type(*), dimension(*){intent}, target :: {name}"), IF_A_CONSTANT);
-        }
-        let parameters = &self.procedure.function.parameters;
-        let datatype = |name: &str| format!("int({name}%MPI_VAL, c_int)");
-        let (count, number) = match (self.procedure.pair(index), self.procedure.blocks(index)) {
-            (Some((count, of)), _) => (format!("int({count}, c_int64_t)"), datatype(of)),
-            (None, Some(of)) => ("0_c_int64_t".to_owned(), datatype(&parameters[of].name)),
-            (None, None) => ("0_c_int64_t".to_owned(), "0_c_int".to_owned()),
-        };
-        let flags = self.procedure.flags(index);
-        let address = format!("c_{name}%address");
-        let mut attempts = vec![
-            format!("if (is_contiguous({name})) then"),
-            format!("  {address} = c_loc({name})"),
-            format!("  {}", IF_A_CONSTANT.replace("ADDRESS", &address)),
-        ];
-        if number != "0_c_int" {
-            attempts.push(format!("  c_{name}%count = {count}"));
-            let of = format!("c_{name}%datatype");
-            attempts.extend(from_number(&of, "Type", &number).map(|line| format!("  {line}")));
-        }
-        attempts.extend([
-            "else if (code == 0) then".to_owned(),
-            format!(
-                "  code = canele_fort_begin({name}, MPI_BOTTOM, {flags}_c_int, {count}, {number}, c_{name})"
-            ),
-            "end if".to_owned(),
-        ]);
-        let kept = if self.procedure.is_asynchronous() { ", asynchronous" } else { "" };
-        Argument {
-            dummy: Some(format!("type(*), dimension(..){intent}{kept}, target :: {name}")),
-            of_c: self.value("type(c_ptr)"),
-            locals: vec![format!("type(canele_buffer) :: c_{name}")],
-            attempts,
-            actual: address,
-            after: vec![format!("if (c_{name}%made /= 0) call canele_fort_end(c_{name})")],
-            ..Argument::default()
-        }
-    }
-
-    /// The count or the datatype of a buffer that is a descriptor: the descriptor may need others.
-    fn of_a_buffer(&self, parameter: &Parameter, index: usize) -> Option<Argument> {
-        if self.dialect() != Dialect::F08 {
-            return None;
-        }
-        let before = |n: usize| index.checked_sub(n).filter(|of| self.procedure.pair(*of).is_some());
-        let buffer = |of: usize| &self.procedure.function.parameters[of].name;
-        if let Some(of) = before(1) {
-            let width = if self.procedure.function.large { Width::Count } else { Width::Default };
-            let actual = format!("c_{}%count", buffer(of));
-            let actual = if width == Width::Default { format!("int({actual}, c_int)") } else { actual };
-            let (dummy, of_c) = (self.dummy(width.declared()), self.value(width.of_c()));
-            return Some(Argument { dummy, of_c, actual, ..Argument::default() });
-        }
-        let with_blocks = (0..index).find(|of| self.procedure.blocks(*of) == Some(index));
-        let of = with_blocks.or_else(|| before(2))?;
-        debug_assert_eq!(parameter.kind.name, "datatype");
-        Some(Argument {
-            dummy: self.dummy("type(MPI_Datatype)"),
-            of_c: self.value("integer(c_intptr_t)"),
-            actual: format!("c_{}%datatype", buffer(of)),
-            ..Argument::default()
-        })
-    }
-
-    fn pointer(&self) -> Argument {
-        let name = self.name;
-        let of_c = self.reference("type(c_ptr)");
-        if self.procedure.gives_pointers() {
-            let dummy = Some(format!("type(c_ptr), intent(out) :: {name}"));
-            return Argument { dummy, of_c, actual: name.to_owned(), ..Argument::default() };
-        }
-        let local = vec![format!("type(c_ptr) :: c_{name}")];
-        let actual = format!("c_{name}");
-        if name == "buffer_addr" {
-            // Fortran has no way to give the address of a buffer back through a buffer.
-            let dummy = Some(format!("type(*), dimension(*) :: {name}"));
-            return Argument { dummy, of_c, locals: local, actual, ..Argument::default() };
-        }
-        let dummy = Some(format!("integer(MPI_ADDRESS_KIND), intent(out) :: {name}"));
-        let set = format!("{name} = transfer(c_{name}, {name})");
-        Argument { dummy, of_c, locals: local, actual, on_success: vec![set], ..Argument::default() }
-    }
-
-    fn attribute(&self) -> Argument {
-        let name = self.name;
-        let is_old = self.procedure.is_of_mpi_1();
-        let of = if is_old { "integer" } else { "integer(MPI_ADDRESS_KIND)" };
-        if self.way == Way::In {
-            return Argument {
-                dummy: self.dummy(of),
-                of_c: self.value("type(c_ptr)"),
-                locals: vec![format!("type(c_ptr) :: c_{name}")],
-                before: vec![format!("c_{name} = canele_fort_keep(int({name}, c_intptr_t))")],
-                actual: format!("c_{name}"),
-                after: vec![format!("if (code /= 0) call canele_fort_forget(c_{name})")],
-                ..Argument::default()
-            };
-        }
-        let (kind, keyval) = self.procedure.keyval();
-        Argument {
-            dummy: self.dummy(of),
-            of_c: self.reference("integer(c_intptr_t)"),
-            locals: vec![format!("integer(c_intptr_t) :: c_{name}")],
-            before: vec![format!("c_{name} = 0")],
-            actual: format!("c_{name}"),
-            on_success: vec![format!(
-                "if (c_flag /= 0) {name} = int(canele_fort_attribute({kind}_c_int, int({keyval}, c_int), c_{name}), \
-                 kind({name}))"
-            )],
-            ..Argument::default()
-        }
-    }
-
-    /// The arguments of `main`: Fortran has none that C could change.
-    fn of_main(&self, parameter: &Parameter) -> Argument {
-        let (of, nothing) = if parameter.kind.name == "int" {
-            ("integer(c_int)", "0_c_int")
-        } else {
-            ("type(c_ptr)", "c_null_ptr")
-        };
-        Argument { of_c: self.value(of), actual: nothing.to_owned(), ..Argument::default() }
-    }
-
-    fn state(&self) -> Argument {
-        let name = self.name;
-        let of = if self.procedure.is_of_mpi_1() { "integer" } else { "integer(MPI_ADDRESS_KIND)" };
-        let functions = self.procedure.callbacks();
-        let functions: Vec<String> = functions.iter().map(|name| format!("c_funloc({name})")).collect();
-        let kept = if self.procedure.is_of_mpi_1() { ", 1_c_int" } else { ", 0_c_int" };
-        let kept = if functions.len() == 2 { kept } else { "" };
-        let is_shared = self.procedure.function.name == "MPI_Grequest_start";
-        let (make, value) = match functions.len() {
-            2 => ("canele_fort_attribute_state", format!("int({name}, c_intptr_t)")),
-            // Programs count on it that the functions change the variable which they gave.
-            _ if is_shared => ("canele_fort_grequest_state", name.to_owned()),
-            _ => ("canele_fort_datarep_state", format!("int({name}, c_intptr_t)")),
-        };
-        Argument {
-            dummy: self.dummy(of),
-            of_c: self.value("type(c_ptr)"),
-            actual: format!("{make}({}, {value}{kept})", functions.join(", ")),
-            ..Argument::default()
-        }
-    }
-
-    fn callback(&self, interface: &str) -> Argument {
-        let name = self.name;
-        let dummy = if self.dialect() == Dialect::F08 {
-            format!("procedure({interface}) :: {name}")
-        } else {
-            format!("external :: {name}")
-        };
-        let root = interface.trim_start_matches("MPI_").to_lowercase().replace("_function", "");
-        let function = root.replace("user", "op");
-        let takes = WITH_A_FUNCTION.contains(&function.as_str());
-        let arguments = if takes { format!("c_funloc({name})") } else { String::new() };
-        let actual = if root.contains("datarep_conversion") {
-            let which = if name.starts_with("read") { 1 } else { 0 };
-            format!("canele_fort_{root}({which}_c_int, merge(1_c_int, 0_c_int, is_null_{name}))")
-        } else {
-            format!("canele_fort_{function}({arguments})")
-        };
-        let mut argument = Argument {
-            dummy: Some(dummy),
-            of_c: self.value("type(c_funptr)"),
-            actual,
-            ..Argument::default()
-        };
-        if root.contains("datarep_conversion") {
-            let null =
-                if root.ends_with("_c") { "MPI_CONVERSION_FN_NULL_C" } else { "MPI_CONVERSION_FN_NULL" };
-            let (of, none) = (format!("of_{name}"), format!("null_{name}"));
-            argument.locals =
-                vec![format!("logical :: is_{none}"), format!("type(c_funptr) :: {of}, {none}")];
-            if name.starts_with("read") {
-                argument.locals.push(format!("external :: {null}"));
-            }
-            argument.before = vec![
-                format!("{of} = c_funloc({name})"),
-                format!("{none} = c_funloc({null})"),
-                format!("is_{none} = c_associated({of}, {none})"),
-            ];
-        }
-        argument
-    }
-
-    fn text(&self) -> Argument {
-        let name = self.name;
-        let of_c = format!("character(kind=c_char) :: {name}(*)");
-        let dummy = Some(format!("character(len=*){} :: {name}", self.way.intent()));
-        if self.way == Way::In {
-            // Blanks at the end are not part of a text, those at its beginning not of what is said to MPI_Info and MPI_Comm_spawn (MPI 5.0,
-            // chapters 10 and 11).
-            let is_stripped = self.procedure.function.name.starts_with("MPI_Info_") || name == "command";
-            let kept = if is_stripped { format!("trim(adjustl({name}))") } else { format!("trim({name})") };
-            return Argument { dummy, of_c, actual: format!("{kept} // c_null_char"), ..Argument::default() };
-        }
-        // C says that there is a text and gives none where no room for one was promised.
-        let has =
-            |name: &str| self.procedure.function.parameters.iter().any(|parameter| parameter.name == name);
-        let room = ["buflen", "pset_len"].into_iter().find(|name| has(name)).unwrap_or("1");
-        let flag = if has("flag") { "c_flag" } else { "1" };
-        Argument {
-            dummy,
-            of_c,
-            locals: vec![
-                format!("character(kind=c_char) :: c_{name}(CANELE_LONGEST_TEXT)"),
-                format!("logical :: has_{name}"),
-            ],
-            before: vec![format!("has_{name} = {room} > 0"), format!("c_{name}(1) = c_null_char")],
-            actual: format!("c_{name}"),
-            on_success: vec![format!(
-                "if (has_{name} .and. {flag} /= 0) call canele_copy_text(c_{name}, {name})"
-            )],
-            ..Argument::default()
-        }
-    }
-
-    fn texts(&self) -> Argument {
-        let name = self.name;
-        let how_many = if name == "array_of_commands" { "int(count, c_int)" } else { "-1_c_int" };
-        Argument {
-            dummy: Some(format!("character(len=*), intent(in) :: {name}(*)")),
-            of_c: self.value("type(c_ptr)"),
-            locals: vec![format!("type(c_ptr) :: c_{name}")],
-            before: vec![format!(
-                "c_{name} = canele_fort_texts({name}, MPI_ARGV_NULL, len({name}, c_int), {how_many})"
-            )],
-            actual: format!("c_{name}"),
-            after: vec![format!("call canele_fort_free_texts(c_{name})")],
-            ..Argument::default()
-        }
-    }
-
-    fn text_lists(&self) -> Argument {
-        let name = self.name;
-        Argument {
-            dummy: Some(format!("character(len=*), intent(in) :: {name}(count, *)")),
-            of_c: self.value("type(c_ptr)"),
-            locals: vec![format!("type(c_ptr) :: c_{name}")],
-            before: vec![format!(
-                "c_{name} = canele_fort_text_lists({name}, MPI_ARGV_NULL, len({name}, c_int), int(count, c_int))"
-            )],
-            actual: format!("c_{name}"),
-            after: vec![format!("call canele_fort_free_text_lists(c_{name}, int(count, c_int))")],
-            ..Argument::default()
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The constants of C that Fortran has too, and the module `canele_support`.
 
-use super::argument::{WITH_A_FUNCTION, WITH_A_STATE};
+use super::callback::{WITH_A_FUNCTION, WITH_A_STATE};
 use super::shape::HANDLES;
 use super::text::line;
 use crate::tables::{Constant, Tables};

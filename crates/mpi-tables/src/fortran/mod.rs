@@ -14,6 +14,8 @@
 //! ```
 
 mod argument;
+mod buffer;
+mod callback;
 mod constants;
 mod module;
 mod mpif;
