@@ -2,9 +2,13 @@
 //! and functions of the program's that are called in another way. With these, programs in Fortran that were built for MPICH run with that library
 //! over this one.
 //!
-//! The library of MPICH's ABI alone exports these functions; `layout::fortran` says what else an ABI has for Fortran.
+//! The library of MPICH's ABI alone exports these functions; `layout::fortran` says what else an ABI has for Fortran. What Open MPI's library for Fortran needs is in
+//! `fields` and `callbacks`.
 //!
 //! The names and parameters are MPICH's, of its versions 4.0 to 5.0 (`mpir_attr_generic.h`, `mpi.h`).
+
+mod callbacks;
+mod fields;
 
 use core::ffi::{c_int, c_void};
 use std::collections::HashMap;
@@ -12,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use canele_mpi::attribute::Stored;
 use canele_mpi::{Class, Errhandler, Error};
-use layout::fortran::{SETS_PROXIES, VARIABLES, keyval_in_c, prepare};
+use layout::fortran::{SETS_PROXIES, VARIABLES, keyval_in_c};
 
 use crate::attributes::communicators::{store_on_comm, stored_on_comm};
 use crate::attributes::datatypes::{store_on_type, stored_on_type};
@@ -30,9 +34,12 @@ use crate::operations::{self, ProgramFunction, UserFunctionX};
 use crate::pointer::Out;
 use crate::program_call::{Destructor, State};
 
+pub use callbacks::{FortranErrhandler, attribute, attribute_set, errhandler_create, keyval_create};
+pub(crate) use fields::{prepare_handle, prepare_if_loaded, prepare_number};
+
 /// Prepares what the library for Fortran needs, where it is loaded, and tells it the addresses of its variables.
 pub(crate) fn predefine() {
-    prepare();
+    prepare_if_loaded();
     for (name, value) in VARIABLES {
         // SAFETY: the name is a string; a variable of it is that library's and holds an address.
         unsafe {

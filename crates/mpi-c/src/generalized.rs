@@ -9,6 +9,8 @@ use canele_mpi::generalized::{Functions, Generalized};
 use canele_mpi::{Error, Result, Status, fail};
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 
+use layout::fortran::fields;
+
 use crate::constants::MPI_SUCCESS;
 use crate::error::CallResult;
 use crate::handle::MPI_Request;
@@ -16,7 +18,7 @@ use crate::pointer::Out;
 use crate::requests;
 use crate::status::{MPI_Status, read_status};
 
-pub use fortran::set_fortran;
+pub use fortran::{read_mark, set_fortran};
 
 /// Says the status of an operation.
 pub type GrequestQuery = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Status) -> c_int;
@@ -102,7 +104,11 @@ pub fn grequest_start(
     let state = extra_state.expose_provenance();
     let functions = Program { query, free, cancel, state, is_fortran: is_fortran.clone() };
     let (started, _) = Generalized::start(Box::new(functions));
+    crate::fortran::prepare_if_loaded();
     let handle = requests::publish(started)?;
+    if fields::are_there() {
+        fields::mark_request_as_c(handle.value());
+    }
     fortran::STARTED.set(Some((handle, is_fortran)));
     Ok(request.set(handle, "request")?)
 }

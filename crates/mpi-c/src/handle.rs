@@ -10,6 +10,7 @@ use canele_mpi::point::Message;
 use canele_mpi::session::Session;
 use canele_mpi::window::Win;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result};
+use layout::fortran::{READS_FIELDS, fields};
 pub use layout::handle::{
     Handle, MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Group, MPI_Info, MPI_Message, MPI_Op,
     MPI_Request, MPI_Session, MPI_Win,
@@ -80,7 +81,11 @@ pub trait ObjectHandle: HandleKind {
     /// # Errors
     /// All handles are used.
     fn new(object: Arc<Self::Object>) -> Result<Self> {
-        HANDLES.insert(object).map(Self::of).ok_or_else(all_used)
+        let value = HANDLES.insert(object).ok_or_else(all_used)?;
+        if READS_FIELDS && fields::are_there() {
+            fields::write_new_object(value);
+        }
+        Ok(Self::of(value))
     }
 
     /// Gives the value of a constant an object.

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int};
 
 #[path = "fortran_numbers.rs"]
 mod numbers;
-pub use numbers::{number_in_fortran, prepare, value_in_c};
+pub use numbers::{READS_FIELDS, fields, number_in_fortran, value_in_c};
 
 /// Variables of the library for Fortran, by name, that are told addresses of this ABI.
 pub const VARIABLES: &[(&CStr, usize)] = &[];

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int};
 
 #[path = "../../mpi-layout/src/fortran_numbers.rs"]
 mod numbers;
-pub use numbers::{number_in_fortran, prepare, value_in_c};
+pub use numbers::{READS_FIELDS, fields, number_in_fortran, value_in_c};
 
 use crate::constants::{MPI_TAG_UB, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY, MPI_WIN_BASE};
 

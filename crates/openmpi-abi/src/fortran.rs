@@ -1,20 +1,23 @@
 //! What Open MPI's library for Fortran (`libmpi_mpifh.so.40`) asks of the one for C beside functions of MPI: where Fortran's named constants lie, strings, and attributes.
 //!
-//! With these a program in Fortran that was built for Open MPI runs with that library over this one. Keys of attributes that such a program makes are refused.
+//! With these a program in Fortran that was built for Open MPI runs with that library over this one. What the library reads and writes through handles is in
+//! `canele_openmpi_layout::fortran::fields`.
 
+mod attributes;
 mod functions;
 mod strings;
 
 use core::ffi::{c_char, c_int, c_void};
 
 use canele_openmpi_c::constants::{
-    MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERR_UNSUPPORTED_OPERATION, MPI_ERRHANDLER_NULL, MPI_SUCCESS,
-    MPI_TAG_UB, MPI_TYPECLASS_COMPLEX, MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_REAL, MPI_UNIVERSE_SIZE,
+    MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERRHANDLER_NULL, MPI_TYPECLASS_COMPLEX, MPI_TYPECLASS_INTEGER,
+    MPI_TYPECLASS_REAL,
 };
+use canele_openmpi_c::fortran::{FortranErrhandler, errhandler_create};
 use canele_openmpi_c::handle::{MPI_Datatype, MPI_Errhandler};
 use canele_openmpi_c::types::{MPI_Status, Out};
 
-use crate::exports::{MPI_Abort, MPI_Comm_get_attr, MPI_Type_match_size};
+use crate::exports::{MPI_Abort, MPI_Type_match_size};
 
 macro_rules! variables {
     ($($name:ident: $of:ty = $value:expr, $what:literal;)*) => {$(
@@ -40,8 +43,37 @@ variables! {
     ompi_mpi_state: c_int = 2, "that MPI is initialised, for a library that does not check it";
     ompi_errcode_intern_lastused: c_int = 0, "how many codes of errors there are beside those of MPI";
     ompi_errcodes_intern: [usize; 15] = [0; 15], "these codes";
-    ompi_registered_datareps: [usize; 8] = [0; 8], "data representations that the library for Fortran keeps";
+    ompi_registered_datareps: DatarepList = DatarepList::EMPTY, "data representations that the library for Fortran keeps";
 }
+
+/// A list of Open MPI's: an object's two words, an element before the first one, and how many there are. The library for Fortran appends to it.
+#[repr(C)]
+pub struct DatarepList {
+    object: [usize; 2],
+    sentinel_object: [usize; 2],
+    next: *mut c_void,
+    previous: *mut c_void,
+    is_free: usize,
+    elements: usize,
+}
+
+impl DatarepList {
+    /// The element before the first one is also behind the last one.
+    const EMPTY: Self = {
+        let sentinel = (&raw mut ompi_registered_datareps).cast::<c_void>().wrapping_byte_add(16);
+        Self {
+            object: [0; 2],
+            sentinel_object: [0; 2],
+            next: sentinel,
+            previous: sentinel,
+            is_free: 1,
+            elements: 0,
+        }
+    };
+}
+
+const _: () =
+    assert!(core::mem::offset_of!(DatarepList, sentinel_object) == 16 && size_of::<DatarepList>() == 64);
 
 /// `mpi_conversion_fn_null_`: stands for no conversion, and is never called.
 // SAFETY: as above.
@@ -92,84 +124,19 @@ fn place<T>(of: &mut T) -> Out<T> {
     Out::at((&raw mut *of).expose_provenance())
 }
 
-/// The value of an attribute that every communicator has, for `MPI_ATTR_GET` and `MPI_COMM_GET_ATTR`; others are not found.
-fn predefined(key: c_int) -> Option<c_int> {
-    if !(MPI_TAG_UB..=MPI_UNIVERSE_SIZE).contains(&key) {
-        return None;
-    }
-    let (mut value, mut flag) = (core::ptr::null_mut::<c_void>(), 0);
-    let code = MPI_Comm_get_attr(MPI_COMM_WORLD, key, place(&mut value), place(&mut flag));
-    // SAFETY: the value of such an attribute is the address of a number (MPI 5.0, §9.1.2).
-    (code == MPI_SUCCESS && flag != 0).then(|| unsafe { value.cast::<c_int>().read() })
-}
+/// The language of an error handler that is in C.
+const IN_C: c_int = 0;
 
-macro_rules! attributes {
-    ($($get:ident $set:ident $create:ident $number:ty;)*) => {$(
-        #[doc = concat!("`", stringify!($get), "`: the value of an attribute that every communicator has.")]
-        ///
-        /// # Safety
-        /// The places for the value and for the flag are there.
-        // SAFETY: as above.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $get(
-            _attributes: *mut c_void,
-            key: c_int,
-            value: *mut $number,
-            flag: *mut c_int,
-        ) -> c_int {
-            let found = predefined(key);
-            // SAFETY: as the caller says.
-            unsafe {
-                flag.write(c_int::from(found.is_some()));
-                if let Some(found) = found {
-                    value.write(<$number>::from(found));
-                }
-            }
-            MPI_SUCCESS
-        }
-
-        #[doc = concat!("`", stringify!($set), "`: refused, as there is no key of the program's.")]
-        // SAFETY: as above.
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $set(
-            _kind: c_int,
-            _object: *mut c_void,
-            _attributes: *mut c_void,
-            _key: c_int,
-            _value: $number,
-            _predefined: bool,
-        ) -> c_int {
-            MPI_ERR_UNSUPPORTED_OPERATION
-        }
-
-        #[doc = concat!("`", stringify!($create), "`: refused.")]
-        // SAFETY: as above.
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $create(
-            _kind: c_int,
-            _copy: *mut c_void,
-            _delete: *mut c_void,
-            _key: *mut c_int,
-            _state: $number,
-            _flags: c_int,
-            _more: *mut c_void,
-        ) -> c_int {
-            MPI_ERR_UNSUPPORTED_OPERATION
-        }
-    )*};
-}
-attributes! {
-    ompi_attr_get_fint ompi_attr_set_fint ompi_attr_create_keyval_fint c_int;
-    ompi_attr_get_aint ompi_attr_set_aint ompi_attr_create_keyval_aint i64;
-}
-
-/// `ompi_errhandler_create`: refused, as no handler of a program in Fortran is called.
+/// `ompi_errhandler_create`: a handler whose function is in Fortran; null if there is none. The library for Fortran asks for no other, and for all kinds of objects alike.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompi_errhandler_create(
     _kind: c_int,
-    _function: *mut c_void,
-    _language: c_int,
+    function: Option<FortranErrhandler>,
+    language: c_int,
 ) -> MPI_Errhandler {
-    MPI_ERRHANDLER_NULL
+    if language == IN_C {
+        return MPI_ERRHANDLER_NULL;
+    }
+    errhandler_create(function).unwrap_or(MPI_ERRHANDLER_NULL)
 }

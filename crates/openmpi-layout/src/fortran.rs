@@ -3,12 +3,17 @@
 use core::ffi::{CStr, c_int};
 
 use crate::handle::CONSTANT_ROWS;
-use crate::objects::{FIRST_OBJECT, OBJECTS};
+use crate::objects::OBJECTS;
+
+pub mod fields;
 
 mod numbers {
     include!(concat!(env!("OUT_DIR"), "/fortran.rs"));
 }
 use numbers::NUMBERS;
+
+/// True if the library for Fortran reads and writes fields of objects through their handles.
+pub const READS_FIELDS: bool = true;
 
 /// Variables of the library for Fortran, by name, that are told addresses of this ABI.
 pub const VARIABLES: &[(&CStr, usize)] = &[];
@@ -23,9 +28,6 @@ pub fn keyval_in_c(keyval: c_int) -> c_int {
 
 /// Numbers of constants in Fortran are below.
 const MOST: usize = 80;
-
-/// Bytes behind the last handle that belong to its object.
-const BEYOND: usize = 4096;
 
 /// What has no number, or no constant.
 const NONE: u16 = u16::MAX;
@@ -104,21 +106,6 @@ pub fn value_in_c(of: &str, number: c_int) -> usize {
         None if (CONSTANT_ROWS..OBJECTS).contains(&number) => number,
         None => 0,
     }
-}
-
-/// Gives the handles of objects memory, where Open MPI's library for Fortran is loaded: that takes them for addresses of its own structs. It sets a mark in an operation
-/// or a generalized request that it has made, and reads where the attributes of a communicator are. Nothing here looks at that memory.
-pub fn prepare() {
-    // SAFETY: the name is a string.
-    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"ompi_op_create_f".as_ptr()) };
-    if function.is_null() {
-        return;
-    }
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    let at = core::ptr::without_provenance_mut(FIRST_OBJECT);
-    // SAFETY: new memory where nothing is, or none. A second call finds that of the first, which stays.
-    let _ = unsafe { libc::mmap(at, OBJECTS + BEYOND, protection, flags, -1, 0) };
 }
 
 #[cfg(test)]

@@ -1,24 +1,40 @@
 //! The variables whose addresses are the constant handles, and what handles are in a program's memory.
 
+use core::cell::UnsafeCell;
+
 use crate::handle::{CONSTANT_ROWS, ProgramHandle};
 
-/// The handles of objects are addresses from here on, where nothing else lies. Open MPI's library for Fortran reads and writes a few words at some of them, for which
-/// there may be memory ([`prepare`](crate::fortran::prepare)).
+/// The handles of objects are addresses from here on, where nothing else lies. Open MPI's library for Fortran reads and writes fields of its own structs there, for
+/// which there may be memory ([`fields`](crate::fortran::fields)).
+///
+/// ```text
+///   value:    0 (2 bits) | generation (8 bits) | index (22 bits)
+///   address:  FIRST_OBJECT + (index (22 bits) | 0 (2 bits) | generation (8 bits))
+/// ```
+/// So the handles of one row of a table share 1 KiB, however often the row is used again.
 pub const FIRST_OBJECT: usize = 0x2ca0_0000_0000;
 /// The values of objects are below.
 pub const OBJECTS: usize = 1 << 30;
+/// Bytes of the range of addresses.
+pub const OBJECT_BYTES: usize = 1 << 32;
+/// The bits of an address below the index.
+const INDEX_SHIFT: u32 = 10;
 /// Addresses below are those of no variable: a null pointer, or a number that is no handle.
 const FIRST_ADDRESS: usize = 4096;
 
-/// A variable of so many words. Nothing but the first is ever read, and the rest keeps the size that programs were linked with.
+/// A variable of so many words. The first is the number, and never changes. The rest keeps the size that programs were linked with, and has the fields that the
+/// library for Fortran reads and writes.
 #[repr(C)]
-pub struct Object<const WORDS: usize>([usize; WORDS]);
+pub struct Object<const WORDS: usize>(UnsafeCell<[usize; WORDS]>);
+
+// SAFETY: the first word never changes; the others are accessed through raw pointers alone.
+unsafe impl<const WORDS: usize> Sync for Object<WORDS> {}
 
 impl<const WORDS: usize> Object<WORDS> {
     const fn new(number: usize) -> Self {
         let mut words = [0; WORDS];
         words[0] = number;
-        Self(words)
+        Self(UnsafeCell::new(words))
     }
 }
 
@@ -30,16 +46,30 @@ pub struct HandleNumber(*const usize);
 /// A handle of a file, as all others.
 pub type FileNumber = HandleNumber;
 
-// SAFETY: what an address leads to never changes.
+// SAFETY: the number that an address leads to never changes.
 unsafe impl Send for HandleNumber {}
 // SAFETY: as above.
 unsafe impl Sync for HandleNumber {}
+
+impl HandleNumber {
+    /// Returns its address.
+    pub(crate) fn address(self) -> usize {
+        self.0.expose_provenance()
+    }
+
+    /// Returns the handle with this address.
+    pub(crate) fn at(address: usize) -> Self {
+        Self(core::ptr::with_exposed_provenance(address))
+    }
+}
 
 impl ProgramHandle for HandleNumber {
     #[inline(always)]
     fn value(self) -> usize {
         match self.0.addr() {
-            address if address.wrapping_sub(FIRST_OBJECT) < OBJECTS => address - FIRST_OBJECT,
+            address if address.wrapping_sub(FIRST_OBJECT) < OBJECT_BYTES => {
+                ((address - FIRST_OBJECT) as u32).rotate_right(INDEX_SHIFT) as usize
+            }
             // SAFETY: a handle that is no object's is the address of a variable, as the standard says of what a program passes.
             address if address >= FIRST_ADDRESS => unsafe { *self.0 },
             _ => 0,
@@ -53,7 +83,8 @@ pub const fn in_program(value: usize) -> HandleNumber {
     if value < CONSTANT_ROWS {
         VARIABLES[value]
     } else {
-        HandleNumber(core::ptr::without_provenance(FIRST_OBJECT.wrapping_add(value)))
+        let offset = (value as u32).rotate_left(INDEX_SHIFT) as usize;
+        HandleNumber(core::ptr::without_provenance(FIRST_OBJECT + offset))
     }
 }
 
@@ -104,13 +135,24 @@ mod tests {
 
     #[test]
     fn an_object_keeps_its_value_and_what_is_no_handle_has_none() {
-        for value in [CONSTANT_ROWS, 0x20_0000, (1 << 30) - 1] {
+        for value in [CONSTANT_ROWS, 0x20_0000, 0x20_0001, 1 << 22 | 0x20_0000, OBJECTS - 1] {
             assert_eq!(in_program(value).value(), value);
         }
         for number in [0, 1, 0x101, FIRST_ADDRESS - 1] {
             assert_eq!(HandleNumber(core::ptr::without_provenance(number)).value(), 0);
         }
         assert_eq!(in_program(CONSTANT_ROWS - 1).value(), 0);
+    }
+
+    #[test]
+    fn handles_of_one_row_share_memory_and_those_of_two_rows_have_none_in_common() {
+        let address = |value: usize| in_program(value).address();
+        let (first, last) = (address(0x20_0000), address(255 << 22 | 0x20_0000));
+        assert_eq!(last - first, 255);
+        assert!(address(0x20_0001) - last >= 512);
+        assert!(address(OBJECTS - 1) + 512 <= FIRST_OBJECT + OBJECT_BYTES);
+        // Two bits of an address are none of a value.
+        assert!(HandleNumber::at(first + 256).value() >= OBJECTS);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use canele_mpi::Error;
 use canele_mpi::attribute::{Copy, Delete, Stored};
+use layout::fortran::number_in_fortran;
 use layout::{HandleNumber, in_program};
 
 use super::Value;
@@ -48,7 +49,7 @@ impl CopyFunction {
                 },
                 // SAFETY: the function's own language gave the proxy, and the program the function; both results live during the call.
                 Some((proxy, _)) => unsafe {
-                    let (function, handle) = (function as *const c_void, object as c_int);
+                    let (function, handle) = (function as *const c_void, number_in_fortran(object));
                     let value = in_fortran(value);
                     proxy(function, handle, keyval, state, kind::AINT, value, &raw mut copied, &raw mut flag)
                 },
@@ -83,7 +84,7 @@ impl DeleteFunction {
                 None => unsafe { function(in_program(object), keyval, in_c(value), state) },
                 // SAFETY: the function's own language gave the proxy, and the program the function.
                 Some((_, proxy)) => unsafe {
-                    let (function, handle) = (function as *const c_void, object as c_int);
+                    let (function, handle) = (function as *const c_void, number_in_fortran(object));
                     proxy(function, handle, keyval, kind::AINT, in_fortran(value), state)
                 },
             };

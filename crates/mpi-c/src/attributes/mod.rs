@@ -12,7 +12,8 @@ pub mod windows;
 use core::ffi::{c_int, c_void};
 use std::sync::LazyLock;
 
-use canele_mpi::attribute::{Attributes, Keyvals, ObjectKind, Stored};
+pub use canele_mpi::attribute::ObjectKind;
+use canele_mpi::attribute::{Attributes, Keyvals, Stored};
 use canele_mpi::{Result, fail};
 
 pub use datatypes::{copy_of_datatype, datatype_goes};
@@ -43,10 +44,23 @@ fn create(
     extra_state: Value,
 ) -> CallResult {
     let proxies = Proxies::default();
-    let (copy, delete) = (copy.called(extra_state, &proxies), delete.called(extra_state, &proxies));
-    let made = KEYVALS.create(kind, copy, delete)?;
+    let made = create_keyval(kind, copy, delete, extra_state, &proxies)?;
     crate::fortran::keyval_made(made, proxies);
     Ok(keyval.set(made, "keyval")?)
+}
+
+/// Makes a key, whose functions are called by the proxies, if these are said.
+///
+/// # Errors
+/// All keys are used.
+pub(crate) fn create_keyval(
+    kind: ObjectKind,
+    copy: CopyFunction,
+    delete: DeleteFunction,
+    extra_state: Value,
+    proxies: &Proxies,
+) -> Result<c_int> {
+    KEYVALS.create(kind, copy.called(extra_state, proxies), delete.called(extra_state, proxies))
 }
 
 fn free(kind: ObjectKind, keyval: Out<c_int>) -> CallResult {

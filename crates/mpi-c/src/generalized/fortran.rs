@@ -1,4 +1,5 @@
-//! Generalized requests whose functions are in Fortran: all arguments by address, the code as the last one. That they are is said behind the start.
+//! Generalized requests whose functions are in Fortran: all arguments by address, the code as the last one. That they are is said behind the start,
+//! by a call or by a mark.
 
 use core::ffi::{c_int, c_void};
 use std::cell::Cell;
@@ -6,6 +7,7 @@ use std::sync::Arc;
 
 use canele_mpi::{Result, fail};
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
+use layout::fortran::fields;
 
 use super::{GrequestCancel, GrequestFree, GrequestQuery};
 use crate::handle::MPI_Request;
@@ -28,6 +30,16 @@ pub fn set_fortran(request: MPI_Request) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads whether the library for Fortran has marked the operation that this thread has started last as one of Fortran, if that has this request.
+pub fn read_mark(request: MPI_Request) {
+    let is_it = |(started, _): &(MPI_Request, _)| *started == request;
+    if let Some((_, is_fortran)) = STARTED.take().filter(is_it)
+        && fields::is_fortran_request(request.value())
+    {
+        is_fortran.store(true, Relaxed);
+    }
 }
 
 type Query = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Status, *mut c_int);

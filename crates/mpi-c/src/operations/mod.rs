@@ -10,6 +10,7 @@ use std::sync::Arc;
 use canele_mem::buffer::Readable;
 use canele_mpi::fail;
 use canele_mpi::op::{BuiltIn, Op};
+use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub use element::element_of;
 pub use program::{ProgramFunction, UserFunction, UserFunctionLarge, UserFunctionX};
@@ -32,10 +33,20 @@ pub enum OpObject {
         commutative: bool,
         /// What combines them.
         function: ProgramFunction,
+        /// True if the function is in Fortran, which may be said behind the creation.
+        is_fortran: AtomicBool,
     },
 }
 
 impl OpObject {
+    /// Says that the function of the program is in Fortran.
+    pub fn set_fortran(&self) {
+        if let Self::Program { is_fortran, .. } = self {
+            // Relaxed: the thread that has made the operation says it before others know of the operation.
+            is_fortran.store(true, Relaxed);
+        }
+    }
+
     /// Whether the order of two operands does not matter.
     pub fn is_commutative(&self) -> bool {
         match self {
@@ -71,7 +82,8 @@ pub(crate) fn create(function: Option<ProgramFunction>, commute: c_int, op: Out<
     let Some(function) = function else {
         fail!(Argument, "user_fn is a null pointer: a function is needed");
     };
-    let made = OpObject::Program { commutative: commute != 0, function };
+    crate::fortran::prepare_if_loaded();
+    let made = OpObject::Program { commutative: commute != 0, function, is_fortran: AtomicBool::new(false) };
     Ok(op.set(MPI_Op::new(Arc::new(made))?, "op")?)
 }
 

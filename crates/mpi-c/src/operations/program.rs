@@ -6,6 +6,7 @@ use std::sync::Arc;
 use canele_mem::buffer::{RawMut, Readable};
 use canele_mpi::datatype::Datatype;
 
+use crate::conversions::to_int;
 use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::program_call::{State, call_program};
 
@@ -19,6 +20,9 @@ pub type UserFunctionLarge =
 pub type UserFunctionX =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, i64, MPI_Datatype, *mut c_void);
 
+/// A function in Fortran: the datatype is a number.
+pub type UserFunctionFortran = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
+
 /// A function of the program's.
 #[derive(Clone)]
 pub enum ProgramFunction {
@@ -26,8 +30,23 @@ pub enum ProgramFunction {
     Small(UserFunction),
     /// With a large count.
     Large(UserFunctionLarge),
+    /// In Fortran.
+    Fortran(UserFunctionFortran),
     /// With a state of its own.
     WithState(UserFunctionX, Arc<State>),
+}
+
+impl ProgramFunction {
+    /// Returns the function, which a library for Fortran has given, as one of Fortran.
+    pub fn in_fortran(&self) -> Self {
+        match self {
+            // SAFETY: the function is one of Fortran, as the library says that has given it; it is not called in any other way.
+            Self::Small(function) => unsafe {
+                Self::Fortran(core::mem::transmute::<UserFunction, UserFunctionFortran>(*function))
+            },
+            other => other.clone(),
+        }
+    }
 }
 
 /// A function with the datatype it is called for.
@@ -75,7 +94,7 @@ impl Typed {
         let own = if is_same { None } else { MPI_Datatype::new(self.of.clone()).ok() };
         let datatype = own.unwrap_or(self.handle);
         let most = match &self.function {
-            ProgramFunction::Small(_) => c_int::MAX as usize,
+            ProgramFunction::Small(_) | ProgramFunction::Fortran(_) => c_int::MAX as usize,
             ProgramFunction::Large(_) | ProgramFunction::WithState(..) => i64::MAX as usize,
         };
         let mut at = 0;
@@ -92,6 +111,9 @@ impl Typed {
                     }
                     ProgramFunction::Large(function) => {
                         function(first, second, &mut (n as i64), &raw mut datatype)
+                    }
+                    ProgramFunction::Fortran(function) => {
+                        function(first, second, &mut (n as c_int), &mut to_int(datatype));
                     }
                     ProgramFunction::WithState(function, state) => {
                         function(first, second, n as i64, datatype, state.get());

@@ -1,0 +1,71 @@
+//! Objects that a library for Fortran reads through their handles, as Open MPI's does: their fields are written before it is told a handle, and its marks are read then.
+//!
+//! Marks say that a function of the program's is in Fortran. The library sets one behind the creation of an object, and asks for the number of its handle next.
+
+use layout::fortran::fields;
+
+use crate::constants::MPI_ERR_NO_MEM;
+use crate::generalized;
+use crate::handle::{Handle, MPI_Comm, MPI_Op, MPI_Request, ObjectHandle};
+use crate::library::{self, Aborted};
+
+/// Gives handles memory, if the library for Fortran is loaded.
+pub(crate) fn prepare_if_loaded() {
+    if !fields::are_there() && fields::is_library_loaded() {
+        prepare();
+    }
+}
+
+/// Gives handles memory. The library for Fortran may be loaded only later, so that its absence makes no difference but for an error.
+pub(super) fn prepare() {
+    if !fields::are_there()
+        && let Err(text) = fields::reserve()
+        && fields::is_library_loaded()
+    {
+        library::abort(&text, MPI_ERR_NO_MEM, Aborted::All);
+    }
+}
+
+/// The library for Fortran is told the number of a handle.
+pub(crate) fn prepare_number<H: Handle>(handle: H) {
+    prepare();
+    if !fields::are_there() {
+        return;
+    }
+    let value = handle.value();
+    match H::NAME {
+        "MPI_Request" => {
+            fields::write_request(value);
+            generalized::read_mark(MPI_Request::of(value));
+        }
+        "MPI_Op" => {
+            if fields::is_fortran_op(value)
+                && let Some(op) = MPI_Op::of(value).find()
+            {
+                op.set_fortran();
+            }
+        }
+        "MPI_Comm" => {
+            fields::write_object(value);
+            prepare_groups(MPI_Comm::of(value));
+        }
+        _ => fields::write_object(value),
+    }
+}
+
+/// The library for Fortran is told a handle.
+pub(crate) fn prepare_handle<H: Handle>(handle: H) {
+    prepare();
+    if H::NAME == MPI_Comm::NAME && fields::are_there() {
+        prepare_groups(MPI_Comm::of(handle.value()));
+    }
+}
+
+/// Writes the sizes of a communicator's groups, once.
+fn prepare_groups(comm: MPI_Comm) {
+    if let Some(of) = comm.find()
+        && !fields::have_groups(comm.value())
+    {
+        fields::write_groups(comm.value(), of.size(), of.remote().ok().map(|group| group.size()));
+    }
+}
