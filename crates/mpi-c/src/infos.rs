@@ -40,6 +40,16 @@ fn changeable(info: MPI_Info) -> Result<&'static Info> {
     Ok(found)
 }
 
+/// A key, whose length the ABI limits: programs have room for such keys.
+fn key_of<'a>(key: Text) -> Result<&'a [u8]> {
+    let key = key.bytes("key")?;
+    if key.len() >= MPI_MAX_INFO_KEY as usize {
+        let most = MPI_MAX_INFO_KEY - 1;
+        fail!(InfoKey, "key has {} bytes; at most {most} are allowed", key.len());
+    }
+    Ok(key)
+}
+
 /// `MPI_Info_create`.
 pub fn info_create(info: Out<MPI_Info>) -> CallResult {
     Ok(info.set(MPI_Info::new(Arc::new(Info::new()))?, "info")?)
@@ -58,17 +68,22 @@ pub fn info_free(info: Out<MPI_Info>) -> CallResult {
 
 /// `MPI_Info_set`.
 pub fn info_set(info: MPI_Info, key: Text, value: Text) -> CallResult {
-    Ok(changeable(info)?.set(key.bytes("key")?, value.bytes("value")?)?)
+    let (info, key, value) = (changeable(info)?, key_of(key)?, value.bytes("value")?);
+    if value.len() >= MPI_MAX_INFO_VAL as usize {
+        let (key, most) = (key.escape_ascii(), MPI_MAX_INFO_VAL - 1);
+        fail!(InfoValue, "the value of key {key} has {} bytes; at most {most} are allowed", value.len());
+    }
+    Ok(info.set(key, value)?)
 }
 
 /// `MPI_Info_delete`.
 pub fn info_delete(info: MPI_Info, key: Text) -> CallResult {
-    Ok(changeable(info)?.delete(key.bytes("key")?)?)
+    Ok(changeable(info)?.delete(key_of(key)?)?)
 }
 
 /// `MPI_Info_get`.
 pub fn info_get(info: MPI_Info, key: Text, valuelen: c_int, value: TextOut, flag: Out<c_int>) -> CallResult {
-    let found = info.get()?.get(key.bytes("key")?)?;
+    let found = info.get()?.get(key_of(key)?)?;
     let Ok(room) = usize::try_from(valuelen) else {
         fail!(Argument, "valuelen is {valuelen}: it must not be negative");
     };
@@ -82,7 +97,7 @@ pub fn info_get(info: MPI_Info, key: Text, valuelen: c_int, value: TextOut, flag
 
 /// `MPI_Info_get_valuelen`.
 pub fn info_get_valuelen(info: MPI_Info, key: Text, valuelen: Out<c_int>, flag: Out<c_int>) -> CallResult {
-    let found = info.get()?.get(key.bytes("key")?)?;
+    let found = info.get()?.get(key_of(key)?)?;
     flag.set(c_int::from(found.is_some()), "flag")?;
     match found {
         Some(found) => Ok(valuelen.set(found.len() as c_int, "valuelen")?),
@@ -98,7 +113,7 @@ pub fn info_get_string(
     value: TextOut,
     flag: Out<c_int>,
 ) -> CallResult {
-    let found = info.get()?.get(key.bytes("key")?)?;
+    let found = info.get()?.get(key_of(key)?)?;
     let len = buflen.get("buflen")?;
     let Ok(room) = usize::try_from(len) else {
         fail!(Argument, "buflen is {len}: it must not be negative");

@@ -64,6 +64,12 @@ pub fn session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> CallR
     Ok(info_used.set(MPI_Info::new(Arc::new(info))?, "info_used")?)
 }
 
+/// `MPI_Session_set_info` of Open MPI: what a session is like is fixed when it begins, so no hint changes it.
+pub fn session_set_info(session: MPI_Session, info: MPI_Info) -> CallResult {
+    session.get()?;
+    crate::infos::check(info)
+}
+
 /// `MPI_Session_get_num_psets`.
 pub fn session_get_num_psets(session: MPI_Session, _info: MPI_Info, npset_names: Out<c_int>) -> CallResult {
     session.get()?;

@@ -13,6 +13,7 @@
 //! | [`constant_row`], [`constant_mark`] | where constants stand in the table of handles | yes |
 //! | [`MPI_Status`] | the struct of a status | yes |
 //! | [`ABI`], [`NAMED_FIRST`] | what the library says of itself | yes |
+//! | [`SPLIT_TYPES`] | how communicators are split beyond the standard | yes |
 //! | [`fortran`] | what a library for Fortran asks for beside functions | yes |
 //!
 //! What the calls do is in `canele-mpi-c`, once for all ABIs.
@@ -34,6 +35,9 @@ pub const ABI: &str = "standard ABI 1.0";
 
 /// What the answer of `MPI_Get_library_version` begins with: the library's own name, as of every library with this ABI.
 pub const NAMED_FIRST: &str = "";
+
+/// Split types that the standard lacks, with the resources that they name: none.
+pub const SPLIT_TYPES: &[(core::ffi::c_int, &str)] = &[];
 
 /// What a handle is, but for files.
 pub type HandleNumber = usize;

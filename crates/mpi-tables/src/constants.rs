@@ -23,11 +23,18 @@ pub fn rust(tables: &Tables) -> String {
     text + &datatypes(tables) + &classes(tables)
 }
 
+/// Handles of Open MPI's that the standard lacks, with numbers that the standard leaves free.
+const BEYOND_STANDARD: [(&str, &str); 2] =
+    [("MPI_2COMPLEX", "0x00000ff2"), ("MPI_2DOUBLE_COMPLEX", "0x00000ff3")];
+
 /// The number of a handle's constant by the standard ABI, which is what it is inside of a library whose ABI has addresses in place of numbers.
 ///
 /// # Panics
-/// The standard has no such constant.
+/// The standard has no such constant, and none stands for it.
 pub(crate) fn number(name: &str) -> String {
+    if let Some((_, number)) = BEYOND_STANDARD.iter().find(|(known, _)| *known == name) {
+        return (*number).to_owned();
+    }
     let standard = Tables::standard();
     let constant = standard.constants.iter().chain(&standard.removed_constants).find(|of| of.name == name);
     let value = constant.unwrap_or_else(|| panic!("{name} is no constant of the standard")).value.clone();

@@ -30,6 +30,9 @@ pub const ABI: &str = "MPICH ABI 12";
 /// implementations (mpi4py, MPI.jl, NGSolve, Boost) tell by it which values constants have.
 pub const NAMED_FIRST: &str = "MPICH Version:\t5.0.2\n";
 
+/// Split types that the standard lacks, with the resources that they name: none.
+pub const SPLIT_TYPES: &[(core::ffi::c_int, &str)] = &[];
+
 /// What a handle is, but for files, whose handles are pointers.
 pub type HandleNumber = u32;
 /// What a handle of a file is.

@@ -75,6 +75,21 @@ impl DatarepList {
 const _: () =
     assert!(core::mem::offset_of!(DatarepList, sentinel_object) == 16 && size_of::<DatarepList>() == 64);
 
+macro_rules! ignored {
+    ($($name:ident: $stands_for:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`: the address that stands for this constant in Fortran.")]
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        pub static mut $name: *mut c_int = (&raw mut $stands_for).cast();
+    )*};
+}
+ignored! {
+    MPI_F_STATUS_IGNORE: mpi_fortran_status_ignore_;
+    MPI_F_STATUSES_IGNORE: mpi_fortran_statuses_ignore_;
+    MPI_F08_STATUS_IGNORE: mpi_fortran_status_ignore_;
+    MPI_F08_STATUSES_IGNORE: mpi_fortran_statuses_ignore_;
+}
+
 /// `mpi_conversion_fn_null_`: stands for no conversion, and is never called.
 // SAFETY: as above.
 #[unsafe(no_mangle)]

@@ -123,6 +123,10 @@ mod tests {
             [MPI_INTEGER, MPI_DOUBLE_PRECISION, MPI_BYTE].map(|of| number_in_fortran(of.value())),
             [7, 17, 1]
         );
+        assert_eq!(
+            (number_in_fortran(MPI_LOGICAL16.value()), number_in_fortran(MPI_ERRORS_ABORT.value())),
+            (77, 3)
+        );
         assert_eq!(value_in_c("MPI_Comm", 0), MPI_COMM_WORLD.value());
         assert_eq!(value_in_c("MPI_Datatype", 17), MPI_DOUBLE_PRECISION.value());
         assert_eq!(value_in_c("MPI_Op", 3), MPI_SUM.value());
@@ -143,6 +147,6 @@ mod tests {
         for number in [3, 79, 80, 4095, 1 << 30, c_int::MAX, -1, c_int::MIN] {
             assert_eq!(value_in_c("MPI_Comm", number), 0, "{number}");
         }
-        assert_eq!(number_in_fortran(MPI_LOGICAL16.value()), -1);
+        assert_eq!(number_in_fortran(MPI_STATUS_IGNORE), -1);
     }
 }

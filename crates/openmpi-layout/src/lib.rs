@@ -33,6 +33,21 @@ pub const ABI: &str = "Open MPI ABI 40";
 /// implementations tell by it which values constants have.
 pub const NAMED_FIRST: &str = "Open MPI v5.0.11\n";
 
+/// Split types that the standard lacks, with the resources that they name: boards are hosts, and the largest units hold all ranks, which have no name.
+pub const SPLIT_TYPES: &[(core::ffi::c_int, &str)] = &[
+    (constants::OMPI_COMM_TYPE_HWTHREAD, "hwloc://PU"),
+    (constants::OMPI_COMM_TYPE_CORE, "hwloc://Core"),
+    (constants::OMPI_COMM_TYPE_L1CACHE, "hwloc://L1Cache"),
+    (constants::OMPI_COMM_TYPE_L2CACHE, "hwloc://L2Cache"),
+    (constants::OMPI_COMM_TYPE_L3CACHE, "hwloc://L3Cache"),
+    (constants::OMPI_COMM_TYPE_SOCKET, "hwloc://Package"),
+    (constants::OMPI_COMM_TYPE_NUMA, "hwloc://NUMANode"),
+    (constants::OMPI_COMM_TYPE_BOARD, "mpi_shared_memory"),
+    (constants::OMPI_COMM_TYPE_HOST, "mpi_shared_memory"),
+    (constants::OMPI_COMM_TYPE_CU, ""),
+    (constants::OMPI_COMM_TYPE_CLUSTER, ""),
+];
+
 /// Returns the row of a constant in the table of handles; nothing for other values.
 #[inline(always)]
 pub const fn constant_row(value: usize) -> Option<usize> {

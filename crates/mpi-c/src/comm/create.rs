@@ -6,7 +6,8 @@ use std::sync::Arc;
 use canele_mpi::group::Group;
 use canele_mpi::info::Info;
 use canele_mpi::split_type::SplitType;
-use canele_mpi::{Class, Comm, Result, World, fail};
+use canele_mpi::{Class, Comm, Error, Result, World, fail};
+use layout::SPLIT_TYPES;
 
 use crate::constants::*;
 use crate::error::CallResult;
@@ -120,6 +121,24 @@ pub fn comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: Out<MPI_Com
     give(newcomm, made)
 }
 
+/// Divides the members by a resource, or not at all if it has no name. Members that may use several such resources are divided by hosts.
+fn split_by_resource(comm: &Comm, resource: &str, key: c_int) -> Result<Arc<Comm>> {
+    if resource.is_empty() {
+        return comm.split(Some(0), key)?.ok_or_else(no_part);
+    }
+    let wanted = Info::new();
+    wanted.set(canele_mpi::split_type::TYPE, resource)?;
+    let (of_resource, _) = comm.split_type(SplitType::HardwareGuided, &wanted, key)?;
+    let rest = if of_resource.is_some() { SplitType::Undefined } else { SplitType::Shared };
+    let (of_host, _) = comm.split_type(rest, &wanted, key)?;
+    of_resource.or(of_host).ok_or_else(no_part)
+}
+
+#[cold]
+fn no_part() -> Box<Error> {
+    Error::new(Class::Internal, "a member has no part of a split communicator")
+}
+
 /// `MPI_Comm_split_type`.
 pub fn comm_split_type(
     comm: MPI_Comm,
@@ -129,6 +148,11 @@ pub fn comm_split_type(
     newcomm: Out<MPI_Comm>,
 ) -> CallResult {
     let (comm, hints) = (comm.get()?, given(info)?);
+    if let Some((_, resource)) = SPLIT_TYPES.iter().find(|(number, _)| *number == split_type) {
+        let made = split_by_resource(comm, resource, key)?;
+        made.set_info(&hints);
+        return give(newcomm, Some(made));
+    }
     let of = match split_type {
         MPI_COMM_TYPE_SHARED => SplitType::Shared,
         MPI_COMM_TYPE_HW_GUIDED => SplitType::HardwareGuided,

@@ -33,6 +33,14 @@ pub(crate) fn predefine() {
     for (datatype, handle) in &*BEYOND_STANDARD {
         handle.fix(datatype.clone());
     }
+    for (name, one) in [("MPI_2COMPLEX", Basic::Complex), ("MPI_2DOUBLE_COMPLEX", Basic::DoubleComplex)] {
+        if let (Some(handle), Ok(two)) =
+            (constant(name), Datatype::contiguous(Width::Int, 2, Datatype::basic(one)))
+        {
+            two.commit();
+            handle.fix(two);
+        }
+    }
 }
 
 /// The handle of a predefined datatype, if the ABI has one.
