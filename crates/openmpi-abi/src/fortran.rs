@@ -5,6 +5,7 @@
 
 mod attributes;
 mod functions;
+mod infos;
 mod strings;
 
 use core::ffi::{c_char, c_int, c_void};

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void expect(int holds, int which) {
@@ -61,6 +62,48 @@ static void datatypes(int rank, int ranks) {
     }
 }
 
+/* What the library for Fortran of a later release asks for: a string is an object that its last holder frees. */
+struct class {
+    void *name, *parent, *construct, *destruct;
+    int initialized, depth;
+    void **constructors;
+    void (**destructors)(void *);
+    size_t bytes;
+};
+struct counted {
+    struct class *class;
+    int references;
+    size_t length;
+    char before_first, first[1];
+};
+
+static void release(struct counted *string) {
+    if (--string->references > 0) return;
+    for (void (**call)(void *) = string->class->destructors; *call; call++) (*call)(string);
+    free(string);
+}
+
+static void counted_strings(void) {
+    int (*get)(MPI_Info, const char *, struct counted **, int *) = dlsym(RTLD_DEFAULT, "ompi_info_get");
+    int (*get_length)(MPI_Info, const char *, int *, int *) = dlsym(RTLD_DEFAULT, "ompi_info_get_valuelen");
+    int (*get_key)(MPI_Info, int, struct counted **) = dlsym(RTLD_DEFAULT, "ompi_info_get_nthkey");
+    struct counted *string = NULL;
+    MPI_Info info;
+    int flag = -1, length = -1;
+    expect(get && get_length && get_key, 40);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "key", "the value");
+    expect(get(info, "key", &string, &flag) == MPI_SUCCESS && flag == 1, 41);
+    expect(string->length == 9 && strcmp(string->first, "the value") == 0, 42);
+    release(string);
+    expect(get(info, "none", &string, &flag) == MPI_SUCCESS && flag == 0, 43);
+    expect(get_length(info, "key", &length, &flag) == MPI_SUCCESS && flag == 1 && length == 9, 44);
+    expect(get_key(info, 0, &string) == MPI_SUCCESS && strcmp(string->first, "key") == 0, 45);
+    release(string);
+    expect(get_key(info, 1, &string) != MPI_SUCCESS && string == NULL, 46);
+    MPI_Info_free(&info);
+}
+
 /* Sessions came with a later release. */
 static void sessions(void) {
     int (*init)(MPI_Info, MPI_Errhandler, void **) = dlsym(RTLD_DEFAULT, "MPI_Session_init");
@@ -74,6 +117,7 @@ static void sessions(void) {
     expect(set_info(session, info) == MPI_SUCCESS, 31);
     MPI_Info_free(&info);
     expect(finalize(&session) == MPI_SUCCESS, 32);
+    counted_strings();
 }
 
 int main(int argc, char **argv) {

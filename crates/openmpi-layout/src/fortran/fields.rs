@@ -2,7 +2,7 @@
 //!
 //! A constant has its variable. The handles of objects have no memory but where that library is used: then the range of their addresses is reserved, of which pages
 //! become real where fields are written. The offsets are those of releases 4.1 and 5.0 (`ompi/communicator/communicator.h` and its likes). Where the releases
-//! differ, both are written.
+//! differ, both are written; 5.0 is meant as it is built by default, with fault tolerance.
 //!
 //! | of | field | offset |
 //! |---|---|---|
