@@ -8,6 +8,8 @@
 //!     PREFIX/lib/canele/libmpich.so.12             the same under the name that Debian gives it
 //!     PREFIX/lib/canele/libmpi.so.40                target/PROFILE/libopenmpi_abi.so
 //!     PREFIX/lib/canele/libcanele.so.0             target/PROFILE/libcanele_c.so
+//!     PREFIX/lib/canele/libcanele_fort.so.0        target/PROFILE/libcanele_fort.so
+//!     PREFIX/lib/canele/fortran/KEY                target/PROFILE/mpi/fortran/KEY   modules for one Fortran compiler
 //!     PREFIX/lib/canele/programs/laplace …         target/PROFILE/laplace …
 //!     PREFIX/etc                                   target/etc   never made here
 //!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
@@ -36,6 +38,12 @@ const OPENMPI_BUILT: &str = "libopenmpi_abi.so";
 /// Canelé's own library for C: as it is built, and the names that programs and the compiler's linker look for.
 const OWN_BUILT: &str = "libcanele_c.so";
 const OWN_NAMES: [&str; 2] = ["libcanele.so.0", "libcanele.so"];
+/// The name of the library that programs in Fortran need beside the one for C, and its other names.
+pub const FORTRAN_SONAME: &str = "libcanele_fort.so.0";
+const FORTRAN_BUILT: &str = "libcanele_fort.so";
+const FORTRAN_NAMES: [&str; 2] = [FORTRAN_SONAME, FORTRAN_BUILT];
+/// The folder, beside the libraries, of the modules that an administrator had compiled.
+const MODULES: &str = "fortran";
 /// The name that the compiler's linker looks for.
 const LINK_NAME: &str = "libmpi_abi.so";
 const HEADER: &str = "mpi.h";
@@ -53,6 +61,22 @@ const SOURCE_INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/in
 /// A text that says where it was looked for and what to do.
 pub fn library_folder() -> Result<PathBuf, String> {
     library_folder_from(&executable_folder()?)
+}
+
+/// The folder in which both libraries lie that a program in Fortran needs.
+///
+/// # Errors
+/// A text that says which one is missing and what to do.
+pub fn fortran_library_folder() -> Result<PathBuf, String> {
+    fortran_library_folder_from(&executable_folder()?)
+}
+
+/// The folder of the modules for Fortran that an administrator had compiled, one folder for each compiler. It may be missing.
+///
+/// # Errors
+/// A text if the libraries, beside which it lies, are missing.
+pub fn prepared_modules_folder() -> Result<PathBuf, String> {
+    Ok(library_folder()?.join(MODULES))
 }
 
 /// The folder in which `mpi.h` lies.
@@ -136,10 +160,26 @@ fn library_folder_from(here: &Path) -> Result<PathBuf, String> {
     if here.join(OWN_BUILT).is_file() {
         names.extend(OWN_NAMES.map(|name| (OWN_BUILT, name)));
     }
+    if here.join(FORTRAN_BUILT).is_file() {
+        names.extend(FORTRAN_NAMES.map(|name| (FORTRAN_BUILT, name)));
+    }
     let made = fs::create_dir_all(&folder)
         .and_then(|()| names.into_iter().try_for_each(|(built, name)| link(built, name)));
     made.map_err(|error| format!("cannot make {} for the MPI library beside it: {error}", folder.display()))?;
     Ok(folder)
+}
+
+fn fortran_library_folder_from(here: &Path) -> Result<PathBuf, String> {
+    let folder = library_folder_from(here)?;
+    let file = folder.join(FORTRAN_SONAME);
+    match file.is_file() {
+        true => Ok(folder),
+        false => Err(format!(
+            "the library for Fortran, {}, is neither installed nor built: `scripts/install [PREFIX]` installs it with all else; in \
+             the source tree `cargo build -p canele-mpi-fortran` is enough",
+            file.display()
+        )),
+    }
 }
 
 fn include_folder_from(here: &Path, source: &Path) -> Result<PathBuf, String> {
@@ -222,15 +262,17 @@ mod tests {
             assert!(names.iter().all(|file| *file == here.join(LINK_NAME)), "{names:?}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
         }
-        for built in [MPICH_BUILT, OPENMPI_BUILT, OWN_BUILT] {
+        let error = fortran_library_folder_from(&here).unwrap_err();
+        assert!(error.contains(FORTRAN_SONAME) && error.contains("-p canele-mpi-fortran"), "{error}");
+        for built in [MPICH_BUILT, OPENMPI_BUILT, OWN_BUILT, FORTRAN_BUILT] {
             fs::write(here.join(built), "").unwrap();
         }
-        let folder = library_folder_from(&here).unwrap();
+        let folder = fortran_library_folder_from(&here).unwrap();
         let by_mpich = [MPICH_SONAME, DEBIAN_MPICH_SONAME].map(|name| (name, MPICH_BUILT));
         let by_openmpi = [(OPENMPI_SONAME, OPENMPI_BUILT)];
-        for (name, built) in
-            by_mpich.into_iter().chain(by_openmpi).chain(OWN_NAMES.map(|name| (name, OWN_BUILT)))
-        {
+        let own = OWN_NAMES.map(|name| (name, OWN_BUILT));
+        let by_fortran = FORTRAN_NAMES.map(|name| (name, FORTRAN_BUILT));
+        for (name, built) in by_mpich.into_iter().chain(by_openmpi).chain(own).chain(by_fortran) {
             assert_eq!(fs::canonicalize(folder.join(name)).unwrap(), here.join(built));
         }
         assert_eq!(include_folder_from(&here, &source), Ok(source));
