@@ -64,6 +64,8 @@ enum Command {
     /// Compile and link C++ programs that use MPI
     #[command(name = "c++")]
     Cxx(compile::CompileArguments),
+    /// Compile and link Fortran programs that use MPI
+    Fortran(compile::CompileArguments),
     /// Show the machine, the rails, the settings, or a running job
     Info(info::InfoArguments),
     /// Say what each rank of a running job waits for, and why it does not go on
@@ -152,6 +154,7 @@ fn mpi_command(name: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
     match Path::new(name).file_name().and_then(OsStr::to_str)? {
         "mpicc" => Some(|words| compile::main(Language::C, words)),
         "mpicxx" | "mpic++" | "mpiCC" => Some(|words| compile::main(Language::Cxx, words)),
+        "mpifort" | "mpif90" | "mpif77" => Some(|words| compile::main(Language::Fortran, words)),
         "mpiexec" | "mpirun" => Some(mpiexec),
         "mpichversion" => Some(|words| mpichversion::main(&words)),
         _ => None,
@@ -171,6 +174,7 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(arguments) => run::main(&arguments, None),
         Command::Cc(arguments) => compile::main(Language::C, arguments.words()),
         Command::Cxx(arguments) => compile::main(Language::Cxx, arguments.words()),
+        Command::Fortran(arguments) => compile::main(Language::Fortran, arguments.words()),
         Command::Info(arguments) => info::main(&arguments),
         Command::Why(arguments) => why::main(&arguments),
         Command::Top(arguments) => top::main(&arguments),

@@ -46,6 +46,9 @@ fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
         ("mpicxx", compiler("mpicxx", Language::Cxx)),
         ("mpic++", link("mpicxx")),
         ("mpiCC", link("mpicxx")),
+        ("mpifort", compiler("mpifort", Language::Fortran)),
+        ("mpif90", link("mpifort")),
+        ("mpif77", link("mpifort")),
         (
             "mpichversion",
             of_text("mpichversion", "say which MPICH the library stands in for", mpichversion::HELP),
@@ -62,6 +65,9 @@ fn add_pages(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> io:
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     let page = match command.get_name() {
         "cc" => of_text(&name, "compile and link C programs that use MPI", &help(Language::C)),
+        "fortran" => {
+            of_text(&name, "compile and link Fortran programs that use MPI", &help(Language::Fortran))
+        }
         "c++" => of_text(&name, "compile and link C++ programs that use MPI", &help(Language::Cxx)),
         _ => of_command(command)?,
     };
@@ -146,6 +152,8 @@ mod tests {
             "canele-doctor.1",
             "canele-sim-campaign.1",
             "canele-c++.1",
+            "canele-fortran.1",
+            "mpif77.1",
             "mpiCC.1",
             "mpichversion.1",
         ] {

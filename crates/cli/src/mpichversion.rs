@@ -16,7 +16,7 @@ const LINES: [VersionLine; 8] = [
     ("abi", "a", "MPICH ABI:          12:0:0"),
     ("device", "d", "MPICH Device:       canele"),
     ("configure", "c", "MPICH configure:    none, built with cargo"),
-    ("compiler", "b", "MPICH CC:           cc\nMPICH CXX:          c++"),
+    ("compiler", "b", "MPICH CC:           cc\nMPICH CXX:          c++\nMPICH FC:           gfortran"),
     ("features", "f", "MPICH features:     MPI 5.0"),
     ("custom", "u", concat!("MPICH Custom Information: Canelé ", env!("CARGO_PKG_VERSION"))),
 ];
@@ -34,7 +34,7 @@ Prints all lines, or those that are asked for, with one dash or two:
   -abi, -a                    its version in words of libtool
   -device, -d                 what moves messages
   -configure, -c              how it was configured
-  -compiler, -b               the compilers that mpicc and mpicxx run
+  -compiler, -b               the compilers that mpicc, mpicxx and mpifort run
   -features, -f               the version of the MPI standard
   -custom, -u                 the release of Canelé
 

@@ -98,7 +98,7 @@ fn pkg_config_knows_the_names_of_other_mpis_as_recent_releases() {
         printed(&asked(name, "--atleast-version=4.1"));
     }
     assert_eq!(printed(&asked("mpi-cxx", "--modversion")), env!("CARGO_PKG_VERSION"));
-    // Nothing compiles Fortran.
+    // Those name a compiler's modules, which `canele fortran --prepare` compiles.
     for name in ["mpi-fort", "ompi-fort"] {
         assert!(!asked(name, "--exists").status.success(), "{name}");
     }

@@ -35,6 +35,8 @@ fn man_pages_are_well_formed_and_show_options_and_examples() {
         "canele-run.1",
         "mpicc.1",
         "mpiCC.1",
+        "mpifort.1",
+        "mpif77.1",
         "mpiexec.1",
         "mpirun.1",
         "mpichversion.1",
@@ -74,6 +76,7 @@ fn man_pages_are_well_formed_and_show_options_and_examples() {
     }
     assert!(shown("mpirun.1").contains("-genv, -env NAME VALUE"), "a page that is another one");
     assert!(shown("mpiCC.1").contains("CANELE_CXX"));
+    assert!(shown("mpif90.1").contains("--prepare[=FOLDER]"));
 }
 
 #[test]

@@ -83,6 +83,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
             "canele-engine",
             "canele-launch",
             "canele-mem",
+            "canele-mpi-tables",
             "canele-papers",
             "canele-profile",
             "canele-proto",

@@ -179,7 +179,7 @@ fn mpichversion_answers_as_that_of_mpich() {
     for (words, expected) in [
         (&["-v"][..], "MPICH Version:      5.0.2"),
         (&["--device", "-version"], "MPICH Version:      5.0.2\nMPICH Device:       canele"),
-        (&["-b"], "MPICH CC:           cc\nMPICH CXX:          c++"),
+        (&["-b"], "MPICH CC:           cc\nMPICH CXX:          c++\nMPICH FC:           gfortran"),
         (&["-c"], "MPICH configure:    none, built with cargo"),
         (&["-patches"], ""),
     ] {

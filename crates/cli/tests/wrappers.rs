@@ -146,9 +146,14 @@ fn build_systems_get_their_answers() {
 #[test]
 fn nothing_to_do_is_wrong_usage_with_help() {
     let here = Installation::complete("plain");
-    for (name, words) in
-        [("mpicc", &[][..]), ("mpicxx", &[]), ("canele", &["cc"]), ("mpiexec", &[]), ("mpiexec", &["-n"])]
-    {
+    for (name, words) in [
+        ("mpicc", &[][..]),
+        ("mpicxx", &[]),
+        ("mpifort", &[]),
+        ("canele", &["cc"]),
+        ("mpiexec", &[]),
+        ("mpiexec", &["-n"]),
+    ] {
         let output = here.run(name, words);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{name}: {error}");

@@ -1,6 +1,8 @@
 //! Which compiler and which profiling library are used. Owns the options and variables that name them, and their order.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use super::Language;
 
@@ -19,19 +21,32 @@ pub struct CompilerChoice {
 const PROFILE: &str = "-profile=";
 
 impl Language {
-    /// The options that name the compiler, as MPICH spells them. The second one is older.
+    /// The options that name the compiler, as MPICH spells them. The others are older.
     pub fn options(self) -> &'static [&'static str] {
         match self {
             Language::C => &["-cc="],
             Language::Cxx => &["-cxx=", "-CC="],
+            Language::Fortran => &["-fc=", "-f90=", "-f77="],
         }
     }
 
     /// The variables that name the compiler; the first one that is set counts.
-    pub fn variables(self) -> [&'static str; 4] {
+    pub fn variables(self) -> &'static [&'static str] {
         match self {
-            Language::C => ["CANELE_CC", "MPICH_CC", "OMPI_CC", "I_MPI_CC"],
-            Language::Cxx => ["CANELE_CXX", "MPICH_CXX", "OMPI_CXX", "I_MPI_CXX"],
+            Language::C => &["CANELE_CC", "MPICH_CC", "OMPI_CC", "I_MPI_CC"],
+            Language::Cxx => &["CANELE_CXX", "MPICH_CXX", "OMPI_CXX", "I_MPI_CXX"],
+            Language::Fortran => &[
+                "CANELE_FC",
+                "MPICH_FC",
+                "MPICH_F90",
+                "MPICH_F77",
+                "OMPI_FC",
+                "OMPI_F90",
+                "OMPI_F77",
+                "I_MPI_FC",
+                "I_MPI_F90",
+                "I_MPI_F77",
+            ],
         }
     }
 
@@ -40,14 +55,16 @@ impl Language {
         match self {
             Language::C => "MPICC_PROFILE",
             Language::Cxx => "MPICXX_PROFILE",
+            Language::Fortran => "MPIFORT_PROFILE",
         }
     }
 
-    /// The compiler that nothing else names.
-    pub fn default_compiler(self) -> &'static str {
+    /// The compilers that are looked for where nothing else names one; the first one that is there counts.
+    pub fn default_compilers(self) -> &'static [&'static str] {
         match self {
-            Language::C => "cc",
-            Language::Cxx => "c++",
+            Language::C => &["cc"],
+            Language::Cxx => &["c++"],
+            Language::Fortran => &["gfortran", "flang", "flang-new", "ifx", "nvfortran"],
         }
     }
 }
@@ -68,7 +85,7 @@ impl CompilerChoice {
         if let Some((option, "")) = named.as_ref().map(|(option, value)| (option, value.trim())) {
             return Err(format!(
                 "{option} names no compiler: write {option}{}, for example, or leave the option out",
-                language.default_compiler()
+                language.default_compilers()[0]
             ));
         }
         let named =
@@ -79,13 +96,27 @@ impl CompilerChoice {
                 "{PROFILE} names no profiling library: {PROFILE}NAME takes the library libNAME or the file NAME.conf"
             ));
         }
-        let compiler = named.as_ref().map_or(language.default_compiler(), |(_, value)| value);
+        let found = || first_of(language.default_compilers(), &variable("PATH").unwrap_or_default());
+        let compiler = named.as_ref().map_or_else(found, |(_, value)| value);
         Ok(CompilerChoice {
             compiler: compiler.split_whitespace().map(OsString::from).collect(),
             named_by: named.as_ref().map(|&(by, _)| by),
             profiling: profiling.or_else(|| variable(language.profiling_variable())),
         })
     }
+}
+
+/// Returns the first of several commands that a folder of `path` has; the very first one if there is none.
+fn first_of(commands: &'static [&'static str], path: &str) -> &'static str {
+    if commands.len() == 1 {
+        return commands[0];
+    }
+    let is_command = |file: &Path| {
+        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    let is_there =
+        |command: &&&str| std::env::split_paths(path).any(|folder| is_command(&folder.join(command)));
+    commands.iter().find(is_there).unwrap_or(&commands[0])
 }
 
 /// Takes all words that begin with one of `options` out of a line; returns the last one's option and value.
@@ -151,10 +182,42 @@ mod tests {
             let (choice, words) = choose(Language::Cxx, line, variables).unwrap();
             assert_eq!((choice.compiler, words.len()), (vec![compiler.into()], 0), "{line}");
         }
+        for (line, variables, compiler) in [
+            ("-f90=b -fc=a", &[][..], "a"),
+            ("-f77=b", &[("CANELE_FC", "c")], "b"),
+            ("", &[("I_MPI_F90", "i"), ("OMPI_F77", "o"), ("MPICH_F90", "m")], "m"),
+            ("", &[("I_MPI_F90", "i"), ("OMPI_F77", "o")], "o"),
+            ("", &[("I_MPI_FC", "f"), ("I_MPI_F90", "i")], "f"),
+            ("", &[("FC", "f")], "gfortran"),
+        ] {
+            let (choice, words) = choose(Language::Fortran, line, variables).unwrap();
+            assert_eq!((choice.compiler, words.len()), (vec![compiler.into()], 0), "{line}");
+        }
         // A word of the compiler's, here that of another language.
         for (language, line) in [(Language::C, "-cxx=b"), (Language::Cxx, "-cc=b"), (Language::Cxx, "-CC")] {
             assert_eq!(choose(language, line, &[]).unwrap().1, [line]);
         }
+    }
+
+    #[test]
+    fn the_first_compiler_that_is_there_is_taken() {
+        let root = std::env::temp_dir().join(format!("canele-compilers-{}", std::process::id()));
+        let path: Vec<_> = ["empty", "ifx", "flang"].map(|folder| root.join(folder)).into();
+        for (folder, name) in [("empty", None), ("flang", Some("flang")), ("ifx", Some("ifx"))] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+            if let Some(name) = name {
+                let file = root.join(folder).join(name);
+                std::fs::write(&file, "").unwrap();
+                std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+            }
+        }
+        // A file that cannot be run is no command.
+        std::fs::write(root.join("ifx/gfortran"), "").unwrap();
+        let path = std::env::join_paths(path).unwrap().into_string().unwrap();
+        assert_eq!(first_of(&["gfortran", "flang", "ifx"], &path), "flang");
+        assert_eq!(first_of(&["gfortran", "nvfortran", "ifx"], &path), "ifx");
+        assert_eq!(first_of(&["gfortran", "nvfortran"], &path), "gfortran");
+        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
@@ -170,7 +233,12 @@ mod tests {
 
     #[test]
     fn an_option_without_a_value_is_refused() {
-        for (language, line) in [(Language::C, "-cc="), (Language::Cxx, "-cxx="), (Language::Cxx, "-CC=")] {
+        for (language, line) in [
+            (Language::C, "-cc="),
+            (Language::Cxx, "-cxx="),
+            (Language::Cxx, "-CC="),
+            (Language::Fortran, "-fc="),
+        ] {
             let error = choose(language, line, &[("MPICH_CC", "m")]).unwrap_err();
             assert!(error.starts_with(&format!("{line} names no compiler")), "{error}");
         }

@@ -3,10 +3,22 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use super::Language;
 use super::profiling::ProfilingFlags;
 
-/// The library's name, as the linker is told it.
-pub const LIBRARY: &str = "mpi_abi";
+/// The name of the archive beside the modules for Fortran, as the linker is told it.
+pub const ARCHIVE: &str = "canele_fortran";
+
+impl Language {
+    /// The libraries that a program is linked with, by the names that the linker is told, in their order. Fortran has the procedures that the
+    /// program's own compiler has compiled, then a library of its own.
+    pub fn libraries(self) -> &'static [&'static str] {
+        match self {
+            Language::C | Language::Cxx => &["mpi_abi"],
+            Language::Fortran => &[ARCHIVE, "canele_fort", "mpi_abi"],
+        }
+    }
+}
 
 /// What a command line needs of MPI; each needs what stands before it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +35,7 @@ pub enum Needs {
 const STOPS: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r"];
 
 /// Options whose value is the next word, which therefore is no source.
-const TAKE_A_WORD: [&str; 30] = [
+const TAKE_A_WORD: [&str; 36] = [
     "-o",
     "-x",
     "-I",
@@ -36,6 +48,12 @@ const TAKE_A_WORD: [&str; 30] = [
     "-e",
     "-B",
     "-G",
+    "-J",
+    "-module",
+    "-module-dir",
+    "-integer-size",
+    "-real-size",
+    "-double-size",
     "-MF",
     "-MT",
     "-MQ",
@@ -90,22 +108,29 @@ fn is_read(word: &OsStr) -> bool {
     word == "-" || bytes.starts_with(b"-l") || !bytes.starts_with(b"-")
 }
 
-/// What finds the header, behind the words of a profiling library.
+/// What finds the header, or the modules for Fortran, behind the words of a profiling library.
 pub fn compile_flags(include: &Path, profiling: &ProfilingFlags) -> Vec<OsString> {
     let mut flags = profiling.include.clone();
     flags.push(joined("-I", include));
     flags
 }
 
-/// What finds the library, when linking and when the program is started, and the profiling library around it.
+/// What finds the libraries of a language, when linking and when the program is started, and the profiling library around them. `archive` is
+/// the folder of the archive, which is searched while linking alone.
 ///
-/// The folder is written into the program as RUNPATH, which the dynamic linker searches after `LD_LIBRARY_PATH` (RPATH, which some
+/// The folder of shared libraries is written into the program as RUNPATH, which the dynamic linker searches after `LD_LIBRARY_PATH` (RPATH, which some
 /// linkers write unless told otherwise, comes before it): the same program runs unchanged over another implementation's
 /// library of the same name.
-pub fn link_flags(library: &Path, profiling: &ProfilingFlags) -> Vec<OsString> {
-    let mut flags = vec![joined("-L", library), joined("-Wl,--enable-new-dtags,-rpath,", library)];
+pub fn link_flags(
+    language: Language,
+    archive: Option<&Path>,
+    library: &Path,
+    profiling: &ProfilingFlags,
+) -> Vec<OsString> {
+    let mut flags: Vec<OsString> = archive.map(|folder| joined("-L", folder)).into_iter().collect();
+    flags.extend([joined("-L", library), joined("-Wl,--enable-new-dtags,-rpath,", library)]);
     flags.extend_from_slice(&profiling.before);
-    flags.push(format!("-l{LIBRARY}").into());
+    flags.extend(language.libraries().iter().map(|name| format!("-l{name}").into()));
     flags.extend_from_slice(&profiling.after);
     flags
 }
@@ -151,6 +176,7 @@ mod tests {
             "-MM a.c",
             "-fsyntax-only a.c",
             "-r a.o -o b.o",
+            "-J modules -c a.f90",
         ] {
             assert_eq!(needs(line), Needs::Header, "{line}");
         }
@@ -167,6 +193,7 @@ mod tests {
             "-v -I foo -o a",
             "-c",
             "-Wall -x c",
+            "--version -module modules -integer-size 64",
         ] {
             assert_eq!(needs(line), Needs::Nothing, "{line}");
         }
@@ -181,7 +208,13 @@ mod tests {
         let none = ProfilingFlags::default();
         assert_eq!(compile_flags(Path::new("/p q/include"), &none), ["-I/p q/include"]);
         let expected = ["-L/p/lib", "-Wl,--enable-new-dtags,-rpath,/p/lib", "-lmpi_abi"];
-        assert_eq!(link_flags(Path::new("/p/lib"), &none), expected);
+        assert_eq!(link_flags(Language::Cxx, None, Path::new("/p/lib"), &none), expected);
+        let archive = Path::new("/c/key");
+        let flags = link_flags(Language::Fortran, Some(archive), Path::new("/p/lib"), &none);
+        let [first, folder, found, library] =
+            ["-L/c/key", expected[0], expected[1], expected[2]].map(OsString::from);
+        let [ours, beside] = ["-lcanele_fortran", "-lcanele_fort"].map(OsString::from);
+        assert_eq!(flags, [first, folder, found, ours, beside, library]);
     }
 
     #[test]
@@ -189,6 +222,9 @@ mod tests {
         let [include, before, after] = ["-I/t", "-lt", "-lz"].map(|word| vec![OsString::from(word)]);
         let profiling = ProfilingFlags { include, before, after };
         assert_eq!(compile_flags(Path::new("/p"), &profiling), ["-I/t", "-I/p"]);
-        assert_eq!(link_flags(Path::new("/p"), &profiling)[2..], ["-lt", "-lmpi_abi", "-lz"]);
+        let flags = link_flags(Language::C, None, Path::new("/p"), &profiling);
+        assert_eq!(flags[2..], ["-lt", "-lmpi_abi", "-lz"]);
+        let flags = link_flags(Language::Fortran, Some(Path::new("/c")), Path::new("/p"), &profiling);
+        assert_eq!(flags[3..], ["-lt", "-lcanele_fortran", "-lcanele_fort", "-lmpi_abi", "-lz"]);
     }
 }

@@ -1,20 +1,28 @@
-//! `canele cc` and `canele c++`, also called `mpicc` and `mpicxx`: the system's compiler with what MPI programs need.
+//! `canele cc`, `canele c++` and `canele fortran`, also called `mpicc`, `mpicxx` and `mpifort`: the system's compiler with what MPI programs need.
 //!
 //! Owns which compiler is run, and that the process becomes it: its exit status is the compiler's own. Never reads a source,
 //! never changes a word that is the compiler's.
 
 mod compiler;
+mod fortran;
+mod help;
 mod line;
 mod profiling;
 mod query;
 
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::{print, say, wrong_usage};
-use canele_launch::installation::{configuration_folder, include_folder, library_folder};
+use canele_launch::installation::{
+    configuration_folder, fortran_library_folder, include_folder, library_folder,
+};
 use compiler::CompilerChoice;
+use fortran::{PreparedPlace, modules, prepare, take_prepare};
+pub use help::help;
 use line::{Needs, compile_flags, link_flags};
 use profiling::ProfilingFlags;
 use query::{Query, typed};
@@ -22,7 +30,7 @@ use query::{Query, typed};
 /// The variable that a wrapper sets for its compiler. A wrapper that finds it was started as another one's compiler. MPICH's wrappers do the same.
 const RECURSION: &str = "MPICH_RECURSION_CHECK";
 
-/// Arguments of `canele cc` and `canele c++`: all are the compiler's, whatever they are.
+/// Arguments of `canele cc`, `canele c++` and `canele fortran`: all are the compiler's, whatever they are.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct CompileArguments {
@@ -44,6 +52,8 @@ pub enum Language {
     C,
     /// `canele c++`, `mpicxx`, `mpic++`, `mpiCC`.
     Cxx,
+    /// `canele fortran`, `mpifort`, `mpif90`, `mpif77`.
+    Fortran,
 }
 
 impl Language {
@@ -51,6 +61,7 @@ impl Language {
         match self {
             Language::C => "canele cc",
             Language::Cxx => "canele c++",
+            Language::Fortran => "canele fortran",
         }
     }
 }
@@ -71,110 +82,162 @@ pub fn main(language: Language, words: Vec<OsString>) -> ExitCode {
 }
 
 fn run(language: Language, mut words: Vec<OsString>) -> Result<ExitCode, String> {
+    let wrong = |text: String| Ok(wrong_usage(&format!("{}: {text}", language.command())));
     let choice = match CompilerChoice::take(language, &mut words, |name| std::env::var(name).ok()) {
         Ok(choice) => choice,
-        Err(text) => return Ok(wrong_usage(&format!("{}: {text}", language.command()))),
+        Err(text) => return wrong(text),
     };
+    if language == Language::Fortran {
+        match take_prepare(&mut words) {
+            Ok(None) => {}
+            Ok(Some(place)) => return prepare_modules(&choice, &words, &place),
+            Err(text) => return wrong(text),
+        }
+    }
     let (query, words) = query::split(words);
     if let Some(query) = query {
-        print(&answer(query, choice, words)?);
+        // Build systems take what is printed on either stream for the answer.
+        let is_seen = io::stderr().is_terminal();
+        let tell = |text: &str| {
+            if is_seen {
+                tell(language, text)
+            }
+        };
+        print(&Wrapper { language, choice, words, tell: &tell }.answer(query)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let others = format!("{}COMPILER or {}", language.options()[0], language.variables()[0]);
-    let named_by = choice.named_by;
-    let needs = Needs::of(&words);
-    let command = command(choice, words, needs)?;
-    let compiler = command[0].to_string_lossy();
     if std::env::var_os(RECURSION).is_some() {
-        let named = named_by.map(|by| format!(", {by} names {compiler}")).unwrap_or_default();
+        let compiler = choice.compiler[0].to_string_lossy();
+        let named = choice.named_by.map(|by| format!(", {by} names {compiler}")).unwrap_or_default();
         return Err(format!(
-            "a compiler wrapper of MPI started this one as its compiler{named}: name a compiler that is no wrapper with {others}"
+            "a compiler wrapper of MPI started this one as its compiler{named}: name a compiler that is no wrapper with {}",
+            namers(language)
         ));
     }
+    let needs = Needs::of(&words);
+    let wrapper = Wrapper { language, choice, words, tell: &|text| tell(language, text) };
+    let command = wrapper.command(needs)?;
     let error = Command::new(&command[0]).args(&command[1..]).env(RECURSION, "1").exec();
-    let named = named_by.map(|by| format!(", which {by} names")).unwrap_or_default();
-    Err(format!(
-        "cannot run the compiler {compiler}{named}: {error}; install it, or name another one with {others}"
-    ))
+    Err(cannot_run(language, &wrapper.choice, &error))
 }
 
-/// The whole command line. What the user says stands first, so that it is found first.
-fn command(choice: CompilerChoice, words: Vec<OsString>, needs: Needs) -> Result<Vec<OsString>, String> {
-    let profiling = if needs == Needs::Nothing { ProfilingFlags::default() } else { profiling(&choice)? };
-    let mut command = choice.compiler;
-    command.extend(words);
-    if needs >= Needs::Header {
-        command.extend(compile_flags(&include_folder()?, &profiling));
-    }
-    if needs >= Needs::Library {
-        command.extend(link_flags(&library_folder()?, &profiling));
-    }
-    Ok(command)
+/// What the user should know, beside what the compiler says.
+fn tell(language: Language, text: &str) {
+    say(&format!("{}: {text}", language.command()));
 }
 
-fn profiling(choice: &CompilerChoice) -> Result<ProfilingFlags, String> {
-    match &choice.profiling {
-        // What is only compiled needs no library.
-        Some(name) => ProfilingFlags::find(name, library_folder().ok().as_deref(), &configuration_folder()?),
-        None => Ok(ProfilingFlags::default()),
-    }
+/// The option and the variable that name a compiler.
+fn namers(language: Language) -> String {
+    format!("{}COMPILER or {}", language.options()[0], language.variables()[0])
 }
 
-fn answer(query: Query, choice: CompilerChoice, words: Vec<OsString>) -> Result<String, String> {
-    // Often asked without a source: what it would take to build a program is meant.
-    let needs = Needs::with_a_source(&words);
-    let line = match query {
-        Query::Version => return Ok(format!("Canelé {}", env!("CARGO_PKG_VERSION"))),
-        Query::Line => command(choice, words, needs)?,
-        Query::CompileLine => command(choice, words, Needs::Header)?,
-        Query::CompileFlags => compile_flags(&include_folder()?, &profiling(&choice)?),
-        Query::LinkFlags => link_flags(&library_folder()?, &profiling(&choice)?),
-        Query::IncludeFolders => vec![include_folder()?.into()],
-        Query::LibraryFolders => vec![library_folder()?.into()],
-        Query::LibraryNames => vec![line::LIBRARY.into()],
-        Query::Compiler => choice.compiler,
+/// Says that a compiler cannot be started.
+fn cannot_run(language: Language, choice: &CompilerChoice, error: &io::Error) -> String {
+    let others = &language.default_compilers()[1..];
+    let named = match choice.named_by {
+        Some(by) => format!(", which {by} names"),
+        None if others.is_empty() => String::new(),
+        None => format!(" (nor is there {})", others.join(", ")),
     };
-    Ok(typed(&line))
-}
-
-/// What `--help` says.
-pub fn help(language: Language) -> String {
-    let (default, variables) = (language.default_compiler(), language.variables().join(", "));
-    let option = language.options().join("COMPILER, ") + "COMPILER";
-    let profile = language.profiling_variable();
-    let variable = language.variables()[0];
-    let (command, suffix, names) = match language {
-        Language::C => (language.command(), "c", "mpicc"),
-        Language::Cxx => (language.command(), "cc", "mpicxx, mpic++ and mpiCC"),
-    };
+    let compiler = choice.compiler[0].to_string_lossy();
     format!(
-        "Compiles and links programs that use MPI. Also called {names}.
-
-Usage: {command} COMPILER ARGS…
-
-All arguments but these go to the compiler, and behind them what finds mpi.h and the library. Programs run over any
-library of the MPI standard ABI: where LD_LIBRARY_PATH names one, it is taken.
-
-  {option:<28}the compiler, with arguments if it needs some, as in {first}\"ccache clang\"; else the first of
-                              {variables} that is set; else {default}
-  -profile=NAME               a profiling library, linked before MPI's; else the one that {profile} names
-  --show                      print the command instead of running it; also -show, --showme
-  --showme:compile, :link     print what is added to compile, to link
-  --showme:incdirs, :libdirs, :libs, :command, :version
-  -compile_info, -link_info   print the commands for both
-
-A profiling library has functions of MPI that call those with the prefix PMPI_. -profile=NAME takes libNAME beside
-MPI's library, or what NAME.conf in PREFIX/etc or the current folder says, or libNAME where the linker finds it.
-NAME.conf sets variables, as a shell does: PROFILE_PRELIB and PROFILE_POSTLIB are what is linked before and behind
-MPI's library, PROFILE_INCPATHS is for the compiler.
-
-Examples:
-  {command} -O2 -o hello hello.{suffix} && canele run -n 4 ./hello
-  {command} -c part.{suffix}
-  {command} {first}clang -o hello hello.{suffix}
-  {variable}=clang {command} -o hello hello.{suffix}",
-        first = language.options()[0]
+        "cannot run the compiler {compiler}{named}: {error}; install it, or name another one with {}",
+        namers(language)
     )
+}
+
+/// `canele fortran --prepare`.
+fn prepare_modules(
+    choice: &CompilerChoice,
+    words: &[OsString],
+    place: &PreparedPlace,
+) -> Result<ExitCode, String> {
+    let folder = prepare(choice, words, place, &|text| tell(Language::Fortran, text))?;
+    print(&folder.display().to_string());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A wrapper's command line, of which options of its own have been taken.
+struct Wrapper<'a> {
+    language: Language,
+    choice: CompilerChoice,
+    words: Vec<OsString>,
+    /// Gets what the user should know.
+    tell: &'a dyn Fn(&str),
+}
+
+impl Wrapper<'_> {
+    /// The whole command line. What the user says stands first, so that it is found first.
+    fn command(&self, needs: Needs) -> Result<Vec<OsString>, String> {
+        let mut command = self.choice.compiler.clone();
+        command.extend(self.words.iter().cloned());
+        if needs == Needs::Nothing {
+            return Ok(command);
+        }
+        let modules = self.modules()?;
+        command.extend(self.compile_flags(modules.as_deref())?);
+        if needs == Needs::Library {
+            command.extend(self.link_flags(modules.as_deref())?);
+        }
+        Ok(command)
+    }
+
+    fn compile_flags(&self, modules: Option<&Path>) -> Result<Vec<OsString>, String> {
+        let profiling = self.profiling()?;
+        Ok(match modules {
+            Some(modules) => compile_flags(modules, &profiling),
+            None => compile_flags(&include_folder()?, &profiling),
+        })
+    }
+
+    fn link_flags(&self, modules: Option<&Path>) -> Result<Vec<OsString>, String> {
+        Ok(link_flags(self.language, modules, &self.library_folder()?, &self.profiling()?))
+    }
+
+    /// The folder of the modules for Fortran, and of the archive that belongs to them.
+    fn modules(&self) -> Result<Option<PathBuf>, String> {
+        match self.language {
+            Language::C | Language::Cxx => Ok(None),
+            Language::Fortran => modules(&self.choice, &self.words, self.tell).map(Some),
+        }
+    }
+
+    fn library_folder(&self) -> Result<PathBuf, String> {
+        match self.language {
+            Language::C | Language::Cxx => library_folder(),
+            Language::Fortran => fortran_library_folder(),
+        }
+    }
+
+    fn profiling(&self) -> Result<ProfilingFlags, String> {
+        match &self.choice.profiling {
+            // What is only compiled needs no library.
+            Some(name) => {
+                ProfilingFlags::find(name, library_folder().ok().as_deref(), &configuration_folder()?)
+            }
+            None => Ok(ProfilingFlags::default()),
+        }
+    }
+
+    fn answer(&self, query: Query) -> Result<String, String> {
+        // Often asked without a source: what it would take to build a program is meant.
+        let needs = Needs::with_a_source(&self.words);
+        let modules = || self.modules();
+        let line = match query {
+            Query::Version => return Ok(format!("Canelé {}", env!("CARGO_PKG_VERSION"))),
+            Query::Line => self.command(needs)?,
+            Query::CompileLine => self.command(Needs::Header)?,
+            Query::CompileFlags => self.compile_flags(modules()?.as_deref())?,
+            Query::LinkFlags => self.link_flags(modules()?.as_deref())?,
+            Query::IncludeFolders => vec![modules()?.map_or_else(include_folder, Ok)?.into()],
+            Query::LibraryFolders => {
+                modules()?.into_iter().chain([self.library_folder()?]).map(OsString::from).collect()
+            }
+            Query::LibraryNames => self.language.libraries().iter().map(OsString::from).collect(),
+            Query::Compiler => self.choice.compiler.clone(),
+        };
+        Ok(typed(&line))
+    }
 }
 
 #[cfg(test)]
@@ -183,10 +246,16 @@ mod tests {
 
     #[test]
     fn a_compiler_asked_about_itself_gets_nothing_added() {
-        let words = ["--version"].map(OsString::from).to_vec();
-        let needs = Needs::of(&words);
-        let choice =
-            CompilerChoice { compiler: vec!["cc".into()], named_by: None, profiling: Some("none".into()) };
-        assert_eq!(command(choice, words, needs), Ok(vec!["cc".into(), "--version".into()]));
+        for language in [Language::C, Language::Fortran] {
+            let words = ["--version"].map(OsString::from).to_vec();
+            let needs = Needs::of(&words);
+            let choice = CompilerChoice {
+                compiler: vec!["cc".into()],
+                named_by: None,
+                profiling: Some("none".into()),
+            };
+            let wrapper = Wrapper { language, choice, words, tell: &|text| panic!("{text}") };
+            assert_eq!(wrapper.command(needs), Ok(vec!["cc".into(), "--version".into()]));
+        }
     }
 }

@@ -14,7 +14,7 @@ use canele_sys::command_output;
 use super::finding::{Finding, ok, problem, remark};
 
 /// Compiler and launcher, which belong together.
-const COMMANDS: [&str; 4] = ["mpicc", "mpicxx", "mpiexec", "mpirun"];
+const COMMANDS: [&str; 5] = ["mpicc", "mpicxx", "mpifort", "mpiexec", "mpirun"];
 /// Beginnings of the names of variables that other launchers and libraries read.
 const VARIABLES: [&str; 8] = ["OMPI_", "PMIX_", "PRTE_", "I_MPI_", "MPICH_", "MV2_", "HYDRA_", "MPIR_"];
 /// More names than these are counted.

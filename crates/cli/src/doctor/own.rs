@@ -3,7 +3,10 @@
 use canele_sys::bounded_read::{self, MOST_DATA};
 use std::path::Path;
 
-use canele_launch::installation::{MPICH_SONAME, OPENMPI_SONAME, SONAME, include_folder, library_folder};
+use canele_launch::installation::{
+    FORTRAN_SONAME, MPICH_SONAME, OPENMPI_SONAME, SONAME, fortran_library_folder, include_folder,
+    library_folder,
+};
 
 use super::finding::{Finding, ok, problem, remark};
 
@@ -30,6 +33,7 @@ pub fn examine() -> Vec<Finding> {
                     ),
                 });
             }
+            found.push(fortran());
         }
         Err(text) => found.push(remark("MPI library", text, "needed by MPI programs alone")),
     }
@@ -44,6 +48,14 @@ fn command() -> Finding {
     let path =
         std::env::current_exe().map_or_else(|error| error.to_string(), |path| path.display().to_string());
     ok("command", format!("canele {RELEASE}, {path}"))
+}
+
+/// The library that programs in Fortran need beside that of MPI.
+fn fortran() -> Finding {
+    match fortran_library_folder() {
+        Ok(folder) => ok("Fortran", folder.join(FORTRAN_SONAME).display().to_string()),
+        Err(text) => remark("Fortran", text, "needed by programs of `mpifort` alone"),
+    }
 }
 
 /// A library that is there, which must be of the command's release: launcher and ranks speak one version.

@@ -66,7 +66,8 @@ impl Installation {
         made.compile(&release.join("libmpi_abi.so"), "ours");
         fs::write(release.join("libmpi.so"), "by MPICH's ABI").unwrap();
         fs::write(release.join("libopenmpi_abi.so"), "by Open MPI's ABI").unwrap();
-        made.compile_own(&release.join("libcanele_c.so"));
+        made.compile_own(&release.join("libcanele_c.so"), "libcanele.so.0");
+        made.compile_own(&release.join("libcanele_fort.so"), "libcanele_fort.so.0");
         // Everything is built.
         let cargo = made.root.join("commands/cargo");
         fs::write(&cargo, "#!/bin/sh\n").unwrap();
@@ -119,12 +120,12 @@ impl Installation {
         assert!(cc.status().unwrap().success());
     }
 
-    /// A library of Canelé's own interface that knows its version and nothing else.
-    fn compile_own(&self, file: &Path) {
+    /// A library of Canelé's own that knows its version and nothing else.
+    fn compile_own(&self, file: &Path, soname: &str) {
         let source = self.root.join("own.c");
         fs::write(&source, "const char *canele_version(void) { return \"installed\"; }\n").unwrap();
         let mut cc = Command::new("cc");
-        cc.args(["-shared", "-fPIC", "-Wl,-soname,libcanele.so.0", "-o"]).arg(file).arg(&source);
+        cc.args(["-shared", "-fPIC", &format!("-Wl,-soname,{soname}"), "-o"]).arg(file).arg(&source);
         assert!(cc.status().unwrap().success());
     }
 

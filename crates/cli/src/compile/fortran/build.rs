@@ -1,0 +1,112 @@
+//! Compiles the sources of the Fortran interface in a folder: the modules, the header, and an archive of all procedures.
+//!
+//! The archive's symbols are weak, so a profiling library may have procedures of the same names.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use canele_mpi_tables::fortran::Source;
+use canele_sys::bounded_read::{self, MOST_DATA};
+
+use super::super::line::ARCHIVE;
+use super::identity::{FortranCompiler, RunError, run_in};
+use super::weak::weaken;
+
+/// Sources with such a name are only included.
+const HEADER: &str = ".h";
+
+/// What is compiled, and for which compiler.
+pub struct Build<'a> {
+    /// The compiler.
+    pub compiler: &'a FortranCompiler,
+    /// The sources in their order.
+    pub sources: &'a [Source],
+    /// Gets what the user should know meanwhile.
+    pub tell: &'a dyn Fn(&str),
+}
+
+/// Returns the name of the archive's file.
+pub fn archive_file() -> String {
+    format!("lib{ARCHIVE}.a")
+}
+
+impl Build<'_> {
+    /// Fills a folder that is there and empty. What is there afterwards is all that programs need.
+    ///
+    /// # Errors
+    /// A text with the command that failed, what it said and what to do.
+    pub fn fill(&self, folder: &Path) -> Result<(), String> {
+        let title = self.compiler.title();
+        (self.tell)(&format!(
+            "compiling the modules mpi and mpi_f08 for {title}, once; this takes some seconds"
+        ));
+        let unwritten = |error: io::Error| format!("cannot write to {}: {error}", folder.display());
+        for source in self.sources {
+            fs::write(folder.join(source.name), &source.text).map_err(unwritten)?;
+        }
+        let objects = self.compile(folder).map_err(|error| {
+            format!(
+                "cannot compile the modules mpi and mpi_f08 with {title}: {error}\nIf the compiler works otherwise, its installation may be \
+                 incomplete; another compiler is named by -fc=COMPILER or CANELE_FC"
+            )
+        })?;
+        self.weaken(folder, &objects).map_err(unwritten)?;
+        archive(folder, &objects)?;
+        self.sources
+            .iter()
+            .map(|source| source.name)
+            .filter(|name| !name.ends_with(HEADER))
+            .chain(objects.iter().map(String::as_str))
+            .try_for_each(|name| fs::remove_file(folder.join(name)))
+            .and_then(|()| keep(folder))
+            .map_err(unwritten)
+    }
+
+    /// Returns the names of the objects.
+    fn compile(&self, folder: &Path) -> Result<Vec<String>, RunError> {
+        let mut objects = Vec::new();
+        for name in self.sources.iter().map(|source| source.name).filter(|name| !name.ends_with(HEADER)) {
+            let object = format!("{name}.o");
+            run_in(folder, &self.compiler.compile(name, &object, folder))?;
+            objects.push(object);
+        }
+        Ok(objects)
+    }
+
+    /// Lets a profiling library have procedures of these names.
+    fn weaken(&self, folder: &Path, objects: &[String]) -> io::Result<()> {
+        for object in objects {
+            let path = folder.join(object);
+            let mut content = bounded_read::read(&path, MOST_DATA)?;
+            match weaken(&mut content) {
+                Some(_) => fs::write(&path, content)?,
+                None => (self.tell)(&format!(
+                    "{object} is no object file for 64 bits: a profiling library with procedures of Fortran may not link with it"
+                )),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn archive(folder: &Path, objects: &[String]) -> Result<(), String> {
+    let mut words: Vec<OsString> = ["ar", "rcs"].map(OsString::from).into();
+    words.push(archive_file().into());
+    words.extend(objects.iter().map(OsString::from));
+    run_in(folder, &words).map_err(|error| {
+        format!("cannot put the compiled modules together with ar; is binutils installed? {error}")
+    })
+}
+
+/// Lets all users read the files, and waits until they are on the disk: a folder that is found is taken as it is.
+fn keep(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        fs::set_permissions(&path, Permissions::from_mode(0o644))?;
+        File::open(&path)?.sync_all()?;
+    }
+    fs::set_permissions(folder, Permissions::from_mode(0o755))
+}

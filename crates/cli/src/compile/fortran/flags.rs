@@ -1,0 +1,85 @@
+//! The options of Fortran compilers that change what a module means: kinds of numbers, and names of procedures for the linker.
+//!
+//! Owns that list. Modules are compiled with these options, too.
+
+use std::ffi::{OsStr, OsString};
+
+/// Options of gfortran and flang, of ifx, and of nvfortran.
+const EXACT: [&str; 22] = [
+    "-fdefault-integer-8",
+    "-fdefault-real-8",
+    "-fdefault-real-10",
+    "-fdefault-real-16",
+    "-fdefault-double-8",
+    "-finteger-4-integer-8",
+    "-freal-4-real-8",
+    "-freal-4-real-10",
+    "-freal-4-real-16",
+    "-freal-8-real-4",
+    "-freal-8-real-10",
+    "-freal-8-real-16",
+    "-fno-underscoring",
+    "-fsecond-underscore",
+    "-i4",
+    "-i8",
+    "-r4",
+    "-r8",
+    "-r16",
+    "-Mr8",
+    "-m32",
+    "-m64",
+];
+
+/// Options of ifx with a value, which follows directly or as the next word.
+const WITH_VALUE: [&str; 3] = ["-integer-size", "-real-size", "-double-size"];
+
+/// Returns such options of a line in their order, of repeated ones the last.
+pub fn of(words: &[OsString]) -> Vec<OsString> {
+    let mut found: Vec<Vec<OsString>> = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let option = match (is_exact(word), with_value(word)) {
+            (true, _) | (_, Some(true)) => vec![word.clone()],
+            (_, Some(false)) => std::iter::once(word).chain(words.next()).cloned().collect(),
+            _ => continue,
+        };
+        found.retain(|earlier| *earlier != option);
+        found.push(option);
+    }
+    found.concat()
+}
+
+fn is_exact(word: &OsStr) -> bool {
+    EXACT.iter().any(|option| word == *option)
+}
+
+/// Whether an option has its value in itself; `None` if it is none of these.
+fn with_value(word: &OsStr) -> Option<bool> {
+    let word = word.to_str()?;
+    let option = WITH_VALUE.iter().find(|option| word.starts_with(**option))?;
+    Some(word.len() > option.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_change_kinds_are_found_in_their_order() {
+        for (line, expected) in [
+            ("-O2 -c a.f90", ""),
+            ("-fdefault-integer-8 -O2 a.f90 -fdefault-real-8", "-fdefault-integer-8 -fdefault-real-8"),
+            ("-i8 -c a.f90 -i4 -i8", "-i4 -i8"),
+            ("-integer-size 64 a.f90", "-integer-size 64"),
+            (
+                "a.f90 -real-size:64 -double-size=128 -integer-size",
+                "-real-size:64 -double-size=128 -integer-size",
+            ),
+            ("-i8x -fdefault-integer-80 -r", ""),
+        ] {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let expected: Vec<OsString> = expected.split_whitespace().map(OsString::from).collect();
+            assert_eq!(of(&words), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Which Fortran compiler it is, for which modules are compiled and kept.
+//!
+//! Owns the key of a folder of modules: equal for two lines exactly if the modules of one serve the other.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use canele_mpi_tables::fortran::Source;
+use canele_sys::command_output;
+
+use super::super::compiler::CompilerChoice;
+use super::super::{Language, RECURSION, cannot_run};
+use super::flags;
+
+/// A longer answer of a compiler is an error.
+const MOST_PRINTED: u64 = 1 << 20;
+/// As many of the last lines of what a compiler printed are shown.
+const LINES_SHOWN: usize = 12;
+
+/// A compiler and the options that change its modules.
+#[derive(Debug)]
+pub struct FortranCompiler {
+    /// The command, with arguments of its own.
+    command: Vec<OsString>,
+    /// Name of the file that the command leads to.
+    name: String,
+    /// The first line of what it says of itself.
+    version: String,
+    /// The options that change kinds.
+    flags: Vec<OsString>,
+}
+
+impl FortranCompiler {
+    /// Asks a compiler for its version.
+    ///
+    /// # Errors
+    /// A text about a compiler that cannot be run or gives no version.
+    pub fn ask(choice: &CompilerChoice, words: &[OsString]) -> Result<FortranCompiler, String> {
+        let mut command = choice.compiler.clone();
+        let file = absolute(&command[0]);
+        // The command is also run in another folder.
+        if command[0].as_bytes().contains(&b'/') {
+            command[0] = file.clone().into();
+        }
+        let mut ask = started(&command);
+        let output = match command_output::output(ask.arg("--version"), MOST_PRINTED) {
+            Ok(output) => output,
+            Err(error) => return Err(cannot_run(Language::Fortran, choice, &error)),
+        };
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = printed.lines().map(str::trim).find(|line| !line.is_empty());
+        let Some(version) = version.filter(|_| output.status.success()) else {
+            return Err(format!(
+                "the compiler {} does not tell its version; `{} --version` ended with {}{}\nName a Fortran compiler with -fc=COMPILER or CANELE_FC",
+                command[0].to_string_lossy(),
+                joined(&command),
+                output.status,
+                last_lines(&output.stdout, &output.stderr)
+            ));
+        };
+        let name = fs::canonicalize(&file).unwrap_or(file);
+        let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(FortranCompiler { command, name, version: version.to_owned(), flags: flags::of(words) })
+    }
+
+    /// What its users call it: the version without what is in parentheses.
+    pub fn title(&self) -> String {
+        let mut depth = 0_usize;
+        let mut title = String::new();
+        for c in self.version.chars() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                c if depth == 0 => title.push(c),
+                _ => {}
+            }
+        }
+        title.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// True for the GNU compiler with its own kinds.
+    pub fn is_plain_gnu(&self) -> bool {
+        self.version.starts_with("GNU Fortran") && self.flags.is_empty() && self.command.len() == 1
+    }
+
+    /// Returns the name of the folder for its modules, compiled from these sources.
+    pub fn key(&self, sources: &[Source]) -> String {
+        let mut hasher = DefaultHasher::new();
+        (env!("CARGO_PKG_VERSION"), &self.name, &self.version, &self.command[1..], &self.flags)
+            .hash(&mut hasher);
+        for source in sources {
+            (source.name, &source.text).hash(&mut hasher);
+        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.+_".contains(c);
+        let name = self.name.replace(|c| !is_plain(c), "_");
+        format!("{name}-{:016x}", hasher.finish())
+    }
+
+    /// Returns a command that compiles one source in a folder. The modules are written there.
+    pub fn compile(&self, source: &str, object: &str, folder: &Path) -> Vec<OsString> {
+        let mut words = self.command.clone();
+        words.extend(self.flags.iter().cloned());
+        words.extend(["-c", "-fPIC", "-O2"].map(OsString::from));
+        // That of NVIDIA knows no such option, and writes none unless it is asked.
+        if !self.version.starts_with("nvfortran") && !self.version.starts_with("pgf") {
+            words.push("-g0".into());
+        }
+        let mut include = OsString::from("-I");
+        include.push(folder);
+        words.extend([include, "-o".into(), object.into(), source.into()]);
+        words
+    }
+}
+
+/// Returns where a command lies, if it is found.
+fn absolute(command: &OsStr) -> PathBuf {
+    let command = Path::new(command);
+    if command.components().count() > 1 {
+        return std::path::absolute(command).unwrap_or_else(|_| command.to_owned());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file());
+    found.unwrap_or_else(|| command.to_owned())
+}
+
+/// A command without input, whose texts are English. A wrapper of MPI that is started so refuses to be a compiler.
+pub fn started(words: &[OsString]) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).env(RECURSION, "1").env("LC_ALL", "C").stdin(Stdio::null());
+    command
+}
+
+/// Runs a command in a folder.
+///
+/// # Errors
+/// It cannot be started, or a text with what it said last.
+pub fn run_in(folder: &Path, words: &[OsString]) -> Result<(), RunError> {
+    let output = command_output::output(started(words).current_dir(folder), MOST_PRINTED);
+    let output = output.map_err(RunError::NotStarted)?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(RunError::Failed(format!(
+            "`{}` ended with {}{}",
+            joined(words),
+            output.status,
+            last_lines(&output.stdout, &output.stderr)
+        ))),
+    }
+}
+
+/// Why a command did not do its work.
+#[derive(Debug)]
+pub enum RunError {
+    /// It cannot be started.
+    NotStarted(io::Error),
+    /// Its status and last lines.
+    Failed(String),
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RunError::NotStarted(error) => write!(f, "it cannot be run: {error}"),
+            RunError::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+fn joined(words: &[OsString]) -> String {
+    super::super::query::typed(words)
+}
+
+/// The last lines of what a command printed, on lines of their own.
+fn last_lines(out: &[u8], error: &[u8]) -> String {
+    let text = [out, error].map(String::from_utf8_lossy).join("\n");
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let shown = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
+    match shown.is_empty() {
+        true => " and printed nothing".into(),
+        false => format!(" and printed\n  {}", shown.join("\n  ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiler(name: &str, version: &str, flags: &[&str]) -> FortranCompiler {
+        FortranCompiler {
+            command: vec![name.into()],
+            name: name.into(),
+            version: version.into(),
+            flags: flags.iter().map(OsString::from).collect(),
+        }
+    }
+
+    #[test]
+    fn a_title_has_no_parentheses() {
+        for (version, title) in [
+            ("GNU Fortran (Debian 12.2.0-14+deb12u1) 12.2.0", "GNU Fortran 12.2.0"),
+            ("ifx (IFX) 2024.0.0 20231017", "ifx 2024.0.0 20231017"),
+            ("flang version 19.1.0 (https://x (y) z) b", "flang version 19.1.0 b"),
+        ] {
+            assert_eq!(compiler("x", version, &[]).title(), title);
+        }
+    }
+
+    #[test]
+    fn a_key_differs_where_modules_do() {
+        let source = |text: &str| vec![Source { name: "mpi.f90", text: text.into() }];
+        let one = compiler("gfortran", "GNU Fortran 12", &[]);
+        let key = one.key(&source("a"));
+        assert!(key.starts_with("gfortran-") && key.len() == 25, "{key}");
+        assert_eq!(compiler("gfortran", "GNU Fortran 12", &[]).key(&source("a")), key);
+        let mut with_argument = compiler("gfortran", "GNU Fortran 12", &[]);
+        with_argument.command.push("-m32".into());
+        for other in [
+            one.key(&source("b")),
+            compiler("f95", "GNU Fortran 12", &[]).key(&source("a")),
+            compiler("gfortran", "GNU Fortran 13", &[]).key(&source("a")),
+            compiler("gfortran", "GNU Fortran 12", &["-fdefault-integer-8"]).key(&source("a")),
+            with_argument.key(&source("a")),
+        ] {
+            assert_ne!(other, key);
+        }
+        assert!(compiler("../a b", "", &[]).key(&[]).starts_with(".._a_b-"));
+    }
+
+    #[test]
+    fn the_last_lines_are_shown() {
+        assert_eq!(last_lines(b"", b" \n"), " and printed nothing");
+        assert_eq!(last_lines(b"a\n", b"\nb\n"), " and printed\n  a\n  b");
+        let many: String = (0..100).map(|line| format!("{line}\n")).collect();
+        let shown = last_lines(b"first", many.as_bytes());
+        assert!(
+            shown.contains("\n  99") && !shown.contains("first") && shown.lines().count() == 13,
+            "{shown}"
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! The texts of `--help` of the compiler wrappers.
+
+use super::Language;
+
+/// What `--help` says.
+pub fn help(language: Language) -> String {
+    let (defaults, variables) = (either(language.default_compilers()), language.variables().join(", "));
+    let profile = language.profiling_variable();
+    let variable = language.variables()[0];
+    let (first, older) = (language.options()[0], &language.options()[1..]);
+    let option: String =
+        older.iter().fold(format!("{first}COMPILER"), |text, older| format!("{text}, {older}"));
+    let (command, suffix, names, other) = match language {
+        Language::C => (language.command(), "c", "mpicc", "clang"),
+        Language::Cxx => (language.command(), "cc", "mpicxx, mpic++ and mpiCC", "clang"),
+        Language::Fortran => (language.command(), "f90", "mpifort, mpif90 and mpif77", "flang"),
+    };
+    let (needed, more) = match language {
+        Language::C | Language::Cxx => ("mpi.h and the library", ""),
+        Language::Fortran => ("the modules and the libraries", MODULES),
+    };
+    let variables = wrapped(&format!("{variables} that is set; else {defaults}"));
+    format!(
+        "Compiles and links programs that use MPI. Also called {names}.
+
+Usage: {command} COMPILER ARGS…
+
+All arguments but these go to the compiler, and behind them what finds {needed}. Programs run over any
+library of the MPI standard ABI: where LD_LIBRARY_PATH names one, it is taken.
+
+  {option:<28}the compiler, with arguments if it needs some, as in {first}\"ccache {other}\"; else the first of
+                              {variables}
+  -profile=NAME               a profiling library, linked before MPI's; else the one that {profile} names
+  --show                      print the command instead of running it; also -show, --showme
+  --showme:compile, :link     print what is added to compile, to link
+  --showme:incdirs, :libdirs, :libs, :command, :version
+  -compile_info, -link_info   print the commands for both
+{more}
+A profiling library has functions of MPI that call those with the prefix PMPI_. -profile=NAME takes libNAME beside
+MPI's library, or what NAME.conf in PREFIX/etc or the current folder says, or libNAME where the linker finds it.
+NAME.conf sets variables, as a shell does: PROFILE_PRELIB and PROFILE_POSTLIB are what is linked before and behind
+MPI's library, PROFILE_INCPATHS is for the compiler.
+
+Examples:
+  {command} -O2 -o hello hello.{suffix} && canele run -n 4 ./hello
+  {command} -c part.{suffix}
+  {command} {first}{other} -o hello hello.{suffix}
+  {variable}={other} {command} -o hello hello.{suffix}"
+    )
+}
+
+/// What the wrapper for Fortran does beside.
+const MODULES: &str = "  --prepare[=FOLDER]          compile the modules for all users, into PREFIX/lib/canele/fortran or FOLDER, and print where
+
+The modules mpi and mpi_f08 and mpif.h are compiled once for each compiler, when it is first used, and kept in
+$XDG_CACHE_HOME/canele/fortran, by default ~/.cache/canele/fortran. Options that change kinds of numbers, as
+-fdefault-integer-8 and -i8, have modules of their own: give them to compile and to link.
+";
+
+/// The words of a list, the last one after "or".
+fn either(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} or {last}, whichever is there first", others.join(", ")),
+    }
+}
+
+/// A text for the second column, on several lines if it is long.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is a line");
+        if !last.is_empty() && last.len() + word.len() > LINE {
+            lines.push(word.to_owned());
+        } else {
+            let space = if last.is_empty() { "" } else { " " };
+            *last += &format!("{space}{word}");
+        }
+    }
+    lines.join("\n                              ")
+}
+
+/// Letters of a line in the second column.
+const LINE: usize = 84;

@@ -1,0 +1,487 @@
+//! `mpifort`: the modules are compiled once for each compiler, found by it and by build systems, and what keeps it from that is told.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use canele_mpi_tables::fortran::sources;
+use support::installation::{Installation, is_there, printed};
+
+/// The libraries of these tests have a few functions, and are not called.
+const LENIENT: [&str; 2] = ["-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,lazy"];
+const COMPILING: &str = "compiling the modules mpi and mpi_f08 for GNU Fortran";
+
+/// Whether there is a compiler; where all tests count, there must be one.
+fn has_compiler() -> bool {
+    let is_ci = std::env::var_os("CI").is_some();
+    let there = is_there("gfortran");
+    assert!(there || !is_ci, "gfortran is needed in CI, where .ci/run installs it");
+    there
+}
+
+/// A command of an installation whose user has an empty cache at first.
+fn command(here: &Installation, name: &str, words: &[&str]) -> Command {
+    let mut command = here.command(name, words);
+    command.env("XDG_CACHE_HOME", here.path("cache"));
+    command
+}
+
+fn run(here: &Installation, name: &str, words: &[&str]) -> Output {
+    command(here, name, words).output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A program that says which MPI it uses, and calls nothing unless it has a hundred arguments.
+fn write_program(here: &Installation, file: &str, uses: &str, includes: &str) {
+    let text = format!(
+        "      program main\n{uses}      implicit none\n{includes}      integer :: error\n\
+         \x20     if (command_argument_count() .eq. 100) call MPI_Init(error)\n\
+         \x20     print *, MPI_VERSION\n      end program\n"
+    );
+    fs::write(here.path(file), text).unwrap();
+}
+
+/// A compiler that notes its words in `log`, one line for each run, then goes on as `script` says.
+fn logging_compiler(here: &Installation, script: &str) -> String {
+    let log = here.path("log");
+    let (file, log) = (here.path("compiler"), log.display());
+    fs::write(&file, format!("#!/bin/sh\necho \"$*\" >>'{log}'\n{script}\n")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    format!("-fc={}", file.display())
+}
+
+/// How many sources of modules a logging compiler has compiled.
+fn compiled(here: &Installation) -> usize {
+    let log = fs::read_to_string(here.path("log")).unwrap_or_default();
+    log.lines().filter(|line| line.contains("-fPIC")).count()
+}
+
+fn all_sources() -> usize {
+    sources().iter().filter(|source| !source.name.ends_with(".h")).count()
+}
+
+/// The folder of modules that a wrapper names.
+fn modules(here: &Installation, words: &[&str]) -> PathBuf {
+    let words = [&["--showme:incdirs"], words].concat();
+    printed(&run(here, "mpifort", &words)).into()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn programs_use_the_modules_and_the_header_by_all_names_of_the_wrapper() {
+    if !has_compiler() {
+        return;
+    }
+    let here = Installation::complete("fortran");
+    write_program(&here, "mpi.f90", "      use mpi\n", "");
+    write_program(&here, "mpi_f08.f90", "      use mpi_f08\n", "");
+    write_program(&here, "fixed.f", "", "      include 'mpif.h'\n");
+    for (at, (name, words)) in [
+        ("mpifort", &["mpi_f08.f90"][..]),
+        ("mpif90", &["mpi.f90"]),
+        ("mpif77", &["fixed.f"]),
+        ("canele", &["fortran", "mpi_f08.f90"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let output = run(&here, name, &[words, &["-o", "program"], &LENIENT].concat());
+        printed(&output);
+        assert_eq!(told(&output).contains(COMPILING), at == 0, "{name}: {output:?}");
+        assert_eq!(printed(&here.command("../program", &[]).output().unwrap()), "5", "{name}");
+    }
+    let modules = modules(&here, &[]);
+    let all = names(&modules);
+    for name in ["libcanele_fortran.a", "mpi.mod", "mpi_f08.mod", "mpif.h"] {
+        assert!(all.iter().any(|file| file == name), "{name}: {all:?}");
+    }
+    assert!(!all.iter().any(|name| name.ends_with(".f90") || name.ends_with(".o")), "{all:?}");
+}
+
+#[test]
+fn wrappers_that_start_together_compile_the_modules_once() {
+    if !has_compiler() {
+        return;
+    }
+    let here = Installation::complete("fortran-together");
+    write_program(&here, "part.f90", "      use mpi\n", "");
+    let compiler = logging_compiler(&here, "exec gfortran \"$@\"");
+    let start = |at: usize| {
+        let object = format!("part{at}.o");
+        command(&here, "mpifort", &[&compiler, "-c", "part.f90", "-o", &object]).spawn().unwrap()
+    };
+    let all: Vec<_> = (0..4).map(start).collect();
+    for mut one in all {
+        assert!(one.wait().unwrap().success());
+    }
+    assert_eq!(compiled(&here), all_sources());
+    assert!((0..4).all(|at| here.path(&format!("part{at}.o")).is_file()));
+}
+
+#[test]
+fn options_that_change_kinds_have_modules_of_their_own() {
+    if !has_compiler() {
+        return;
+    }
+    let here = Installation::complete("fortran-kinds");
+    let compiler = logging_compiler(&here, "exec gfortran \"$@\"");
+    let plain = modules(&here, &[&compiler]);
+    assert_eq!(modules(&here, &[&compiler, "-O3", "-g"]), plain);
+    assert_eq!(compiled(&here), all_sources());
+    let long = modules(&here, &[&compiler, "-fdefault-integer-8"]);
+    assert_ne!(long, plain);
+    assert_eq!(modules(&here, &[&compiler, "-O1", "-fdefault-integer-8"]), long);
+    assert_eq!(compiled(&here), 2 * all_sources());
+    let log = fs::read_to_string(here.path("log")).unwrap();
+    let with_option =
+        log.lines().filter(|line| line.contains("-fPIC") && line.contains("-fdefault-integer-8"));
+    assert_eq!(with_option.count(), all_sources());
+    // Another name of one compiler.
+    std::os::unix::fs::symlink(here.path("compiler"), here.path("other")).unwrap();
+    assert_eq!(modules(&here, &[&format!("-fc={}", here.path("other").display())]), plain);
+}
+
+#[test]
+fn a_compiler_that_fails_is_told_with_its_last_lines_and_leaves_nothing() {
+    let here = Installation::complete("fortran-failing");
+    let says = "case $* in *--version*) echo 'Broken Fortran (a b) 1.0';; \
+                *) echo 'no module today' >&2; exit 3;; esac";
+    let compiler = logging_compiler(&here, says);
+    for words in [&["-c", "a.f90"][..], &["-show"]] {
+        let output = run(&here, "mpifort", &[&[compiler.as_str()], words].concat());
+        let error = told(&output);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        for part in [
+            "cannot compile the modules mpi and mpi_f08 with Broken Fortran 1.0: ",
+            here.path("compiler").to_str().unwrap(),
+            " -c -fPIC -O2 -g0 ",
+            "exit status: 3",
+            "\n  no module today\n",
+            "another compiler is named by -fc=COMPILER or CANELE_FC",
+        ] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+    let left = names(&here.path("cache/canele/fortran"));
+    assert!(left.iter().all(|name| name.ends_with(".lock")), "{left:?}");
+    let silent = logging_compiler(&here, "exit 4");
+    let error = told(&run(&here, "mpifort", &[&silent, "-c", "a.f90"]));
+    assert!(error.contains("does not tell its version") && error.contains("exit status: 4"), "{error}");
+}
+
+#[test]
+fn a_compiler_that_is_not_there_is_named() {
+    let here = Installation::complete("fortran-missing");
+    let output = run(&here, "mpifort", &["-fc=", "a.f90"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told(&output).starts_with("canele: canele fortran: -fc= names no compiler: write -fc=gfortran"));
+    let remedy = "install it, or name another one with -fc=COMPILER or CANELE_FC";
+    for (words, variable, named) in [
+        (&["-fc=no-such", "-c", "a.f90"][..], "", "the compiler no-such, which -fc= names: "),
+        (&["-c", "a.f90"], "no-such", "the compiler no-such, which OMPI_FC names: "),
+        (&["--version"], "no-such", "the compiler no-such, which OMPI_FC names: "),
+    ] {
+        let error = told(&command(&here, "mpifort", words).env("OMPI_FC", variable).output().unwrap());
+        assert!(error.contains(named) && error.contains(remedy), "{error}");
+    }
+    let mut alone = Command::new(here.path("bin/mpifort"));
+    let output = alone.args(["-c", "a.f90"]).current_dir(here.prefix()).env("PATH", "/nowhere").output();
+    let error = told(&output.unwrap());
+    let others = "the compiler gfortran (nor is there flang, flang-new, ifx, nvfortran): ";
+    assert!(error.contains(others) && error.contains(remedy), "{error}");
+    // A wrapper that is named as its own compiler.
+    let wrapper = format!("-fc={}", here.path("bin/mpifort").display());
+    let error = told(&run(&here, "mpifort", &[&wrapper, "-c", "a.f90"]));
+    assert!(error.contains("started this one as its compiler"), "{error}");
+}
+
+#[test]
+fn where_no_home_can_be_written_to_a_temporary_folder_is_taken_and_told() {
+    if !has_compiler() {
+        return;
+    }
+    let here = Installation::complete("fortran homeless");
+    write_program(&here, "part.f90", "      use mpi\n", "");
+    fs::write(here.path("file"), "").unwrap();
+    fs::create_dir(here.path("tmp")).unwrap();
+    let open = here.path("open/canele/fortran");
+    fs::create_dir_all(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    let with = |cache: &str, home: &str, temporary: &str| {
+        let mut command = here.command("mpifort", &["-c", "part.f90"]);
+        command.env("XDG_CACHE_HOME", cache).env("HOME", home).env("TMPDIR", here.path(temporary));
+        command.output().unwrap()
+    };
+    let [file, open] = ["file", "open"].map(|name| here.path(name).display().to_string());
+    for (cache, home, says) in [
+        (file.as_str(), "", "file/canele/fortran: "),
+        ("", file.as_str(), "file/.cache/canele/fortran: "),
+        (&open, "", "open/canele/fortran: another user may write there"),
+        ("relative", "", ""),
+    ] {
+        let output = with(cache, home, "tmp");
+        printed(&output);
+        let text = told(&output);
+        let is_told = text.contains("the modules are kept in ") && text.contains("set XDG_CACHE_HOME");
+        assert!(text.contains(says) && is_told != says.is_empty() && text.contains(COMPILING), "{text}");
+        // The next one finds them, and says nothing.
+        assert_eq!(told(&with(cache, home, "tmp")), "");
+        fs::remove_dir_all(here.path("tmp")).unwrap();
+        fs::create_dir(here.path("tmp")).unwrap();
+    }
+    let output = with(&file, "", "file");
+    let error = told(&output);
+    assert!(
+        !output.status.success() && error.contains("there is no folder for the compiled modules"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_wrapper_that_is_killed_keeps_no_other_from_compiling() {
+    if !has_compiler() {
+        return;
+    }
+    let here = Installation::complete("fortran-killed");
+    write_program(&here, "part.f90", "      use mpi\n", "");
+    let (marker, folder) = (here.path("marker"), here.path("cache/canele/fortran"));
+    let hangs = format!(
+        "case $* in *-fPIC*) [ -e '{0}' ] || {{ echo $$ >'{0}.new'; mv '{0}.new' '{0}'; exec sleep 120; }};; esac\n\
+         exec gfortran \"$@\"",
+        marker.display()
+    );
+    let compiler = logging_compiler(&here, &hangs);
+    let mut killed = Command::new(here.path("bin/mpifort"));
+    killed.args([&compiler, "-c", "part.f90"]).current_dir(here.prefix());
+    let mut killed = killed.env("XDG_CACHE_HOME", here.path("cache")).spawn().unwrap();
+    for _ in 0..600 {
+        if marker.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(names(&folder).iter().any(|name| name.contains(".new.")));
+    // Its compiler lives still.
+    printed(&run(&here, "mpifort", &[&compiler, "-c", "part.f90"]));
+    let left = names(&folder);
+    assert_eq!(left.len(), 2, "{left:?}");
+    let sleeping = fs::read_to_string(&marker).unwrap();
+    assert!(Command::new("kill").arg(sleeping.trim()).status().unwrap().success());
+}
+
+#[test]
+fn build_systems_get_their_answers() {
+    if !has_compiler() {
+        return;
+    }
+    let here = Installation::complete("fortran");
+    let output = run(&here, "mpifort", &["-show"]);
+    // CMake takes both streams for the answer.
+    assert_eq!(told(&output), "");
+    let folder = modules(&here, &[]);
+    assert!(folder.starts_with(here.path("cache/canele/fortran")) && folder.join("mpi.mod").is_file());
+    let (folder, root) = (folder.display(), here.prefix().display());
+    let include = format!("-I{folder}");
+    let libraries = format!("{root}/lib/canele");
+    let link = format!(
+        "-L{folder} -L{libraries} -Wl,--enable-new-dtags,-rpath,{libraries} -lcanele_fortran -lcanele_fort -lmpi_abi"
+    );
+    for (words, expected) in [
+        (&["-show"][..], format!("gfortran {include} {link}")),
+        (&["--showme"], format!("gfortran {include} {link}")),
+        (&["-show", "-c", "a.f90"], format!("gfortran -c a.f90 {include}")),
+        (&["-link_info"], format!("gfortran {include} {link}")),
+        (&["-compile_info"], format!("gfortran {include}")),
+        (&["--showme:compile"], include.clone()),
+        (&["--showme:link"], link.clone()),
+        (&["--showme:incdirs"], folder.to_string()),
+        (&["--showme:libdirs"], format!("{folder} {libraries}")),
+        (&["--showme:libs"], "canele_fortran canele_fort mpi_abi".into()),
+        (&["--showme:command"], "gfortran".into()),
+        (&["--showme:version"], format!("Canelé {}", env!("CARGO_PKG_VERSION"))),
+    ] {
+        assert_eq!(printed(&run(&here, "mpifort", words)), expected, "{words:?}");
+    }
+    fs::remove_file(here.path("lib/canele/libcanele_fort.so.0")).unwrap();
+    printed(&run(&here, "mpifort", &["--showme:compile"]));
+    let error = told(&run(&here, "mpifort", &["--showme:link"]));
+    assert!(
+        error.contains("libcanele_fort.so.0") && error.contains("cargo build -p canele-mpi-fortran"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_doctor_says_whether_the_library_for_fortran_is_there() {
+    let here = Installation::complete("fortran doctor");
+    let file = here.path("lib/canele/libcanele_fort.so.0");
+    let finding = || {
+        let output = run(&here, "canele", &["doctor"]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().find(|line| line.contains("Fortran")).map(str::to_owned)
+    };
+    assert!(finding().is_some_and(|line| line.contains(file.to_str().unwrap())));
+    fs::remove_file(&file).unwrap();
+    assert!(finding().is_some_and(|line| line.contains("is neither installed nor built")));
+}
+
+#[test]
+fn procedures_of_a_profiling_library_replace_those_of_the_archive() {
+    if !has_compiler() {
+        return;
+    }
+    let here = Installation::complete("fortran profiled");
+    // In an object of its own, or beside the program, which pulls the archive's object with both procedures.
+    let tool =
+        "subroutine MPI_Init(error)\n  integer :: error\n  print *, 'tool'\n  error = 0\nend subroutine\n";
+    let program = "program main\n  include 'mpif.h'\n  integer :: error\n  external :: MPI_Init, MPI_Finalize\n  call MPI_Init(error)\n\
+                   \x20 if (error .ne. 0) call MPI_Finalize(error)\nend program\n";
+    fs::write(here.path("tool.f90"), tool).unwrap();
+    fs::write(here.path("program.f90"), program).unwrap();
+    printed(&run(&here, "mpifort", &["-c", "tool.f90"]));
+    let mut archive = Command::new("ar");
+    printed(&archive.args(["rcs", "libtool.a", "tool.o"]).current_dir(here.prefix()).output().unwrap());
+    for (words, variable) in [
+        (&["-L.", "-profile=tool", "program.f90"][..], ""),
+        (&["-L.", "program.f90"], "tool"),
+        (&["program.f90", "tool.o"], ""),
+    ] {
+        let words = [words, &["-o", "program"], &LENIENT].concat();
+        printed(&command(&here, "mpifort", &words).env("MPIFORT_PROFILE", variable).output().unwrap());
+        assert_eq!(printed(&here.command("../program", &[]).output().unwrap()), "tool", "{words:?}");
+    }
+}
+
+#[test]
+fn an_administrator_prepares_the_modules_for_all_and_for_pkg_config() {
+    if !has_compiler() {
+        return;
+    }
+    let here = Installation::complete("prepared");
+    write_program(&here, "program.f90", "      use mpi\n", "");
+    let own = here.path("own").display().to_string();
+    let there = printed(&run(&here, "mpifort", &[&format!("--prepare={own}")]));
+    assert!(there.starts_with(&own) && Path::new(&there).join("mpi.mod").is_file(), "{there}");
+    assert!(!here.path("lib/canele/fortran").exists());
+    fs::write(here.path("lib/pkgconfig/ompi-fort.pc"), "theirs").unwrap();
+    let output = run(&here, "canele", &["fortran", "--prepare"]);
+    let there = printed(&output);
+    assert!(Path::new(&there).starts_with(here.path("lib/canele/fortran")), "{there}");
+    assert!(told(&output).contains("ompi-fort.pc stays as it is"), "{output:?}");
+    fs::remove_file(here.path("lib/pkgconfig/ompi-fort.pc")).unwrap();
+    assert_eq!(printed(&run(&here, "mpifort", &["--prepare"])), there);
+    let output = run(&here, "mpifort", &["--showme:incdirs"]);
+    assert_eq!((printed(&output), told(&output)), (there, String::new()));
+    assert!(!here.path("cache").exists());
+    for (name, version) in [("mpi-fort", env!("CARGO_PKG_VERSION")), ("ompi-fort", "5.0")] {
+        let asked = |words: &[&str]| {
+            let mut command = Command::new("pkg-config");
+            command.args(words).arg(name).env("PKG_CONFIG_LIBDIR", here.path("lib/pkgconfig"));
+            printed(&command.output().unwrap())
+        };
+        if !is_there("pkg-config") {
+            break;
+        }
+        assert_eq!(asked(&["--modversion"]), version);
+        let flags = asked(&["--cflags", "--libs"]);
+        let mut compiler = Command::new("gfortran");
+        compiler.args(["-o", "program", "program.f90"]).args(flags.split_whitespace()).args(LENIENT);
+        printed(&compiler.current_dir(here.prefix()).output().unwrap());
+        assert_eq!(printed(&here.command("../program", &[]).output().unwrap()), "5");
+    }
+    printed(&here.install(&["--remove"]));
+    assert_eq!(names(&here.path("lib")), ["pkgconfig"]);
+    assert!(names(&here.path("lib/pkgconfig")).is_empty());
+}
+
+const CMAKE: &str = "cmake_minimum_required(VERSION 3.16)
+project(program C CXX Fortran)
+find_package(MPI REQUIRED COMPONENTS C CXX Fortran)
+foreach(name mpi mpi_f08)
+  add_executable(${name} ${name}.f90)
+  target_link_libraries(${name} MPI::MPI_Fortran)
+endforeach()
+message(STATUS \"wrapper ${MPI_Fortran_COMPILER}\")
+message(STATUS \"modules ${MPI_Fortran_HAVE_F77_HEADER} ${MPI_Fortran_HAVE_F90_MODULE} ${MPI_Fortran_HAVE_F08_MODULE}\")
+";
+
+#[test]
+fn cmake_finds_the_modules_through_the_wrapper() {
+    if !has_compiler() || !is_there("cmake") || !is_there("c++") {
+        return;
+    }
+    let here = Installation::complete("fortran cmake");
+    write_program(&here, "mpi.f90", "      use mpi\n", "");
+    write_program(&here, "mpi_f08.f90", "      use mpi_f08\n", "");
+    for name in ["mpi.f90", "mpi_f08.f90"] {
+        let text = fs::read_to_string(here.path(name)).unwrap();
+        fs::write(here.path(name), text.replace("\n      ", "\n")).unwrap();
+    }
+    fs::write(here.path("CMakeLists.txt"), CMAKE).unwrap();
+    let path = format!("{}:{}", here.path("bin").display(), std::env::var("PATH").unwrap());
+    let cmake = |words: &[&str]| {
+        let mut command = Command::new("timeout");
+        command
+            .args(["-s", "KILL", "300", "cmake"])
+            .args(words)
+            .current_dir(here.prefix())
+            .env("PATH", &path);
+        command.env("XDG_CACHE_HOME", here.path("cache")).env("LDFLAGS", LENIENT.join(" "));
+        printed(&command.output().unwrap())
+    };
+    let prefix = format!("-DCMAKE_PREFIX_PATH={}", here.prefix().display());
+    let told = cmake(&["-S", ".", "-B", "build", &prefix]);
+    let wrapper = format!("wrapper {}", here.path("bin/mpif").display());
+    for part in [wrapper.as_str(), "modules TRUE TRUE TRUE"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    cmake(&["--build", "build"]);
+    for program in ["../build/mpi", "../build/mpi_f08"] {
+        assert_eq!(printed(&here.command(program, &[]).output().unwrap()), "5");
+    }
+}
+
+const MESON: &str = "project('program', 'fortran')
+mpi = dependency('mpi', language: 'fortran')
+executable('program', 'program.f90', dependencies: mpi)
+";
+
+#[test]
+fn meson_finds_the_modules_through_the_wrapper() {
+    if !has_compiler() || !is_there("meson") {
+        return;
+    }
+    let here = Installation::complete("fortran meson");
+    write_program(&here, "program.f90", "      use mpi_f08\n", "");
+    fs::write(here.path("meson.build"), MESON).unwrap();
+    let path = format!("{}:{}", here.path("bin").display(), std::env::var("PATH").unwrap());
+    let meson = |words: &[&str]| {
+        let mut command = Command::new("timeout");
+        command
+            .args(["-s", "KILL", "300", "meson"])
+            .args(words)
+            .current_dir(here.prefix())
+            .env("PATH", &path);
+        command.env("XDG_CACHE_HOME", here.path("cache")).env("LDFLAGS", LENIENT.join(" "));
+        printed(&command.output().unwrap())
+    };
+    meson(&["setup", "build"]);
+    meson(&["compile", "-C", "build"]);
+    assert_eq!(printed(&here.command("../build/program", &[]).output().unwrap()), "5");
+}
