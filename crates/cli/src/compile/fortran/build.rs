@@ -12,7 +12,8 @@ use canele_mpi_tables::fortran::Source;
 use canele_sys::bounded_read::{self, MOST_DATA};
 
 use super::super::line::ARCHIVE;
-use super::identity::{FortranCompiler, RunError, run_in};
+use super::commands::{RunError, run_in};
+use super::identity::FortranCompiler;
 use super::weak::weaken;
 
 /// Sources with such a name are only included.

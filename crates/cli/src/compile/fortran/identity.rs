@@ -5,22 +5,16 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use canele_mpi_tables::fortran::Source;
-use canele_sys::command_output;
 
 use super::super::compiler::CompilerChoice;
-use super::super::{Language, RECURSION, cannot_run};
+use super::super::query::typed;
+use super::super::{Language, cannot_run};
+use super::commands::{last_lines, output_of, started};
 use super::flags;
-
-/// A longer answer of a compiler is an error.
-const MOST_PRINTED: u64 = 1 << 20;
-/// As many of the last lines of what a compiler printed are shown.
-const LINES_SHOWN: usize = 12;
 
 /// A compiler and the options that change its modules.
 #[derive(Debug)]
@@ -47,8 +41,7 @@ impl FortranCompiler {
         if command[0].as_bytes().contains(&b'/') {
             command[0] = file.clone().into();
         }
-        let mut ask = started(&command);
-        let output = match command_output::output(ask.arg("--version"), MOST_PRINTED) {
+        let output = match output_of(started(&command).arg("--version")) {
             Ok(output) => output,
             Err(error) => return Err(cannot_run(Language::Fortran, choice, &error)),
         };
@@ -58,7 +51,7 @@ impl FortranCompiler {
             return Err(format!(
                 "the compiler {} does not tell its version; `{} --version` ended with {}{}\nName a Fortran compiler with -fc=COMPILER or CANELE_FC",
                 command[0].to_string_lossy(),
-                joined(&command),
+                typed(&command),
                 output.status,
                 last_lines(&output.stdout, &output.stderr)
             ));
@@ -128,64 +121,6 @@ fn absolute(command: &OsStr) -> PathBuf {
     found.unwrap_or_else(|| command.to_owned())
 }
 
-/// A command without input, whose texts are English. A wrapper of MPI that is started so refuses to be a compiler.
-pub fn started(words: &[OsString]) -> Command {
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).env(RECURSION, "1").env("LC_ALL", "C").stdin(Stdio::null());
-    command
-}
-
-/// Runs a command in a folder.
-///
-/// # Errors
-/// It cannot be started, or a text with what it said last.
-pub fn run_in(folder: &Path, words: &[OsString]) -> Result<(), RunError> {
-    let output = command_output::output(started(words).current_dir(folder), MOST_PRINTED);
-    let output = output.map_err(RunError::NotStarted)?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(RunError::Failed(format!(
-            "`{}` ended with {}{}",
-            joined(words),
-            output.status,
-            last_lines(&output.stdout, &output.stderr)
-        ))),
-    }
-}
-
-/// Why a command did not do its work.
-#[derive(Debug)]
-pub enum RunError {
-    /// It cannot be started.
-    NotStarted(io::Error),
-    /// Its status and last lines.
-    Failed(String),
-}
-
-impl std::fmt::Display for RunError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RunError::NotStarted(error) => write!(f, "it cannot be run: {error}"),
-            RunError::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-fn joined(words: &[OsString]) -> String {
-    super::super::query::typed(words)
-}
-
-/// The last lines of what a command printed, on lines of their own.
-fn last_lines(out: &[u8], error: &[u8]) -> String {
-    let text = [out, error].map(String::from_utf8_lossy).join("\n");
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let shown = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
-    match shown.is_empty() {
-        true => " and printed nothing".into(),
-        false => format!(" and printed\n  {}", shown.join("\n  ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,17 +164,5 @@ mod tests {
             assert_ne!(other, key);
         }
         assert!(compiler("../a b", "", &[]).key(&[]).starts_with(".._a_b-"));
-    }
-
-    #[test]
-    fn the_last_lines_are_shown() {
-        assert_eq!(last_lines(b"", b" \n"), " and printed nothing");
-        assert_eq!(last_lines(b"a\n", b"\nb\n"), " and printed\n  a\n  b");
-        let many: String = (0..100).map(|line| format!("{line}\n")).collect();
-        let shown = last_lines(b"first", many.as_bytes());
-        assert!(
-            shown.contains("\n  99") && !shown.contains("first") && shown.lines().count() == 13,
-            "{shown}"
-        );
     }
 }

@@ -10,6 +10,7 @@
 //! Owns which folder is taken. Only processes that hold a lock compile.
 
 mod build;
+mod commands;
 mod flags;
 mod identity;
 mod prepare;

@@ -96,7 +96,9 @@ impl ModuleStore {
             |found: &Metadata| found.is_dir() && found.uid() == user && found.mode() & WRITE_OF_OTHERS == 0;
         match self.folder.symlink_metadata() {
             Ok(found) if is_own(&found) => Ok(()),
-            Ok(_) => Err(format!("{}: another user may write there", self.folder.display())),
+            Ok(_) => {
+                Err(format!("{}: it is no folder to which this user alone may write", self.folder.display()))
+            }
             Err(error) => Err(format!("{}: {error}", self.folder.display())),
         }
     }
