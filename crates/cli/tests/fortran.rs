@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use canele_mpi_tables::fortran::sources;
-use support::fortran::{LENIENT, command, has_compiler, modules, names, run, told, write_program};
+use support::fortran::{command, has_compiler, modules, names, quick_compiler, run, told, write_program};
 use support::installation::{Installation, printed};
 
 const COMPILING: &str = "compiling the modules mpi and mpi_f08 for GNU Fortran";
@@ -50,7 +50,7 @@ fn programs_use_the_modules_and_the_header_by_all_names_of_the_wrapper() {
     .into_iter()
     .enumerate()
     {
-        let output = run(&here, name, &[words, &["-o", "program"], &LENIENT].concat());
+        let output = run(&here, name, &[words, &["-o", "program"]].concat());
         printed(&output);
         assert_eq!(told(&output).contains(COMPILING), at == 0, "{name}: {output:?}");
         assert_eq!(printed(&here.command("../program", &[]).output().unwrap()), "5", "{name}");
@@ -70,7 +70,7 @@ fn wrappers_that_start_together_compile_the_modules_once() {
     }
     let here = Installation::complete("fortran-together");
     write_program(&here, "part.f90", "      use mpi\n", "");
-    let compiler = logging_compiler(&here, "exec gfortran \"$@\"");
+    let compiler = logging_compiler(&here, &format!("exec {} \"$@\"", quick_compiler().display()));
     let start = |at: usize| {
         let object = format!("part{at}.o");
         command(&here, "mpifort", &[&compiler, "-c", "part.f90", "-o", &object]).spawn().unwrap()
@@ -89,18 +89,22 @@ fn options_that_change_kinds_have_modules_of_their_own() {
         return;
     }
     let here = Installation::complete("fortran-kinds");
-    let compiler = logging_compiler(&here, "exec gfortran \"$@\"");
+    let compiler = logging_compiler(&here, &format!("exec {} \"$@\"", quick_compiler().display()));
     let plain = modules(&here, &[&compiler]);
     assert_eq!(modules(&here, &[&compiler, "-O3", "-g"]), plain);
     assert_eq!(compiled(&here), all_sources());
-    let long = modules(&here, &[&compiler, "-fdefault-integer-8"]);
+    let long = modules(&here, &[&compiler, "-fdefault-real-8"]);
     assert_ne!(long, plain);
-    assert_eq!(modules(&here, &[&compiler, "-O1", "-fdefault-integer-8"]), long);
+    assert_eq!(modules(&here, &[&compiler, "-O1", "-fdefault-real-8"]), long);
     assert_eq!(compiled(&here), 2 * all_sources());
     let log = fs::read_to_string(here.path("log")).unwrap();
-    let with_option =
-        log.lines().filter(|line| line.contains("-fPIC") && line.contains("-fdefault-integer-8"));
+    let with_option = log.lines().filter(|line| line.contains("-fPIC") && line.contains("-fdefault-real-8"));
     assert_eq!(with_option.count(), all_sources());
+    let refused = run(&here, "mpifort", &[&compiler, "-c", "part.f90", "-fdefault-integer-8"]);
+    assert!(
+        !refused.status.success()
+            && told(&refused).contains("-fdefault-integer-8 makes INTEGER eight bytes long")
+    );
     // Another name of one compiler.
     std::os::unix::fs::symlink(here.path("compiler"), here.path("other")).unwrap();
     assert_eq!(modules(&here, &[&format!("-fc={}", here.path("other").display())]), plain);
@@ -257,7 +261,7 @@ fn procedures_of_a_profiling_library_replace_those_of_the_archive() {
         (&["-L.", "program.f90"], "tool"),
         (&["program.f90", "tool.o"], ""),
     ] {
-        let words = [words, &["-o", "program"], &LENIENT].concat();
+        let words = [words, &["-o", "program"]].concat();
         printed(&command(&here, "mpifort", &words).env("MPIFORT_PROFILE", variable).output().unwrap());
         assert_eq!(printed(&here.command("../program", &[]).output().unwrap()), "tool", "{words:?}");
     }

@@ -1,13 +1,12 @@
 //! Programs in Fortran for tests, and the wrapper of an installation that compiles them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Once;
 
 use super::installation::{Installation, is_there, printed};
-
-/// The libraries of these tests have a few functions, and are not called.
-pub const LENIENT: [&str; 2] = ["-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,lazy"];
 
 /// Whether there is a compiler; where all tests count, there must be one.
 pub fn has_compiler() -> bool {
@@ -17,10 +16,54 @@ pub fn has_compiler() -> bool {
     there
 }
 
+/// Compiles what it has compiled before by copying it: all tests compile the same modules, which takes half a minute.
+const QUICK: &str = r#"#!/bin/sh
+compiler=$(PATH=/usr/local/bin:/usr/bin:/bin command -v gfortran)
+case " $* " in *" -fPIC "*" -o "*.f90" ") ;; *) exec "$compiler" "$@" ;; esac
+kept=$(dirname "$0")/kept
+for source; do :; done
+key=$( (echo "$*" | sed 's/-I[^ ]*//g'; "$compiler" --version; cat *.f90) | md5sum | cut -d' ' -f1)
+mkdir -p "$kept"
+exec 9>"$kept/$key.lock"
+flock 9
+if [ ! -d "$kept/$key" ]; then
+    "$compiler" "$@" || exit
+    mkdir "$kept/$key.new" && cp "$source.o" "$kept/$key.new/" && { cp *.mod "$kept/$key.new/" || :; }
+    mv "$kept/$key.new" "$kept/$key"
+else
+    cp "$kept/$key"/* .
+fi
+"#;
+
+/// The folder of a compiler named gfortran that compiles the modules once for all tests.
+fn quick_folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("quick-fortran")
+}
+
+/// That compiler.
+pub fn quick_compiler() -> PathBuf {
+    static WRITTEN: Once = Once::new();
+    let file = quick_folder().join("gfortran");
+    WRITTEN.call_once(|| {
+        fs::create_dir_all(quick_folder()).unwrap();
+        let new = quick_folder().join(format!("gfortran.{}", std::process::id()));
+        fs::write(&new, QUICK).unwrap();
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::rename(&new, &file).unwrap();
+    });
+    file
+}
+
+/// The path of commands with a folder before all others, then the quick compiler.
+pub fn path_with(folder: &Path) -> String {
+    quick_compiler();
+    format!("{}:{}:{}", folder.display(), quick_folder().display(), std::env::var("PATH").unwrap())
+}
+
 /// A command of an installation whose user has an empty cache at first.
 pub fn command(here: &Installation, name: &str, words: &[&str]) -> Command {
     let mut command = here.command(name, words);
-    command.env("XDG_CACHE_HOME", here.path("cache"));
+    command.env("XDG_CACHE_HOME", here.path("cache")).env("PATH", path_with(&here.path("bin")));
     command
 }
 

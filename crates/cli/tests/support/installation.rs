@@ -9,6 +9,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use canele_mpi_tables::fortran::sources;
+use canele_mpi_tables::{Tables, exported, removed_functions};
 use canele_sys::atomic::{AtomicU32, Ordering};
 
 /// What the library is compiled from; enough for those who try whether this is MPI.
@@ -66,8 +68,8 @@ impl Installation {
         made.compile(&release.join("libmpi_abi.so"), "ours");
         fs::write(release.join("libmpi.so"), "by MPICH's ABI").unwrap();
         fs::write(release.join("libopenmpi_abi.so"), "by Open MPI's ABI").unwrap();
-        made.compile_own(&release.join("libcanele_c.so"), "libcanele.so.0");
-        made.compile_own(&release.join("libcanele_fort.so"), "libcanele_fort.so.0");
+        made.compile_own(&release.join("libcanele_c.so"), "libcanele.so.0", "");
+        made.compile_own(&release.join("libcanele_fort.so"), "libcanele_fort.so.0", &fortran_functions());
         // Everything is built.
         let cargo = made.root.join("commands/cargo");
         fs::write(&cargo, "#!/bin/sh\n").unwrap();
@@ -86,7 +88,7 @@ impl Installation {
     pub fn install(&self, words: &[&str]) -> Output {
         let path = format!("{}:{}", self.root.join("commands").display(), std::env::var("PATH").unwrap());
         let mut command = Command::new("timeout");
-        command.args(["-s", "KILL", "60"]).arg(self.root.join("tree/scripts/install"));
+        command.args(["-s", "KILL", "240"]).arg(self.root.join("tree/scripts/install"));
         command.args(words).arg(&self.prefix).current_dir(&self.root);
         command.env("PATH", path).env("CARGO_TARGET_DIR", self.root.join("tree/built")).output().unwrap()
     }
@@ -114,16 +116,17 @@ impl Installation {
         let text = format!("{HEADER}\nconst char *which(void) {{ return \"{which}\"; }}\n");
         let functions = "int PMPI_Init(int *argc, char ***argv) { return 0; }\nint MPI_Finalize(void) { return 0; }\n\
              int MPI_Init(int *argc, char ***argv) { return PMPI_Init(argc, argv); }\n";
-        fs::write(&source, text + functions).unwrap();
+        fs::write(&source, text + functions + &other_functions()).unwrap();
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "-o"]).arg(file).arg(&source);
         assert!(cc.status().unwrap().success());
     }
 
     /// A library of Canelé's own that knows its version and nothing else.
-    fn compile_own(&self, file: &Path, soname: &str) {
+    fn compile_own(&self, file: &Path, soname: &str, others: &str) {
         let source = self.root.join("own.c");
-        fs::write(&source, "const char *canele_version(void) { return \"installed\"; }\n").unwrap();
+        let version = "const char *canele_version(void) { return \"installed\"; }\n";
+        fs::write(&source, format!("{version}{others}")).unwrap();
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", &format!("-Wl,-soname,{soname}"), "-o"]).arg(file).arg(&source);
         assert!(cc.status().unwrap().success());
@@ -143,7 +146,7 @@ impl Installation {
     /// Ended by force when it takes far too long.
     pub fn command(&self, name: &str, words: &[&str]) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["-s", "KILL", "60"]).arg(self.path("bin").join(name)).args(words);
+        command.args(["-s", "KILL", "240"]).arg(self.path("bin").join(name)).args(words);
         command.current_dir(&self.prefix).env_remove("LD_LIBRARY_PATH");
         command
     }
@@ -151,7 +154,7 @@ impl Installation {
     /// The command of the tree that it was installed from, which is built there.
     pub fn command_of_tree(&self, words: &[&str]) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["-s", "KILL", "60"]).arg(self.root.join("tree/built/release/canele")).args(words);
+        command.args(["-s", "KILL", "240"]).arg(self.root.join("tree/built/release/canele")).args(words);
         command.current_dir(&self.prefix).env_remove("LD_LIBRARY_PATH");
         command
     }
@@ -167,6 +170,25 @@ impl Drop for Installation {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.root);
     }
+}
+
+/// The functions of MPI that programs in Fortran are linked with, and that no test calls.
+fn other_functions() -> String {
+    let tables = Tables::standard();
+    let all = exported(&tables).into_iter().chain(removed_functions(&tables));
+    let others = all.filter(|function| function.name != "MPI_Init");
+    others.map(|function| format!("void P{}(void) {{}}\n", function.name)).collect()
+}
+
+/// Those of the library for Fortran, which the modules declare.
+fn fortran_functions() -> String {
+    let declared = |line: &str| {
+        let name =
+            line.trim().strip_prefix("function ").or_else(|| line.trim().strip_prefix("subroutine "))?;
+        let name = name.split_once('(')?.0;
+        name.starts_with("canele_fort_").then(|| format!("void {name}(void) {{}}\n"))
+    };
+    sources().iter().flat_map(|source| source.text.lines().filter_map(declared).collect::<Vec<_>>()).collect()
 }
 
 /// What a command printed, if it succeeded.

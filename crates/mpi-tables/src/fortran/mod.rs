@@ -10,7 +10,7 @@
 //!   mpi_procedures.f90 ── mpi_send_ and its kin, for mpif.h and the module mpi
 //!   mpi.f90 ── module mpi: handles are of type INTEGER
 //!   mpi_f08.f90 ── modules mpi_f08_types and mpi_f08: handles have types, buffers are descriptors
-//!   mpi_f08_procedures.f90 ── MPI_Send_f08ts and its kin
+//!   mpi_f08_procedures_*.f90 ── MPI_Send_f08ts and its kin, in parts that are compiled at once
 //! ```
 
 mod argument;
@@ -34,6 +34,8 @@ pub struct Source {
     pub name: &'static str,
     /// What it says.
     pub text: String,
+    /// True if it has modules, which others use: it is compiled before them.
+    pub has_modules: bool,
 }
 
 /// Returns all files in the order in which they are compiled. Those whose names end in `.h` are only included.
@@ -52,16 +54,19 @@ pub fn sources() -> Vec<Source> {
         .filter(|function| function.of.returns != "int")
         .flat_map(|function| Procedure::of(function, Dialect::Mpi))
         .collect();
+    let source = |name, text| Source { name, text, has_modules: true };
+    let procedures = |name, text| Source { name, text, has_modules: false };
+    let (first, rest) = new.split_at(new.len() / 3);
+    let (second, third) = rest.split_at(rest.len() / 2);
     vec![
-        Source { name: "mpif.h", text: mpif::text(&tables) },
-        Source { name: "canele_support.f90", text: constants::support(&tables) },
-        Source {
-            name: "mpi_procedures.f90",
-            text: procedure::definitions(&old) + include_str!("predefined.f90"),
-        },
-        Source { name: "mpi.f90", text: module::mpi(&tables, &old) },
-        Source { name: "mpi_f08.f90", text: types::text(&tables) + &module::mpi_f08(&new, &values) },
-        Source { name: "mpi_f08_procedures.f90", text: procedure::definitions(&new) },
+        source("mpif.h", mpif::text(&tables)),
+        source("canele_support.f90", constants::support(&tables)),
+        source("mpi.f90", module::mpi(&tables, &old)),
+        source("mpi_f08.f90", types::text(&tables) + &module::mpi_f08(&new, &values)),
+        procedures("mpi_procedures.f90", procedure::definitions(&old) + include_str!("predefined.f90")),
+        procedures("mpi_f08_procedures_1.f90", procedure::definitions(first)),
+        procedures("mpi_f08_procedures_2.f90", procedure::definitions(second)),
+        procedures("mpi_f08_procedures_3.f90", procedure::definitions(third)),
     ]
 }
 

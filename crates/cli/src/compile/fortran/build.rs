@@ -1,20 +1,20 @@
 //! Compiles the sources of the Fortran interface in a folder: the modules, the header, and an archive of all procedures.
 //!
-//! The archive's symbols are weak, so a profiling library may have procedures of the same names.
+//! A profiling library may have procedures of the same names.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::panic::resume_unwind;
 use std::path::Path;
 
 use canele_mpi_tables::fortran::Source;
-use canele_sys::bounded_read::{self, MOST_DATA};
 
 use super::super::line::ARCHIVE;
 use super::commands::{RunError, run_in};
 use super::identity::FortranCompiler;
-use super::weak::weaken;
+use super::symbols::profile;
 
 /// Sources with such a name are only included.
 const HEADER: &str = ".h";
@@ -54,7 +54,13 @@ impl Build<'_> {
                  incomplete; another compiler is named by -fc=COMPILER or CANELE_FC"
             )
         })?;
-        self.weaken(folder, &objects).map_err(unwritten)?;
+        for object in &objects {
+            profile(folder, object).map_err(|error| {
+                format!(
+                    "cannot give the procedures in {object} their symbols; is binutils installed? {error}"
+                )
+            })?;
+        }
         archive(folder, &objects)?;
         self.sources
             .iter()
@@ -66,31 +72,27 @@ impl Build<'_> {
             .map_err(unwritten)
     }
 
-    /// Returns the names of the objects.
+    /// Compiles the modules in their order, then all procedures at once. Returns the names of the objects.
     fn compile(&self, folder: &Path) -> Result<Vec<String>, RunError> {
-        let mut objects = Vec::new();
-        for name in self.sources.iter().map(|source| source.name).filter(|name| !name.ends_with(HEADER)) {
-            let object = format!("{name}.o");
-            run_in(folder, &self.compiler.compile(name, &object, folder))?;
-            objects.push(object);
+        let compiled = || self.sources.iter().filter(|source| !source.name.ends_with(HEADER));
+        let one = |name: &str| run_in(folder, &self.compiler.compile(name, &object(name), folder));
+        for source in compiled().filter(|source| source.has_modules) {
+            one(source.name)?;
         }
-        Ok(objects)
+        std::thread::scope(|scope| {
+            let procedures = compiled().filter(|source| !source.has_modules);
+            let running: Vec<_> = procedures.map(|source| scope.spawn(move || one(source.name))).collect();
+            running
+                .into_iter()
+                .try_for_each(|running| running.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        })?;
+        Ok(compiled().map(|source| object(source.name)).collect())
     }
+}
 
-    /// Lets a profiling library have procedures of these names.
-    fn weaken(&self, folder: &Path, objects: &[String]) -> io::Result<()> {
-        for object in objects {
-            let path = folder.join(object);
-            let mut content = bounded_read::read(&path, MOST_DATA)?;
-            match weaken(&mut content) {
-                Some(_) => fs::write(&path, content)?,
-                None => (self.tell)(&format!(
-                    "{object} is no object file for 64 bits: a profiling library with procedures of Fortran may not link with it"
-                )),
-            }
-        }
-        Ok(())
-    }
+/// The name of the object file of a source.
+fn object(source: &str) -> String {
+    format!("{source}.o")
 }
 
 fn archive(folder: &Path, objects: &[String]) -> Result<(), String> {

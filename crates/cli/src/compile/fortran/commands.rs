@@ -33,9 +33,17 @@ pub fn output_of(command: &mut Command) -> io::Result<Output> {
 /// # Errors
 /// It cannot be started, or a text with what it said last.
 pub fn run_in(folder: &Path, words: &[OsString]) -> Result<(), RunError> {
+    said_in(folder, words).map(drop)
+}
+
+/// Runs a command in a folder; returns what it printed.
+///
+/// # Errors
+/// As [`run_in`].
+pub fn said_in(folder: &Path, words: &[OsString]) -> Result<String, RunError> {
     let output = output_of(started(words).current_dir(folder)).map_err(RunError::NotStarted)?;
     match output.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(RunError::Failed(format!(
             "`{}` ended with {}{}",
             typed(words),

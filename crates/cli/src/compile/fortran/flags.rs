@@ -49,6 +49,26 @@ pub fn of(words: &[OsString]) -> Vec<OsString> {
     found.concat()
 }
 
+/// Options of which the modules know nothing: they make the default INTEGER as long as eight bytes.
+const LONG_INTEGERS: [&str; 3] = ["-fdefault-integer-8", "-finteger-4-integer-8", "-i8"];
+
+/// Returns the option that makes the default INTEGER longer than C's `int`, if there is one among these.
+pub fn long_integers(flags: &[OsString]) -> Option<&OsStr> {
+    let is_size = |word: &OsStr| {
+        word.to_str().is_some_and(|word| word.starts_with("-integer-size") && word.ends_with("64"))
+    };
+    let mut sizes = flags.windows(2).filter(|pair| pair[0] == "-integer-size" && pair[1] == "64");
+    let option = flags.iter().rev().find(|word| {
+        is_size(word)
+            || word.as_os_str() == "-i4"
+            || LONG_INTEGERS.iter().any(|option| word.as_os_str() == *option)
+    });
+    option
+        .map(OsString::as_os_str)
+        .filter(|option| *option != "-i4")
+        .or(sizes.next().map(|pair| pair[0].as_os_str()))
+}
+
 fn is_exact(word: &OsStr) -> bool {
     EXACT.iter().any(|option| word == *option)
 }
@@ -63,6 +83,21 @@ fn with_value(word: &OsStr) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_for_long_integers_are_told_apart() {
+        for (line, expected) in [
+            ("-fdefault-integer-8", Some("-fdefault-integer-8")),
+            ("-i8 -i4", None),
+            ("-i4 -i8", Some("-i8")),
+            ("-integer-size=64", Some("-integer-size=64")),
+            ("-integer-size 64", Some("-integer-size")),
+            ("-integer-size 32 -r8", None),
+        ] {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            assert_eq!(long_integers(&of(&words)), expected.map(OsStr::new), "{line}");
+        }
+    }
 
     #[test]
     fn options_that_change_kinds_are_found_in_their_order() {

@@ -58,7 +58,16 @@ impl FortranCompiler {
         };
         let name = fs::canonicalize(&file).unwrap_or(file);
         let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(FortranCompiler { command, name, version: version.to_owned(), flags: flags::of(words) })
+        let flags = flags::of(&[&command[1..], words].concat());
+        if let Some(option) = flags::long_integers(&flags) {
+            return Err(format!(
+                "{} makes INTEGER eight bytes long, which the modules mpi and mpi_f08 do not support: declare the variables that need it \
+                 as INTEGER(8), and leave the option out",
+                option.to_string_lossy()
+            ));
+        }
+        let flags = flags::of(words);
+        Ok(FortranCompiler { command, name, version: version.to_owned(), flags })
     }
 
     /// What its users call it: the version without what is in parentheses.
@@ -147,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_key_differs_where_modules_do() {
-        let source = |text: &str| vec![Source { name: "mpi.f90", text: text.into() }];
+        let source = |text: &str| vec![Source { name: "mpi.f90", text: text.into(), has_modules: true }];
         let one = compiler("gfortran", "GNU Fortran 12", &[]);
         let key = one.key(&source("a"));
         assert!(key.starts_with("gfortran-") && key.len() == 25, "{key}");

@@ -15,7 +15,7 @@ mod flags;
 mod identity;
 mod prepare;
 mod store;
-mod weak;
+mod symbols;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
