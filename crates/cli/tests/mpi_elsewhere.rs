@@ -168,12 +168,12 @@ fn a_rail_that_is_lost_amid_accesses_to_windows_loses_none_and_doubles_none() {
 fn a_rank_of_another_host_that_dies_amid_accesses_to_windows_is_told() {
     let Some(cluster) = Cluster::up() else { return };
     let program = compiled("windows-and-deaths", &[folder("programs/faults/windows.c")]);
-    let options = ["--on-failure", "continue"];
     for how in ["fence", "start", "wait", "free", "unlock", "complete", "elements"] {
-        for hosts in ["h0:1,h1:2", "h0:2,h1:1"] {
+        for (hosts, lanes) in [("h0:1,h1:2", &[][..]), ("h0:2,h1:1", &[]), ("h0:1,h1:2", ON_LANES)] {
+            let options = [&["--on-failure", "continue"], lanes].concat();
             let ended =
                 start(&cluster, hosts, &options, &program, &[how]).end_within(Duration::from_secs(90));
-            assert_eq!(ended.lines(), ["passed"; 2], "{how}, {hosts}: {}", ended.error);
+            assert_eq!(ended.lines(), ["passed"; 2], "{how}, {hosts}, {lanes:?}: {}", ended.error);
         }
     }
 }
@@ -202,9 +202,11 @@ fn windows_and_files_of_several_hosts_are_revoked_and_outlive_a_member() {
     let files = std::env::temp_dir();
     for (name, survivors) in [("revoke", 4), ("outlive", 3)] {
         let program = compiled(name, &[folder("programs/failures").join(format!("{name}.c"))]);
-        for memory in ["direct", "served"] {
+        for (memory, lanes) in
+            [("direct", &[][..]), ("served", &[]), ("direct", ON_LANES), ("served", ON_LANES)]
+        {
             let words = [memory, files.to_str().expect("a path of text")];
-            let ended = survivor_job(&cluster, &[], &program, &words);
+            let ended = survivor_job(&cluster, lanes, &program, &words);
             assert_eq!(ended.lines(), vec!["passed"; survivors], "{name}, {memory}: {}", ended.error);
             assert_eq!(ended.error.lines().count(), 4 - survivors, "{name}, {memory}: {}", ended.error);
         }

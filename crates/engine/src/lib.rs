@@ -48,7 +48,7 @@ pub use p2p::view::EngineView;
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 pub use survivors::{FailureHook, FailureKind};
 
-pub use canele_control::{JobRank, PortName, SpawnProgram};
+pub use canele_control::{JobRank, MOST_LANES, PortName, SpawnProgram};
 pub use canele_mem::window::Window;
 pub use canele_proto::backlog;
 pub use canele_proto::peer::PeerEnd;

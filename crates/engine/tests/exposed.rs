@@ -99,7 +99,7 @@ fn start(hosts: &[u32], bytes: usize) -> (Vec<LocalRank>, Vec<Exposed>, Vec<Expo
     let ranks = canele_testing::start_on_hosts(hosts, &Tunables::default()).unwrap();
     let memory: Vec<_> = ranks.iter().map(|_| Exposed::of(vec![0; bytes])).collect();
     let keys = ranks.iter().zip(&memory).map(|(rank, memory)| {
-        rank.set_rma_operations(Arc::new(Words)).unwrap();
+        rank.set_rma_operations(|_| Arc::new(Words)).unwrap();
         rank.expose(memory.clone()).unwrap()
     });
     let keys = keys.collect();

@@ -7,6 +7,9 @@ use std::process::Output;
 
 use support::{all_passed, between_hosts, compiled, folder, names, run, run_limited, text};
 
+/// Has programs ask for threads, and a rank have several lanes.
+const ON_LANES: &str = "export ASKS_FOR_THREADS=1 CANELE_LANES=3";
+
 fn program(name: &str) -> std::path::PathBuf {
     compiled(name, &[folder("programs/failures").join(format!("{name}.c"))])
 }
@@ -68,7 +71,10 @@ fn windows_and_files_that_are_revoked_end_whatever_waits_and_refuse_the_rest() {
         for memory in ["direct", "served"] {
             let output = run(Some(&["-n", "4", "--wait", wait]), &program, &[memory, folder]);
             all_passed(&program, &output, 4);
-            survived(&job(&program, 4, &["--wait", wait], &[memory, folder]), 4, 4, memory);
+            for set in ["true", ON_LANES] {
+                let output = job_after(set, &program, 4, &["--wait", wait], &[memory, folder]);
+                survived(&output, 4, 4, memory);
+            }
         }
     }
 }
@@ -117,7 +123,10 @@ fn windows_and_files_outlive_a_member_until_all_others_have_given_them_up() {
     let folder = folder.to_str().expect("a path of text");
     for wait in ["adaptive", "sleep"] {
         for memory in ["direct", "served"] {
-            survived(&job(&program, 4, &["--wait", wait], &[memory, folder]), 3, 4, memory);
+            for set in ["true", ON_LANES] {
+                let output = job_after(set, &program, 4, &["--wait", wait], &[memory, folder]);
+                survived(&output, 3, 4, memory);
+            }
         }
     }
 }
@@ -175,8 +184,7 @@ fn what_was_written_together_stays_when_ranks_die_at_any_moment() {
 fn what_hosts_have_written_together_stays_where_communicators_lie_on_lanes() {
     let (program, folder) = (program("files"), std::env::temp_dir());
     let (arguments, hosts) = ([folder.to_str().expect("a path of text")], between_hosts("h0:2,h1:6"));
-    let set = "export ASKS_FOR_THREADS=1 CANELE_LANES=3";
-    kill_ranks_with(&program, 18, &arguments, set, &hosts.each_ref().map(String::as_str));
+    kill_ranks_with(&program, 18, &arguments, ON_LANES, &hosts.each_ref().map(String::as_str));
 }
 
 #[test]

@@ -108,6 +108,20 @@ fn programs_are_on_lanes_between_hosts() {
 }
 
 #[test]
+fn threads_use_windows_on_lanes() {
+    let program = compiled("threads_use_windows_on_lanes", &[folder("programs/window_lanes.c")]);
+    for wait in ["adaptive", "sleep"] {
+        for lanes in [1, 2, 4] {
+            let set = format!("export CANELE_LANES={lanes} CANELE_WAIT={wait}");
+            all_passed(&program, &run_limited(&set, &["-n", "4"], &program, &[]), 4);
+            let options = between_hosts("h0:2,h1:1");
+            let output = run_limited(&set, &options.each_ref().map(String::as_str), &program, &[]);
+            all_passed(&program, &output, 3);
+        }
+    }
+}
+
+#[test]
 fn receives_are_deferred_on_lanes() {
     let program = compiled("deferred_on_lanes", &[folder("programs/deferred.c")]);
     for ranks in [2, 3] {
@@ -235,6 +249,7 @@ programs! {
     tools [1 2 3];
     truncated [2];
     window_kinds [1 2 3 4];
+    window_lanes [1 2 3];
     windows [1 2 3];
     workers [2 3];
 }

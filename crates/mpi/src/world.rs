@@ -54,7 +54,8 @@ impl World {
         let own = Arc::new(Group::new(vec![engine.rank()])?);
         let shared = Arc::new(Shared::default());
         // First, because it fails if another MPI library of the process has joined the job.
-        engine.set_rma_operations(shared.served.clone())?;
+        let served = shared.served.clone();
+        engine.set_rma_operations(move |lane| served.of_lane(lane).clone())?;
         let (any_revoked, any_failure) = (shared.any_revoked.clone(), shared.any_failure.clone());
         engine.set_failure_hook(Arc::new(move |kind| {
             any_revoked.fetch_or(kind == FailureKind::Revoked, Ordering::Relaxed);

@@ -62,7 +62,7 @@ impl Lane {
 
     /// True of the lane that the regions of the rank belong to: to the others their memory is as any other, so buffers lose their place in a region.
     #[inline(always)]
-    fn knows_regions(&self) -> bool {
+    pub fn knows_regions(&self) -> bool {
         self.number == 0
     }
 

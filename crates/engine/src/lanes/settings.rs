@@ -1,7 +1,9 @@
 //! What is set for all lanes of a rank at once, also for those that are opened later.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
+use canele_control::ControlError;
+use canele_proto::rma::RmaOperations;
 use canele_proto::strategy::Strategy;
 use canele_proto::{EventListener, ProtoEvent};
 use canele_sys::tunables::Tunables;
@@ -15,6 +17,8 @@ use crate::survivors::FailureHook;
 type MakeListener = Box<dyn Fn(u8) -> Box<dyn EventListener> + Send>;
 /// Makes one of several strategies that decide alike.
 type MakeStrategy = Box<dyn Fn() -> Box<dyn Strategy> + Send>;
+/// Gives what carries out operations on elements of memory that the lane of this number exposes.
+type GiveOperations = Box<dyn Fn(u8) -> Arc<dyn RmaOperations> + Send>;
 
 /// What was set since the start.
 #[derive(Default)]
@@ -24,6 +28,7 @@ pub(super) struct LaneSettings {
     /// How threads wait.
     waits: Option<Tunables>,
     failure_hook: Option<FailureHook>,
+    rma_operations: Option<GiveOperations>,
 }
 
 /// Tells of what happens on a further lane; of a death the first one tells.
@@ -79,6 +84,23 @@ impl Engine {
         self.change_settings(|settings| settings.failure_hook = Some(hook), apply_failure_hook)
     }
 
+    /// Sets what carries out operations on elements of memory that is exposed here: `give` returns it for the lane of a number.
+    ///
+    /// # Errors
+    /// Another library of the process has set some; `Forked`.
+    pub fn set_rma_operations(
+        &self,
+        give: impl Fn(u8) -> Arc<dyn RmaOperations> + Send + 'static,
+    ) -> Result<(), Error> {
+        let mut is_first = true;
+        let change = |settings: &mut LaneSettings| match &mut settings.rma_operations {
+            Some(_) => is_first = false,
+            none => *none = Some(Box::new(give)),
+        };
+        self.change_settings(change, apply_rma_operations)?;
+        if is_first { Ok(()) } else { Err(ControlError::JoinedAlready.into()) }
+    }
+
     /// Changes what is set, and applies it to the lanes that are open. No lane is opened meanwhile that would miss it.
     fn change_settings(
         &self,
@@ -98,7 +120,7 @@ impl Engine {
     /// Applies all that was set to a lane that is being opened.
     pub(super) fn apply_settings(&self, core: &mut Core) {
         let settings = self.settings();
-        let all = [apply_listener, apply_strategy, apply_waits, apply_failure_hook];
+        let all = [apply_listener, apply_strategy, apply_waits, apply_failure_hook, apply_rma_operations];
         all.iter().for_each(|apply| apply(core, &settings));
     }
 
@@ -125,4 +147,8 @@ fn apply_waits(core: &mut Core, settings: &LaneSettings) {
 
 fn apply_failure_hook(core: &mut Core, settings: &LaneSettings) {
     core.survivors.failure_hook = settings.failure_hook.clone();
+}
+
+fn apply_rma_operations(core: &mut Core, settings: &LaneSettings) {
+    core.rma.operations = settings.rma_operations.as_ref().map(|give| give(core.lane.number));
 }

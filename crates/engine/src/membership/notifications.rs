@@ -107,6 +107,7 @@ impl Core {
             }
         };
         self.lane.proto.handle_gone(peer, how);
+        self.survivors.report_deaths(self.lane.proto.deaths().len());
     }
 
     fn handle_finished(&mut self, series: &[(u32, u32)]) {

@@ -110,7 +110,7 @@ impl Engine {
         };
         let ending = if tracked == Tracked::Request { CallEnding::Taken } else { CallEnding::Counted };
         let key = core.submit_rma(NewCall { ending, ..new_call(place, access) });
-        Ok((tracked == Tracked::Request).then_some(Pending::rma(key)))
+        Ok((tracked == Tracked::Request).then(|| Pending::rma(key).on_lane(self.lane_number())))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use canele_mem::buffer;
+use canele_mem::buffer::{self, InBuffer, OutBuffer};
 use canele_proto::request::Buffer;
 use canele_proto::rma::{LateAnswer, NewCall, RmaFailure, RmaOutcome, RmaRequest};
 use canele_sys::ids::{Rank, Tag};
@@ -66,8 +66,12 @@ impl Engine {
 
 impl Core {
     /// Submits a call to an owner of memory.
-    pub(super) fn submit_rma(&mut self, call: NewCall) -> canele_proto::slab::Key {
+    pub(super) fn submit_rma(&mut self, mut call: NewCall) -> canele_proto::slab::Key {
         let Self { lane, rma, .. } = self;
+        if !lane.knows_regions() {
+            call.data = call.data.map(OutBuffer::without_place);
+            call.into = call.into.map(InBuffer::without_place);
+        }
         rma.origin.submit(&mut lane.proto, &mut lane.rails, call)
     }
 }

@@ -40,5 +40,5 @@ pub(crate) struct Rma {
     /// What answers the questions of ranks of other hosts.
     am_handler: Option<Arc<dyn AmHandler>>,
     /// What carries out operations on elements for other ranks.
-    operations: Option<Arc<dyn RmaOperations>>,
+    pub operations: Option<Arc<dyn RmaOperations>>,
 }

@@ -27,29 +27,17 @@ pub trait AmHandler: Send + Sync {
 }
 
 impl Engine {
-    /// Sets what carries out operations on elements of memory that is exposed here.
-    ///
-    /// # Errors
-    /// Another library of the process has set some; `Forked`.
-    pub fn set_rma_operations(&self, operations: Arc<dyn RmaOperations>) -> Result<(), Error> {
-        set_once(&mut self.lock()?.rma.operations, operations)
-    }
-
     /// Sets the handler that answers questions and takes deposits from now on.
     ///
     /// # Errors
     /// Another library of the process has set one; `Forked`.
     pub fn set_am_handler(&self, am_handler: Arc<dyn AmHandler>) -> Result<(), Error> {
-        set_once(&mut self.lock()?.rma.am_handler, am_handler)
-    }
-}
-
-fn set_once<T>(place: &mut Option<T>, value: T) -> Result<(), Error> {
-    match place {
-        Some(_) => Err(ControlError::JoinedAlready.into()),
-        None => {
-            *place = Some(value);
-            Ok(())
+        match &mut self.lock()?.rma.am_handler {
+            Some(_) => Err(ControlError::JoinedAlready.into()),
+            none => {
+                *none = Some(am_handler);
+                Ok(())
+            }
         }
     }
 }

@@ -140,7 +140,7 @@ impl Engine {
     ) -> Result<Pending, Error> {
         self.check_rank(owner)?;
         let mut core = self.lock_to_submit()?;
-        Ok(Pending::rma(core.submit_rma(NewCall::new(owner, rma_request))))
+        Ok(Pending::rma(core.submit_rma(NewCall::new(owner, rma_request))).on_lane(self.lane_number()))
     }
 
     /// Has the owner of exposed memory count a signal once all that this rank has submitted there before is done. Nothing is answered.

@@ -144,6 +144,13 @@ impl Survivors {
         }
     }
 
+    /// Calls the hook if so many deaths are more than it was called for. A wait that a death ends makes no further pass.
+    pub fn report_deaths(&mut self, deaths: usize) {
+        if std::mem::replace(&mut self.deaths_told, deaths) != deaths {
+            self.call_hook(FailureKind::Died);
+        }
+    }
+
     /// This rank counts as gone for all others.
     pub fn handle_excluded(&mut self, why: Failure) {
         self.excluded.get_or_insert(why);
@@ -213,10 +220,7 @@ impl Core {
         let now = (lane.proto.count_gone(), membership.splits.len());
         survivors.is_behind |= survivors.seen != now;
         survivors.seen = now;
-        let deaths = lane.proto.deaths().len();
-        if std::mem::replace(&mut survivors.deaths_told, deaths) != deaths {
-            survivors.call_hook(FailureKind::Died);
-        }
+        survivors.report_deaths(lane.proto.deaths().len());
         if !survivors.is_behind || survivors.consensus.is_empty() && survivors.revocations.is_empty() {
             return false;
         }

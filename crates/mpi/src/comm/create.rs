@@ -58,13 +58,13 @@ impl Comm {
         self.dup_on(unused, copied)
     }
 
-    /// One with the same group for an object that is made of this one, all of whose members call this. It has nothing that the program
-    /// hung on this one.
+    /// One with the same group for an object that is made of this one, all of whose members call this, on this lane. It has nothing
+    /// that the program hung on this one.
     ///
     /// # Errors
     /// A member died.
-    pub(crate) fn twin(&self) -> Result<Arc<Comm>> {
-        let new = self.new_flow_on_first_lane()?;
+    pub(crate) fn twin(&self, wanted: WantedLane) -> Result<Arc<Comm>> {
+        let new = self.new_flow_on_lanes(wanted)?;
         Ok(Arc::new(Comm::new(self.parts(new, self.group().clone()))?))
     }
 

@@ -35,13 +35,18 @@ const LIES_ON_LANE: &str = "canele_lies_on_lane";
 
 /// The lane that a duplicate with this info is to lie on. One that it names comes before others.
 pub(super) fn wanted_lane(info: &Info) -> WantedLane {
-    let value = |key| info.get(key).ok().flatten();
-    let number = value(LANE).and_then(|number| std::str::from_utf8(&number).ok()?.trim().parse().ok());
-    match number {
-        Some(number) => WantedLane::Numbered(number),
-        None if value(NO_ANY_TAG).is_some_and(|value| *value == *b"true") => WantedLane::Each,
-        None => WantedLane::Next,
+    let asserts = |key| info.get(key).ok().flatten().is_some_and(|value| *value == *b"true");
+    match lane_of_object(info) {
+        WantedLane::Next if asserts(NO_ANY_TAG) => WantedLane::Each,
+        wanted => wanted,
     }
+}
+
+/// The lane that an object with one flow of its own, as a window or a file, is to lie on with this info.
+pub(crate) fn lane_of_object(info: &Info) -> WantedLane {
+    let number = info.get(LANE).ok().flatten();
+    let number = number.and_then(|number| std::str::from_utf8(&number).ok()?.trim().parse().ok());
+    number.map_or(WantedLane::Next, WantedLane::Numbered)
 }
 
 /// What is kept of an info: assertions, whose values are `true` and `false`. All else is ignored.
@@ -65,10 +70,7 @@ impl Comm {
         let of_world = || session::memory_kinds(&self.engine.tunables().mpi_memory_alloc_kinds);
         let kinds = session.map_or_else(of_world, |session| session.memory_kinds.clone());
         let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, &*kinds)]);
-        if self.engine.most_lanes() > 1 {
-            let numbers: Vec<_> = self.flows().map(|(lane, _)| lane.lane_number().to_string()).collect();
-            let _ = hints.set(LIES_ON_LANE, numbers.join(","));
-        }
+        self.tell_lanes(&hints);
         // Where messages lie was decided when it was made.
         if self.is_spread() {
             let _ = hints.set(NO_ANY_TAG, "true");
@@ -80,6 +82,15 @@ impl Comm {
             }
         }
         hints
+    }
+
+    /// Adds the lanes that it lies on, where ranks may have several.
+    pub(crate) fn tell_lanes(&self, hints: &Info) {
+        if self.engine.most_lanes() > 1 {
+            let numbers: Vec<_> = self.flows().map(|(lane, _)| lane.lane_number().to_string()).collect();
+            // Keys and values are short.
+            let _ = hints.set(LIES_ON_LANE, numbers.join(","));
+        }
     }
 
     /// Adds hints; those that `info` does not name stay.

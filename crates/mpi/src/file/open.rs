@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use canele_engine::WantedLane;
 use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -40,7 +41,7 @@ impl File {
         }
         comm.check_call("MPI_File_open")?;
         let name = without_file_system(name);
-        let comm = comm.twin()?;
+        let comm = comm.twin(WantedLane::Numbered(0))?;
         comm.set_errhandler(errhandler);
         let path = Path::new(OsStr::from_bytes(name)).to_owned();
         let amode = amode.and_then(|amode| if name.is_empty() { Err(no_name()) } else { Ok(amode) });

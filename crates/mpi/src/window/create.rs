@@ -1,6 +1,7 @@
 //! How windows are made and freed (MPI 5.0, §12.2).
 //!
 //! ```text
+//!   all members: a communicator for the window alone, on its lane
 //!   each member: its memory, made or given     the first of each host: the control region
 //!        └─ a record of both to all members; one that has failed says so, and all fail
 //!   shared: sizes first ─▶ the first member allocates all of it
@@ -21,9 +22,10 @@ use super::making::{
     make, shares_host,
 };
 use super::target::{Reached, RegionPart, ServedCount, WinTarget, reach};
-use super::{Flavor, OwnPart, Win, WinSettings};
+use super::{Flavor, OwnPart, Win, WinSettings, served_beside};
 use crate::attribute::Attributes;
 use crate::comm::Comm;
+use crate::comm::hints::lane_of_object;
 use crate::errhandler::Errhandler;
 use crate::info::Info;
 use crate::{Class, Error, Result, fail};
@@ -43,59 +45,58 @@ impl Win {
             fail!(Communicator, "comm is an intercommunicator: a window is of one group");
         }
         comm.check_call(name)?;
-        let info = hints::kept(info);
         let flavor = match name {
             "MPI_Win_create" => Flavor::Create,
             "MPI_Win_allocate" => Flavor::Allocate,
             "MPI_Win_create_dynamic" => Flavor::Dynamic,
             _ => Flavor::Shared,
         };
+        if flavor == Flavor::Shared && !shares_host(comm) {
+            fail!(
+                RmaShared,
+                "comm has members on several hosts, which share no memory: use MPI_Comm_split_type"
+            );
+        }
+        let (own, info) = (comm.twin(lane_of_object(info))?, hints::kept(info));
         let made = match flavor {
-            Flavor::Shared => Self::make_shared(comm, given, &info)?,
-            _ => given.and_then(|(given, unit)| make(comm, given, unit, &info)),
+            Flavor::Shared => Self::make_shared(&own, given, &info)?,
+            _ => given.and_then(|(given, unit)| make(&own, given, unit, &info)),
         };
-        let made = made.and_then(|made| completed(comm, flavor, made));
+        let made = made.and_then(|made| completed(&own, flavor, made));
         let record = made.as_ref().map_or_else(|error| failed(error), MadeWindow::record);
-        let records = match comm.numbers_of_all(&record) {
+        let records = match own.numbers_of_all(&record) {
             Ok(records) => records,
             Err(error) => {
-                made.into_iter().for_each(|made| made.discard(comm, &error));
+                made.into_iter().for_each(|made| made.discard(&own, &error));
                 return Err(error);
             }
         };
         let made = made?;
         if let Err(error) = check_all(&records, RECORD) {
-            made.discard(comm, &error);
+            made.discard(&own, &error);
             return Err(error);
         }
-        match ready(comm, &made, &records) {
-            Ok(ready) => Ok(Arc::new(Self::of_records(ready, flavor, made, &records, info))),
+        match ready(&own, &made, &records) {
+            Ok((control, excluding)) => {
+                let ready = Ready { own, control, excluding };
+                Ok(Arc::new(Self::of_records(ready, flavor, made, &records, info)))
+            }
             Err(error) => {
-                made.discard(comm, &error);
+                made.discard(&own, &error);
                 Err(error)
             }
         }
     }
 
     /// The part of this member in a shared window, of which the first member allocates all.
-    fn make_shared(
-        comm: &Comm,
-        given: Result<(WinMemory, usize)>,
-        info: &Info,
-    ) -> Result<Result<MadeWindow>> {
-        if !shares_host(comm) {
-            fail!(
-                RmaShared,
-                "comm has members on several hosts, which share no memory: use MPI_Comm_split_type"
-            );
-        }
+    fn make_shared(own: &Comm, given: Result<(WinMemory, usize)>, info: &Info) -> Result<Result<MadeWindow>> {
         let apart = i64::from(hints::is_true(info, "alloc_shared_noncontig"));
         let mine = match &given {
             Ok((WinMemory::Shared(bytes), unit)) => [1, *bytes as i64, *unit as i64, apart],
             Ok(_) => [0; 4],
             Err(error) => failed(error),
         };
-        let all = comm.numbers_of_all(&mine)?;
+        let all = own.numbers_of_all(&mine)?;
         let (_, unit) = given?;
         check_all(&all, 4)?;
         let step = if all[3] == 1 { PAGE } else { 1 };
@@ -107,9 +108,9 @@ impl Win {
             };
             offsets.push(end);
         }
-        let (rank, total) = (comm.rank(), offsets[comm.size()].max(1));
+        let (rank, total) = (own.rank(), offsets[own.size()].max(1));
         let allocated = match rank {
-            0 => allocate(comm, total, PAGE),
+            0 => allocate(own, total, PAGE),
             _ => Ok(MadeWindow::default()),
         };
         // The place comes from the first member, with 0 if it could not allocate.
@@ -117,42 +118,39 @@ impl Win {
         let place = region.map_or([0; 4], |(id, bytes, start, own)| {
             [id.to_word().cast_signed(), bytes as i64, start as i64, i64::from(own)]
         });
-        let place = match comm.numbers_of_all(&place) {
+        let place = match own.numbers_of_all(&place) {
             Ok(places) => places,
             Err(error) => {
-                allocated.into_iter().for_each(|made| made.discard(comm, &error));
+                allocated.into_iter().for_each(|made| made.discard(own, &error));
                 return Err(error);
             }
         };
         let allocated = allocated?;
-        let &[id, bytes, start, own, ..] = place.as_slice() else {
+        let &[id, bytes, start, is_own, ..] = place.as_slice() else {
             unreachable!("a member has told four numbers")
         };
         if bytes == 0 {
             fail!(NoMemory, "rank 0 cannot allocate {total} bytes for the window");
         }
-        let (id, bytes, offset) = (
-            RegionId::from_word(id.cast_unsigned()),
-            bytes as usize,
-            (start as usize).saturating_add(offsets[rank]),
-        );
+        let (id, bytes, is_own) = (RegionId::from_word(id.cast_unsigned()), bytes as usize, is_own == 1);
+        let offset = (start as usize).saturating_add(offsets[rank]);
         let size = mine[1] as usize;
         // A member that cannot map it says so in its record.
-        let reached = reach(comm.engine.first_lane(), comm.group().member(0), id, bytes, own == 1);
+        let reached = reach(&own.engine, own.group().member(0), id, bytes, is_own);
         let memory = match reached {
             Ok(memory) => memory,
             Err(error) => {
                 let error: Box<Error> = error.into();
-                allocated.discard(comm, &error);
+                allocated.discard(own, &error);
                 return Ok(Err(error));
             }
         };
         // A part without bytes has an address, too, from which those of its neighbours follow.
-        let address = match offsets[comm.size()] {
+        let address = match offsets[own.size()] {
             0 => 0,
             _ => memory.address().wrapping_add(offset).expose_provenance(),
         };
-        let region = Some((id, bytes, offset, own == 1));
+        let region = Some((id, bytes, offset, is_own));
         Ok(Ok(MadeWindow { size, unit, address, region, mapped: Some((memory, offset)), ..allocated }))
     }
 
@@ -165,7 +163,7 @@ impl Win {
             let key = (key != 0).then(|| ExposureKey(key.cast_unsigned()));
             let member = own.group().member(rank);
             let owner = if flavor == Flavor::Shared { own.group().member(0) } else { member };
-            let mapped = kind > 1 && own.engine.maps_memory_of(member);
+            let mapped = kind > 1 && own.engine.first_lane().maps_memory_of(member);
             WinTarget {
                 rank: member,
                 size: size as usize,
@@ -261,20 +259,19 @@ struct Ready {
 
 /// Finds the control memory of this host, and agrees with the other members that each of them has found its own: no member asks before
 /// all are ready to serve.
-fn ready(comm: &Comm, made: &MadeWindow, records: &[i64]) -> Result<Ready> {
-    let own = comm.twin()?;
-    let found = control_of(&own, records);
+fn ready(own: &Comm, made: &MadeWindow, records: &[i64]) -> Result<(Arc<Control>, Excluding)> {
+    let found = control_of(own, records);
     let words_by_verbs = records.as_chunks::<RECORD>().0.iter().any(|record| record[HAS_VERBS] != 0);
     let excluding = Excluding { words_by_verbs, ..Excluding::new(own.rank(), own.engine.rank()) };
     if let (Some(key), Ok(control)) = (made.key, &found) {
-        own.shared.served.add(key, control.clone(), excluding);
+        served_beside(own).add(key, control.clone(), excluding);
     }
     let state = found.as_ref().map_or_else(|error| failed(error), |_| [1, 0]);
     let all_found = own.numbers_of_all(&state).and_then(|states| check_all(&states, state.len()));
     match found.and_then(|control| all_found.map(|()| control)) {
-        Ok(control) => Ok(Ready { own, control, excluding }),
+        Ok(control) => Ok((control, excluding)),
         Err(error) => {
-            made.key.into_iter().for_each(|key| own.shared.served.remove(key));
+            made.key.into_iter().for_each(|key| served_beside(own).remove(key));
             Err(error)
         }
     }

@@ -53,6 +53,8 @@ impl Win {
     #[inline(never)]
     fn check_target_lives(&self, to: &WinTarget) -> Result<()> {
         self.check_revoked()?;
+        // A call on another lane may have told the program of the death.
+        self.comm.engine.learn_deaths()?;
         match self.comm.engine.ask(|view| view.why_gone(to.rank))? {
             Some(failure) => Err(EngineError::Failed(failure).into()),
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! Hints of windows (MPI 5.0, §12.2): what the standard's keys mean, and what is told of them.
 //!
 //! The library makes use of `alloc_shared_noncontig` and `mpi_minimum_memory_alignment`. Accumulates are ordered and atomic, and locks work, in
-//! any case; the other keys are kept and told.
+//! any case; the other keys are kept and told. A hint of the library's own names the lane where the window is made.
 
 use super::Win;
 use crate::info::{ALIGNMENT, Info};
@@ -60,6 +60,7 @@ impl Win {
                 let _ = hints.set(key, value);
             }
         }
+        self.comm.tell_lanes(&hints);
         hints
     }
 

@@ -73,16 +73,16 @@ pub(super) struct MadeWindow {
 impl MadeWindow {
     /// Gives up what was made for a window that does not come about for this reason. Where a member died others may have got the window:
     /// what they may access is not used again.
-    pub fn discard(self, comm: &Comm, why: &Error) {
+    pub fn discard(self, own: &Comm, why: &Error) {
         if let Some(key) = self.key {
             // The error of the creation counts.
-            let _ = comm.engine.first_lane().unexpose(key);
+            let _ = own.engine.unexpose(key);
         }
         for region in self.regions {
-            let _ = comm.engine.first_lane().drop_region(region.id());
+            let _ = own.engine.first_lane().drop_region(region.id());
         }
         if !matches!(why.class, Class::ProcFailed | Class::Revoked) {
-            self.pieces.iter().for_each(|piece| comm.allocated().give(piece));
+            self.pieces.iter().for_each(|piece| own.allocated().give(piece));
         }
     }
 
@@ -103,19 +103,19 @@ impl MadeWindow {
 }
 
 /// What this member gives to a window that is not shared.
-pub(super) fn make(comm: &Comm, given: WinMemory, unit: usize, info: &Info) -> Result<MadeWindow> {
+pub(super) fn make(own: &Comm, given: WinMemory, unit: usize, info: &Info) -> Result<MadeWindow> {
     let made = MadeWindow { unit, ..MadeWindow::default() };
     Ok(match given {
         WinMemory::Program(memory) => {
             let (address, size) = (memory.address().expose_provenance(), memory.len());
-            let found = comm.allocated().find(address, size).filter(|_| size > 0);
+            let found = own.allocated().find(address, size).filter(|_| size > 0);
             let region = found.map(|(region, offset)| (region.id(), region.len(), offset, false));
             let memory = region.is_none().then(|| Arc::new(memory));
             MadeWindow { size, address, region, memory, ..made }
         }
         WinMemory::Nothing | WinMemory::Allocate(0) => made,
         WinMemory::Allocate(size) => {
-            let allocated = allocate(comm, size, info.alignment())?;
+            let allocated = allocate(own, size, info.alignment())?;
             MadeWindow { size, unit, ..allocated }
         }
         WinMemory::Dynamic => made,
@@ -124,9 +124,9 @@ pub(super) fn make(comm: &Comm, given: WinMemory, unit: usize, info: &Info) -> R
 }
 
 /// Memory of a window that this process allocates, zeroed: real when it is touched, as that of any other allocation.
-pub(super) fn allocate(comm: &Comm, size: usize, align: usize) -> Result<MadeWindow> {
+pub(super) fn allocate(own: &Comm, size: usize, align: usize) -> Result<MadeWindow> {
     if size <= LONGEST_PIECE {
-        let piece = comm.allocated().take(comm.engine.first_lane(), size, align)?;
+        let piece = own.allocated().take(own.engine.first_lane(), size, align)?;
         piece.clear();
         let region = Some((piece.region.id(), piece.region.len(), piece.offset, false));
         let address = piece.address().expose_provenance();
@@ -135,7 +135,7 @@ pub(super) fn allocate(comm: &Comm, size: usize, align: usize) -> Result<MadeWin
     let Some(bytes) = size.checked_add(if align > PAGE { align } else { 0 }) else {
         fail!(NoMemory, "size is {size}: with the alignment it exceeds the address space");
     };
-    let region = comm.engine.first_lane().create_region_on_touch(bytes)?;
+    let region = own.engine.first_lane().create_region_on_touch(bytes)?;
     let start = region.address().expose_provenance();
     let offset = if align > PAGE { start.next_multiple_of(align) - start } else { 0 };
     let part = Some((region.id(), bytes, offset, true));
@@ -143,11 +143,11 @@ pub(super) fn allocate(comm: &Comm, size: usize, align: usize) -> Result<MadeWin
 }
 
 /// Adds what a window has beside its memory. Gives up what was made if that fails.
-pub(super) fn completed(comm: &Comm, flavor: Flavor, mut made: MadeWindow) -> Result<MadeWindow> {
-    match with_control(comm, &mut made).and_then(|()| expose(comm, flavor, &mut made)) {
+pub(super) fn completed(own: &Comm, flavor: Flavor, mut made: MadeWindow) -> Result<MadeWindow> {
+    match with_control(own, &mut made).and_then(|()| expose(own, flavor, &mut made)) {
         Ok(()) => Ok(made),
         Err(error) => {
-            made.discard(comm, &error);
+            made.discard(own, &error);
             Err(error)
         }
     }
@@ -155,9 +155,9 @@ pub(super) fn completed(comm: &Comm, flavor: Flavor, mut made: MadeWindow) -> Re
 
 /// Adds the control memory, if this is the first member of its host. Its words are the library's, so they are real before they are used
 /// (invariant I2).
-fn with_control(comm: &Comm, made: &mut MadeWindow) -> Result<()> {
-    if first_here(comm) == comm.rank() {
-        let piece = comm.allocated().take(comm.engine.first_lane(), Control::bytes(comm.size()), PAGE)?;
+fn with_control(own: &Comm, made: &mut MadeWindow) -> Result<()> {
+    if first_here(own) == own.rank() {
+        let piece = own.allocated().take(own.engine.first_lane(), Control::bytes(own.size()), PAGE)?;
         let real = piece.make_real();
         made.control = Some((piece.region.id(), piece.region.len(), piece.offset));
         made.pieces.push(piece);
@@ -168,19 +168,19 @@ fn with_control(comm: &Comm, made: &mut MadeWindow) -> Result<()> {
 }
 
 /// Exposes the part of this member, if others cannot map it, or if memory will be attached: accesses over borders are requests.
-fn expose(comm: &Comm, flavor: Flavor, made: &mut MadeWindow) -> Result<()> {
-    let engine = comm.engine.first_lane();
-    if comm.size() == 1 && flavor != Flavor::Dynamic {
+fn expose(own: &Comm, flavor: Flavor, made: &mut MadeWindow) -> Result<()> {
+    let engine = &own.engine;
+    if own.size() == 1 && flavor != Flavor::Dynamic {
         return Ok(());
     }
     made.has_verbs = engine.has_verbs();
     made.key = match &made.memory {
         _ if flavor == Flavor::Dynamic => Some(engine.expose_dynamic()?),
         Some(memory) => Some(engine.expose(memory.exposed())?),
-        None if shares_host(comm) => None,
+        None if shares_host(own) => None,
         None => Some(engine.expose(match made.region {
             Some((id, bytes, offset, _)) => {
-                let region = engine.reach_region(engine.rank(), id, bytes, None)?.exposed();
+                let region = engine.first_lane().reach_region(engine.rank(), id, bytes, None)?.exposed();
                 let Some(part) = region.part(offset, made.size) else {
                     fail!(Internal, "the part of the window exceeds its region");
                 };

@@ -10,6 +10,8 @@
 //!   fence: all served, then a barrier       start, post, complete, wait: empty messages on the window's flow
 //!   lock: words of the control region of the host, whose waiters are told by empty messages
 //! ```
+//!
+//! The duplicate lies on a lane as any other one, and requests, messages and fences of the window go over that lane. Regions belong to the first lane.
 
 mod accumulate;
 mod active;
@@ -50,6 +52,7 @@ use exclusion::Excluding;
 pub use making::WinMemory;
 pub use mapped::MappedTarget;
 pub use query::SharedPart;
+use served::LaneWindows;
 pub use served::ServedWindows;
 use target::WinTarget;
 pub use transfer::TargetData;
@@ -201,15 +204,20 @@ impl Win {
     }
 }
 
+/// Returns the windows that are served to others on the lane of a window's own communicator.
+fn served_beside(own: &Comm) -> &LaneWindows {
+    own.shared.served.of_lane(own.engine.lane_number())
+}
+
 impl Drop for Win {
     fn drop(&mut self) {
         // After the end of the job nothing is left to be given back.
         if let Some(key) = self.part.key {
             let _ = self.comm.engine.unexpose(key);
-            self.comm.shared.served.remove(key);
+            served_beside(&self.comm).remove(key);
         }
         for region in &self.part.regions {
-            let _ = self.comm.engine.drop_region(region.id());
+            let _ = self.comm.engine.first_lane().drop_region(region.id());
         }
         if self.part.is_unused.load(Relaxed) {
             self.part.pieces.iter().for_each(|piece| self.comm.allocated().give(piece));

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use canele_engine::{
-    Access, Applied, ElementOperation, ElementsOrigin, ExposedElements, ExposureKey, Pending, Rank,
-    RmaLockKind, RmaOperations, RmaPlace, Tracked, Window,
+    Access, Applied, ElementOperation, ElementsOrigin, ExposedElements, ExposureKey, MOST_LANES, Pending,
+    Rank, RmaLockKind, RmaOperations, RmaPlace, Tracked, Window,
 };
 use canele_mem::buffer::{OutBuffer, RawMut};
 use canele_mem::element_lock::ElementWait;
@@ -288,13 +288,24 @@ struct ServedWindow {
     excluding: Excluding,
 }
 
-/// The windows of this process whose memory the library serves to others, by their keys.
+/// The windows of this process whose memory the library serves to others, by their lanes.
 #[derive(Default)]
-pub struct ServedWindows {
+pub struct ServedWindows([Arc<LaneWindows>; MOST_LANES as usize]);
+
+impl ServedWindows {
+    /// Returns those of the lane of this number.
+    pub fn of_lane(&self, number: u8) -> &Arc<LaneWindows> {
+        &self.0[usize::from(number)]
+    }
+}
+
+/// The windows of one lane, by their keys, of which another lane may have equal ones.
+#[derive(Default)]
+pub struct LaneWindows {
     windows: RwLock<HashMap<ExposureKey, ServedWindow>>,
 }
 
-impl ServedWindows {
+impl LaneWindows {
     /// Adds a window.
     pub(super) fn add(&self, key: ExposureKey, control: Arc<Control>, excluding: Excluding) {
         let window = ServedWindow { control, excluding };
@@ -316,7 +327,7 @@ impl ServedWindows {
     }
 }
 
-impl RmaOperations for ServedWindows {
+impl RmaOperations for LaneWindows {
     fn accumulate(
         &self,
         origin: &ElementsOrigin<'_>,

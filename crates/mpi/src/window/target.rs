@@ -78,18 +78,19 @@ pub(super) struct RegionPart {
     pub is_own: bool,
 }
 
-/// Maps a region of a rank of this host. One that was made for a window is unmapped with it; one of which it has a part stays mapped for
+/// Maps a region of a rank of this host, by the first lane of this rank, which alone knows regions. One that was made for a window is unmapped with it; one of which it has a part stays mapped for
 /// the next window, until its owner drops it.
 ///
 /// # Errors
 /// It does not exist any more, or this process cannot map it.
 pub(super) fn reach(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     owner: Rank,
     id: RegionId,
     bytes: usize,
     is_own: bool,
 ) -> std::result::Result<Arc<RegionMemory>, canele_engine::Error> {
+    let engine = engine.first_lane();
     match is_own || !engine.maps_memory_of(owner) {
         true => engine.reach_region(owner, id, bytes, None),
         false => engine.reach_kept_region(owner, id),
@@ -128,7 +129,7 @@ impl WinTarget {
     ///
     /// # Errors
     /// It does not exist any more.
-    pub fn reach(&self, engine: &Engine) -> Result<&Reached> {
+    pub fn reach(&self, engine: &Arc<Engine>) -> Result<&Reached> {
         if let Some(reached) = self.memory.get() {
             return Ok(reached);
         }
