@@ -122,6 +122,20 @@ fn threads_use_windows_on_lanes() {
 }
 
 #[test]
+fn threads_use_files_on_lanes() {
+    let program = compiled("threads_use_files_on_lanes", &[folder("programs/file_lanes.c")]);
+    for wait in ["adaptive", "sleep"] {
+        for lanes in [1, 2, 4] {
+            let set = format!("export CANELE_LANES={lanes} CANELE_WAIT={wait}");
+            all_passed(&program, &run_limited(&set, &["-n", "4"], &program, &[]), 4);
+            let options = between_hosts("h0:2,h1:1");
+            let output = run_limited(&set, &options.each_ref().map(String::as_str), &program, &[]);
+            all_passed(&program, &output, 3);
+        }
+    }
+}
+
+#[test]
 fn receives_are_deferred_on_lanes() {
     let program = compiled("deferred_on_lanes", &[folder("programs/deferred.c")]);
     for ranks in [2, 3] {
@@ -215,6 +229,7 @@ programs! {
     file_datareps [1 3];
     file_faults [1 3];
     file_hints [1 2 4];
+    file_lanes [1 2 3];
     file_views [1 2 4];
     files [1 3];
     flushes [2];

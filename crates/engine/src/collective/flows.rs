@@ -58,15 +58,6 @@ impl Engine {
         Ok(made)
     }
 
-    /// The same on the first lane. Returns that, too.
-    ///
-    /// # Errors
-    /// As [`Engine::create_flow`].
-    pub fn create_flow_on_first_lane(self: &Arc<Self>, parent: FlowId) -> Result<(Arc<Self>, FlowId), Error> {
-        let lane = self.first_lane();
-        Ok((lane.clone(), self.create_flow_for(lane, parent)?))
-    }
-
     /// Whether all members of the flow of collectives `parent`, which all call this, want their flows on lanes. None asks where no rank can have
     /// several.
     ///

@@ -1,4 +1,5 @@
 /* What every program here starts with: claims that say where they failed. */
+#pragma once
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

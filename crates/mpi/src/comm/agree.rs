@@ -105,15 +105,6 @@ impl Comm {
         Ok(NewFlow::of(self, lane, flow))
     }
 
-    /// The same on the first lane of its members.
-    pub(crate) fn new_flow_on_first_lane(&self) -> Result<NewFlow> {
-        if self.is_inter() {
-            return self.new_flow();
-        }
-        let (lane, flow) = self.engine.create_flow_on_first_lane(self.collectives())?;
-        Ok(NewFlow::of(self, &lane, flow))
-    }
-
     /// Whether communicators that all members make of this one lie on lanes: all of them have asked for threads. They ask each other once.
     fn uses_lanes(&self) -> Result<bool> {
         if let Some(known) = self.uses_lanes.get() {
@@ -125,7 +116,7 @@ impl Comm {
         Ok(*self.uses_lanes.get_or_init(|| use_them))
     }
 
-    /// The same on the lanes of its members that are wanted, if all of them have asked for threads.
+    /// As [`Comm::new_flow`], on the lanes of its members that are wanted, if all of them have asked for threads.
     pub(crate) fn new_flow_on_lanes(&self, wanted: WantedLane) -> Result<NewFlow> {
         if self.is_inter() || !self.uses_lanes()? {
             return self.new_flow();

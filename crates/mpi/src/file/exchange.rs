@@ -59,7 +59,7 @@ impl File {
 
     /// Makes the memory, with the other members of the host.
     fn make_exchange(&self, half: usize) -> Result<Option<Arc<FileExchange>>> {
-        let (host, engine) = (&self.host, self.comm.engine());
+        let (host, engine) = (&self.host, self.comm.engine().first_lane());
         let total = HEADER + 2 * (half / 8) + 2 * half;
         let region = if host.rank() == 0 { engine.create_region(total).ok() } else { None };
         let mut id = [region.as_ref().map_or(u64::MAX, |region| region.id().to_word())];
@@ -91,7 +91,7 @@ impl FileExchange {
     /// Gives the memory back.
     pub fn free(&self, file: &File) -> Result<()> {
         match &self.region {
-            Some(region) => Ok(file.comm.engine().drop_region(region.id())?),
+            Some(region) => Ok(file.comm.engine().first_lane().drop_region(region.id())?),
             None => Ok(()),
         }
     }

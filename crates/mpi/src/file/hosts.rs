@@ -42,7 +42,7 @@ impl Hosts {
             return Ok(comm.clone());
         }
         // The file revokes it together with its own, which lies there, too.
-        let made = comm.split_by_color(Some(self.of[comm.rank()] as u32), 0, Comm::new_flow_on_first_lane)?;
+        let made = comm.split_by_color(Some(self.of[comm.rank()] as u32), 0, Comm::new_flow)?;
         made.ok_or_else(|| Error::new(Class::Internal, "a member is on no host"))
     }
 

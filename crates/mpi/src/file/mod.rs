@@ -121,7 +121,9 @@ impl File {
     /// Hints in use.
     pub fn info(&self) -> Info {
         let hints = self.state().hints.clone();
-        hints.info(&self.path, self.hosts.aggregators(hints.cb_nodes).len())
+        let info = hints.info(&self.path, self.hosts.aggregators(hints.cb_nodes).len());
+        self.comm.tell_lanes(&info);
+        info
     }
 
     /// Changes hints, with all members.

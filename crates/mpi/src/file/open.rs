@@ -20,6 +20,7 @@ use super::view::View;
 use super::workers::Workers;
 use super::{Amode, File, FileState, fault};
 use crate::comm::Comm;
+use crate::comm::hints::lane_of_object;
 use crate::errhandler::Errhandler;
 use crate::info::Info;
 use crate::{Class, Error, Result, fail};
@@ -41,7 +42,7 @@ impl File {
         }
         comm.check_call("MPI_File_open")?;
         let name = without_file_system(name);
-        let comm = comm.twin(WantedLane::Numbered(0))?;
+        let comm = comm.twin(info.map_or(WantedLane::Next, lane_of_object))?;
         comm.set_errhandler(errhandler);
         let path = Path::new(OsStr::from_bytes(name)).to_owned();
         let amode = amode.and_then(|amode| if name.is_empty() { Err(no_name()) } else { Ok(amode) });

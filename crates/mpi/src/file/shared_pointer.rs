@@ -1,7 +1,7 @@
 //! The shared file pointer: one word at the first member, which all members add to.
 //!
 //! Members on the host of the first one change it by processor atomics, others ask its owner. It stands in a region, as other memory
-//! that members share; nothing of it is in the file system. Its accesses are relaxed: it orders nothing but itself.
+//! that members share, of the first lane; nothing of it is in the file system. Its accesses are relaxed: it orders nothing but itself.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl SharedPointer {
         if comm.size() == 1 {
             return Ok(Self::Own(AtomicU64::new(0)));
         }
-        let engine = comm.engine();
+        let engine = comm.engine().first_lane();
         let made = if comm.rank() == 0 { engine.create_region(BYTES).map(Some) } else { Ok(None) };
         let region = comm.agree(made.map_err(Into::into))?;
         let mut id = [region.as_ref().map_or(0, |region| region.id().to_word())];
@@ -48,7 +48,9 @@ impl SharedPointer {
     /// Gives its memory back; no member uses it any more.
     pub fn free(&self, comm: &Comm) -> Result<()> {
         match self {
-            Self::Shared { region: Some(region), .. } => Ok(comm.engine().drop_region(region.id())?),
+            Self::Shared { region: Some(region), .. } => {
+                Ok(comm.engine().first_lane().drop_region(region.id())?)
+            }
             _ => Ok(()),
         }
     }
@@ -59,7 +61,7 @@ impl SharedPointer {
             Self::Own(word) => Ok(word.fetch_add(n, Relaxed)),
             Self::Shared { far, .. } => match far.word(0) {
                 Some(word) => Ok(word.fetch_add(n, Relaxed)),
-                None => Ok(comm.engine().add_remote(far, 0, n)?),
+                None => Ok(comm.engine().first_lane().add_remote(far, 0, n)?),
             },
         }
     }
