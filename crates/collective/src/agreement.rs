@@ -89,11 +89,16 @@ impl Agreement {
     }
 
     fn request(&self, words: Words) -> CollectiveRequest {
+        Self::conjunction_of(self.name, self.schedule.clone(), words)
+    }
+
+    /// A conjunction of words of all members, with the messages of one call: `schedule` is of [`Agreement::shape`].
+    pub fn conjunction_of(name: (FlowId, Tag), schedule: Arc<Schedule>, words: Words) -> CollectiveRequest {
         let own = |bytes: &[u8]| CollectiveBuffer::Own(Box::new(Divided::from(bytes)));
         let buffers =
             Buffers { input: own(bytemuck::bytes_of(&words)), output: own(&[0; size_of::<Words>()]) };
         let and = Reduction::from(conjunction as Kernel);
-        CollectiveRequest::of(self.schedule.clone(), self.name, Some(and), buffers)
+        CollectiveRequest::of(schedule, name, Some(and), buffers)
     }
 
     /// A conjunction has ended with these bytes.

@@ -23,6 +23,7 @@ use canele_sys::tunables::Tunables;
 use canele_sys::{fork, topology};
 
 use crate::Error;
+use crate::collective::LaneAgreements;
 use crate::connect::host::has_descriptors_for_lane;
 use crate::engine::Engine;
 use crate::p2p::pending::Pending;
@@ -45,7 +46,7 @@ pub(crate) struct Lanes {
     further: [OnceLock<Arc<Engine>>; MOST_LANES as usize - 1],
     /// Of the first, those that it has asked the launcher for: it asks once for each. Held while one is opened, or a setting changed.
     opening: Mutex<LaneSet>,
-    /// There is more than one.
+    /// There is more than one, or there are to be: waits have something to do between looks and before sleeps.
     are_several: AtomicBool,
     /// How often threads have made progress here.
     visits: AtomicU32,
@@ -64,6 +65,8 @@ pub(crate) struct Lanes {
     processors: OnceLock<u32>,
     /// Of the first, what was set for all.
     settings: Mutex<LaneSettings>,
+    /// Of the first, agreements on flows of lanes that are under way.
+    pub agreements: Mutex<LaneAgreements>,
 }
 
 impl Lanes {
@@ -88,6 +91,7 @@ impl Lanes {
             watches: AtomicBool::new(false),
             processors: OnceLock::new(),
             settings: Mutex::default(),
+            agreements: Mutex::default(),
         }
     }
 
@@ -144,6 +148,11 @@ impl Lanes {
     pub fn watches(&self) -> bool {
         // Relaxed: another thread sets it while this one sleeps, and holds the lock of `watch`, which this one takes afterwards.
         self.watches.load(Relaxed)
+    }
+
+    /// Of the first: its waits look after lanes from now on. A thread that does not see it yet sees it when it looks next.
+    pub fn expect_several(&self) {
+        self.are_several.store(true, Relaxed);
     }
 
     /// The lanes of the rank that are open, but the first.
@@ -259,9 +268,8 @@ impl Engine {
         if !has_descriptors_for_lane(first.job().ranks()) {
             return Ok(None);
         }
-        let lane = Arc::new(first.open_lane(number, &mut asked_for)?);
-        // Relaxed: who does not see it yet looks at fewer lanes.
-        first.lanes.are_several.store(true, Relaxed);
+        let lane = Arc::new(first.join_lane(number, &mut asked_for)?);
+        first.lanes.expect_several();
         let lane = place.get_or_init(|| lane).clone();
         // Threads that sleep for good do not know it.
         first.waker.wake();
@@ -275,11 +283,11 @@ impl Engine {
     }
 
     /// The open lane of this number, to be kept.
-    pub(crate) fn open_lane_of(self: &Arc<Self>, number: u8) -> Arc<Self> {
+    pub fn open_lane(self: &Arc<Self>, number: u8) -> Arc<Self> {
         self.further_lane(number).unwrap_or_else(|| self.first_lane()).clone()
     }
 
-    fn open_lane(self: &Arc<Self>, number: u8, asked_for: &mut LaneSet) -> Result<Self, Error> {
+    fn join_lane(self: &Arc<Self>, number: u8, asked_for: &mut LaneSet) -> Result<Self, Error> {
         let (ours, launchers) = Socket::pair().map_err(ControlError::from)?;
         let opens = ToLauncher::Lane { number };
         asked_for.add(number);
@@ -304,7 +312,7 @@ impl Engine {
     }
 
     /// Makes progress on those lanes of this rank, but this one, on which no thread has since the last call; returns true if the threads that
-    /// wait, on the others and here, have no processor each. The lock of none is held.
+    /// wait, on the others and here, have no processor each. Takes agreements on flows of lanes further. The lock of none is held.
     #[cold]
     pub(crate) fn look_after_lanes(&self) -> bool {
         let first = self.first();
@@ -319,6 +327,7 @@ impl Engine {
                 }
             }
         }
+        self.advance_lane_agreements();
         waiting > first.lanes.processors(first.job(), first.place())
     }
 
@@ -345,7 +354,10 @@ impl Engine {
 
     /// Whether flows of the members of the flow of collectives `parent` may lie on further lanes, which all members know alike: not if a
     /// member is not of the start, as a rank of another job may have another number of lanes.
-    pub(crate) fn may_have_lanes(&self, parent: FlowId) -> Result<bool, Error> {
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn may_have_lanes(&self, parent: FlowId) -> Result<bool, Error> {
         if self.most_lanes() == 1 {
             return Ok(false);
         }

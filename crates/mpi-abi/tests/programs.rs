@@ -136,6 +136,20 @@ fn threads_use_files_on_lanes() {
 }
 
 #[test]
+fn duplicates_that_are_made_meanwhile_lie_on_lanes() {
+    let program = compiled("made_meanwhile_on_lanes", &[folder("programs/idup_lanes.c")]);
+    for wait in ["adaptive", "sleep"] {
+        for (lanes, arguments) in [(1, &[][..]), (2, &[]), (4, &[]), (3, &["rank 0 has no threads"])] {
+            let set = format!("export CANELE_LANES={lanes} CANELE_WAIT={wait}");
+            all_passed(&program, &run_limited(&set, &["-n", "4"], &program, arguments), 4);
+            let options = between_hosts("h0:2,h1:1");
+            let output = run_limited(&set, &options.each_ref().map(String::as_str), &program, arguments);
+            all_passed(&program, &output, 3);
+        }
+    }
+}
+
+#[test]
 fn receives_are_deferred_on_lanes() {
     let program = compiled("deferred_on_lanes", &[folder("programs/deferred.c")]);
     for ranks in [2, 3] {
@@ -237,6 +251,7 @@ programs! {
     fortran_library [1];
     generalized [1];
     groups [1 2 5];
+    idup_lanes [1 2 3];
     infos [1 3];
     initial [1 2];
     kept [1 3];

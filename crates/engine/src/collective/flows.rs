@@ -45,7 +45,7 @@ impl Engine {
     ) -> Result<Vec<(Arc<Self>, FlowId)>, Error> {
         let mut made = Vec::new();
         for number in self.agree_on_lanes(parent, wanted)? {
-            let lane = self.open_lane_of(number);
+            let lane = self.open_lane(number);
             match self.create_flow_for(&lane, parent) {
                 Ok(flow) => made.push((lane, flow)),
                 Err(error) => {
@@ -72,24 +72,40 @@ impl Engine {
         if !self.may_have_lanes(parent)? {
             return Ok(vec![0]);
         }
+        let (next, offered) = self.offer_lanes(parent, Some(wanted))?;
+        Ok(self.agreed_lanes(next, self.conjunction_of_all(parent, offered)?))
+    }
+
+    /// Returns which lanes this rank wants for a new flow of the members of `parent` and has opened, as bits of which all members form the
+    /// conjunction; before them the lane whose turn it is.
+    pub(super) fn offer_lanes(
+        self: &Arc<Self>,
+        parent: FlowId,
+        wanted: Option<WantedLane>,
+    ) -> Result<(u8, u64), Error> {
         // Counted whatever is wanted, so that members that want different lanes count alike.
         let next = self.next_lane(parent)?;
         let most = self.most_lanes();
         let (lanes, each) = match wanted {
-            WantedLane::Next => (next..next + 1, 0),
-            WantedLane::Numbered(number) => {
+            None => (0..0, 0),
+            Some(WantedLane::Next) => (next..next + 1, 0),
+            Some(WantedLane::Numbered(number)) => {
                 let number = (number % u32::from(most)) as u8;
                 (number..number + 1, 0)
             }
-            WantedLane::Each => (0..most, EACH),
+            Some(WantedLane::Each) => (0..most, EACH),
         };
         let opened = lanes.filter(|number| self.opens_lane(*number)).fold(1, |all, number| all | 1 << number);
-        let agreed = self.conjunction_of_all(parent, opened | each)?;
+        Ok((next, opened | each))
+    }
+
+    /// Returns the lanes that all members have offered in these bits, and want: the one whose turn it is comes first.
+    pub(super) fn agreed_lanes(&self, next: u8, agreed: u64) -> Vec<u8> {
         if agreed & EACH == 0 {
-            return Ok(vec![agreed.ilog2() as u8]);
+            return vec![agreed.ilog2() as u8];
         }
-        let in_turn = (next..most).chain(0..next);
-        Ok(in_turn.filter(|number| agreed & 1 << number != 0).collect())
+        let in_turn = (next..self.most_lanes()).chain(0..next);
+        in_turn.filter(|number| agreed & 1 << number != 0).collect()
     }
 
     /// The bits that all members of `parent` give.

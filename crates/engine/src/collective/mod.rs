@@ -23,6 +23,7 @@ use canele_mem::buffer::Divided;
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use under_way::UnderWay;
+pub(crate) use under_way::lane_agreements::LaneAgreements;
 
 /// What is kept of each flow's collectives.
 #[derive(Default)]

@@ -6,12 +6,12 @@ use canele_collective::{
     Agreement, Buffers, CollectiveBuffer, CollectiveProgress, CollectiveRequest, CollectiveSpec,
     MemberLiveness, Next, Pairs, Plan, Reduction,
 };
-use canele_mem::buffer::Divided;
 use canele_proto::request::Buffer;
 use canele_proto::slab::{Key, Slab};
 use canele_sys::ids::{FlowId, Tag};
 
 mod agreements;
+pub(crate) mod lane_agreements;
 
 use agreements::QueuedAgreements;
 
@@ -142,13 +142,15 @@ impl Running {
         if let (Err(_), Some(agreement)) = (&result, &mut self.agreement) {
             agreement.give_up(pairs);
         }
-        let output = match (&result, self.request.take_buffers().output) {
-            (Ok(Some(flow)), _) => Some(Box::new(Divided::from(&flow.0.to_ne_bytes()[..]))),
-            (_, CollectiveBuffer::Own(own)) => Some(own),
+        let status = Status { source: lane.proto.me(), tag: self.tag, bytes: 0 };
+        if let Ok(Some(flow)) = result {
+            return Some(Completion::of_flows(&[(lane.number, flow)], status));
+        }
+        let output = match self.request.take_buffers().output {
+            CollectiveBuffer::Own(own) => Some(own),
             _ => None,
         };
-        let result = result.map(|_| Status { source: lane.proto.me(), tag: self.tag, bytes: 0 });
-        Some(Completion { result, buffer: Buffer::None, output })
+        Some(Completion { result: result.map(|_| status), buffer: Buffer::None, output })
     }
 
     fn advance_request(
@@ -183,22 +185,14 @@ impl Running {
 fn note_end(all: &mut Slab<Option<Completion>>, pairs: &mut Pairs, key: Key, completion: Completion) {
     match all.get_mut(key) {
         Some(place) => *place = Some(completion),
-        None => free_agreed(pairs, &completion),
-    }
-}
-
-fn free_agreed(pairs: &mut Pairs, completion: &Completion) {
-    if let Some(flow) = completion.flow() {
-        pairs.free(flow.0 / 2);
+        None => completion.flows().into_iter().for_each(|(_, flow)| pairs.free(flow.0 / 2)),
     }
 }
 
 impl Collectives {
-    /// Lets an agreement end without a waiter: its flow is given back.
-    pub fn abandon_agreement(&mut self, key: Key) {
-        if let Some(Some(completion)) = self.under_way.all.remove(key) {
-            free_agreed(&mut self.pairs, &completion);
-        }
+    /// Lets an agreement end without a waiter: its flow is given back. Returns how it has ended, if it has.
+    pub fn abandon_agreement(&mut self, key: Key) -> Option<Completion> {
+        self.under_way.all.remove(key)?
     }
 
     /// True if there is a collective for [`Collectives::advance`].
@@ -223,11 +217,10 @@ impl Collectives {
         self.under_way.all.insert(None)
     }
 
-    /// Ends one that was added.
-    pub fn end(&mut self, key: Key, completion: Completion) {
-        if let Some(place) = self.under_way.all.get_mut(key) {
-            *place = Some(completion);
-        }
+    /// Ends one that was added; says whether it was not given up.
+    pub fn end(&mut self, key: Key, completion: Completion) -> bool {
+        let place = self.under_way.all.get_mut(key);
+        place.map(|place| *place = Some(completion)).is_some()
     }
 
     /// One that is under way, and what it does in a word.

@@ -63,6 +63,8 @@ impl Engine {
         {
             longest = longest.into_iter().chain([ACTIVE_SLEEP]).min();
         }
+        // Behind all announcements: what ends a conjunction from now on wakes this thread.
+        has_work |= self.advance_lane_agreements();
         let slept = if has_work { self.stay_awake() } else { self.sleep_on_lanes(armed, longest) };
         armed.iter().for_each(|other| self.numbered_lane(other).end_sleep_of_other(number, slept));
     }

@@ -146,10 +146,19 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// The flow that an agreement ended with.
-    pub fn flow(&self) -> Option<FlowId> {
-        let bytes = self.output.as_ref().filter(|_| self.result.is_ok())?.bytes();
-        Some(FlowId(u32::from_ne_bytes(bytes.try_into().ok()?)))
+    /// What an agreement on these flows has ended with, each with the number of its lane.
+    pub(crate) fn of_flows(flows: &[(u8, FlowId)], status: Status) -> Self {
+        let words: Vec<u32> = flows.iter().flat_map(|(lane, flow)| [u32::from(*lane), flow.0]).collect();
+        let output = Some(Box::new(Divided::from(bytemuck::cast_slice(&words))));
+        Self { result: Ok(status), buffer: Buffer::None, output }
+    }
+
+    /// The flows that an agreement ended with, each with the number of its lane; none of one that failed.
+    pub fn flows(&self) -> Vec<(u8, FlowId)> {
+        let bytes =
+            self.output.as_ref().filter(|_| self.result.is_ok()).map_or(&[][..], |output| output.bytes());
+        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+        words.as_chunks().0.iter().map(|[lane, flow]| (*lane as u8, FlowId(*flow))).collect()
     }
 }
 

@@ -45,7 +45,7 @@ impl QueuedAgreement {
 
 impl Engine {
     /// Starts to agree on a flow that is new on all members of the flow of collectives `parent`, as [`Engine::create_flow`];
-    /// the end's [`flow`](crate::Completion::flow) is its number. It counts as one non-blocking collective.
+    /// the end's [`flows`](crate::Completion::flows) are its number alone. It counts as one non-blocking collective.
     ///
     /// # Errors
     /// As [`Engine::start_collective`]. That all flows are in use is told at its end.
@@ -70,15 +70,15 @@ impl Engine {
         Ok(Pending::collective(agreement).on_lane(self.lane_number()))
     }
 
-    /// Gives up an agreement whose end was not taken. It goes on, because the other members take part, and its flow is given back.
+    /// Gives up an agreement whose end was not taken. It goes on, because the other members take part, and its flows are given back.
     ///
     /// # Errors
     /// `Forked`.
     pub fn abandon_agreement(&self, agreement: Pending) -> Result<(), Error> {
-        if let PendingKind::Collective(key) = agreement.kind {
-            self.lock()?.collectives.abandon_agreement(key);
-        }
-        Ok(())
+        let PendingKind::Collective(key) = agreement.kind else { return Ok(()) };
+        let ended = self.lane_of(agreement).lock()?.collectives.abandon_agreement(key);
+        let flows = ended.map_or_else(Vec::new, |ended| ended.flows());
+        flows.into_iter().try_for_each(|(lane, flow)| self.numbered_lane(lane).give_pair_back(flow.0 / 2))
     }
 }
 
@@ -191,7 +191,8 @@ mod tests {
             b.pass();
         }
         let flow = |member: &mut Member, key| {
-            member.collectives.take_ended(key).and_then(|ended| ended.flow()).expect("it was agreed on")
+            let ended = member.collectives.take_ended(key).expect("it has ended").flows();
+            ended.first().expect("it was agreed on").1
         };
         let mut flows: Vec<FlowId> = Vec::new();
         for [one, other] in keys {
@@ -210,18 +211,22 @@ mod tests {
         let [mut a, mut b] = Member::two();
         let free = a.collectives.pairs.window(0).expect("a window");
         let keys: Vec<[Key; 2]> = (0..4).map(|call| [a.start(call), b.start(call)]).collect();
+        let abandon = |member: &mut Member, key| {
+            let ended = member.collectives.abandon_agreement(key);
+            let flows = ended.map_or_else(Vec::new, |ended| ended.flows());
+            flows.into_iter().for_each(|(_, flow)| member.collectives.pairs.free(flow.0 / 2));
+        };
         // One that is running, one that is queued.
-        a.collectives.abandon_agreement(keys[0][0]);
-        a.collectives.abandon_agreement(keys[2][0]);
+        abandon(&mut a, keys[0][0]);
+        abandon(&mut a, keys[2][0]);
         while a.collectives.has_any_under_way() || b.collectives.has_any_under_way() {
             a.pass();
             b.pass();
         }
         // One that has ended, and one whose end was taken, of which nothing is left to be given up.
-        a.collectives.abandon_agreement(keys[1][0]);
-        let flow =
-            a.collectives.take_ended(keys[3][0]).and_then(|ended| ended.flow()).expect("it was agreed on");
-        a.collectives.abandon_agreement(keys[3][0]);
+        abandon(&mut a, keys[1][0]);
+        let (_, flow) = a.collectives.take_ended(keys[3][0]).expect("it has ended").flows()[0];
+        abandon(&mut a, keys[3][0]);
         assert_ne!(a.collectives.pairs.window(0).expect("a window"), free);
         a.collectives.pairs.free(flow.0 / 2);
         assert_eq!(a.collectives.pairs.window(0).expect("a window"), free);
