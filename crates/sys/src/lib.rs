@@ -64,3 +64,4 @@ pub mod topology;
 #[cfg(not(loom))]
 pub mod traced_thread;
 pub mod tunables;
+pub mod work_list;

@@ -163,6 +163,8 @@ pub fn wake_if_asked(wants: &AtomicU32, word: &AtomicU32, event: Option<&Event>)
 }
 
 #[cfg(all(test, loom))]
+mod lane_models;
+#[cfg(all(test, loom))]
 mod models;
 #[cfg(all(test, not(loom)))]
 mod tests;

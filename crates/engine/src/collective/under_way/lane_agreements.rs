@@ -14,6 +14,7 @@ use canele_collective::{
 use canele_proto::request::Buffer;
 use canele_proto::slab::Key;
 use canele_sys::ids::{FlowId, Tag};
+use canele_sys::work_list::WorkList;
 
 use crate::collective::call::CallMode;
 use crate::engine::Engine;
@@ -25,13 +26,9 @@ use crate::{Error, Status};
 #[derive(Default)]
 pub(crate) struct LaneAgreements {
     /// Of each parent the first.
-    list: Vec<LaneAgreement>,
+    running: WorkList<LaneAgreement>,
     /// By the parent, of which one is running, those that begin after it: see [`QueuedAgreements`](super::agreements::QueuedAgreements).
     queued: HashMap<Parent, VecDeque<LaneAgreement>>,
-    /// A thread takes all of `list` further, and has taken them out of it.
-    is_busy: bool,
-    /// Another thread has come meanwhile: it may know of an end that the first one has looked for before.
-    has_missed: bool,
 }
 
 /// A flow of collectives on the lane of this number.
@@ -44,7 +41,7 @@ impl LaneAgreements {
             Entry::Occupied(behind) => behind.into_mut().push_back(one),
             Entry::Vacant(place) => {
                 place.insert(VecDeque::new());
-                self.list.push(one);
+                self.running.push(one);
             }
         }
     }
@@ -56,23 +53,6 @@ impl LaneAgreements {
             self.queued.remove(&parent);
         }
         next
-    }
-
-    /// Gives all to this thread, unless there is none or another thread has them.
-    fn begin(&mut self) -> Option<Vec<LaneAgreement>> {
-        if self.is_busy {
-            self.has_missed = true;
-            return None;
-        }
-        self.is_busy = !self.list.is_empty();
-        self.is_busy.then(|| std::mem::take(&mut self.list))
-    }
-
-    /// Takes them back; says whether this thread is to look once more.
-    fn finish(&mut self, list: Vec<LaneAgreement>) -> bool {
-        self.list.splice(..0, list);
-        self.is_busy = false;
-        std::mem::take(&mut self.has_missed)
     }
 }
 
@@ -154,7 +134,7 @@ impl Engine {
     pub(crate) fn advance_lane_agreements(&self) -> bool {
         let mut any = false;
         loop {
-            let Some(mut list) = self.lane_agreements().begin() else { return any };
+            let Some(mut list) = self.lane_agreements().running.begin() else { return any };
             list.retain_mut(|one| {
                 loop {
                     let ended = match self.advance_lane_agreement(one) {
@@ -174,7 +154,7 @@ impl Engine {
                     }
                 }
             });
-            if !self.lane_agreements().finish(list) {
+            if !self.lane_agreements().running.finish(list) {
                 return any;
             }
         }
@@ -276,21 +256,4 @@ enum Advance {
     Next,
     /// All flows are agreed on.
     Agreed,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_that_comes_while_another_one_is_busy_has_that_one_look_again() {
-        let mut agreements = LaneAgreements::default();
-        assert!(agreements.begin().is_none(), "there is nothing to be done");
-        assert!(!agreements.is_busy);
-        agreements.is_busy = true;
-        assert!(agreements.begin().is_none());
-        assert!(agreements.finish(Vec::new()), "it may know of an end that was not there before");
-        assert!(!agreements.finish(Vec::new()), "it is told once");
-        assert!(agreements.begin().is_none() && !agreements.is_busy);
-    }
 }
