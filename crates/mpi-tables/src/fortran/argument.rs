@@ -1,7 +1,7 @@
 //! How an argument goes from Fortran to C, and back.
 
 use super::procedure::{Dialect, Procedure};
-use super::shape::{Handle, Shape, Way, Width, shape, way};
+use super::shape::{Direction, Handle, Shape, Width, direction, shape};
 
 /// The parts of a procedure that belong to one parameter.
 #[derive(Default)]
@@ -28,8 +28,8 @@ pub(super) struct Argument {
 pub(super) fn argument(procedure: &Procedure<'_>, index: usize) -> Argument {
     let function = procedure.function;
     let parameter = &function.parameters[index];
-    let (shape, way) = (shape(function, parameter), way(function, parameter));
-    let one = One { procedure, name: &parameter.name, way };
+    let (shape, direction) = (shape(function, parameter), direction(function, parameter));
+    let one = One { procedure, name: &parameter.name, direction };
     if let Some(argument) = one.of_a_buffer(parameter, index) {
         return argument;
     }
@@ -74,7 +74,7 @@ pub(super) struct One<'a> {
     /// Its name.
     pub name: &'a str,
     /// Which way its value goes.
-    pub way: Way,
+    pub direction: Direction,
 }
 
 impl One<'_> {
@@ -83,7 +83,7 @@ impl One<'_> {
     }
 
     pub(super) fn dummy(&self, of: &str) -> Option<String> {
-        Some(format!("{of}{} :: {}", self.way.intent(), self.name))
+        Some(format!("{of}{} :: {}", self.direction.intent(), self.name))
     }
 
     pub(super) fn value(&self, of: &str) -> String {
@@ -97,11 +97,11 @@ impl One<'_> {
     /// A scalar that is converted: its types in Fortran and in C, and the conversions.
     pub(super) fn converted(&self, of: &str, of_c: &str, to_c: &str, from_c: &str) -> Argument {
         let name = self.name;
-        if self.way == Way::In {
+        if self.direction == Direction::In {
             let (of_c, actual) = (self.value(of_c), to_c.to_owned());
             return Argument { dummy: self.dummy(of), of_c, actual, ..Argument::default() };
         }
-        let first = if self.way == Way::InOut { to_c } else { "0" };
+        let first = if self.direction == Direction::InOut { to_c } else { "0" };
         Argument {
             dummy: self.dummy(of),
             of_c: self.reference(of_c),
@@ -121,14 +121,18 @@ impl One<'_> {
             let (to_c, from_c) = self.shifted(&format!("int({name}, {kind})"), &format!("int(c_{name})"));
             return self.converted("integer", width.of_c(), &to_c, &from_c);
         }
-        let of_c = if self.way == Way::In { self.value(width.of_c()) } else { self.reference(width.of_c()) };
+        let of_c = if self.direction == Direction::In {
+            self.value(width.of_c())
+        } else {
+            self.reference(width.of_c())
+        };
         Argument { dummy: self.dummy(width.declared()), of_c, actual: name.to_owned(), ..Argument::default() }
     }
 
     /// Conversions of a number, with what Fortran counts otherwise: the first request is 1, a string has no zero behind it.
     fn shifted(&self, to_c: &str, from_c: &str) -> (String, String) {
         match self.name {
-            "indx" if self.way == Way::Out => {
+            "indx" if self.direction == Direction::Out => {
                 (to_c.to_owned(), format!("{from_c} + merge(1, 0, c_{} >= 0)", self.name))
             }
             "buflen" | "pset_len" => (
@@ -164,7 +168,7 @@ impl One<'_> {
     fn array(&self, of: &str, of_c: &str, bounds: &str) -> Argument {
         let name = self.name;
         Argument {
-            dummy: Some(format!("{of}{} :: {name}({bounds})", self.way.intent())),
+            dummy: Some(format!("{of}{} :: {name}({bounds})", self.direction.intent())),
             of_c: format!("{of_c} :: {name}({bounds})"),
             actual: name.to_owned(),
             ..Argument::default()
@@ -181,11 +185,11 @@ impl One<'_> {
         let name = self.name;
         let length = match name {
             "remain_dims" => format!("canele_fort_dimensions({})", self.number_of("comm")),
-            _ if self.way == Way::Out => "int(maxdims, c_int)".to_owned(),
+            _ if self.direction == Direction::Out => "int(maxdims, c_int)".to_owned(),
             _ => "int(ndims, c_int)".to_owned(),
         };
         let mut argument = Argument {
-            dummy: Some(format!("logical{} :: {name}(*)", self.way.intent())),
+            dummy: Some(format!("logical{} :: {name}(*)", self.direction.intent())),
             of_c: format!("integer(c_int) :: {name}(*)"),
             locals: vec![
                 format!("integer(c_int), allocatable :: c_{name}(:)"),
@@ -199,7 +203,7 @@ impl One<'_> {
             actual: format!("c_{name}"),
             ..Argument::default()
         };
-        if self.way == Way::In {
+        if self.direction == Direction::In {
             argument.before.push(format!("where ({name}(1:n_{name})) c_{name} = 1"));
         } else {
             argument.on_success.push(format!("{name}(1:n_{name}) = c_{name} /= 0"));
@@ -227,19 +231,19 @@ impl One<'_> {
         let of_c = "integer(c_intptr_t)";
         let mut argument = Argument {
             dummy: self.dummy(&self.handle_type(handle)),
-            of_c: if self.way == Way::In { self.value(of_c) } else { self.reference(of_c) },
+            of_c: if self.direction == Direction::In { self.value(of_c) } else { self.reference(of_c) },
             locals: vec![format!("{of_c} :: {value}")],
             before: from_number(&value, handle.name, &self.number_of(name)).to_vec(),
             actual: value.clone(),
             ..Argument::default()
         };
-        match self.way {
-            Way::In => {}
-            Way::Out => {
+        match self.direction {
+            Direction::In => {}
+            Direction::Out => {
                 argument.before = vec![format!("{value} = 0")];
                 argument.on_success.push(set);
             }
-            Way::InOut => argument.after.push(set),
+            Direction::InOut => argument.after.push(set),
         }
         argument
     }
@@ -257,18 +261,21 @@ impl One<'_> {
             format!("allocate(c_{name}(n_{name}))"),
             format!("c_{name} = 0"),
         ];
-        if self.way != Way::Out {
+        if self.direction != Direction::Out {
             before.extend(each(to_c));
         }
         let mut after = Vec::new();
-        if self.way != Way::In {
+        if self.direction != Direction::In {
             let set = format!("{name}(i_{name}){component} = PMPI_{}_toint(c_{name}(i_{name}))", handle.name);
-            let skip =
-                if self.way == Way::Out { format!("if (c_{name}(i_{name}) /= 0) ") } else { String::new() };
+            let skip = if self.direction == Direction::Out {
+                format!("if (c_{name}(i_{name}) /= 0) ")
+            } else {
+                String::new()
+            };
             after = each(skip + &set);
         }
         Argument {
-            dummy: Some(format!("{of}{} :: {name}(*)", self.way.intent())),
+            dummy: Some(format!("{of}{} :: {name}(*)", self.direction.intent())),
             of_c: format!("integer(c_intptr_t) :: {name}(*)"),
             locals: vec![
                 format!("integer(c_intptr_t), allocatable :: c_{name}(:)"),
@@ -306,6 +313,6 @@ impl One<'_> {
 
     /// What is written may be a constant to be ignored, so that it has no intent.
     pub(super) fn intent(&self) -> &'static str {
-        if self.way == Way::In { ", intent(in)" } else { "" }
+        if self.direction == Direction::In { ", intent(in)" } else { "" }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::argument::{Argument, One};
 use super::procedure::Dialect;
-use super::shape::Way;
+use super::shape::Direction;
 use crate::tables::Parameter;
 
 /// Functions of the library that are given a function of the program: C gives no state to what it calls there.
@@ -30,7 +30,7 @@ impl One<'_> {
         let name = self.name;
         let is_old = self.procedure.is_of_mpi_1();
         let of = if is_old { "integer" } else { "integer(MPI_ADDRESS_KIND)" };
-        if self.way == Way::In {
+        if self.direction == Direction::In {
             return Argument {
                 dummy: self.dummy(of),
                 of_c: self.value("type(c_ptr)"),
@@ -132,8 +132,8 @@ impl One<'_> {
     pub(super) fn text(&self) -> Argument {
         let name = self.name;
         let of_c = format!("character(kind=c_char) :: {name}(*)");
-        let dummy = Some(format!("character(len=*){} :: {name}", self.way.intent()));
-        if self.way == Way::In {
+        let dummy = Some(format!("character(len=*){} :: {name}", self.direction.intent()));
+        if self.direction == Direction::In {
             // Blanks at the end are not part of a text, those at its beginning not of what is said to MPI_Info and MPI_Comm_spawn (MPI 5.0,
             // chapters 10 and 11).
             let is_stripped = self.procedure.function.name.starts_with("MPI_Info_") || name == "command";

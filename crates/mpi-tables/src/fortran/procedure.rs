@@ -1,7 +1,7 @@
 //! The procedures: a header that the interfaces of the modules have too, and a body that calls C's function.
 
 use super::argument::{Argument, argument};
-use super::shape::{Shape, Way, Width, shape, way};
+use super::shape::{Direction, Shape, Width, direction, shape};
 use super::text::{line, lines};
 use crate::exported::Exported;
 
@@ -115,7 +115,7 @@ impl<'a> Procedure<'a> {
             .function
             .parameters
             .iter()
-            .any(|p| p.kind.name == "request*" && way(self.function, p) == Way::Out);
+            .any(|p| p.kind.name == "request*" && direction(self.function, p) == Direction::Out);
         let starts = ["MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Get_accumulate", "MPI_Fetch_and_op"];
         gives_a_request
             || starts.contains(&name)

@@ -72,7 +72,7 @@ pub(super) struct Handle {
 
 /// Which way a value goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     In,
     Out,
     InOut,
@@ -185,13 +185,13 @@ fn is_logical(function: &str, parameter: &str) -> bool {
 }
 
 /// Returns which way a parameter of a function goes.
-pub(super) fn way(function: &Exported<'_>, parameter: &Parameter) -> Way {
+pub(super) fn direction(function: &Exported<'_>, parameter: &Parameter) -> Direction {
     let (kind, name) = (parameter.kind.name.as_str(), function.of.name.as_str());
     if kind == "status_inout" {
-        return Way::InOut;
+        return Direction::InOut;
     }
     if !kind.ends_with('*') {
-        return Way::In;
+        return Direction::In;
     }
     let ends = ["_free", "_disconnect", "_finalize", "_close", "_commit", "_free_keyval"];
     let is_read = match kind {
@@ -206,7 +206,7 @@ pub(super) fn way(function: &Exported<'_>, parameter: &Parameter) -> Way {
                 || ["position", "buflen", "pset_len", "dims"].contains(&parameter.name.as_str())
         }
     };
-    if is_read { Way::InOut } else { Way::Out }
+    if is_read { Direction::InOut } else { Direction::Out }
 }
 
 impl Width {
@@ -229,7 +229,7 @@ impl Width {
     }
 }
 
-impl Way {
+impl Direction {
     /// What stands behind the type.
     pub(super) fn intent(self) -> &'static str {
         match self {
