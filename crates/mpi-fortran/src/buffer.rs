@@ -106,6 +106,9 @@ pub unsafe extern "C" fn canele_fort_size(buffer: *const Descriptor) -> c_int {
 impl Buffer {
     /// Takes the elements of an array that do not lie beside each other.
     fn take_parts(&mut self, array: &Array, flags: c_int) -> c_int {
+        if array.elements() == 0 || (flags & PAIR != 0 && self.count == 0) {
+            return SUCCESS;
+        }
         let datatype = match flags & (PAIR | BLOCKS) {
             PAIR => section::datatype(array, self.count, self.datatype),
             BLOCKS => section::element_type(array, self.datatype),

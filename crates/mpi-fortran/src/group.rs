@@ -8,6 +8,8 @@ use crate::mpi::*;
 const CART: c_int = 211;
 const GRAPH: c_int = 212;
 const DIST_GRAPH: c_int = 213;
+/// `MPI_ROOT`.
+const ROOT: c_int = -4;
 
 /// Calls a function that writes a number, and returns that: 0 if it fails. The function that the array is for finds the error again.
 fn ask(call: impl FnOnce(&mut c_int) -> c_int) -> c_int {
@@ -26,6 +28,14 @@ pub extern "C" fn canele_fort_peers(comm: c_int) -> c_int {
             _ => ask(|size| PMPI_Comm_remote_size(comm, size)),
         }
     }
+}
+
+/// Returns 1 at the root of a collective: the rank that is named, and in an intercommunicator that which says `MPI_ROOT`.
+#[unsafe(no_mangle)] // SAFETY: as above.
+pub extern "C" fn canele_fort_is_root(comm: c_int, root: c_int) -> c_int {
+    // SAFETY: as above.
+    let rank = unsafe { ask(|rank| PMPI_Comm_rank(PMPI_Comm_fromint(comm), rank)) };
+    c_int::from(rank == root || root == ROOT)
 }
 
 /// Returns how many neighbours a rank sends to, or receives from.

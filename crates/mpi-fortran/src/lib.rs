@@ -11,6 +11,7 @@
 //!   callback/       functions of the program: what C calls in their place
 //!   attribute.rs    values of attributes that are places in C
 //!     kept.rs         those that Fortran has set
+//!   later.rs        handles that C writes when a request completes
 //!   group.rs        how long arrays are that have an element for each rank
 //!   prepare.rs      what the types of Fortran are
 //! ```
@@ -25,6 +26,7 @@ mod callback;
 mod descriptor;
 mod group;
 mod kept;
+mod later;
 mod mpi;
 mod place;
 mod prepare;

@@ -48,6 +48,10 @@ fn check(code: c_int) -> Result<(), NoType> {
 /// The elements of the datatype have gaps or are no whole elements of the array, or MPI refuses.
 pub fn datatype(array: &Array, count: i64, datatype: Handle) -> Result<Handle, NoType> {
     let (bytes, extent) = measures(datatype)?;
+    if extent == array.element && count >= 0 {
+        // Each element of the message is one of the array, with its own gaps.
+        return part(&array.dimensions, count, &Made { handle: datatype, is_own: false })?.commit();
+    }
     if bytes != extent || array.element == 0 || count < 0 {
         return Err(NoType::Unfit);
     }

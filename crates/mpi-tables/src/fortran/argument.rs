@@ -238,7 +238,16 @@ impl One<'_> {
             ..Argument::default()
         };
         match self.direction {
+            Direction::In if self.procedure.function.name == "MPI_Cancel" => {
+                argument.of_c = self.reference(of_c)
+            }
             Direction::In => {}
+            Direction::Out if self.is_settled_later() => {
+                argument.locals = vec!["type(c_ptr) :: c_newcomm".to_owned()];
+                argument.before = vec![format!("c_newcomm = canele_fort_later({name}{})", self.component())];
+                argument.of_c = "type(c_ptr), value :: newcomm".to_owned();
+                argument.after = vec![format!("if (code /= 0) call canele_fort_never(c_newcomm)")];
+            }
             Direction::Out => {
                 argument.before = vec![format!("{value} = 0")];
                 argument.on_success.push(set);
@@ -246,6 +255,11 @@ impl One<'_> {
             Direction::InOut => argument.after.push(set),
         }
         argument
+    }
+
+    /// True for a handle that is written when a request completes.
+    fn is_settled_later(&self) -> bool {
+        self.name == "newcomm" && self.procedure.function.name.starts_with("MPI_Comm_idup")
     }
 
     fn handles(&self, handle: Handle) -> Argument {
@@ -307,8 +321,14 @@ impl One<'_> {
                 format!("merge(0_c_int, canele_fort_peers({comm}), canele_fort_in_place(c_sendbuf) /= 0)")
             }
             "recvtypes" => format!("canele_fort_peers({comm})"),
+            "array_of_info" => format!("merge(int(count, c_int), 0_c_int, {})", self.is_root()),
             _ => "int(count, c_int)".to_owned(),
         }
+    }
+
+    /// A condition that holds at the root of a collective.
+    pub(super) fn is_root(&self) -> String {
+        format!("canele_fort_is_root({}, int(root, c_int)) /= 0", self.number_of("comm"))
     }
 
     /// What is written may be a constant to be ignored, so that it has no intent.

@@ -125,7 +125,11 @@ impl One<'_> {
         let of_c = self.reference("type(c_ptr)");
         if self.procedure.gives_pointers() {
             let dummy = Some(format!("type(c_ptr), intent(out) :: {name}"));
-            return Argument { dummy, of_c, actual: name.to_owned(), ..Argument::default() };
+            // C has a number for MPI_BUFFER_AUTOMATIC, Fortran a place.
+            let automatic = "c_loc(MPI_BUFFER_AUTOMATIC)";
+            let back = format!("if (transfer({name}, 0_c_intptr_t) == 2) {name} = {automatic}");
+            let on_success = if name == "buffer_addr" { vec![back] } else { Vec::new() };
+            return Argument { dummy, of_c, actual: name.to_owned(), on_success, ..Argument::default() };
         }
         let local = vec![format!("type(c_ptr) :: c_{name}")];
         let actual = format!("c_{name}");

@@ -168,13 +168,20 @@ impl One<'_> {
             dummy: Some(format!("character(len=*), intent(in) :: {name}(*)")),
             of_c: self.value("type(c_ptr)"),
             locals: vec![format!("type(c_ptr) :: c_{name}")],
-            before: vec![format!(
-                "c_{name} = canele_fort_texts({name}, MPI_ARGV_NULL, len({name}, c_int), {how_many})"
-            )],
+            before: self.at_the_root(format!(
+                "canele_fort_texts({name}, MPI_ARGV_NULL, len({name}, c_int), {how_many})"
+            )),
             actual: format!("c_{name}"),
             after: vec![format!("call canele_fort_free_texts(c_{name})")],
             ..Argument::default()
         }
+    }
+
+    /// What sets the strings of an argument that counts at the root alone: elsewhere it may be anything.
+    fn at_the_root(&self, strings: String) -> Vec<String> {
+        let name = self.name;
+        let is_root = self.is_root();
+        vec![format!("c_{name} = c_null_ptr"), format!("if ({is_root}) c_{name} = {strings}")]
     }
 
     pub(super) fn text_lists(&self) -> Argument {
@@ -183,9 +190,9 @@ impl One<'_> {
             dummy: Some(format!("character(len=*), intent(in) :: {name}(count, *)")),
             of_c: self.value("type(c_ptr)"),
             locals: vec![format!("type(c_ptr) :: c_{name}")],
-            before: vec![format!(
-                "c_{name} = canele_fort_text_lists({name}, MPI_ARGV_NULL, len({name}, c_int), int(count, c_int))"
-            )],
+            before: self.at_the_root(format!(
+                "canele_fort_text_lists({name}, MPI_ARGV_NULL, len({name}, c_int), int(count, c_int))"
+            )),
             actual: format!("c_{name}"),
             after: vec![format!("call canele_fort_free_text_lists(c_{name}, int(count, c_int))")],
             ..Argument::default()

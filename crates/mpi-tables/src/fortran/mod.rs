@@ -9,7 +9,8 @@
 //!   canele_support.f90 ── module canele_support: constants, interfaces of libcanele_fort, strings
 //!   mpi_procedures.f90 ── mpi_send_ and its kin, for mpif.h and the module mpi
 //!   mpi.f90 ── module mpi: handles are of type INTEGER
-//!   mpi_f08.f90 ── modules mpi_f08_types and mpi_f08: handles have types, buffers are descriptors
+//!   mpi_types.f90 ── modules canele_types and mpi_f08_types: types of handles and statuses
+//!   mpi_f08.f90 ── module mpi_f08: buffers are descriptors
 //!   mpi_f08_procedures_*.f90 ── MPI_Send_f08ts and its kin, in parts that are compiled at once
 //! ```
 
@@ -61,8 +62,9 @@ pub fn sources() -> Vec<Source> {
     vec![
         source("mpif.h", mpif::text(&tables)),
         source("canele_support.f90", constants::support(&tables)),
+        source("mpi_types.f90", types::text(&tables)),
         source("mpi.f90", module::mpi(&tables, &old)),
-        source("mpi_f08.f90", types::text(&tables) + &module::mpi_f08(&new, &values)),
+        source("mpi_f08.f90", module::mpi_f08(&new, &values)),
         procedures("mpi_procedures.f90", procedure::definitions(&old) + include_str!("predefined.f90")),
         procedures("mpi_f08_procedures_1.f90", procedure::definitions(first)),
         procedures("mpi_f08_procedures_2.f90", procedure::definitions(second)),

@@ -10,7 +10,7 @@ use crate::tables::Tables;
 /// Returns the module `mpi`, in which handles are of type INTEGER.
 pub(super) fn mpi(tables: &Tables, procedures: &[Procedure<'_>]) -> String {
     let mut text = String::from("module mpi\n  use, intrinsic :: iso_c_binding, only: c_ptr\n");
-    text += "  use canele_constants\n  use canele_statuses\n  implicit none\n  private :: c_ptr, CANELE_LONGEST_TEXT\n\n";
+    text += "  use canele_types\n  use canele_statuses\n  implicit none\n  private :: c_ptr, CANELE_LONGEST_TEXT\n\n";
     for constant in named(tables).iter().filter(|constant| constant.of.is_some()) {
         text += &line(2, &format!("integer, parameter :: {} = {}", constant.name, constant.value()));
     }
@@ -20,17 +20,17 @@ pub(super) fn mpi(tables: &Tables, procedures: &[Procedure<'_>]) -> String {
     let modern: Vec<&Procedure<'_>> =
         procedures.iter().filter(|procedure| procedure.dialect == Dialect::Mpi).collect();
     text += &interfaces(&modern);
-    text + SIZEOF + "end module\n"
+    text + &own(SYNC) + "end module\n"
 }
 
 /// Returns the module `mpi_f08`.
 pub(super) fn mpi_f08(procedures: &[Procedure<'_>], of_both: &[Procedure<'_>]) -> String {
     let mut text = String::from("module mpi_f08\n  use, intrinsic :: iso_c_binding, only: c_ptr\n");
-    text += "  use mpi_f08_types\n  implicit none\n  private :: CANELE_LONGEST_TEXT\n\n";
+    text += "  use mpi_f08_types\n  implicit none\n  private :: c_ptr, CANELE_LONGEST_TEXT\n\n";
     text += &predefined_f08();
     let all: Vec<&Procedure<'_>> = procedures.iter().chain(of_both).collect();
     text += &interfaces(&all);
-    text + STATUSES + SIZEOF + "end module\n"
+    text + &own(SYNC_F08) + "end module\n"
 }
 
 /// The interfaces by which programs call the procedures, with those of the prefix P.
@@ -77,9 +77,14 @@ fn predefined_f08() -> String {
     text
 }
 
-const STATUSES: &str = "\
-  interface
-    subroutine MPI_Status_f2f08(f_status, f08_status, ierror)
+/// The procedures that C has not, with both prefixes.
+fn own(sync: &str) -> String {
+    let all = format!("  interface\n{STATUSES}{SIZEOF}{sync}");
+    let with_p: String = all.replace("subroutine MPI_", "subroutine PMPI_");
+    format!("{all}  end interface\n{with_p}  end interface\n")
+}
+
+const STATUSES: &str = "    subroutine MPI_Status_f2f08(f_status, f08_status, ierror)
       import
       integer, intent(in) :: f_status(MPI_STATUS_SIZE)
       type(MPI_Status), intent(out) :: f08_status
@@ -91,16 +96,25 @@ const STATUSES: &str = "\
       integer, intent(out) :: f_status(MPI_STATUS_SIZE)
       integer, optional, intent(out) :: ierror
     end subroutine
-  end interface
 ";
 
-const SIZEOF: &str = "\
-  interface
-    subroutine MPI_Sizeof(x, size, ierror)
+const SIZEOF: &str = "    subroutine MPI_Sizeof(x, size, ierror)
       import
       type(*), dimension(..), intent(in) :: x
       integer, intent(out) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
-  end interface
+";
+
+const SYNC: &str = "    subroutine MPI_F_sync_reg(buf)
+      !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+      !DIR$ IGNORE_TKR buf
+      type(*), dimension(*) :: buf
+    end subroutine
+";
+
+const SYNC_F08: &str = "    subroutine MPI_F_sync_reg(buf)
+      type(*), dimension(..), asynchronous :: buf
+    end subroutine
 ";

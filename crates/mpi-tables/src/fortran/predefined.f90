@@ -1,5 +1,5 @@
 ! Functions of attributes that MPI defines, and those that stand for none.
-subroutine MPI_COMM_DUP_FN(oldcomm, comm_keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
+recursive subroutine MPI_COMM_DUP_FN(oldcomm, comm_keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
   use canele_constants
   implicit none
   integer :: oldcomm, comm_keyval, ierror
@@ -10,7 +10,7 @@ subroutine MPI_COMM_DUP_FN(oldcomm, comm_keyval, extra_state, attribute_val_in, 
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_WIN_DUP_FN(oldwin, win_keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
+recursive subroutine MPI_WIN_DUP_FN(oldwin, win_keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
   use canele_constants
   implicit none
   integer :: oldwin, win_keyval, ierror
@@ -21,7 +21,7 @@ subroutine MPI_WIN_DUP_FN(oldwin, win_keyval, extra_state, attribute_val_in, att
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_TYPE_DUP_FN(oldtype, type_keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
+recursive subroutine MPI_TYPE_DUP_FN(oldtype, type_keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
   use canele_constants
   implicit none
   integer :: oldtype, type_keyval, ierror
@@ -32,7 +32,7 @@ subroutine MPI_TYPE_DUP_FN(oldtype, type_keyval, extra_state, attribute_val_in, 
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_DUP_FN(oldcomm, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
+recursive subroutine MPI_DUP_FN(oldcomm, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
   use canele_constants
   implicit none
   integer :: oldcomm, keyval, extra_state, attribute_val_in, attribute_val_out, ierror
@@ -42,7 +42,7 @@ subroutine MPI_DUP_FN(oldcomm, keyval, extra_state, attribute_val_in, attribute_
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_COMM_NULL_COPY_FN(old, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
+recursive subroutine MPI_COMM_NULL_COPY_FN(old, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
   use canele_constants
   implicit none
   integer :: old, keyval, ierror
@@ -52,7 +52,7 @@ subroutine MPI_COMM_NULL_COPY_FN(old, keyval, extra_state, attribute_val_in, att
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_COMM_NULL_DELETE_FN(object, keyval, attribute_val, extra_state, ierror)
+recursive subroutine MPI_COMM_NULL_DELETE_FN(object, keyval, attribute_val, extra_state, ierror)
   use canele_constants
   implicit none
   integer :: object, keyval, ierror
@@ -60,7 +60,7 @@ subroutine MPI_COMM_NULL_DELETE_FN(object, keyval, attribute_val, extra_state, i
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_WIN_NULL_COPY_FN(old, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
+recursive subroutine MPI_WIN_NULL_COPY_FN(old, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
   use canele_constants
   implicit none
   integer :: old, keyval, ierror
@@ -70,7 +70,7 @@ subroutine MPI_WIN_NULL_COPY_FN(old, keyval, extra_state, attribute_val_in, attr
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_WIN_NULL_DELETE_FN(object, keyval, attribute_val, extra_state, ierror)
+recursive subroutine MPI_WIN_NULL_DELETE_FN(object, keyval, attribute_val, extra_state, ierror)
   use canele_constants
   implicit none
   integer :: object, keyval, ierror
@@ -78,7 +78,7 @@ subroutine MPI_WIN_NULL_DELETE_FN(object, keyval, attribute_val, extra_state, ie
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_TYPE_NULL_COPY_FN(old, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
+recursive subroutine MPI_TYPE_NULL_COPY_FN(old, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
   use canele_constants
   implicit none
   integer :: old, keyval, ierror
@@ -88,7 +88,7 @@ subroutine MPI_TYPE_NULL_COPY_FN(old, keyval, extra_state, attribute_val_in, att
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_TYPE_NULL_DELETE_FN(object, keyval, attribute_val, extra_state, ierror)
+recursive subroutine MPI_TYPE_NULL_DELETE_FN(object, keyval, attribute_val, extra_state, ierror)
   use canele_constants
   implicit none
   integer :: object, keyval, ierror
@@ -96,7 +96,7 @@ subroutine MPI_TYPE_NULL_DELETE_FN(object, keyval, attribute_val, extra_state, i
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_NULL_COPY_FN(oldcomm, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
+recursive subroutine MPI_NULL_COPY_FN(oldcomm, keyval, extra_state, attribute_val_in, attribute_val_out, flag, ierror)
   use canele_constants
   implicit none
   integer :: oldcomm, keyval, extra_state, attribute_val_in, attribute_val_out, ierror
@@ -105,7 +105,7 @@ subroutine MPI_NULL_COPY_FN(oldcomm, keyval, extra_state, attribute_val_in, attr
   ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_NULL_DELETE_FN(comm, keyval, attribute_val, extra_state, ierror)
+recursive subroutine MPI_NULL_DELETE_FN(comm, keyval, attribute_val, extra_state, ierror)
   use canele_constants
   implicit none
   integer :: comm, keyval, attribute_val, extra_state, ierror
@@ -113,7 +113,7 @@ subroutine MPI_NULL_DELETE_FN(comm, keyval, attribute_val, extra_state, ierror)
 end subroutine
 
 ! These two are known by their places and never called.
-subroutine MPI_CONVERSION_FN_NULL(userbuf, datatype, count, filebuf, position, extra_state, ierror)
+recursive subroutine MPI_CONVERSION_FN_NULL(userbuf, datatype, count, filebuf, position, extra_state, ierror)
   use canele_constants
   implicit none
   type(*), dimension(*) :: userbuf, filebuf
@@ -123,7 +123,7 @@ subroutine MPI_CONVERSION_FN_NULL(userbuf, datatype, count, filebuf, position, e
   ierror = MPI_ERR_CONVERSION
 end subroutine
 
-subroutine MPI_CONVERSION_FN_NULL_C(userbuf, datatype, count, filebuf, position, extra_state, ierror)
+recursive subroutine MPI_CONVERSION_FN_NULL_C(userbuf, datatype, count, filebuf, position, extra_state, ierror)
   use canele_constants
   implicit none
   type(*), dimension(*) :: userbuf, filebuf
@@ -135,7 +135,7 @@ subroutine MPI_CONVERSION_FN_NULL_C(userbuf, datatype, count, filebuf, position,
 end subroutine
 
 ! Statuses of both modules are the same eight numbers.
-subroutine MPI_Status_f2f08(f_status, f08_status, ierror)
+recursive subroutine MPI_Status_f2f08(f_status, f08_status, ierror)
   use canele_constants
   implicit none
   integer, intent(in) :: f_status(MPI_STATUS_SIZE)
@@ -145,7 +145,7 @@ subroutine MPI_Status_f2f08(f_status, f08_status, ierror)
   if (present(ierror)) ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_Status_f082f(f08_status, f_status, ierror)
+recursive subroutine MPI_Status_f082f(f08_status, f_status, ierror)
   use canele_constants
   implicit none
   integer, intent(in) :: f08_status(MPI_STATUS_SIZE)
@@ -155,7 +155,7 @@ subroutine MPI_Status_f082f(f08_status, f_status, ierror)
   if (present(ierror)) ierror = MPI_SUCCESS
 end subroutine
 
-subroutine MPI_Sizeof(x, size, ierror)
+recursive subroutine MPI_Sizeof(x, size, ierror)
   use canele_support
   implicit none
   type(*), dimension(..), intent(in) :: x
@@ -163,4 +163,15 @@ subroutine MPI_Sizeof(x, size, ierror)
   integer, optional, intent(out) :: ierror
   size = canele_fort_size(x)
   if (present(ierror)) ierror = MPI_SUCCESS
+end subroutine
+
+! Nothing happens here: a compiler must think that the buffer may have changed.
+recursive subroutine MPI_F_sync_reg(buf)
+  implicit none
+  type(*), dimension(*) :: buf
+end subroutine
+
+recursive subroutine MPI_F_sync_reg_f08ts(buf)
+  implicit none
+  type(*), dimension(..), asynchronous :: buf
 end subroutine

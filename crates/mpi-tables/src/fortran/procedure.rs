@@ -119,7 +119,7 @@ impl<'a> Procedure<'a> {
         let starts = ["MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Get_accumulate", "MPI_Fetch_and_op"];
         gives_a_request
             || starts.contains(&name)
-            || ["_begin", "_end", "ttach", "tach_buffer", "_create", "_and_swap"]
+            || ["_begin", "ttach", "tach_buffer", "_create", "_and_swap"]
                 .iter()
                 .any(|end| name.ends_with(end))
     }
@@ -156,7 +156,8 @@ impl<'a> Procedure<'a> {
     /// What the library may do with the buffer with this index.
     pub(super) fn flags(&self, index: usize) -> u32 {
         let address = ["MPI_Get_address", "MPI_Free_mem", "MPI_Win_detach", "MPI_Address"];
-        if address.contains(&self.function.name.as_str()) {
+        // The end of a split collective has the buffer of its beginning.
+        if address.contains(&self.function.name.as_str()) || self.function.name.ends_with("_end") {
             return ADDRESS;
         }
         let is_written = self.function.parameters[index].kind.name.ends_with('*');
@@ -190,6 +191,12 @@ impl<'a> Procedure<'a> {
         callbacks.map(|parameter| parameter.name.as_str()).collect()
     }
 
+    /// True if a request may be complete afterwards.
+    fn completes_requests(&self) -> bool {
+        let starts = ["MPI_Wait", "MPI_Test", "MPI_Request_get_status", "MPI_Comm_idup"];
+        starts.iter().any(|start| self.function.name.starts_with(start))
+    }
+
     fn arguments(&self) -> Vec<Argument> {
         (0..self.function.parameters.len()).map(|index| argument(self, index)).collect()
     }
@@ -211,13 +218,14 @@ impl<'a> Procedure<'a> {
             .map(|(parameter, _)| &*parameter.name)
             .collect();
         let result = self.result();
-        if result.is_none() {
+        let has_error = result.is_none() && self.function.name != "MPI_Pcontrol";
+        if has_error {
             names.push("ierror");
         }
         let name = format!("{prefix}{}", self.name());
         let mut text = match result {
-            None => line(indent, &format!("subroutine {name}({})", names.join(", "))),
-            Some(_) => line(indent, &format!("function {name}({}) result(code)", names.join(", "))),
+            None => line(indent, &format!("recursive subroutine {name}({})", names.join(", "))),
+            Some(_) => line(indent, &format!("recursive function {name}({}) result(code)", names.join(", "))),
         };
         text += &lines(indent + 2, between);
         text += &lines(
@@ -225,10 +233,11 @@ impl<'a> Procedure<'a> {
             &arguments.iter().filter_map(|argument| argument.dummy.clone()).collect::<Vec<_>>(),
         );
         let optional = if self.dialect == Dialect::F08 { ", optional" } else { "" };
-        text += &match result {
-            None => line(indent + 2, &format!("integer{optional}, intent(out) :: ierror")),
-            Some(of) => line(indent + 2, &format!("{of} :: code")),
-        };
+        if let Some(of) = result {
+            text += &line(indent + 2, &format!("{of} :: code"));
+        } else if has_error {
+            text += &line(indent + 2, &format!("integer{optional}, intent(out) :: ierror"));
+        }
         text
     }
 
@@ -267,7 +276,7 @@ impl<'a> Procedure<'a> {
         let mut text = line(2, "interface");
         text += &line(
             4,
-            &format!("function P{name}({}) bind(C, name=\"P{name}\") result(code)", names.join(", ")),
+            &format!("function c_{name}({}) bind(C, name=\"{name}\") result(code)", names.join(", ")),
         );
         text += &line(6, "import");
         text += &lines(6, &named.iter().map(|(_, argument)| argument.of_c.clone()).collect::<Vec<_>>());
@@ -313,7 +322,10 @@ impl<'a> Procedure<'a> {
         }
         let set =
             if self.dialect == Dialect::F08 { "if (present(ierror)) ierror = code" } else { "ierror = code" };
-        if self.result().is_none() {
+        if self.completes_requests() {
+            text += &line(2, "call canele_fort_settle()");
+        }
+        if self.result().is_none() && self.function.name != "MPI_Pcontrol" {
             text += &line(2, set);
         }
         text + &line(0, self.footer()) + "\n"
@@ -322,7 +334,7 @@ impl<'a> Procedure<'a> {
     fn call(&self, arguments: &[Argument], attempts: &[String], before: &[String]) -> String {
         let used = arguments.iter().filter(|argument| !argument.of_c.is_empty());
         let actual: Vec<&str> = used.map(|argument| argument.actual.as_str()).collect();
-        let call = format!("code = P{}({})", self.function.name, actual.join(", "));
+        let call = format!("code = c_{}({})", self.function.name, actual.join(", "));
         let mut text = String::new();
         if !attempts.is_empty() {
             text += &line(2, "code = 0");

@@ -190,13 +190,13 @@ pub(super) fn direction(function: &Exported<'_>, parameter: &Parameter) -> Direc
     if kind == "status_inout" {
         return Direction::InOut;
     }
-    if !kind.ends_with('*') {
+    if !kind.ends_with('*') || name == "MPI_Cancel" {
         return Direction::In;
     }
     let ends = ["_free", "_disconnect", "_finalize", "_close", "_commit", "_free_keyval"];
     let is_read = match kind {
         "request*" | "request[]*" => {
-            ["MPI_Start", "MPI_Startall", "MPI_Cancel"].contains(&name)
+            ["MPI_Start", "MPI_Startall"].contains(&name)
                 || ["MPI_Wait", "MPI_Test", "MPI_Request_free"].iter().any(|start| name.starts_with(start))
         }
         "message*" => name.ends_with("mrecv") || name.ends_with("Mrecv"),

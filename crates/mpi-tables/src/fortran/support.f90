@@ -56,6 +56,24 @@ module canele_support
       type(*), dimension(..), intent(in) :: buffer
       integer(c_int) :: bytes
     end function
+    ! Returns a place for a handle that C writes when a request completes; then `number` gets its number.
+    function canele_fort_later(number) bind(C) result(place)
+      import
+      integer :: number
+      type(c_ptr) :: place
+    end function
+    subroutine canele_fort_never(place) bind(C)
+      import
+      type(c_ptr), value :: place
+    end subroutine
+    subroutine canele_fort_settle() bind(C)
+    end subroutine
+    ! Returns 1 at the root of a collective.
+    function canele_fort_is_root(comm, root) bind(C) result(is_root)
+      import
+      integer(c_int), value :: comm, root
+      integer(c_int) :: is_root
+    end function
     function canele_fort_peers(comm) bind(C) result(peers)
       import
       integer(c_int), value :: comm
@@ -142,7 +160,7 @@ CONVERSIONS
 contains
 
   ! Copies a string of C: blanks follow it.
-  subroutine canele_copy_text(from, to)
+  recursive subroutine canele_copy_text(from, to)
     character(kind=c_char), intent(in) :: from(*)
     character(len=*), intent(out) :: to
     integer :: n
@@ -154,7 +172,7 @@ contains
   end subroutine
 
   ! Tells the library of MPI what this compiler's types are.
-  subroutine canele_prepare()
+  recursive subroutine canele_prepare()
     logical :: truth, lie
     integer(c_int) :: sizes(5)
     truth = .true.

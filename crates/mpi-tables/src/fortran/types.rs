@@ -1,4 +1,4 @@
-//! The module `mpi_f08_types`: handles and statuses with types of their own, and the constants of these types.
+//! The modules `canele_types`, with types of handles and statuses, and `mpi_f08_types`, with the constants of these types.
 
 use super::constants::named;
 use super::shape::HANDLES;
@@ -9,15 +9,17 @@ use crate::tables::Tables;
 const WITH_ATTRIBUTES: [(&str, &str); 3] =
     [("Comm", "MPI_Comm"), ("Win", "MPI_Win"), ("Type", "MPI_Datatype")];
 
-/// Returns the module.
+/// Returns the modules.
 pub(super) fn text(tables: &Tables) -> String {
-    let mut text =
-        String::from("module mpi_f08_types\n  use, intrinsic :: iso_c_binding\n  use canele_constants\n");
-    text += "  implicit none\n\n";
+    let mut text = String::from("module canele_types\n  use canele_constants\n  implicit none\n\n");
     for (_, handle) in HANDLES {
         text += &format!("  type, bind(C) :: {}\n    integer :: MPI_VAL\n  end type\n", handle.of);
     }
     text += STATUS;
+    text += &operators();
+    text += "end module\n\nmodule mpi_f08_types\n  use, intrinsic :: iso_c_binding, only: c_ptr\n  use canele_types\n";
+    text += "  implicit none\n\n";
+    text += IGNORED;
     for constant in named(tables) {
         if let Some(of) = constant.of {
             text +=
@@ -27,17 +29,19 @@ pub(super) fn text(tables: &Tables) -> String {
     text += "  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .true.\n";
     text += "  logical, parameter :: MPI_ASYNC_PROTECTS_NONBLOCKING = .true.\n\n";
     text += &include_str!("callbacks.f90").replace("COPY\n", &attributes());
-    text += &operators();
     text + "end module\n\n"
 }
 
-/// Statuses that are ignored share their storage with those of the module `mpi`.
 const STATUS: &str = "  type, bind(C) :: MPI_Status
     integer :: MPI_SOURCE
     integer :: MPI_TAG
     integer :: MPI_ERROR
     integer :: MPI_internal(5)
   end type
+";
+
+/// Statuses that are ignored share their storage with those of the module `mpi`.
+const IGNORED: &str = "\
   type(MPI_Status), target :: MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE(1)
   common /canele_status_places/ MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
 
