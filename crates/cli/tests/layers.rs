@@ -62,7 +62,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
     ),
     ("canele-mpi-abi", &["canele-mpi-c", "canele-mpi-tables"]),
     ("canele-mpich-abi", &["canele-mpi-tables", "canele-mpich-c"]),
-    ("canele-openmpi-abi", &["canele-mpi-tables", "canele-openmpi-c"]),
+    ("canele-openmpi-abi", &["canele-mpi-tables", "canele-openmpi-c", "canele-openmpi-layout"]),
     ("canele-mpi-fortran", &[]),
     // The command.
     (
