@@ -176,8 +176,10 @@ impl Drop for Installation {
 fn other_functions() -> String {
     let tables = Tables::standard();
     let all = exported(&tables).into_iter().chain(removed_functions(&tables));
-    let others = all.filter(|function| function.name != "MPI_Init");
-    others.map(|function| format!("void P{}(void) {{}}\n", function.name)).collect()
+    let stub = |name: &str| format!("void {name}(void) {{}}\n");
+    let both = all.flat_map(|function| [function.name.clone(), format!("P{}", function.name)]);
+    let others = both.filter(|name| !["MPI_Init", "PMPI_Init", "MPI_Finalize"].contains(&name.as_str()));
+    others.map(|name| stub(&name)).collect()
 }
 
 /// Those of the library for Fortran, which the modules declare.
