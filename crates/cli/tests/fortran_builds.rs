@@ -160,7 +160,9 @@ fn meson_finds_the_modules_through_the_wrapper() {
             .args(["-s", "KILL", "300", "meson"])
             .args(words)
             .current_dir(here.prefix())
-            .env("PATH", &path);
+            .env("PATH", &path)
+            // Meson asks pkg-config first, which may know another MPI of this machine.
+            .env("PKG_CONFIG_LIBDIR", here.path("lib/pkgconfig"));
         command.env("XDG_CACHE_HOME", here.path("cache"));
         printed(&command.output().unwrap())
     };
