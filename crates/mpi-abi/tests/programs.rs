@@ -107,39 +107,11 @@ fn programs_are_on_lanes_between_hosts() {
     }
 }
 
-#[test]
-fn threads_use_windows_on_lanes() {
-    let program = compiled("threads_use_windows_on_lanes", &[folder("programs/window_lanes.c")]);
+/// A program whose threads use lanes, by all ways to wait, on one host and on two: each case is a number of lanes, and arguments.
+fn use_lanes(name: &str, cases: &[(u32, &[&str])]) {
+    let program = compiled(&format!("{name}_in_threads"), &[folder(&format!("programs/{name}.c"))]);
     for wait in ["adaptive", "sleep"] {
-        for lanes in [1, 2, 4] {
-            let set = format!("export CANELE_LANES={lanes} CANELE_WAIT={wait}");
-            all_passed(&program, &run_limited(&set, &["-n", "4"], &program, &[]), 4);
-            let options = between_hosts("h0:2,h1:1");
-            let output = run_limited(&set, &options.each_ref().map(String::as_str), &program, &[]);
-            all_passed(&program, &output, 3);
-        }
-    }
-}
-
-#[test]
-fn threads_use_files_on_lanes() {
-    let program = compiled("threads_use_files_on_lanes", &[folder("programs/file_lanes.c")]);
-    for wait in ["adaptive", "sleep"] {
-        for lanes in [1, 2, 4] {
-            let set = format!("export CANELE_LANES={lanes} CANELE_WAIT={wait}");
-            all_passed(&program, &run_limited(&set, &["-n", "4"], &program, &[]), 4);
-            let options = between_hosts("h0:2,h1:1");
-            let output = run_limited(&set, &options.each_ref().map(String::as_str), &program, &[]);
-            all_passed(&program, &output, 3);
-        }
-    }
-}
-
-#[test]
-fn duplicates_that_are_made_meanwhile_lie_on_lanes() {
-    let program = compiled("made_meanwhile_on_lanes", &[folder("programs/idup_lanes.c")]);
-    for wait in ["adaptive", "sleep"] {
-        for (lanes, arguments) in [(1, &[][..]), (2, &[]), (4, &[]), (3, &["rank 0 has no threads"])] {
+        for (lanes, arguments) in cases {
             let set = format!("export CANELE_LANES={lanes} CANELE_WAIT={wait}");
             all_passed(&program, &run_limited(&set, &["-n", "4"], &program, arguments), 4);
             let options = between_hosts("h0:2,h1:1");
@@ -147,6 +119,21 @@ fn duplicates_that_are_made_meanwhile_lie_on_lanes() {
             all_passed(&program, &output, 3);
         }
     }
+}
+
+#[test]
+fn threads_use_windows_on_lanes() {
+    use_lanes("window_lanes", &[(1, &[]), (2, &[]), (4, &[])]);
+}
+
+#[test]
+fn threads_use_files_on_lanes() {
+    use_lanes("file_lanes", &[(1, &[]), (2, &[]), (4, &[])]);
+}
+
+#[test]
+fn duplicates_that_are_made_meanwhile_lie_on_lanes() {
+    use_lanes("idup_lanes", &[(1, &[]), (2, &[]), (4, &[]), (3, &["rank 0 has no threads"])]);
 }
 
 #[test]

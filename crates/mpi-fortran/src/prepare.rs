@@ -9,12 +9,7 @@ use crate::mpi::*;
 /// # Safety
 /// `truth` and `lie` are values of type LOGICAL with as many bytes as `logical` says.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
-pub unsafe extern "C" fn canele_fort_prepare(
-    _sizes: *const c_int,
-    logical: c_int,
-    truth: *const c_void,
-    lie: *const c_void,
-) {
+pub unsafe extern "C" fn canele_fort_prepare(logical: c_int, truth: *const c_void, lie: *const c_void) {
     let (mut yes, mut no, mut is_set) = ([0u64; 2], [0u64; 2], 0);
     if !(1..=16).contains(&logical) {
         return;

@@ -2,13 +2,11 @@
  * whose owner waits on another lane. */
 #include "file.h"
 #include "file_dealt.h"
-#include "lane.h"
-#include <pthread.h>
+#include "lane_threads.h"
 
-enum { THREADS = 4, ROUNDS = 6, BLOCK = 5, BLOCKS = 3000, COUNT = BLOCK * BLOCKS, SHORT = 40 };
+enum { ROUNDS = 6, BLOCK = 5, BLOCKS = 3000, COUNT = BLOCK * BLOCKS, SHORT = 40 };
 
 static int lanes;
-static MPI_Comm comms[THREADS];
 
 /* The lane that a file lies on; -1 if that is not told, as where a rank has no other. */
 static int lane_of(MPI_File file)
@@ -145,19 +143,6 @@ static void *run_thread(void *seed_of)
     return NULL;
 }
 
-static void in_threads(void)
-{
-    pthread_t threads[THREADS];
-    for (int n = 0; n < THREADS; n++)
-        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]));
-    for (int n = 0; n < THREADS; n++)
-        CHECK(pthread_create(&threads[n], NULL, run_thread, (void *)(long)n) == 0);
-    for (int n = 0; n < THREADS; n++)
-        CHECK(pthread_join(threads[n], NULL) == 0);
-    for (int n = 0; n < THREADS; n++)
-        OK(MPI_Comm_free(&comms[n]));
-}
-
 /* One rank after the other adds to the shared file pointer, which the first one has, while all others wait for a message on a lane of their own. */
 static void idle_owner(void)
 {
@@ -187,7 +172,7 @@ int main(int argc, char **argv)
     lanes = getenv("CANELE_RANK") && getenv("CANELE_LANES") ? atoi(getenv("CANELE_LANES")) : 1;
     if (lanes > 0 && lanes <= 16 && getenv("CANELE_LANES"))
         named_lanes();
-    in_threads();
+    in_threads(run_thread);
     idle_owner();
     OK(MPI_Finalize());
     return result();

@@ -1,9 +1,8 @@
 /* Duplicates that are made while the program goes on, and lie on lanes: on which ones, in any order of waits, by several threads, and while some ranks
  * wait for what others do first. An argument: rank 0 asks for no threads. */
-#include "lane.h"
-#include <pthread.h>
+#include "lane_threads.h"
 
-enum { MOST = 60, THREADS = 4, ROUNDS = 8 };
+enum { MOST = 60, ROUNDS = 8 };
 
 static int rank, ranks, lanes, has_threads;
 
@@ -114,7 +113,6 @@ static void many(MPI_Comm parent, int seed, int count)
         OK(MPI_Comm_free(&made[n]));
 }
 
-static MPI_Comm comms[THREADS];
 
 static void *run_thread(void *seed_of)
 {
@@ -122,19 +120,6 @@ static void *run_thread(void *seed_of)
     for (int round = 0; round < ROUNDS; round++)
         many(comms[seed], seed * 50, 12);
     return NULL;
-}
-
-static void in_threads(void)
-{
-    pthread_t threads[THREADS];
-    for (int n = 0; n < THREADS; n++)
-        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]));
-    for (int n = 0; n < THREADS; n++)
-        CHECK(pthread_create(&threads[n], NULL, run_thread, (void *)(long)n) == 0);
-    for (int n = 0; n < THREADS; n++)
-        CHECK(pthread_join(threads[n], NULL) == 0);
-    for (int n = 0; n < THREADS; n++)
-        OK(MPI_Comm_free(&comms[n]));
 }
 
 /* Rank 0 waits for its duplicate before it sends what the others wait for, which wait for theirs afterwards: on another lane, and by looks too. */
@@ -182,7 +167,7 @@ int main(int argc, char **argv)
         places();
     many(MPI_COMM_WORLD, 7, MOST);
     if (has_threads)
-        in_threads();
+        in_threads(run_thread);
     goes_on(0);
     goes_on(1);
     OK(MPI_Finalize());

@@ -1,12 +1,10 @@
 /* Windows that lie on lanes: which lane one lies on, threads that each use a window of their own, and accesses to windows on lanes that no thread of
  * their owners looks at. */
-#include "lane.h"
-#include <pthread.h>
+#include "lane_threads.h"
 
-enum { THREADS = 4, ROUNDS = 6, SLOTS = 3, SUMS = 900, KINDS = 4, IDLE = 5 };
+enum { ROUNDS = 6, SLOTS = 3, SUMS = 900, KINDS = 4, IDLE = 5 };
 
 static int rank, ranks, lanes, is_on_one_host;
-static MPI_Comm comms[THREADS];
 
 /* The lane that a window lies on; -1 if that is not told, as where a rank has no other. */
 static int lane_of(MPI_Win window)
@@ -254,19 +252,6 @@ static void *run_thread(void *seed_of)
     return NULL;
 }
 
-static void in_threads(void)
-{
-    pthread_t threads[THREADS];
-    for (int n = 0; n < THREADS; n++)
-        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]));
-    for (int n = 0; n < THREADS; n++)
-        CHECK(pthread_create(&threads[n], NULL, run_thread, (void *)(long)n) == 0);
-    for (int n = 0; n < THREADS; n++)
-        CHECK(pthread_join(threads[n], NULL) == 0);
-    for (int n = 0; n < THREADS; n++)
-        OK(MPI_Comm_free(&comms[n]));
-}
-
 /* One rank at a time accesses the windows of the next one, which waits for a message on the first lane meanwhile, as all others do. */
 static void idle_lanes(void)
 {
@@ -319,7 +304,7 @@ int main(int argc, char **argv)
     lanes = getenv("CANELE_RANK") && getenv("CANELE_LANES") ? atoi(getenv("CANELE_LANES")) : 1;
     if (lanes > 0 && lanes <= 16 && getenv("CANELE_LANES"))
         named_lanes();
-    in_threads();
+    in_threads(run_thread);
     idle_lanes();
     OK(MPI_Finalize());
     return result();

@@ -184,3 +184,21 @@ const PLACES: &str = "
   character :: MPI_ARGV_NULL(1), MPI_ARGVS_NULL(1, 1)
   common /canele_texts/ MPI_ARGV_NULL, MPI_ARGVS_NULL
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_have_the_values_of_c_but_for_lengths_and_longer_types() {
+        let tables = Tables::standard();
+        let all = named(&tables);
+        let value = |name: &str| all.iter().find(|constant| constant.name == name).map(Named::value);
+        assert_eq!(value("MPI_COMM_WORLD").as_deref(), Some("257"));
+        assert_eq!(value("MPI_LONG_LONG_INT"), value("MPI_LONG_LONG"));
+        assert_eq!(value("MPI_MAX_ERROR_STRING").as_deref(), Some("511"));
+        assert_eq!(value("MPI_REAL").as_deref(), Some("merge(730, 538, storage_size(0.0)==64)"));
+        assert_eq!(value("MPI_BOTTOM"), None);
+        assert_eq!(value("MPI_COMM_DUP_FN"), None);
+    }
+}

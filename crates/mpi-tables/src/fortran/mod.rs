@@ -2,6 +2,7 @@
 //!
 //! Everything here is Fortran that the compiler at hand compiles: its LOGICAL, its names of symbols and its module files are its own.
 //! The procedures call C's functions with the prefix `PMPI_`, so they run over any library of the standard ABI.
+//! `cargo run -p canele-mpi-tables --example fortran FOLDER` writes it.
 //! What Fortran cannot say is in the library `libcanele_fort`: descriptors of arrays, and functions of the program that C calls.
 //!
 //! ```text
@@ -20,6 +21,7 @@ mod callback;
 mod constants;
 mod module;
 mod mpif;
+mod predefined;
 mod procedure;
 mod shape;
 mod text;
@@ -65,7 +67,7 @@ pub fn sources() -> Vec<Source> {
         source("mpi_types.f90", types::text(&tables)),
         source("mpi.f90", module::mpi(&tables, &old)),
         source("mpi_f08.f90", module::mpi_f08(&new, &values)),
-        procedures("mpi_procedures.f90", procedure::definitions(&old) + include_str!("predefined.f90")),
+        procedures("mpi_procedures.f90", procedure::definitions(&old) + &predefined::text()),
         procedures("mpi_f08_procedures_1.f90", procedure::definitions(first)),
         procedures("mpi_f08_procedures_2.f90", procedure::definitions(second)),
         procedures("mpi_f08_procedures_3.f90", procedure::definitions(third)),

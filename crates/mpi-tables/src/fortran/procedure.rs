@@ -210,6 +210,11 @@ impl<'a> Procedure<'a> {
         }
     }
 
+    /// True if it has the argument `ierror`.
+    fn has_error(&self) -> bool {
+        self.result().is_none() && self.function.name != "MPI_Pcontrol"
+    }
+
     /// The first line and the declarations of the dummy arguments, behind each other with what stands between them.
     fn header(&self, prefix: &str, between: &[String], arguments: &[Argument], indent: usize) -> String {
         let named = self.function.parameters.iter().zip(arguments);
@@ -218,8 +223,7 @@ impl<'a> Procedure<'a> {
             .map(|(parameter, _)| &*parameter.name)
             .collect();
         let result = self.result();
-        let has_error = result.is_none() && self.function.name != "MPI_Pcontrol";
-        if has_error {
+        if self.has_error() {
             names.push("ierror");
         }
         let name = format!("{prefix}{}", self.name());
@@ -235,7 +239,7 @@ impl<'a> Procedure<'a> {
         let optional = if self.dialect == Dialect::F08 { ", optional" } else { "" };
         if let Some(of) = result {
             text += &line(indent + 2, &format!("{of} :: code"));
-        } else if has_error {
+        } else if self.has_error() {
             text += &line(indent + 2, &format!("integer{optional}, intent(out) :: ierror"));
         }
         text
@@ -325,7 +329,7 @@ impl<'a> Procedure<'a> {
         if self.completes_requests() {
             text += &line(2, "call canele_fort_settle()");
         }
-        if self.result().is_none() && self.function.name != "MPI_Pcontrol" {
+        if self.has_error() {
             text += &line(2, set);
         }
         text + &line(0, self.footer()) + "\n"

@@ -125,9 +125,6 @@ pub(super) fn shape(function: &Exported<'_>, parameter: &Parameter) -> Shape {
     if function.name == "MPI_Info_create_env" && parameter.name.starts_with("arg") {
         return Shape::OfMain;
     }
-    if is_logical(&function.of.name, &parameter.name) {
-        return Shape::Logical;
-    }
     let (root, is_array) = match kind.strip_suffix("[]*").or_else(|| kind.strip_suffix("[]")) {
         Some(root) => (root, true),
         None => (kind.strip_suffix('*').unwrap_or(kind), false),
@@ -173,15 +170,6 @@ fn width(root: &str, large: bool) -> Width {
         "displacement" | "displacement_unit" if large => Width::Address,
         _ => Width::Default,
     }
-}
-
-/// Truth values that C has as numbers.
-fn is_logical(function: &str, parameter: &str) -> bool {
-    matches!(
-        (function, parameter),
-        ("MPI_Op_create" | "MPI_Op_create_c" | "MPI_Op_commutative", "commute")
-            | ("MPI_Intercomm_merge", "high")
-    )
 }
 
 /// Returns which way a parameter of a function goes.

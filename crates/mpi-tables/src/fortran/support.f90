@@ -147,10 +147,9 @@ module canele_support
       type(c_ptr), value :: lists
       integer(c_int), value :: how_many
     end subroutine
-    subroutine canele_fort_prepare(numbers, logicals, truth, lie) bind(C)
+    subroutine canele_fort_prepare(logical_size, truth, lie) bind(C)
       import
-      integer(c_int), intent(in) :: numbers(5)
-      integer(c_int), value :: logicals
+      integer(c_int), value :: logical_size
       type(*), intent(in) :: truth, lie
     end subroutine
 CALLBACKS
@@ -171,14 +170,12 @@ contains
     end do
   end subroutine
 
-  ! Tells the library of MPI what this compiler's types are.
+  ! Tells the library of MPI how this compiler writes true and false.
   recursive subroutine canele_prepare()
     logical :: truth, lie
-    integer(c_int) :: sizes(5)
     truth = .true.
     lie = .false.
-    sizes = [storage_size(truth), storage_size(0), storage_size(0.0), storage_size(0d0), storage_size((0.0, 0.0))] / 8
-    call canele_fort_prepare(sizes, sizes(1), truth, lie)
+    call canele_fort_prepare(int(storage_size(truth) / 8, c_int), truth, lie)
   end subroutine
 end module
 

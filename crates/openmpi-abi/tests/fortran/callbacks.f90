@@ -111,14 +111,7 @@ program callbacks
     call representations
     call MPI_Finalize(error)
 contains
-    subroutine expect(holds, which)
-        logical, intent(in) :: holds
-        integer, intent(in) :: which
-        if (.not. holds) then
-            print *, 'rank', rank, ': check', which, 'does not hold'
-            call MPI_Abort(MPI_COMM_WORLD, which, error)
-        end if
-    end subroutine
+    include 'expect.inc'
 
     subroutine attributes_of_communicators
         integer :: key, null_key, dup_key, refusing, comm, other

@@ -50,14 +50,7 @@ program calls
     if (rank == 0) print '(a,i0,a,i0,a,f4.1)', 'ranks ', ranks, ', sum ', total, ', largest ', x(1)
     call MPI_Finalize(error)
 contains
-    subroutine expect(holds, which)
-        logical, intent(in) :: holds
-        integer, intent(in) :: which
-        if (.not. holds) then
-            print *, 'rank', rank, ': check', which, 'does not hold'
-            call MPI_Abort(MPI_COMM_WORLD, which, error)
-        end if
-    end subroutine
+    include 'expect.inc'
 end program
 
 subroutine largest(in, inout, n, of)

@@ -49,14 +49,7 @@ program requests
     call groups
     call MPI_Finalize(error)
 contains
-    subroutine expect(holds, which)
-        logical, intent(in) :: holds
-        integer, intent(in) :: which
-        if (.not. holds) then
-            print *, 'rank', rank, ': check', which, 'does not hold'
-            call MPI_Abort(MPI_COMM_WORLD, which, error)
-        end if
-    end subroutine
+    include 'expect.inc'
 
     ! Requests that are started many times keep their numbers, by each call that waits or tests.
     subroutine persistent
