@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_mpi::{Class, Comm, Errhandler, Error};
 
+use layout::cplusplus::THROWING_HANDLER;
+
 use crate::constants::*;
+use crate::cplusplus::throw;
 use crate::error::{CallResult, Failed};
 use crate::error_classes;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win, ObjectHandle};
@@ -33,8 +36,34 @@ fn create<T: Copy + 'static>(
         unsafe { function(&raw mut object, &raw mut code) };
         code
     };
-    let made = handle_of(Arc::new(Errhandler::Call(Arc::new(call))))?;
-    Ok(errhandler.set(made, "errhandler")?)
+    Ok(errhandler.set(handle_of_call(call)?, "errhandler")?)
+}
+
+/// Returns the handle of a new handler that calls a function with the value of an object's handle and the code, and gives what that returns.
+///
+/// # Errors
+/// All handles are used.
+pub(crate) fn handle_of_call(
+    call: impl Fn(usize, c_int) -> c_int + Send + Sync + 'static,
+) -> canele_mpi::Result<MPI_Errhandler> {
+    handle_of(Arc::new(Errhandler::Call(Arc::new(call))))
+}
+
+/// Gives the constants their handlers.
+pub(crate) fn predefine() {
+    for (handle, handler) in [
+        (MPI_ERRORS_ARE_FATAL, Errhandler::Fatal),
+        (MPI_ERRORS_ABORT, Errhandler::Abort),
+        (MPI_ERRORS_RETURN, Errhandler::Return),
+    ] {
+        handle.fix(Arc::new(handler));
+    }
+    if let Some(handle) = THROWING_HANDLER {
+        let handler = Arc::new(Errhandler::Call(Arc::new(throw)));
+        // The program has it from the start, so that its handle is never given up.
+        handles_in_use().insert(address_of(&handler), (handle, 1));
+        handle.fix(handler);
+    }
 }
 
 /// By the address of a handler of the program's, which its handle keeps: the handle, and how many times the program has it. A program

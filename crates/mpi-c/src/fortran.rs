@@ -35,7 +35,7 @@ use crate::pointer::Out;
 use crate::program_call::{Destructor, State};
 
 pub use callbacks::{FortranErrhandler, attribute, attribute_set, errhandler_create, keyval_create};
-pub(crate) use fields::{prepare_handle, prepare_if_loaded, prepare_number};
+pub(crate) use fields::{prepare_comm, prepare_handle, prepare_if_loaded, prepare_number};
 
 /// Prepares what the library for Fortran needs, where it is loaded, and tells it the addresses of its variables.
 pub(crate) fn predefine() {

@@ -22,6 +22,7 @@ pub mod codes;
 pub mod collective;
 pub mod comm;
 pub mod conversions;
+pub mod cplusplus;
 pub mod datatype;
 pub mod dynamic;
 pub mod environment;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use canele_engine::Engine;
-use canele_mpi::{Comm, Errhandler, Process, Result, ThreadLevel, World};
+use canele_mpi::{Comm, Process, Result, ThreadLevel, World};
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 use canele_sys::device;
 
@@ -201,13 +201,7 @@ pub fn publish(comm: Arc<Comm>) -> Result<MPI_Comm> {
 pub fn predefine() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        for (handle, handler) in [
-            (MPI_ERRORS_ARE_FATAL, Errhandler::Fatal),
-            (MPI_ERRORS_ABORT, Errhandler::Abort),
-            (MPI_ERRORS_RETURN, Errhandler::Return),
-        ] {
-            handle.fix(Arc::new(handler));
-        }
+        crate::errhandlers::predefine();
         crate::datatype::predefine();
         crate::groups::predefine();
         crate::operations::predefine();

@@ -50,6 +50,12 @@ pub mod fields {
     /// Writes the sizes of a communicator's groups, the remote one only of an inter-communicator.
     pub fn write_groups(_comm: usize, _local: usize, _remote: Option<usize>) {}
 
+    /// Marks a communicator, whose groups were written, as one with a grid.
+    pub fn mark_as_cart(_comm: usize) {}
+
+    /// Marks a communicator, whose groups were written, as one with a graph that all ranks know whole.
+    pub fn mark_as_graph(_comm: usize) {}
+
     /// True if the sizes of a communicator's groups were written.
     pub fn have_groups(_comm: usize) -> bool {
         true

@@ -15,12 +15,14 @@
 //! | [`ABI`], [`NAMED_FIRST`] | what the library says of itself | yes |
 //! | [`SPLIT_TYPES`] | how communicators are split beyond the standard | yes |
 //! | [`fortran`] | what a library for Fortran asks for beside functions | yes |
+//! | [`cplusplus`] | what a library for C++ asks for beside functions | yes |
 //!
 //! What the calls do is in `canele-mpi-c`, once for all ABIs.
 #![forbid(unsafe_code)]
 #![allow(non_camel_case_types)] // The names of types are the standard's.
 
 pub mod constants;
+pub mod cplusplus;
 pub mod fortran;
 pub mod handle;
 mod status;

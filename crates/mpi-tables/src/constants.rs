@@ -24,8 +24,11 @@ pub fn rust(tables: &Tables) -> String {
 }
 
 /// Handles of Open MPI's that the standard lacks, with numbers that the standard leaves free.
-const BEYOND_STANDARD: [(&str, &str); 2] =
-    [("MPI_2COMPLEX", "0x00000ff2"), ("MPI_2DOUBLE_COMPLEX", "0x00000ff3")];
+const BEYOND_STANDARD: [(&str, &str); 3] = [
+    ("MPI_ERRORS_THROW_EXCEPTIONS", "0x00000144"),
+    ("MPI_2COMPLEX", "0x00000ff2"),
+    ("MPI_2DOUBLE_COMPLEX", "0x00000ff3"),
+];
 
 /// The number of a handle's constant by the standard ABI, which is what it is inside of a library whose ABI has addresses in place of numbers.
 ///

@@ -3,7 +3,7 @@
 //! With these a program in Fortran that was built for Open MPI runs with that library over this one. What the library reads and writes through handles is in
 //! `canele_openmpi_layout::fortran::fields`.
 
-mod attributes;
+pub(crate) mod attributes;
 mod functions;
 mod infos;
 mod strings;
@@ -14,10 +14,12 @@ use canele_openmpi_c::constants::{
     MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERRHANDLER_NULL, MPI_TYPECLASS_COMPLEX, MPI_TYPECLASS_INTEGER,
     MPI_TYPECLASS_REAL,
 };
+use canele_openmpi_c::cplusplus::CPlusPlusErrhandler;
 use canele_openmpi_c::fortran::{FortranErrhandler, errhandler_create};
 use canele_openmpi_c::handle::{MPI_Datatype, MPI_Errhandler};
 use canele_openmpi_c::types::{MPI_Status, Out};
 
+use crate::cplusplus;
 use crate::exports::{MPI_Abort, MPI_Type_match_size};
 
 macro_rules! variables {
@@ -140,19 +142,26 @@ fn place<T>(of: &mut T) -> Out<T> {
     Out::at((&raw mut *of).expose_provenance())
 }
 
-/// The language of an error handler that is in C.
+/// The languages of error handlers beside Fortran, as Open MPI numbers them.
 const IN_C: c_int = 0;
+const IN_CPLUSPLUS: c_int = 1;
 
-/// `ompi_errhandler_create`: a handler whose function is in Fortran; null if there is none. The library for Fortran asks for no other, and for all kinds of objects alike.
+/// `ompi_errhandler_create`: a handler whose function is in Fortran or C++; null if there is none. The libraries for these languages ask for no other, that for Fortran
+/// for all kinds of objects alike.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompi_errhandler_create(
-    _kind: c_int,
+    kind: c_int,
     function: Option<FortranErrhandler>,
     language: c_int,
 ) -> MPI_Errhandler {
-    if language == IN_C {
-        return MPI_ERRHANDLER_NULL;
-    }
-    errhandler_create(function).unwrap_or(MPI_ERRHANDLER_NULL)
+    let made = match (language, function) {
+        (IN_C, _) => None,
+        // SAFETY: a function in C++ is only passed to the library that has given it.
+        (IN_CPLUSPLUS, Some(function)) => cplusplus::errhandler(kind, unsafe {
+            core::mem::transmute::<FortranErrhandler, CPlusPlusErrhandler>(function)
+        }),
+        _ => errhandler_create(function).ok(),
+    };
+    made.unwrap_or(MPI_ERRHANDLER_NULL)
 }

@@ -22,4 +22,5 @@ mod exports {
 }
 
 mod beside;
+mod cplusplus;
 mod fortran;

@@ -13,6 +13,7 @@
 
 #[path = "../../mpi-layout/src/constants.rs"]
 pub mod constants;
+pub mod cplusplus;
 pub mod fortran;
 #[path = "../../mpi-layout/src/handle.rs"]
 pub mod handle;

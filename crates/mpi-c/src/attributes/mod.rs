@@ -13,7 +13,7 @@ use core::ffi::{c_int, c_void};
 use std::sync::LazyLock;
 
 pub use canele_mpi::attribute::ObjectKind;
-use canele_mpi::attribute::{Attributes, Keyvals, Stored};
+use canele_mpi::attribute::{Attributes, Copy, Delete, Keyvals, Stored};
 use canele_mpi::{Result, fail};
 
 pub use datatypes::{copy_of_datatype, datatype_goes};
@@ -60,7 +60,15 @@ pub(crate) fn create_keyval(
     extra_state: Value,
     proxies: &Proxies,
 ) -> Result<c_int> {
-    KEYVALS.create(kind, copy.called(extra_state, proxies), delete.called(extra_state, proxies))
+    create_keyval_of(kind, copy.called(extra_state, proxies), delete.called(extra_state, proxies))
+}
+
+/// Makes a key with functions of this library's.
+///
+/// # Errors
+/// All keys are used.
+pub(crate) fn create_keyval_of(kind: ObjectKind, copy: Copy, delete: Delete) -> Result<c_int> {
+    KEYVALS.create(kind, copy, delete)
 }
 
 fn free(kind: ObjectKind, keyval: Out<c_int>) -> CallResult {

@@ -1,10 +1,9 @@
 //! Functions of the program's that are called by Fortran's convention: all arguments by address, handles as numbers, the code last.
 
 use core::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 use canele_mpi::attribute::ObjectKind;
-use canele_mpi::{Class, Errhandler, Error};
+use canele_mpi::{Class, Error};
 use layout::fortran::number_in_fortran;
 
 use crate::attributes::languages::{Proxies, kind};
@@ -178,5 +177,5 @@ pub fn errhandler_create(function: Option<FortranErrhandler>) -> canele_mpi::Res
         unsafe { function(&raw mut object, &raw mut code) };
         code
     };
-    errhandlers::handle_of(Arc::new(Errhandler::Call(Arc::new(call))))
+    errhandlers::handle_of_call(call)
 }

@@ -2,12 +2,14 @@
 //!
 //! Marks say that a function of the program's is in Fortran. The library sets one behind the creation of an object, and asks for the number of its handle next.
 
+use canele_mpi::topology::Topology;
 use layout::fortran::fields;
 
 use crate::constants::MPI_ERR_NO_MEM;
 use crate::generalized;
 use crate::handle::{Handle, MPI_Comm, MPI_Op, MPI_Request, ObjectHandle};
 use crate::library::{self, Aborted};
+use crate::operations::Language;
 
 /// Gives handles memory, if the library for Fortran is loaded.
 pub(crate) fn prepare_if_loaded() {
@@ -42,13 +44,10 @@ pub(crate) fn prepare_number<H: Handle>(handle: H) {
             if fields::is_fortran_op(value)
                 && let Some(op) = MPI_Op::of(value).find()
             {
-                op.set_fortran();
+                op.set_language(Language::Fortran);
             }
         }
-        "MPI_Comm" => {
-            fields::write_object(value);
-            prepare_groups(MPI_Comm::of(value));
-        }
+        "MPI_Comm" => prepare_comm(MPI_Comm::of(value)),
         _ => fields::write_object(value),
     }
 }
@@ -61,11 +60,24 @@ pub(crate) fn prepare_handle<H: Handle>(handle: H) {
     }
 }
 
-/// Writes the sizes of a communicator's groups, once.
+/// The library for C++ is told a communicator, to whose attributes a function in C++ belongs.
+pub(crate) fn prepare_comm(comm: MPI_Comm) {
+    if fields::are_there() {
+        fields::write_object(comm.value());
+        prepare_groups(comm);
+    }
+}
+
+/// Writes the sizes of a communicator's groups and the kind of its topology, once.
 fn prepare_groups(comm: MPI_Comm) {
     if let Some(of) = comm.find()
         && !fields::have_groups(comm.value())
     {
         fields::write_groups(comm.value(), of.size(), of.remote().ok().map(|group| group.size()));
+        match of.topology() {
+            Some(Topology::Cart(_)) => fields::mark_as_cart(comm.value()),
+            Some(Topology::Graph(_)) => fields::mark_as_graph(comm.value()),
+            Some(Topology::DistGraph(_)) | None => {}
+        }
     }
 }

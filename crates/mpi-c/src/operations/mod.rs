@@ -5,15 +5,14 @@ mod program;
 mod reduction;
 
 use core::ffi::c_int;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use canele_mem::buffer::Readable;
 use canele_mpi::fail;
 use canele_mpi::op::{BuiltIn, Op};
-use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub use element::element_of;
-pub use program::{ProgramFunction, UserFunction, UserFunctionLarge, UserFunctionX};
+pub use program::{Language, ProgramFunction, UserFunction, UserFunctionLarge, UserFunctionX};
 pub use reduction::{local_reduction, reduction};
 
 use crate::buffer::data;
@@ -33,17 +32,16 @@ pub enum OpObject {
         commutative: bool,
         /// What combines them.
         function: ProgramFunction,
-        /// True if the function is in Fortran, which may be said behind the creation.
-        is_fortran: AtomicBool,
+        /// The function's language if it is not C, which may be said behind the creation.
+        language: OnceLock<Language>,
     },
 }
 
 impl OpObject {
-    /// Says that the function of the program is in Fortran.
-    pub fn set_fortran(&self) {
-        if let Self::Program { is_fortran, .. } = self {
-            // Relaxed: the thread that has made the operation says it before others know of the operation.
-            is_fortran.store(true, Relaxed);
+    /// Says the language of the program's function, once.
+    pub fn set_language(&self, of: Language) {
+        if let Self::Program { language, .. } = self {
+            let _ = language.set(of);
         }
     }
 
@@ -83,7 +81,7 @@ pub(crate) fn create(function: Option<ProgramFunction>, commute: c_int, op: Out<
         fail!(Argument, "user_fn is a null pointer: a function is needed");
     };
     crate::fortran::prepare_if_loaded();
-    let made = OpObject::Program { commutative: commute != 0, function, is_fortran: AtomicBool::new(false) };
+    let made = OpObject::Program { commutative: commute != 0, function, language: OnceLock::new() };
     Ok(op.set(MPI_Op::new(Arc::new(made))?, "op")?)
 }
 

@@ -23,6 +23,19 @@ pub type UserFunctionX =
 /// A function in Fortran: the datatype is a number.
 pub type UserFunctionFortran = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
 
+/// A function of Open MPI's library for C++, which calls the program's, the last argument.
+pub type UserFunctionCPlusPlus =
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype, UserFunction);
+
+/// The language of a function of the program's, if it is not C.
+#[derive(Clone, Copy)]
+pub enum Language {
+    /// Fortran.
+    Fortran,
+    /// C++: this function, which the one that the operation was made with calls.
+    CPlusPlus(UserFunction),
+}
+
 /// A function of the program's.
 #[derive(Clone)]
 pub enum ProgramFunction {
@@ -32,19 +45,26 @@ pub enum ProgramFunction {
     Large(UserFunctionLarge),
     /// In Fortran.
     Fortran(UserFunctionFortran),
+    /// In C++, with what calls it.
+    CPlusPlus(UserFunctionCPlusPlus, UserFunction),
     /// With a state of its own.
     WithState(UserFunctionX, Arc<State>),
 }
 
 impl ProgramFunction {
-    /// Returns the function, which a library for Fortran has given, as one of Fortran.
-    pub fn in_fortran(&self) -> Self {
-        match self {
+    /// Returns the function, which a library for a language has given, as one of that language.
+    pub fn in_language(&self, language: Language) -> Self {
+        match (self, language) {
             // SAFETY: the function is one of Fortran, as the library says that has given it; it is not called in any other way.
-            Self::Small(function) => unsafe {
+            (Self::Small(function), Language::Fortran) => unsafe {
                 Self::Fortran(core::mem::transmute::<UserFunction, UserFunctionFortran>(*function))
             },
-            other => other.clone(),
+            // SAFETY: the function is that of the library for C++, as this says; it is not called in any other way.
+            (Self::Small(function), Language::CPlusPlus(of_program)) => unsafe {
+                let caller = core::mem::transmute::<UserFunction, UserFunctionCPlusPlus>(*function);
+                Self::CPlusPlus(caller, of_program)
+            },
+            (other, _) => other.clone(),
         }
     }
 }
@@ -94,7 +114,9 @@ impl Typed {
         let own = if is_same { None } else { MPI_Datatype::new(self.of.clone()).ok() };
         let datatype = own.unwrap_or(self.handle);
         let most = match &self.function {
-            ProgramFunction::Small(_) | ProgramFunction::Fortran(_) => c_int::MAX as usize,
+            ProgramFunction::Small(_) | ProgramFunction::Fortran(_) | ProgramFunction::CPlusPlus(..) => {
+                c_int::MAX as usize
+            }
             ProgramFunction::Large(_) | ProgramFunction::WithState(..) => i64::MAX as usize,
         };
         let mut at = 0;
@@ -114,6 +136,9 @@ impl Typed {
                     }
                     ProgramFunction::Fortran(function) => {
                         function(first, second, &mut (n as c_int), &mut to_int(datatype));
+                    }
+                    ProgramFunction::CPlusPlus(function, of_program) => {
+                        function(first, second, &mut (n as c_int), &raw mut datatype, *of_program);
                     }
                     ProgramFunction::WithState(function, state) => {
                         function(first, second, n as i64, datatype, state.get());

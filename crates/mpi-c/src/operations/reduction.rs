@@ -6,7 +6,6 @@ use canele_engine::collective::Reduction;
 use canele_mpi::collective::Reducing;
 use canele_mpi::op::{Kernel, Op};
 use canele_mpi::{Result, fail};
-use canele_sys::atomic::Ordering::Relaxed;
 
 use super::OpObject;
 use super::element::element_of;
@@ -42,9 +41,8 @@ fn reduction_by(op: MPI_Op, datatype: MPI_Datatype, of_program: fn(Typed) -> Typ
             }
             (Op::BuiltIn(*built_in), element)
         }
-        OpObject::Program { commutative, function, is_fortran } => {
-            // Relaxed: see `set_fortran`.
-            let function = if is_fortran.load(Relaxed) { function.in_fortran() } else { function.clone() };
+        OpObject::Program { commutative, function, language } => {
+            let function = language.get().map_or_else(|| function.clone(), |of| function.in_language(*of));
             let typed = of_program(Typed::new(function, datatype, of));
             let call = move |first: &[u8], second: &mut [u8], count, _| typed.call(first, second, count);
             (Op::user(*commutative, Arc::new(call)), None)

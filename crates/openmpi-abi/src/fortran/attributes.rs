@@ -13,7 +13,7 @@ use canele_openmpi_layout::fortran::fields::object_of_attributes;
 use canele_openmpi_layout::handle::ProgramHandle;
 
 /// The kinds of objects, as Open MPI numbers them.
-fn kind(number: c_int) -> Option<ObjectKind> {
+pub fn kind(number: c_int) -> Option<ObjectKind> {
     match number {
         1 => Some(ObjectKind::Communicator),
         2 => Some(ObjectKind::Datatype),
@@ -23,7 +23,7 @@ fn kind(number: c_int) -> Option<ObjectKind> {
 }
 
 /// Returns the code of a call of Fortran, after the error handler of an object was called if it failed.
-fn code(call: &str, on: On, outcome: CallResult) -> c_int {
+pub fn code(call: &str, on: On, outcome: CallResult) -> c_int {
     outcome.map_or_else(|failed| error::raise(call, on, failed), |()| MPI_SUCCESS)
 }
 

@@ -1,6 +1,6 @@
-//! Memory at handles, for Open MPI's library for Fortran: that takes a handle for the address of a struct of Open MPI's, and reads and writes a few fields.
+//! Memory at handles, for Open MPI's libraries for Fortran and C++: these take a handle for the address of a struct of Open MPI's, and read and write a few fields.
 //!
-//! A constant has its variable. The handles of objects have no memory but where that library is used: then the range of their addresses is reserved, of which pages
+//! A constant has its variable. The handles of objects have no memory but where one of them is used: then the range of their addresses is reserved, of which pages
 //! become real where fields are written. The offsets are those of releases 4.1 and 5.0 (`ompi/communicator/communicator.h` and its likes). Where the releases
 //! differ, both are written; 5.0 is meant as it is built by default, with fault tolerance.
 //!
@@ -40,6 +40,9 @@ const ATTRIBUTES: [usize; 4] = [0xd0, 0xf0, 0x110, 0x120];
 /// The flags of a communicator by 4.1 and by 5.0, and that of an inter-communicator.
 const COMM_FLAGS: [usize; 2] = [0xe8, 0xe0];
 const INTER: u32 = 1;
+/// The flags of a communicator with a grid, and with a graph.
+const CART: u32 = 0x100;
+const GRAPH: u32 = 0x200;
 /// The local group of a communicator by 4.1 and by 5.0, and the remote one. The last is where 4.1 has the attributes, so both are one pointer.
 const LOCAL_GROUP: [usize; 2] = [0xf8, 0x108];
 const REMOTE_GROUP: [usize; 2] = [0x100, 0x110];
@@ -105,7 +108,7 @@ fn reserve_range(first: usize) -> Result<(), String> {
             unsafe { libc::munmap(found, OBJECT_BYTES) };
         }
         return Err(format!(
-            "Open MPI's library for Fortran needs 4 GiB of addresses at {first:#x}, which the system refuses ({error}): raise the limit of the address space \
+            "Open MPI's libraries for Fortran and C++ need 4 GiB of addresses at {first:#x}, which the system refuses ({error}): raise the limit of the address space \
              (ulimit -v), or build the program for another MPI"
         ));
     }
@@ -191,6 +194,21 @@ pub fn write_groups(comm: usize, local: usize, remote: Option<usize>) {
     }
 }
 
+/// Marks a communicator, whose groups were written, as one with a grid.
+pub fn mark_as_cart(comm: usize) {
+    mark_comm(comm, CART);
+}
+
+/// Marks a communicator, whose groups were written, as one with a graph that all ranks know whole.
+pub fn mark_as_graph(comm: usize) {
+    mark_comm(comm, GRAPH);
+}
+
+fn mark_comm(comm: usize, flag: u32) {
+    let address = in_program(comm).address();
+    COMM_FLAGS.iter().for_each(|at| write(address, *at, read::<u32>(address, *at) | flag));
+}
+
 /// True if the sizes of a communicator's groups were written.
 pub fn have_groups(comm: usize) -> bool {
     read::<usize>(in_program(comm).address(), LOCAL_GROUP[0]) != 0
@@ -263,6 +281,9 @@ mod tests {
         assert_eq!([0xe8, 0xe0].map(|flags| read::<u32>(address(comm), flags)), [1, 1]);
         assert_eq!([0x100, 0x110].map(size_at), [5, 5]);
         assert_eq!(object_of_attributes(read(address(comm), 0x110)), comm);
+        write_groups(comm, 3, None);
+        mark_as_graph(comm);
+        assert_eq!([0xe8, 0xe0].map(|flags| read::<u32>(address(comm), flags)), [0x200, 0x200]);
     }
 
     #[test]

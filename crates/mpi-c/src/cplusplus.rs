@@ -1,0 +1,163 @@
+//! What Open MPI's library for C++, `libmpi_cxx.so.40`, asks of the one for C beside functions of the standard. Its bindings are those that MPI 3.0 removed.
+//!
+//! The library's own functions call those of the program, so that an object of the program's functions is what C sees:
+//!
+//! | of the program | what C calls |
+//! |---|---|
+//! | an error handler | a function for the kind of object, with the program's as the last argument |
+//! | an operation | the function that the operation was made with, with the program's as the last argument |
+//! | a key of attributes | functions with a state of the library's, which goes with the key |
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+use canele_mpi::attribute::{Copy, Delete};
+use canele_mpi::{Class, Error};
+use layout::cplusplus::function;
+use layout::fortran::fields;
+
+use crate::attributes::languages::Proxies;
+use crate::attributes::{CopyFunction, DeleteFunction, ObjectKind, Value, create_keyval_of};
+use crate::errhandlers::handle_of_call;
+use crate::error::CallResult;
+use crate::fortran::prepare_comm;
+use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Op, MPI_Win, ObjectHandle};
+use crate::operations::{Language, UserFunction};
+use crate::pointer::Out;
+use crate::table::{self, HANDLES};
+
+/// A kind of objects that have error handlers.
+#[derive(Clone, core::marker::Copy)]
+pub enum Handled {
+    /// Communicators.
+    Comm,
+    /// Windows.
+    Win,
+    /// Files.
+    File,
+}
+
+/// An error handler of the program's, which only the library can call.
+pub type CPlusPlusErrhandler = unsafe extern "C-unwind" fn();
+
+/// The library's function that calls it: the object, the code, a text, the handler.
+type Caller = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int, *const c_char, CPlusPlusErrhandler);
+/// The library's function that throws: the object, the code.
+type Thrower = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int, ...);
+
+impl Handled {
+    fn caller(self) -> &'static CStr {
+        match self {
+            Self::Comm => c"ompi_mpi_cxx_comm_errhandler_invoke",
+            Self::Win => c"ompi_mpi_cxx_win_errhandler_invoke",
+            Self::File => c"ompi_mpi_cxx_file_errhandler_invoke",
+        }
+    }
+
+    fn thrower(self) -> &'static CStr {
+        match self {
+            Self::Comm => c"ompi_mpi_cxx_comm_throw_excptn_fctn",
+            Self::Win => c"ompi_mpi_cxx_win_throw_excptn_fctn",
+            Self::File => c"ompi_mpi_cxx_file_throw_excptn_fctn",
+        }
+    }
+
+    /// Calls a function with the place of the handle that has this value.
+    fn with_place(self, value: usize, call: impl FnOnce(*mut c_void)) {
+        match self {
+            Self::Comm => call(core::ptr::from_mut(&mut MPI_Comm::of(value)).cast()),
+            Self::Win => call(core::ptr::from_mut(&mut MPI_Win::of(value)).cast()),
+            Self::File => call(core::ptr::from_mut(&mut MPI_File::of(value)).cast()),
+        }
+    }
+}
+
+/// Makes an error handler whose function is in C++.
+///
+/// # Errors
+/// The library is not loaded; handles can have no memory, which it writes to; all handles are used.
+pub fn errhandler_create(of: Handled, handler: CPlusPlusErrhandler) -> canele_mpi::Result<MPI_Errhandler> {
+    let caller = function(of.caller());
+    if caller.is_null() {
+        return Err(Error::new(
+            Class::Other,
+            "libmpi_cxx.so.40 is not loaded, which calls error handlers in C++",
+        ));
+    }
+    fields::reserve().map_err(|text| Error::new(Class::NoMemory, text))?;
+    // SAFETY: the library's function of this name is of this type.
+    let caller = unsafe { core::mem::transmute::<*const c_void, Caller>(caller) };
+    handle_of_call(move |value, mut code| {
+        // SAFETY: the library gave the handler for errors of such objects; the arguments live during the call. An exception passes.
+        of.with_place(value, |object| unsafe { caller(object, &raw mut code, c"".as_ptr(), handler) });
+        code
+    })
+}
+
+/// Throws an exception for an error of an object: what `MPI::ERRORS_THROW_EXCEPTIONS` does. Without the library the call returns the code.
+pub(crate) fn throw(value: usize, mut code: c_int) -> c_int {
+    let of = match HANDLES.kind(value) {
+        Some(table::ObjectKind::Comm) => Handled::Comm,
+        Some(table::ObjectKind::Window) => Handled::Win,
+        _ => Handled::File,
+    };
+    let thrower = function(of.thrower());
+    if !thrower.is_null() {
+        // SAFETY: the library's function of this name is of this type; the arguments live during the call. The exception passes.
+        of.with_place(value, |object| unsafe {
+            let thrower = core::mem::transmute::<*const c_void, Thrower>(thrower);
+            thrower(object, &raw mut code);
+        });
+    }
+    code
+}
+
+/// Says that an operation was made with the library's function, which calls this one of the program's.
+pub fn op_set_function(op: MPI_Op, of_program: Option<UserFunction>) {
+    if let (Some(op), Some(of_program)) = (op.find(), of_program) {
+        op.set_language(Language::CPlusPlus(of_program));
+    }
+}
+
+/// Memory that the library has allocated for a key, and that goes with it.
+struct KeyMemory(usize);
+
+impl Drop for KeyMemory {
+    fn drop(&mut self) {
+        // SAFETY: the library gave the memory up when it made the key, and its functions are not called any more.
+        unsafe { libc::free(core::ptr::with_exposed_provenance_mut(self.0)) };
+    }
+}
+
+/// Makes a key for attributes of such objects, whose functions are the library's; `memory` is freed with the key.
+///
+/// # Errors
+/// Handles can have no memory, which the library reads; all keys are used.
+pub fn keyval_create(
+    of: ObjectKind,
+    (copy, delete): (CopyFunction, DeleteFunction),
+    keyval: Out<c_int>,
+    extra_state: Value,
+    memory: *mut c_void,
+) -> CallResult {
+    fields::reserve().map_err(|text| Error::new(Class::NoMemory, text))?;
+    let proxies = Proxies::default();
+    let (copy, delete) = (copy.called(extra_state, &proxies), delete.called(extra_state, &proxies));
+    let memory = std::sync::Arc::new(KeyMemory(memory.expose_provenance()));
+    let kept = memory.clone();
+    let prepare = move |object| {
+        if matches!(of, ObjectKind::Communicator) {
+            prepare_comm(MPI_Comm::of(object));
+        }
+    };
+    let copy: Copy = std::sync::Arc::new(move |object, keyval, value| {
+        let _kept = &kept;
+        prepare(object);
+        copy(object, keyval, value)
+    });
+    let delete: Delete = std::sync::Arc::new(move |object, keyval, value| {
+        let _kept = &memory;
+        prepare(object);
+        delete(object, keyval, value)
+    });
+    Ok(keyval.set(create_keyval_of(of, copy, delete)?, "keyval")?)
+}
