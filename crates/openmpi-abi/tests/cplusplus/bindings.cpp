@@ -33,14 +33,11 @@ static void handle_of_file(MPI::File &, int *code, ...)
     handled = 200 + MPI::Get_error_class(*code);
 }
 
-// Not commutative: the second operand's last digit comes behind the first one's.
-static void append(const void *in, void *into, int count, const MPI::Datatype &datatype)
+// Not commutative: the first operand is the result.
+static void first(const void *in, void *into, int count, const MPI::Datatype &datatype)
 {
     expect(datatype.Get_size() == 4, "the operation gets its datatype");
-    for (int n = 0; n < count; n++) {
-        int *to = (int *)into + n;
-        *to = ((const int *)in)[n] * 10 + *to;
-    }
+    std::memcpy(into, in, count * sizeof(int));
 }
 
 static int deleted, copied;
@@ -183,14 +180,9 @@ static void operations()
 {
     int rank = MPI::COMM_WORLD.Get_rank(), mine[2] = {rank + 1, 9 - rank}, all[2] = {0, 0};
     MPI::Op op;
-    op.Init(append, false);
+    op.Init(first, false);
     MPI::COMM_WORLD.Allreduce(mine, all, 2, MPI::INT, op);
-    int expected[2] = {0, 0};
-    for (int n = 0; n < MPI::COMM_WORLD.Get_size(); n++) {
-        expected[0] = expected[0] * 10 + n + 1;
-        expected[1] = expected[1] * 10 + 9 - n;
-    }
-    expect(all[0] == expected[0] && all[1] == expected[1], "the operation combines in the order of the ranks");
+    expect(all[0] == 1 && all[1] == 9, "the operation combines in the order of the ranks");
     op.Free();
 }
 
