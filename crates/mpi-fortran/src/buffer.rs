@@ -1,9 +1,10 @@
 //! What C is called with for an array: its address, or a datatype that knows its strides, or a copy without gaps.
 
-use core::ffi::{CStr, c_int, c_void};
-use std::sync::OnceLock;
+use core::ffi::{c_int, c_void};
 
+use crate::copy::Copied;
 use crate::descriptor::{Array, Descriptor};
+use crate::error::{is_longer, refused};
 use crate::mpi::*;
 use crate::place;
 use crate::section::{self, NoType};
@@ -17,14 +18,10 @@ const PAIR: c_int = 4;
 /// The address alone is asked for.
 const ADDRESS: c_int = 8;
 
-/// A datatype belongs to the buffer, which has a block for each rank.
+/// A datatype belongs to the buffer, which has a block for each rank, or partitions of `count` elements.
 const BLOCKS: c_int = 16;
-
-/// `MPI_ERR_BUFFER`.
-const ERR_BUFFER: c_int = 1;
-const TEXT: &CStr =
-    c"a part of an array whose elements do not lie beside each other cannot be the buffer here: \
-copy it into an array of its own, or describe it by a datatype";
+/// The call gives a request, with which a copy may live.
+const REQUEST: c_int = 32;
 
 /// A buffer as C's functions take it: `canele_buffer` of the module `canele_support`.
 #[repr(C)]
@@ -40,13 +37,6 @@ pub struct Buffer {
 const MADE_A_TYPE: c_int = 1;
 /// A copy was made.
 const MADE_A_COPY: c_int = 2;
-
-/// A copy of an array, and the array.
-pub struct Copied {
-    bytes: Vec<u64>,
-    array: Array,
-    is_written: bool,
-}
 
 /// Finds what a function is called with for a buffer.
 ///
@@ -82,15 +72,9 @@ pub unsafe extern "C" fn canele_fort_begin(
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub unsafe extern "C" fn canele_fort_end(made: *mut Buffer) {
     // SAFETY: the modules pass a place of their own.
-    let made = unsafe { &mut *made };
-    match made.made {
-        // SAFETY: the handle was made here, and MPI keeps the datatype as long as a message has it.
-        MADE_A_TYPE => drop(unsafe { PMPI_Type_free(&mut made.datatype) }),
-        // SAFETY: the copy was made by `copy` below, and is taken once.
-        MADE_A_COPY => unsafe { Box::from_raw(made.copy) }.end(),
-        _ => {}
+    if let Some(mut copied) = unsafe { &mut *made }.end() {
+        copied.write_back();
     }
-    made.made = 0;
 }
 
 /// Returns the bytes of an element.
@@ -104,15 +88,30 @@ pub unsafe extern "C" fn canele_fort_size(buffer: *const Descriptor) -> c_int {
 }
 
 impl Buffer {
+    /// Frees the datatype that was made; returns the copy, if one was.
+    pub fn end(&mut self) -> Option<Copied> {
+        match core::mem::take(&mut self.made) {
+            MADE_A_TYPE => {
+                // SAFETY: the handle was made here, and MPI keeps the datatype as long as a message has it.
+                unsafe { PMPI_Type_free(&mut self.datatype) };
+                None
+            }
+            // SAFETY: the copy was made below, and is taken once.
+            MADE_A_COPY => Some(*unsafe { Box::from_raw(self.copy) }),
+            _ => None,
+        }
+    }
+
     /// Takes the elements of an array that do not lie beside each other.
     fn take_parts(&mut self, array: &Array, flags: c_int) -> c_int {
         if array.elements() == 0 || (flags & PAIR != 0 && self.count == 0) {
             return SUCCESS;
         }
         let datatype = match flags & (PAIR | BLOCKS) {
+            0 => Err(NoType::Unfit),
+            _ if self.datatype == DATATYPE_NULL => return ERR_TYPE,
             PAIR => section::datatype(array, self.count, self.datatype),
-            BLOCKS => section::element_type(array, self.datatype),
-            _ => Err(NoType::Unfit),
+            _ => section::element_type(array, self.datatype),
         };
         match datatype {
             Ok(datatype) => {
@@ -123,60 +122,26 @@ impl Buffer {
             Err(NoType::Failed(code)) => return code,
             Err(NoType::Unfit) => {}
         }
-        if flags & BLOCKING == 0 {
+        if flags & (BLOCKING | REQUEST) == 0 {
             return refused();
         }
-        let copied = Box::new(Copied::new(array, flags & WRITTEN != 0));
-        self.address = copied.bytes.as_ptr().cast();
+        self.copy(array, flags)
+    }
+
+    fn copy(&mut self, array: &Array, flags: c_int) -> c_int {
+        let message = match flags & (PAIR | BLOCKS) {
+            0 => Ok((0, 0)),
+            _ => section::span(self.count, self.datatype),
+        };
+        let has = array.elements() * array.element;
+        let partition = match message {
+            Ok((bytes, _)) if flags & PAIR != 0 && bytes > has => return is_longer(),
+            Ok((_, bytes)) => usize::try_from(bytes).unwrap_or(0),
+            Err(code) => return code,
+        };
+        let copied = Box::new(Copied::new(array, flags & WRITTEN != 0, partition));
+        self.address = copied.address().cast();
         (self.copy, self.made) = (Box::into_raw(copied), MADE_A_COPY);
         SUCCESS
     }
-}
-
-impl Copied {
-    /// Copies the elements beside each other. What will be written may be written in part, so it is copied too.
-    fn new(array: &Array, is_written: bool) -> Self {
-        let element = array.element as usize;
-        let bytes = element * array.elements() as usize;
-        let mut all = vec![0u64; bytes.div_ceil(size_of::<u64>())];
-        let mut to = all.as_mut_ptr().cast::<u8>();
-        array.each(|from| {
-            // SAFETY: the element is of the program's array, and there is room for as many as are visited.
-            unsafe { core::ptr::copy_nonoverlapping(from.cast::<u8>(), to, element) };
-            to = to.wrapping_add(element);
-        });
-        Self { bytes: all, array: array.clone(), is_written }
-    }
-
-    fn end(self) {
-        if !self.is_written {
-            return;
-        }
-        let (element, mut from) = (self.array.element as usize, self.bytes.as_ptr().cast::<u8>());
-        self.array.each(|to| {
-            // SAFETY: as in `new`, the other way.
-            unsafe { core::ptr::copy_nonoverlapping(from, to.cast::<u8>(), element) };
-            from = from.wrapping_add(element);
-        });
-    }
-}
-
-/// Raises the error of a buffer that has gaps, and returns its code.
-fn refused() -> c_int {
-    static CODE: OnceLock<c_int> = OnceLock::new();
-    let code = *CODE.get_or_init(|| {
-        let mut code = ERR_BUFFER;
-        // SAFETY: the place is valid and the text ends with a zero.
-        unsafe {
-            if PMPI_Add_error_code(ERR_BUFFER, &mut code) != SUCCESS
-                || PMPI_Add_error_string(code, TEXT.as_ptr()) != SUCCESS
-            {
-                code = ERR_BUFFER;
-            }
-        }
-        code
-    });
-    // SAFETY: the handle is a constant.
-    unsafe { PMPI_Comm_call_errhandler(COMM_SELF, code) };
-    code
 }

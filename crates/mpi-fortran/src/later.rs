@@ -1,22 +1,39 @@
 //! Handles that C writes when a request completes, as those of `MPI_Comm_idup`.
 
 use core::ffi::c_int;
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::mpi::{Handle, PMPI_Comm_toint};
+use crate::request::{keep_later, take_later};
 
 /// A handle that C will write, and the program's INTEGER for its number.
-struct Later {
+pub struct Later {
     handle: *mut Handle,
-    number: *mut c_int,
+    number: Number,
 }
 
-// SAFETY: the thread that holds the lock of the list uses the places, and no other.
-unsafe impl Send for Later {}
+/// An INTEGER of the program.
+#[derive(Clone, Copy)]
+enum Number {
+    Short(*mut c_int),
+    Long(*mut i64),
+}
 
-static LATER: Mutex<Vec<Later>> = Mutex::new(Vec::new());
-/// Set when there was one: programs without any need no lock.
-static WAS_USED: OnceLock<()> = OnceLock::new();
+impl Number {
+    /// # Safety
+    /// The variable is valid.
+    unsafe fn write(self, number: c_int) {
+        // SAFETY: the caller says so.
+        unsafe {
+            match self {
+                Self::Short(place) => place.write(number),
+                Self::Long(place) => place.write(i64::from(number)),
+            }
+        }
+    }
+}
+
+// SAFETY: the thread that holds the lock of the table uses the places, and no other.
+unsafe impl Send for Later {}
 
 /// `MPI_COMM_NULL`.
 const COMM_NULL: c_int = 0x100;
@@ -26,43 +43,46 @@ const NOTHING: [Handle; 2] = [0, COMM_NULL as Handle];
 /// Returns a place for a handle that C writes when a request completes.
 ///
 /// # Safety
-/// `number` stays valid until then.
+/// `number` is an INTEGER of as many bytes that stays valid until then, `word` that of the modules.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
-pub unsafe extern "C" fn canele_fort_later(number: *mut c_int) -> *mut Handle {
+pub unsafe extern "C" fn canele_fort_later(
+    number: *mut c_int,
+    bytes: c_int,
+    word: *mut c_int,
+) -> *mut Handle {
+    let number = if bytes == 8 { Number::Long(number.cast()) } else { Number::Short(number) };
     // SAFETY: the modules pass a variable of the program.
     unsafe { number.write(COMM_NULL) };
     let handle = Box::into_raw(Box::new(NOTHING[0]));
-    let mut later = LATER.lock().unwrap_or_else(PoisonError::into_inner);
-    later.push(Later { handle, number });
-    WAS_USED.get_or_init(|| ());
+    keep_later(Later { handle, number }, word);
     handle
 }
 
 /// Takes a place back that C will not write: the call has failed.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_never(handle: *mut Handle) {
-    take(|later| later.handle == handle);
+    for later in take_later(|later| later.handle == handle) {
+        // SAFETY: the place was made above, and is in no list any more.
+        unsafe { later.free() };
+    }
 }
 
 /// Gives the program the numbers of handles that C has written.
-#[unsafe(no_mangle)] // SAFETY: as above.
-pub extern "C" fn canele_fort_settle() {
-    if WAS_USED.get().is_none() {
-        return;
-    }
+pub fn settle() {
     // SAFETY: the place is kept until it is taken out of the list; C writes it before the call returns that completes its request.
-    let settled = take(|later| !NOTHING.contains(&unsafe { later.handle.read_volatile() }));
-    for (handle, number) in settled {
-        // SAFETY: C has written a handle, and the program's variable is valid until its request is complete.
-        unsafe { number.write(PMPI_Comm_toint(handle)) };
+    for later in take_later(|later| !NOTHING.contains(&unsafe { later.handle.read_volatile() })) {
+        // SAFETY: the place is in no list any more. C has written a handle, and the program's variable is valid until its request is complete.
+        unsafe { later.number.write(PMPI_Comm_toint(later.free())) };
     }
 }
 
-/// Takes the places out of the list of which a condition holds. Returns what is in them, and the variables.
-fn take(mut which: impl FnMut(&Later) -> bool) -> Vec<(Handle, *mut c_int)> {
-    let mut list = LATER.lock().unwrap_or_else(PoisonError::into_inner);
-    let (taken, kept): (Vec<Later>, Vec<Later>) = list.drain(..).partition(|later| which(later));
-    *list = kept;
-    // SAFETY: the places were made by `canele_fort_later`, and are in no list any more.
-    taken.into_iter().map(|later| (*unsafe { Box::from_raw(later.handle) }, later.number)).collect()
+impl Later {
+    /// Returns the handle at the place, which is freed.
+    ///
+    /// # Safety
+    /// The place is in no list.
+    unsafe fn free(&self) -> Handle {
+        // SAFETY: `canele_fort_later` has made the place.
+        *unsafe { Box::from_raw(self.handle) }
+    }
 }

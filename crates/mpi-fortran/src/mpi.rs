@@ -7,6 +7,10 @@ pub type Handle = isize;
 
 /// `MPI_SUCCESS`.
 pub const SUCCESS: c_int = 0;
+/// `MPI_ERR_BUFFER`.
+pub const ERR_BUFFER: c_int = 1;
+/// `MPI_ERR_TYPE`.
+pub const ERR_TYPE: c_int = 3;
 /// `MPI_IN_PLACE`.
 pub const IN_PLACE: usize = 1;
 /// `MPI_BUFFER_AUTOMATIC`.
@@ -17,8 +21,10 @@ pub const UNWEIGHTED: usize = 10;
 pub const WEIGHTS_EMPTY: usize = 11;
 /// `MPI_BYTE`.
 pub const BYTE: Handle = 0x247;
-/// `MPI_COMM_SELF`.
-pub const COMM_SELF: Handle = 0x102;
+/// `MPI_REQUEST_NULL`.
+pub const REQUEST_NULL: Handle = 0x180;
+/// `MPI_DATATYPE_NULL`.
+pub const DATATYPE_NULL: Handle = 0x200;
 
 // SAFETY: these are the declarations of the standard ABI (MPI 5.0, chapter 20 and annex A).
 unsafe extern "C" {
@@ -31,6 +37,7 @@ unsafe extern "C" {
     pub fn PMPI_Win_toint(handle: Handle) -> c_int;
 
     pub fn PMPI_Type_get_extent(datatype: Handle, lower: *mut isize, extent: *mut isize) -> c_int;
+    pub fn PMPI_Type_get_true_extent(datatype: Handle, lower: *mut isize, extent: *mut isize) -> c_int;
     pub fn PMPI_Type_size_c(datatype: Handle, bytes: *mut i64) -> c_int;
     pub fn PMPI_Type_contiguous_c(count: i64, of: Handle, made: *mut Handle) -> c_int;
     pub fn PMPI_Type_create_hvector_c(
@@ -68,6 +75,14 @@ unsafe extern "C" {
     pub fn PMPI_Add_error_code(class: c_int, code: *mut c_int) -> c_int;
     pub fn PMPI_Add_error_string(code: c_int, text: *const c_char) -> c_int;
     pub fn PMPI_Comm_call_errhandler(comm: Handle, code: c_int) -> c_int;
+    pub fn PMPI_File_call_errhandler(file: Handle, code: c_int) -> c_int;
+    pub fn PMPI_Session_call_errhandler(session: Handle, code: c_int) -> c_int;
+    pub fn PMPI_Win_call_errhandler(win: Handle, code: c_int) -> c_int;
+
+    pub fn MPI_Request_free(request: *mut Handle) -> c_int;
+    pub fn PMPI_Request_free(request: *mut Handle) -> c_int;
+    pub fn PMPI_Request_get_status(request: Handle, flag: *mut c_int, status: *mut c_void) -> c_int;
+    pub fn PMPI_Wait(request: *mut Handle, status: *mut c_void) -> c_int;
 
     pub fn PMPI_Abi_get_fortran_booleans(
         bytes: c_int,

@@ -80,6 +80,28 @@ pub fn element_type(array: &Array, datatype: Handle) -> Result<Handle, NoType> {
     new(|made| unsafe { PMPI_Type_create_resized_c(all.handle, 0, elements * stride, made) })?.commit()
 }
 
+/// Returns the bytes from the address of a buffer to the end of some elements of a datatype, and to where the next ones would begin.
+///
+/// # Errors
+/// The code of MPI for the datatype.
+pub fn span(count: i64, datatype: Handle) -> Result<(i64, i64), c_int> {
+    let (mut lower, mut extent, mut first, mut length) = (0, 0, 0, 0);
+    // SAFETY: the places are valid. MPI checks the handle.
+    let codes = unsafe {
+        [
+            PMPI_Type_get_extent(datatype, &mut lower, &mut extent),
+            PMPI_Type_get_true_extent(datatype, &mut first, &mut length),
+        ]
+    };
+    match codes.into_iter().find(|code| *code != SUCCESS) {
+        Some(code) => Err(code),
+        None => {
+            let next = count.saturating_mul(extent as i64);
+            Ok((next.saturating_add((first + length - extent) as i64), next))
+        }
+    }
+}
+
 /// Bytes of a datatype, and from one element to the next.
 fn measures(datatype: Handle) -> Result<(i64, i64), NoType> {
     let (mut bytes, mut lower, mut extent) = (0, 0, 0);

@@ -21,7 +21,6 @@ program sections
   call wider_and_narrower()
   call collectives()
   call windows()
-  call errors_are_told()
   call large_counts()
 
   call MPI_Allreduce(MPI_IN_PLACE, errors, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
@@ -237,24 +236,6 @@ contains
     call MPI_Win_fence(0, window)
     call check(all(mine(2:10:2) == 100 * rank + [2, 4, 6, 8, 10]) .and. mine(1) == 0, "MPI_Get into a part")
     call MPI_Win_free(window)
-  end subroutine
-
-  ! What cannot be described and must not be copied is an error with a text.
-  subroutine errors_are_told()
-    integer :: numbers(10), sums(10), code, class, length
-    character(len=MPI_MAX_ERROR_STRING) :: text
-    type(MPI_Request) :: request
-    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
-    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
-    numbers = 1
-    call MPI_Iallreduce(numbers(1:10:2), sums(1:10:2), 5, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request, code)
-    call check(code /= MPI_SUCCESS, "MPI_Iallreduce of parts is refused")
-    call MPI_Error_class(code, class)
-    call MPI_Error_string(code, text, length)
-    call check(class == MPI_ERR_BUFFER, "the class is MPI_ERR_BUFFER")
-    call check(index(text, "copy it into an array of its own") > 0, "the text says what to do: " // text(1:length))
-    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)
-    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL)
   end subroutine
 
   ! Counts of MPI_COUNT_KIND choose the procedures with _c by themselves.

@@ -232,7 +232,7 @@ impl One<'_> {
         let mut argument = Argument {
             dummy: self.dummy(&self.handle_type(handle)),
             of_c: if self.direction == Direction::In { self.value(of_c) } else { self.reference(of_c) },
-            locals: vec![format!("{of_c} :: {value}")],
+            locals: vec![format!("{of_c}{} :: {value}", self.shown(handle))],
             before: from_number(&value, handle.name, &self.number_of(name)).to_vec(),
             actual: value.clone(),
             ..Argument::default()
@@ -244,7 +244,11 @@ impl One<'_> {
             Direction::In => {}
             Direction::Out if self.is_settled_later() => {
                 argument.locals = vec!["type(c_ptr) :: c_newcomm".to_owned()];
-                argument.before = vec![format!("c_newcomm = canele_fort_later({name}{})", self.component())];
+                argument.before = vec![format!(
+                    "c_newcomm = canele_fort_later({name}{}, storage_size({name}{}, c_int) / 8_c_int, canele_live)",
+                    self.component(),
+                    self.component()
+                )];
                 argument.of_c = "type(c_ptr), value :: newcomm".to_owned();
                 argument.after = vec![format!("if (code /= 0) call canele_fort_never(c_newcomm)")];
             }
@@ -255,6 +259,11 @@ impl One<'_> {
             Direction::InOut => argument.after.push(set),
         }
         argument
+    }
+
+    /// What lets the library see C's handles of requests.
+    fn shown(&self, handle: Handle) -> &'static str {
+        if handle.name == "Request" && self.procedure.shows_requests() { ", target" } else { "" }
     }
 
     /// True for a handle that is written when a request completes.
@@ -270,9 +279,16 @@ impl One<'_> {
         let each = |line: String| {
             vec![format!("do i_{name} = 1, n_{name}"), format!("  {line}"), "end do".to_owned()]
         };
+        let (kind, make) = match self.procedure.lends_handles() {
+            true => (
+                ", pointer, contiguous",
+                format!("call c_f_pointer(canele_fort_array(resources, n_{name}), c_{name}, [n_{name}])"),
+            ),
+            false => (", allocatable", format!("allocate(c_{name}(n_{name}))")),
+        };
         let mut before = vec![
             format!("n_{name} = max(0_c_int, {})", self.length_of_handles()),
-            format!("allocate(c_{name}(n_{name}))"),
+            make,
             format!("c_{name} = 0"),
         ];
         if self.direction != Direction::Out {
@@ -292,7 +308,7 @@ impl One<'_> {
             dummy: Some(format!("{of}{} :: {name}(*)", self.direction.intent())),
             of_c: format!("integer(c_intptr_t) :: {name}(*)"),
             locals: vec![
-                format!("integer(c_intptr_t), allocatable :: c_{name}(:)"),
+                format!("integer(c_intptr_t){kind}{} :: c_{name}(:)", self.shown(handle)),
                 format!("integer(c_int) :: n_{name}"),
                 format!("integer(c_int) :: i_{name}"),
             ],

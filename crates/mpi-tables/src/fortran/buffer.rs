@@ -61,7 +61,12 @@ impl One<'_> {
         let datatype = |name: &str| format!("int({name}%MPI_VAL, c_int)");
         let (count, number) = match (self.procedure.pair(index), self.procedure.blocks(index)) {
             (Some((count, of)), _) => (format!("int({count}, c_int64_t)"), datatype(of)),
-            (None, Some(of)) => ("0_c_int64_t".to_owned(), datatype(&parameters[of].name)),
+            (None, Some(of)) => {
+                // Partitions have a count of their own, blocks of ranks may have many.
+                let count =
+                    if self.procedure.has_partitions() { "int(count, c_int64_t)" } else { "0_c_int64_t" };
+                (count.to_owned(), datatype(&parameters[of].name))
+            }
             (None, None) => ("0_c_int64_t".to_owned(), "0_c_int".to_owned()),
         };
         let flags = self.procedure.flags(index);
@@ -83,6 +88,10 @@ impl One<'_> {
             ),
             "end if".to_owned(),
         ]);
+        let after = match self.procedure.gives_a_request() {
+            true => Vec::new(),
+            false => vec![format!("if (c_{name}%made /= 0) call canele_fort_end(c_{name})")],
+        };
         let kept = if self.procedure.is_asynchronous() { ", asynchronous" } else { "" };
         Argument {
             dummy: Some(format!("type(*), dimension(..){intent}{kept}, target :: {name}")),
@@ -90,7 +99,7 @@ impl One<'_> {
             locals: vec![format!("type(canele_buffer) :: c_{name}")],
             attempts,
             actual: address,
-            after: vec![format!("if (c_{name}%made /= 0) call canele_fort_end(c_{name})")],
+            after,
             ..Argument::default()
         }
     }

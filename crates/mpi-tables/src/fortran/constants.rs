@@ -134,8 +134,20 @@ pub(super) fn support(tables: &Tables) -> String {
     text += PLACES;
     text += "end module\n\n";
     text + &include_str!("support.f90")
+        .replace("RAISE\n", &raise())
         .replace("CALLBACKS\n", &callbacks())
         .replace("CONVERSIONS\n", &conversions())
+}
+
+/// The interfaces of what raises an error on an object.
+fn raise() -> String {
+    let of = |kind| {
+        format!(
+            "    subroutine canele_fort_raise_{kind}({kind}, code) bind(C)\n      import\n      \
+             integer(c_intptr_t), value :: {kind}\n      integer(c_int), value :: code\n    end subroutine\n"
+        )
+    };
+    ["comm", "win", "file", "session"].map(of).concat()
 }
 
 /// The interfaces of what C calls in place of a function of the program.

@@ -23,6 +23,7 @@ mod module;
 mod mpif;
 mod predefined;
 mod procedure;
+mod request;
 mod shape;
 mod text;
 mod types;

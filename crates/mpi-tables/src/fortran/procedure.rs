@@ -4,6 +4,7 @@ use super::argument::{Argument, argument};
 use super::shape::{Direction, Shape, Width, direction, shape};
 use super::text::{line, lines};
 use crate::exported::Exported;
+use crate::tables::Parameter;
 
 /// In which Fortran a procedure is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +35,10 @@ const WRITTEN: u32 = 2;
 const PAIR: u32 = 4;
 /// The address alone is asked for.
 const ADDRESS: u32 = 8;
-/// A datatype belongs to the buffer, which has a block for each rank: its elements must follow each other as those of the array do.
+/// A datatype belongs to the buffer, which has a block for each rank or partition: its elements must follow each other as those of the array do.
 const BLOCKS: u32 = 16;
+/// The call gives a request, with which a copy may live.
+const REQUEST: u32 = 32;
 
 impl<'a> Procedure<'a> {
     /// The procedures of a function: one, or two if addresses are given in two ways.
@@ -95,7 +98,19 @@ impl<'a> Procedure<'a> {
 
     /// True if a buffer is passed as a descriptor.
     fn has_buffers(&self) -> bool {
-        self.function.parameters.iter().any(|parameter| shape(self.function, parameter) == Shape::Buffer)
+        !self.descriptors().is_empty()
+    }
+
+    /// The names of buffers that are passed as descriptors.
+    pub(super) fn descriptors(&self) -> Vec<&str> {
+        let is_descriptor = |p: &&Parameter| shape(self.function, p) == Shape::Buffer;
+        match self.dialect {
+            Dialect::F08 => {
+                let buffers = self.function.parameters.iter().filter(is_descriptor);
+                buffers.map(|parameter| parameter.name.as_str()).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// True for the functions of attributes that MPI 1 had, whose values are of type INTEGER.
@@ -111,13 +126,8 @@ impl<'a> Procedure<'a> {
     /// True if the library has the buffers after the procedure has returned.
     pub(super) fn is_asynchronous(&self) -> bool {
         let name = self.function.name.trim_end_matches("_c");
-        let gives_a_request = self
-            .function
-            .parameters
-            .iter()
-            .any(|p| p.kind.name == "request*" && direction(self.function, p) == Direction::Out);
         let starts = ["MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Get_accumulate", "MPI_Fetch_and_op"];
-        gives_a_request
+        self.gives_a_request()
             || starts.contains(&name)
             || ["_begin", "ttach", "tach_buffer", "_create", "_and_swap"]
                 .iter()
@@ -137,7 +147,12 @@ impl<'a> Procedure<'a> {
             .then(|| (parameters[index + 1].name.as_str(), parameters[index + 2].name.as_str()))
     }
 
-    /// The index of the datatype of the buffer with this index, if that has a block for each rank.
+    /// True if the buffer has partitions.
+    pub(super) fn has_partitions(&self) -> bool {
+        self.function.parameters.iter().any(|parameter| parameter.name == "partitions")
+    }
+
+    /// The index of the datatype of the buffer with this index, if that has a block for each rank or partition.
     pub(super) fn blocks(&self, index: usize) -> Option<usize> {
         let parameters = &self.function.parameters;
         let name = self.function.of.name.to_lowercase();
@@ -146,6 +161,7 @@ impl<'a> Procedure<'a> {
             "sendbuf" => {
                 ["scatter", "scatterv", "alltoall", "alltoallv"].iter().any(|end| name.ends_with(end))
             }
+            "buf" => self.has_partitions(),
             "recvbuf" => ["gather", "gatherv", "alltoall", "alltoallv"].iter().any(|end| name.ends_with(end)),
             _ => false,
         };
@@ -167,6 +183,7 @@ impl<'a> Procedure<'a> {
             (WRITTEN, is_written),
             (PAIR, self.pair(index).is_some()),
             (BLOCKS, self.blocks(index).is_some()),
+            (REQUEST, self.gives_a_request()),
         ] {
             flags |= if holds { flag } else { 0 };
         }
@@ -189,12 +206,6 @@ impl<'a> Procedure<'a> {
         let all = self.function.parameters.iter();
         let callbacks = all.filter(|parameter| matches!(shape(self.function, parameter), Shape::Callback(_)));
         callbacks.map(|parameter| parameter.name.as_str()).collect()
-    }
-
-    /// True if a request may be complete afterwards.
-    fn completes_requests(&self) -> bool {
-        let starts = ["MPI_Wait", "MPI_Test", "MPI_Request_get_status", "MPI_Comm_idup"];
-        starts.iter().any(|start| self.function.name.starts_with(start))
     }
 
     fn arguments(&self) -> Vec<Argument> {
@@ -311,12 +322,20 @@ impl<'a> Procedure<'a> {
             arguments.iter().flat_map(|argument| part(argument).clone()).collect::<Vec<_>>()
         };
         text += &lines(2, &all(|argument| &argument.locals));
+        text += &lines(2, &self.locals_for_resources());
+        if self.function.name == "MPI_Pready_list" {
+            text += &line(2, "integer(c_int) :: n_ready");
+        }
         if self.result().is_none() {
             text += &line(2, "integer(c_int) :: code");
+        }
+        if self.lends_handles() {
+            text += &line(2, "resources = c_null_ptr");
         }
         text +=
             &self.call(&arguments, &all(|argument| &argument.attempts), &all(|argument| &argument.before));
         text += &lines(2, &all(|argument| &argument.after));
+        text += &lines(2, &self.attach());
         let mut on_success = all(|argument| &argument.on_success);
         if ["MPI_Init", "MPI_Init_thread", "MPI_Session_init"].contains(&self.function.name.as_str()) {
             on_success.push("call canele_prepare()".to_owned());
@@ -326,9 +345,6 @@ impl<'a> Procedure<'a> {
         }
         let set =
             if self.dialect == Dialect::F08 { "if (present(ierror)) ierror = code" } else { "ierror = code" };
-        if self.completes_requests() {
-            text += &line(2, "call canele_fort_settle()");
-        }
         if self.has_error() {
             text += &line(2, set);
         }
@@ -339,13 +355,28 @@ impl<'a> Procedure<'a> {
         let used = arguments.iter().filter(|argument| !argument.of_c.is_empty());
         let actual: Vec<&str> = used.map(|argument| argument.actual.as_str()).collect();
         let call = format!("code = c_{}({})", self.function.name, actual.join(", "));
-        let mut text = String::new();
-        if !attempts.is_empty() {
-            text += &line(2, "code = 0");
+        let call = self.call_for_requests(call);
+        if attempts.is_empty() {
+            return lines(2, before) + &lines(2, &call);
         }
-        text += &lines(2, attempts);
-        text += &lines(2, before);
-        text + &line(2, &if attempts.is_empty() { call } else { format!("if (code == 0) {call}") })
+        let mut text = line(2, "code = 0") + &lines(2, attempts) + &lines(2, before);
+        text += &line(2, "if (code /= 0) then");
+        text += &line(4, &self.raise());
+        text + &line(2, "else") + &lines(4, &call) + &line(2, "end if")
+    }
+
+    /// The line that raises an error which is found before the call, on the object that the call is about (MPI 5.0, section 9.3).
+    fn raise(&self) -> String {
+        let objects = [("comm", "comm"), ("win", "win"), ("file", "file"), ("session", "session")];
+        let mut all = self.function.parameters.iter();
+        let found = all.find_map(|parameter| {
+            let kind = parameter.kind.name.trim_end_matches('*');
+            let is_given = direction(self.function, parameter) != Direction::Out;
+            let object = objects.iter().find(|(name, _)| *name == kind && is_given)?;
+            Some((object.1, format!("c_{}", parameter.name)))
+        });
+        let (kind, handle) = found.unwrap_or(("comm", "CANELE_COMM_SELF".to_owned()));
+        format!("call canele_fort_raise_{kind}({handle}, code)")
     }
 }
 

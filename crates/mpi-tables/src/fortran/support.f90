@@ -21,6 +21,13 @@ module canele_support
     integer(c_int) :: made = 0
   end type
 
+  ! MPI_COMM_SELF in C.
+  integer(c_intptr_t), parameter :: CANELE_COMM_SELF = 258
+
+  ! The library sets it while a request has resources: copies of parts of arrays, or arrays that C reads.
+  integer(c_int) :: canele_live
+  common /canele_requests/ canele_live
+
   interface
     ! Returns the address that C knows for a place: that of MPI_BOTTOM and its kin, or its own.
     function canele_fort_place(place, places) bind(C) result(address)
@@ -56,18 +63,74 @@ module canele_support
       type(*), dimension(..), intent(in) :: buffer
       integer(c_int) :: bytes
     end function
-    ! Returns a place for a handle that C writes when a request completes; then `number` gets its number.
-    function canele_fort_later(number) bind(C) result(place)
+    ! Returns a place for a handle that C writes when a request completes; then `number`, an INTEGER of so many bytes, gets its number.
+    function canele_fort_later(number, bytes, live) bind(C) result(place)
       import
       integer :: number
+      integer(c_int), value :: bytes
+      integer(c_int) :: live
       type(c_ptr) :: place
     end function
     subroutine canele_fort_never(place) bind(C)
       import
       type(c_ptr), value :: place
     end subroutine
-    subroutine canele_fort_settle() bind(C)
+    ! Ends what canele_fort_begin has begun for a call that gives a request: a copy is added to the resources.
+    subroutine canele_fort_end_later(made, resources) bind(C)
+      import
+      type(canele_buffer), intent(inout) :: made
+      type(c_ptr), intent(inout) :: resources
     end subroutine
+    ! Returns the place of an array of handles that is added to the resources.
+    function canele_fort_array(resources, length) bind(C) result(place)
+      import
+      type(c_ptr), intent(inout) :: resources
+      integer(c_int), value :: length
+      type(c_ptr) :: place
+    end function
+    ! Gives a request its resources.
+    subroutine canele_fort_attach(resources, code, request, is_persistent, live) bind(C)
+      import
+      type(c_ptr), value :: resources
+      integer(c_int), value :: code, is_persistent
+      integer(c_intptr_t), value :: request
+      integer(c_int) :: live
+    end subroutine
+    ! Takes the resources of requests that a call may complete.
+    function canele_fort_take(requests, count) bind(C) result(taken)
+      import
+      type(c_ptr), value :: requests
+      integer(c_int), value :: count
+      type(c_ptr) :: taken
+    end function
+    ! Ends those of complete requests, and gives the others theirs back.
+    subroutine canele_fort_complete(taken, requests) bind(C)
+      import
+      type(c_ptr), value :: taken, requests
+    end subroutine
+    subroutine canele_fort_start(requests, count) bind(C)
+      import
+      type(c_ptr), value :: requests
+      integer(c_int), value :: count
+    end subroutine
+    function canele_fort_request_free(request) bind(C) result(code)
+      import
+      integer(c_intptr_t) :: request
+      integer(c_int) :: code
+    end function
+    subroutine canele_fort_finish() bind(C)
+    end subroutine
+    subroutine canele_fort_ready(request, low, high) bind(C)
+      import
+      integer(c_intptr_t), value :: request
+      integer(c_int), value :: low, high
+    end subroutine
+    subroutine canele_fort_arrived(request, partition) bind(C)
+      import
+      integer(c_intptr_t), value :: request
+      integer(c_int), value :: partition
+    end subroutine
+RAISE
     ! Returns 1 at the root of a collective.
     function canele_fort_is_root(comm, root) bind(C) result(is_root)
       import
