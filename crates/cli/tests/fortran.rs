@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
-use canele_mpi_tables::fortran::sources;
+use canele_mpi_tables::fortran::{IntegerLength, sources};
 use support::fortran::{command, has_compiler, modules, names, quick_compiler, run, told, write_program};
 use support::installation::{Installation, printed};
 
@@ -29,7 +29,7 @@ fn compiled(here: &Installation) -> usize {
 }
 
 fn all_sources() -> usize {
-    sources().iter().filter(|source| !source.name.ends_with(".h")).count()
+    sources(IntegerLength::Four).iter().filter(|source| !source.name.ends_with(".h")).count()
 }
 
 #[test]
@@ -100,10 +100,12 @@ fn options_that_change_kinds_have_modules_of_their_own() {
     let log = fs::read_to_string(here.path("log")).unwrap();
     let with_option = log.lines().filter(|line| line.contains("-fPIC") && line.contains("-fdefault-real-8"));
     assert_eq!(with_option.count(), all_sources());
-    let refused = run(&here, "mpifort", &[&compiler, "-c", "part.f90", "-fdefault-integer-8"]);
+    // Where an INTEGER has eight bytes, the sources are others.
+    assert_ne!(modules(&here, &[&compiler, "-fdefault-integer-8"]), plain);
+    let refused = run(&here, "mpifort", &[&compiler, "-c", "part.f90", "-finteger-4-integer-8"]);
     assert!(
         !refused.status.success()
-            && told(&refused).contains("-fdefault-integer-8 makes INTEGER eight bytes long")
+            && told(&refused).contains("-finteger-4-integer-8 makes C's int eight bytes long, too")
     );
     // Another name of one compiler.
     std::os::unix::fs::symlink(here.path("compiler"), here.path("other")).unwrap();

@@ -53,13 +53,26 @@ pub unsafe extern "C" fn canele_fort_begin(
 ) -> c_int {
     // SAFETY: the modules pass a descriptor and a place of their own.
     let (buffer, made) = unsafe { (&*buffer, &mut *made) };
-    made.address = place::of_c(buffer.address(), places);
-    made.count = count;
-    if flags & (PAIR | BLOCKS) != 0 {
+    let datatype = match flags & (PAIR | BLOCKS) {
+        0 => DATATYPE_NULL,
         // SAFETY: any number may be asked about.
-        made.datatype = unsafe { PMPI_Type_fromint(datatype) };
-    }
-    if flags & ADDRESS != 0 || made.address.addr() != buffer.address().addr() || buffer.is_contiguous() {
+        _ => unsafe { PMPI_Type_fromint(datatype) },
+    };
+    begin(buffer, place::of_c(buffer.address(), places), flags, count, datatype, made)
+}
+
+/// Finds what a function is called with for a buffer, whose address C knows by `address`.
+pub fn begin(
+    buffer: &Descriptor,
+    address: *const c_void,
+    flags: c_int,
+    count: i64,
+    datatype: Handle,
+    made: &mut Buffer,
+) -> c_int {
+    (made.address, made.count, made.datatype) = (address, count, datatype);
+    let is_constant = address.addr() != buffer.address().addr();
+    if flags & ADDRESS != 0 || is_constant || buffer.is_contiguous() {
         return SUCCESS;
     }
     made.take_parts(&buffer.array(), flags)

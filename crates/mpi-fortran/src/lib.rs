@@ -15,6 +15,7 @@
 //!   request.rs      what requests need until they end
 //!     life.rs         what happens to that when they start, complete and are freed
 //!     later.rs        handles that C writes when a request completes
+//!   long.rs         what differs where an INTEGER has eight bytes
 //!   error.rs        errors that are found here
 //!   group.rs        how long arrays are that have an element for each rank
 //!   prepare.rs      what the types of Fortran are
@@ -33,6 +34,7 @@ mod error;
 mod group;
 mod kept;
 mod later;
+mod long;
 mod mpi;
 mod place;
 mod prepare;

@@ -21,6 +21,12 @@ pub const UNWEIGHTED: usize = 10;
 pub const WEIGHTS_EMPTY: usize = 11;
 /// `MPI_BYTE`.
 pub const BYTE: Handle = 0x247;
+/// `MPI_INTEGER8`.
+pub const INTEGER8: Handle = 0x2d9;
+/// `MPI_MINLOC`.
+pub const MINLOC: Handle = 0x38;
+/// `MPI_MAXLOC`.
+pub const MAXLOC: Handle = 0x39;
 /// `MPI_REQUEST_NULL`.
 pub const REQUEST_NULL: Handle = 0x180;
 /// `MPI_DATATYPE_NULL`.
@@ -57,6 +63,12 @@ unsafe extern "C" {
     pub fn PMPI_Type_create_resized_c(of: Handle, lower: i64, extent: i64, made: *mut Handle) -> c_int;
     pub fn PMPI_Type_commit(datatype: *mut Handle) -> c_int;
     pub fn PMPI_Type_free(datatype: *mut Handle) -> c_int;
+
+    pub fn PMPI_Op_create_c(
+        function: extern "C" fn(*const [i64; 2], *mut [i64; 2], *const i64, *const Handle),
+        is_commutative: c_int,
+        made: *mut Handle,
+    ) -> c_int;
 
     pub fn PMPI_Comm_size(comm: Handle, size: *mut c_int) -> c_int;
     pub fn PMPI_Comm_remote_size(comm: Handle, size: *mut c_int) -> c_int;

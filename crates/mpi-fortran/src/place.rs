@@ -7,10 +7,10 @@ use crate::mpi::{BUFFER_AUTOMATIC, IN_PLACE, UNWEIGHTED, WEIGHTS_EMPTY};
 /// What C knows for each INTEGER of the common block `canele_places`, in its order. The fourth is `MPI_ERRCODES_IGNORE`.
 const PLACES: [usize; 6] = [0, IN_PLACE, BUFFER_AUTOMATIC, 0, UNWEIGHTED, WEIGHTS_EMPTY];
 
-/// Returns what C knows for an address, which may be one of the constants in the common block that begins at `places`.
-pub fn of_c(address: *const c_void, places: *const c_int) -> *const c_void {
+/// Returns what C knows for an address, which may be one of the constants in the common block of INTEGERs that begins at `places`.
+pub fn of_c<Integer>(address: *const c_void, places: *const Integer) -> *const c_void {
     let distance = address.addr().wrapping_sub(places.addr());
-    match PLACES.get(distance / size_of::<c_int>()) {
+    match PLACES.get(distance / size_of::<Integer>()) {
         None => address,
         Some(value) => core::ptr::without_provenance(*value),
     }

@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use canele_mpi_tables::fortran::sources;
+use canele_mpi_tables::fortran::{IntegerLength, sources};
 use canele_mpi_tables::{Tables, exported, removed_functions};
 use canele_sys::atomic::{AtomicU32, Ordering};
 
@@ -190,7 +190,10 @@ fn fortran_functions() -> String {
         let name = name.split_once('(')?.0;
         name.starts_with("canele_fort_").then(|| format!("void {name}(void) {{}}\n"))
     };
-    sources().iter().flat_map(|source| source.text.lines().filter_map(declared).collect::<Vec<_>>()).collect()
+    sources(IntegerLength::Four)
+        .iter()
+        .flat_map(|source| source.text.lines().filter_map(declared).collect::<Vec<_>>())
+        .collect()
 }
 
 /// What a command printed, if it succeeded.

@@ -9,6 +9,8 @@ struct Request {
     functions: [usize; 3],
     /// The program's `extra_state`: its own variable, which its functions may change.
     value: *mut i64,
+    /// True if an INTEGER of the program has eight bytes.
+    is_long: bool,
 }
 
 /// Returns the state of a generalized request: its three functions, and the program's variable.
@@ -19,9 +21,27 @@ pub extern "C" fn canele_fort_grequest_state(
     cancel: Function,
     value: *mut i64,
 ) -> *mut c_void {
-    let functions = [query, free, cancel].map(|function| function.expose_provenance());
-    Box::into_raw(Box::new(Request { functions, value })).cast()
+    state([query, free, cancel], value, false)
 }
+
+/// As above, where an INTEGER has eight bytes.
+#[unsafe(no_mangle)] // SAFETY: as above.
+pub extern "C" fn canele_fort_grequest_state_long(
+    query: Function,
+    free: Function,
+    cancel: Function,
+    value: *mut i64,
+) -> *mut c_void {
+    state([query, free, cancel], value, true)
+}
+
+fn state(functions: [Function; 3], value: *mut i64, is_long: bool) -> *mut c_void {
+    let functions = functions.map(|function| function.expose_provenance());
+    Box::into_raw(Box::new(Request { functions, value, is_long })).cast()
+}
+
+/// The numbers of a status.
+const STATUS_SIZE: usize = 8;
 
 type Query = extern "C" fn(*mut Request, *mut c_void) -> c_int;
 type Free = extern "C" fn(*mut Request) -> c_int;
@@ -34,7 +54,15 @@ extern "C" fn query(state: *mut Request, status: *mut c_void) -> c_int {
     let function: extern "C" fn(*mut i64, *mut c_void, *mut i64) =
         unsafe { core::mem::transmute(state.function(0)) };
     let mut ierror = 0;
-    function(state.value, status, &mut ierror);
+    if !state.is_long {
+        function(state.value, status, &mut ierror);
+        return code(ierror);
+    }
+    // SAFETY: MPI passes a status.
+    let status = unsafe { &mut *status.cast::<[c_int; STATUS_SIZE]>() };
+    let mut long = status.map(i64::from);
+    function(state.value, (&raw mut long).cast(), &mut ierror);
+    *status = long.map(|number| number as c_int);
     code(ierror)
 }
 

@@ -2,6 +2,8 @@
 program requests_with_parts
   use mpi_f08
   implicit none
+  ! Bytes of an INTEGER.
+  integer, parameter :: length = storage_size(0) / 8
   integer :: rank, size, n, errors, round
   logical :: raised
 
@@ -167,7 +169,7 @@ contains
     type(MPI_Request) :: request
     from = [(100 * rank + n, n = 1, 2 * size)]
     counts = 1
-    places = [(4 * n, n = 0, size - 1)]
+    places = [(length * n, n = 0, size - 1)]
     types = MPI_INTEGER
     to = -1
     call MPI_Ialltoallw(from(1::2), counts, places, types, to(2::2), counts, places, types, MPI_COMM_WORLD, request)
@@ -292,7 +294,7 @@ contains
 
   ! What cannot be described and must not be copied is an error of the object, with a text.
   subroutine errors_at_the_object()
-    integer :: numbers(10), code, class, length
+    integer :: numbers(10), code, class, letters
     character(len=MPI_MAX_ERROR_STRING) :: text
     type(MPI_Comm) :: comm
     type(MPI_Win) :: window
@@ -303,21 +305,21 @@ contains
     call MPI_Comm_dup(MPI_COMM_WORLD, comm)
     call MPI_Comm_create_errhandler(handler, errhandler)
     call MPI_Comm_set_errhandler(comm, errhandler)
-    call MPI_Win_create(numbers(1::2), 40_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, comm, window, code)
+    call MPI_Win_create(numbers(1::2), 10_MPI_ADDRESS_KIND * length, length, MPI_INFO_NULL, comm, window, code)
     call MPI_Error_class(code, class)
-    call MPI_Error_string(code, text, length)
+    call MPI_Error_string(code, text, letters)
     call check(raised .and. class == MPI_ERR_BUFFER, "a part as a window is an error of the communicator")
-    call check(index(text, "copy it into an array of its own") > 0, "the text says what to do: " // text(1:length))
+    call check(index(text, "copy it into an array of its own") > 0, "the text says what to do: " // text(1:letters))
     raised = .false.
     call MPI_Type_vector(2, 1, 2, MPI_INTEGER, gaps)
     call MPI_Isend(numbers(1::2), 9, gaps, rank, 1, comm, request, code)
-    call MPI_Error_string(code, text, length)
-    call check(raised .and. index(text, "longer than the part") > 0, "a message longer than the part: " // text(1:length))
+    call MPI_Error_string(code, text, letters)
+    call check(raised .and. index(text, "longer than the part") > 0, "a message longer than the part: " // text(1:letters))
     raised = .false.
     call MPI_Isend(numbers(1::2), 1, MPI_DATATYPE_NULL, rank, 1, comm, request, code)
     call MPI_Error_class(code, class)
     call check(raised .and. class == MPI_ERR_TYPE, "no datatype of a part is an error of the communicator")
-    call MPI_Win_create(numbers, 40_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, window)
+    call MPI_Win_create(numbers, 10_MPI_ADDRESS_KIND * length, length, MPI_INFO_NULL, MPI_COMM_WORLD, window)
     call MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN)
     call MPI_Win_fence(0, window)
     call MPI_Put(numbers(1::2), 1, gaps, rank, 0_MPI_ADDRESS_KIND, 2, MPI_INTEGER, window, code)

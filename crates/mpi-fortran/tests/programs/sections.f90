@@ -2,6 +2,8 @@
 program sections
   use mpi_f08
   implicit none
+  ! Bytes of an INTEGER.
+  integer, parameter :: length = storage_size(0) / 8
   integer :: rank, size, next, before, n, errors
   logical :: is_supported
 
@@ -221,7 +223,7 @@ contains
     type(MPI_Win) :: window
     memory = -1
     mine = [(100 * rank + n, n = 1, 10)]
-    call MPI_Win_create(memory, 40_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, window)
+    call MPI_Win_create(memory, 10_MPI_ADDRESS_KIND * length, length, MPI_INFO_NULL, MPI_COMM_WORLD, window)
     call MPI_Win_fence(0, window)
     call MPI_Put(mine(1:10:2), 5, MPI_INTEGER, next, 0_MPI_ADDRESS_KIND, 5, MPI_INTEGER, window)
     call MPI_Win_fence(0, window)
@@ -248,7 +250,7 @@ contains
     call MPI_Sendrecv(from(1:10:2), 5_MPI_COUNT_KIND, MPI_INTEGER, next, 1, to(1:10:2), 5_MPI_COUNT_KIND, MPI_INTEGER, &
       before, 1, MPI_COMM_WORLD, status)
     call MPI_Get_elements(status, MPI_BYTE, bytes)
-    call check(bytes == 20 .and. all(to(1:10:2) == before), "large counts")
+    call check(bytes == 5 * length .and. all(to(1:10:2) == before), "large counts")
     call MPI_Type_size(MPI_DOUBLE_PRECISION, bytes)
     call check(bytes == 8, "MPI_Type_size of a large count")
   end subroutine

@@ -1,5 +1,6 @@
 //! How an argument goes from Fortran to C, and back.
 
+use super::long::class_of;
 use super::procedure::{Dialect, Procedure};
 use super::shape::{Direction, Handle, Shape, Width, direction, shape};
 
@@ -36,6 +37,7 @@ pub(super) fn argument(procedure: &Procedure<'_>, index: usize) -> Argument {
     match shape {
         Shape::Number(width) => one.number(width),
         Shape::Numbers(width) => one.numbers(width),
+        Shape::Ranges if one.is_long() => one.long_numbers(3),
         Shape::Ranges => one.array("integer", "integer(c_int)", "3, *"),
         Shape::Logical => one.logical(),
         Shape::Logicals => one.logicals(),
@@ -119,7 +121,8 @@ impl One<'_> {
         if width == Width::Default || is_old {
             let kind = if width == Width::Default { "c_int" } else { "MPI_ADDRESS_KIND" };
             let (to_c, from_c) = self.shifted(&format!("int({name}, {kind})"), &format!("int(c_{name})"));
-            return self.converted("integer", width.of_c(), &to_c, &from_c);
+            let attempts = if width == Width::Default { self.check_number() } else { Vec::new() };
+            return Argument { attempts, ..self.converted("integer", width.of_c(), &to_c, &from_c) };
         }
         let of_c = if self.direction == Direction::In {
             self.value(width.of_c())
@@ -145,8 +148,12 @@ impl One<'_> {
 
     fn numbers(&self, width: Width) -> Argument {
         let name = self.name;
+        let array = || match width {
+            Width::Default if self.is_long() => self.long_numbers(1),
+            _ => self.array(width.declared(), width.of_c(), "*"),
+        };
         if name == "array_of_indices" {
-            let mut argument = self.array(width.declared(), width.of_c(), "*");
+            let mut argument = array();
             argument
                 .after
                 .push(format!("if (c_outcount > 0) {name}(1:c_outcount) = {name}(1:c_outcount) + 1"));
@@ -162,7 +169,7 @@ impl One<'_> {
                 ..Argument::default()
             };
         }
-        self.array(width.declared(), width.of_c(), "*")
+        array()
     }
 
     fn array(&self, of: &str, of_c: &str, bounds: &str) -> Argument {
@@ -233,7 +240,8 @@ impl One<'_> {
             dummy: self.dummy(&self.handle_type(handle)),
             of_c: if self.direction == Direction::In { self.value(of_c) } else { self.reference(of_c) },
             locals: vec![format!("{of_c}{} :: {value}", self.shown(handle))],
-            before: from_number(&value, handle.name, &self.number_of(name)).to_vec(),
+            attempts: self.check_handle(handle),
+            before: self.to_handle_of_c(&value, handle),
             actual: value.clone(),
             ..Argument::default()
         };
@@ -261,6 +269,19 @@ impl One<'_> {
         argument
     }
 
+    /// The lines that set a variable to C's handle.
+    fn to_handle_of_c(&self, variable: &str, handle: Handle) -> Vec<String> {
+        if self.is_long() && handle.name == "Type" {
+            return Self::long_datatype(variable, &format!("{}{}", self.name, self.component()));
+        }
+        let mut lines = from_number(variable, handle.name, &self.number_of(self.name)).to_vec();
+        lines.extend(self.if_no_handle(variable, handle));
+        if handle.name == "Op" {
+            lines.extend(self.long_operation());
+        }
+        lines
+    }
+
     /// What lets the library see C's handles of requests.
     fn shown(&self, handle: Handle) -> &'static str {
         if handle.name == "Request" && self.procedure.shows_requests() { ", target" } else { "" }
@@ -275,10 +296,18 @@ impl One<'_> {
         let (name, of) = (self.name, self.handle_type(handle));
         let component = self.component();
         let number = format!("int({name}(i_{name}){component}, c_int)");
-        let to_c = format!("c_{name}(i_{name}) = PMPI_{}_fromint({number})", handle.name);
+        let to_c = match self.is_long() {
+            true if handle.name == "Type" => {
+                format!(
+                    "c_{name}(i_{name}) = canele_fort_long_type(int({name}(i_{name}){component}, c_int64_t), code)"
+                )
+            }
+            _ => format!("c_{name}(i_{name}) = PMPI_{}_fromint({number})", handle.name),
+        };
         let each = |line: String| {
             vec![format!("do i_{name} = 1, n_{name}"), format!("  {line}"), "end do".to_owned()]
         };
+        let check = format!("if ({number} /= {name}(i_{name}){component}) code = {}", class_of(handle));
         let (kind, make) = match self.procedure.lends_handles() {
             true => (
                 ", pointer, contiguous",
@@ -293,6 +322,9 @@ impl One<'_> {
         ];
         if self.direction != Direction::Out {
             before.extend(each(to_c));
+            if self.is_long() && handle.name != "Type" {
+                before.extend(each(check));
+            }
         }
         let mut after = Vec::new();
         if self.direction != Direction::In {

@@ -9,6 +9,10 @@ use crate::tables::Parameter;
 const IF_A_CONSTANT: &str = "if (iand(transfer(ADDRESS, 0_c_intptr_t) - transfer(c_loc(MPI_BOTTOM), 0_c_intptr_t), \
                              not(31_c_intptr_t)) == 0) ADDRESS = canele_fort_place(ADDRESS, MPI_BOTTOM)";
 
+/// As above, where an INTEGER has eight bytes.
+const IF_A_LONG_CONSTANT: &str = "if (iand(transfer(ADDRESS, 0_c_intptr_t) - transfer(c_loc(MPI_BOTTOM), 0_c_intptr_t), \
+                                  not(63_c_intptr_t)) == 0) ADDRESS = canele_fort_place(ADDRESS, MPI_BOTTOM)";
+
 /// What takes the address of a status away that is ignored.
 fn if_ignored(constant: &str) -> String {
     format!(
@@ -36,7 +40,11 @@ impl One<'_> {
             Dialect::F08 => format!("type(MPI_Status){intent}, target :: {name}"),
             _ => format!("integer{intent}, target :: {name}(MPI_STATUS_SIZE)"),
         };
-        self.placed(dummy, &if_ignored("MPI_STATUS_IGNORE"))
+        let if_ignored = if_ignored("MPI_STATUS_IGNORE");
+        match self.is_long() {
+            true => self.long_statuses(dummy, &if_ignored, "1"),
+            false => self.placed(dummy, &if_ignored),
+        }
     }
 
     pub(super) fn statuses(&self) -> Argument {
@@ -45,41 +53,59 @@ impl One<'_> {
             Dialect::F08 => format!("type(MPI_Status), target :: {name}(*)"),
             _ => format!("integer, target :: {name}(MPI_STATUS_SIZE, *)"),
         };
-        self.placed(dummy, &if_ignored("MPI_STATUSES_IGNORE"))
+        let if_ignored = if_ignored("MPI_STATUSES_IGNORE");
+        match self.is_long() {
+            true => self.long_statuses(dummy, &if_ignored, self.statuses_count()),
+            false => self.placed(dummy, &if_ignored),
+        }
+    }
+
+    /// What finds the value of a constant that is known by its place.
+    fn if_a_constant(&self) -> &'static str {
+        if self.is_long() { IF_A_LONG_CONSTANT } else { IF_A_CONSTANT }
     }
 
     pub(super) fn place(&self) -> Argument {
+        if self.is_long() {
+            return self.long_place(self.if_a_constant());
+        }
         self.placed(format!("integer{}, target :: {}(*)", self.intent(), self.name), IF_A_CONSTANT)
     }
 
     pub(super) fn buffer(&self, index: usize) -> Argument {
         let (name, intent) = (self.name, self.intent());
         if self.dialect() != Dialect::F08 {
-            return self.placed(format!("type(*), dimension(*){intent}, target :: {name}"), IF_A_CONSTANT);
+            return self
+                .placed(format!("type(*), dimension(*){intent}, target :: {name}"), self.if_a_constant());
         }
         let parameters = &self.procedure.function.parameters;
-        let datatype = |name: &str| format!("int({name}%MPI_VAL, c_int)");
-        let (count, number) = match (self.procedure.pair(index), self.procedure.blocks(index)) {
-            (Some((count, of)), _) => (format!("int({count}, c_int64_t)"), datatype(of)),
+        let (count, datatype) = match (self.procedure.pair(index), self.procedure.blocks(index)) {
+            (Some((count, of)), _) => (format!("int({count}, c_int64_t)"), Some(of)),
             (None, Some(of)) => {
                 // Partitions have a count of their own, blocks of ranks may have many.
                 let count =
                     if self.procedure.has_partitions() { "int(count, c_int64_t)" } else { "0_c_int64_t" };
-                (count.to_owned(), datatype(&parameters[of].name))
+                (count.to_owned(), Some(parameters[of].name.as_str()))
             }
-            (None, None) => ("0_c_int64_t".to_owned(), "0_c_int".to_owned()),
+            (None, None) => ("0_c_int64_t".to_owned(), None),
         };
+        let nothing = if self.is_long() { "0_c_int64_t" } else { "0_c_int" };
+        let number = datatype.map_or(nothing.to_owned(), |of| self.number_of_datatype(of));
         let flags = self.procedure.flags(index);
         let address = format!("c_{name}%address");
         let mut attempts = vec![
             format!("if (is_contiguous({name})) then"),
             format!("  {address} = c_loc({name})"),
-            format!("  {}", IF_A_CONSTANT.replace("ADDRESS", &address)),
+            format!("  {}", self.if_a_constant().replace("ADDRESS", &address)),
         ];
-        if number != "0_c_int" {
+        if datatype.is_some() {
             attempts.push(format!("  c_{name}%count = {count}"));
             let of = format!("c_{name}%datatype");
-            attempts.extend(from_number(&of, "Type", &number).map(|line| format!("  {line}")));
+            let lines = match self.is_long() {
+                true => Self::long_datatype(&of, &number),
+                false => from_number(&of, "Type", &number).to_vec(),
+            };
+            attempts.extend(lines.iter().map(|line| format!("  {line}")));
         }
         attempts.extend([
             "else if (code == 0) then".to_owned(),
@@ -116,7 +142,8 @@ impl One<'_> {
             let actual = format!("c_{}%count", buffer(of));
             let actual = if width == Width::Default { format!("int({actual}, c_int)") } else { actual };
             let (dummy, of_c) = (self.dummy(width.declared()), self.value(width.of_c()));
-            return Some(Argument { dummy, of_c, actual, ..Argument::default() });
+            let attempts = if width == Width::Default { self.check_number() } else { Vec::new() };
+            return Some(Argument { dummy, of_c, attempts, actual, ..Argument::default() });
         }
         let with_blocks = (0..index).find(|of| self.procedure.blocks(*of) == Some(index));
         let of = with_blocks.or_else(|| before(2))?;

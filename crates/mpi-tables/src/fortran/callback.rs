@@ -71,7 +71,8 @@ impl One<'_> {
         let of = if self.procedure.is_of_mpi_1() { "integer" } else { "integer(MPI_ADDRESS_KIND)" };
         let functions = self.procedure.callbacks();
         let functions: Vec<String> = functions.iter().map(|name| format!("c_funloc({name})")).collect();
-        let kept = if self.procedure.is_of_mpi_1() { ", 1_c_int" } else { ", 0_c_int" };
+        // Of an INTEGER of eight bytes nothing is cut.
+        let kept = if self.procedure.is_of_mpi_1() && !self.is_long() { ", 1_c_int" } else { ", 0_c_int" };
         let kept = if functions.len() == 2 { kept } else { "" };
         let is_shared = self.procedure.function.name == "MPI_Grequest_start";
         let (make, value) = match functions.len() {

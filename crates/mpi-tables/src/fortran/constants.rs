@@ -1,6 +1,7 @@
 //! The constants of C that Fortran has too, and the module `canele_support`.
 
 use super::callback::{WITH_A_FUNCTION, WITH_A_STATE};
+use super::long::{IntegerLength, LONG_PAIR};
 use super::shape::HANDLES;
 use super::text::line;
 use crate::tables::{Constant, Tables};
@@ -32,12 +33,16 @@ const LONGER: [(&str, &str, &str); 7] = [
 ///
 /// # Panics
 /// The table has a value that is neither.
-pub(super) fn named(tables: &Tables) -> Vec<Named<'_>> {
+pub(super) fn named(tables: &Tables, integers: IntegerLength) -> Vec<Named<'_>> {
     tables
         .constants
         .iter()
         .filter(|constant| is_of_fortran(constant))
         .map(|constant| of(constant, tables))
+        .map(|constant| match constant.name {
+            "MPI_2INTEGER" if integers == IntegerLength::Eight => Named { value: LONG_PAIR, ..constant },
+            _ => constant,
+        })
         .collect()
 }
 
@@ -120,24 +125,68 @@ pub(super) const OWN: [(&str, &str); 9] = [
 ];
 
 /// Returns the modules `canele_constants` and `canele_support`.
-pub(super) fn support(tables: &Tables) -> String {
+pub(super) fn support(tables: &Tables, integers: IntegerLength) -> String {
     let mut text = String::from(
         "! Constants that the modules mpi and mpi_f08 share.\nmodule canele_constants\n  implicit none\n  public\n",
     );
     for (name, value) in OWN {
         text += &line(2, &format!("integer, parameter :: {name} = {value}"));
     }
-    for constant in named(tables).iter().filter(|constant| constant.of.is_none()) {
+    for constant in named(tables, integers).iter().filter(|constant| constant.of.is_none()) {
         let (name, kind, value) = (constant.name, constant.kind(), constant.value());
         text += &line(2, &format!("integer{kind}, parameter :: {name} = {value}"));
     }
     text += PLACES;
     text += "end module\n\n";
-    text + &include_str!("support.f90")
+    let support = include_str!("support.f90");
+    let support = match integers {
+        IntegerLength::Four => support.to_owned(),
+        IntegerLength::Eight => for_long_integers(support),
+    };
+    text + &support
+        .replace("LONG\n", if integers == IntegerLength::Eight { LONG } else { "" })
         .replace("RAISE\n", &raise())
         .replace("CALLBACKS\n", &callbacks())
         .replace("CONVERSIONS\n", &conversions())
 }
+
+/// The interfaces of the library's functions, of which some are others where an INTEGER has eight bytes.
+fn for_long_integers(support: &str) -> String {
+    let mut text = support.to_owned();
+    for name in ["place", "begin", "grequest_state"] {
+        let name = format!("canele_fort_{name}");
+        let at = text.find(&format!("function {name}(")).expect("the interface is there");
+        let (before, after) = text.split_at(at);
+        text = before.to_owned() + &after.replacen("bind(C)", &format!("bind(C, name=\"{name}_long\")"), 1);
+    }
+    text.replace("integer(c_int), value :: datatype\n", "integer(c_int64_t), value :: datatype\n")
+}
+
+/// The interfaces of functions for an INTEGER of eight bytes alone.
+const LONG: &str = "    subroutine canele_fort_narrow(from, to, count) bind(C)
+      import
+      type(c_ptr), value :: from
+      integer(c_int) :: to(*)
+      integer(c_int), value :: count
+    end subroutine
+    subroutine canele_fort_widen(from, to, count) bind(C)
+      import
+      integer(c_int), intent(in) :: from(*)
+      type(c_ptr), value :: to
+      integer(c_int), value :: count
+    end subroutine
+    function canele_fort_long_type(number, code) bind(C) result(datatype)
+      import
+      integer(c_int64_t), value :: number
+      integer(c_int), intent(inout) :: code
+      integer(c_intptr_t) :: datatype
+    end function
+    function canele_fort_long_op(op, datatype) bind(C) result(own)
+      import
+      integer(c_intptr_t), value :: op, datatype
+      integer(c_intptr_t) :: own
+    end function
+";
 
 /// The interfaces of what raises an error on an object.
 fn raise() -> String {
@@ -204,7 +253,7 @@ mod tests {
     #[test]
     fn constants_have_the_values_of_c_but_for_lengths_and_longer_types() {
         let tables = Tables::standard();
-        let all = named(&tables);
+        let all = named(&tables, IntegerLength::Four);
         let value = |name: &str| all.iter().find(|constant| constant.name == name).map(Named::value);
         assert_eq!(value("MPI_COMM_WORLD").as_deref(), Some("257"));
         assert_eq!(value("MPI_LONG_LONG_INT"), value("MPI_LONG_LONG"));

@@ -19,6 +19,7 @@ mod argument;
 mod buffer;
 mod callback;
 mod constants;
+mod long;
 mod module;
 mod mpif;
 mod predefined;
@@ -30,6 +31,7 @@ mod types;
 
 use crate::exported::{Exported, exported, removed_functions};
 use crate::tables::Tables;
+pub use long::IntegerLength;
 use procedure::{Dialect, Procedure};
 
 /// A file of the Fortran interface.
@@ -42,37 +44,64 @@ pub struct Source {
     pub has_modules: bool,
 }
 
-/// Returns all files in the order in which they are compiled. Those whose names end in `.h` are only included.
-pub fn sources() -> Vec<Source> {
+/// Returns all files in the order in which they are compiled, for a compiler whose INTEGER has this length. Those whose names end in `.h` are
+/// only included.
+pub fn sources(integers: IntegerLength) -> Vec<Source> {
     let tables = Tables::standard();
     let functions: Vec<Exported<'_>> = exported(&tables).into_iter().filter(has_fortran).collect();
     let removed: Vec<Exported<'_>> = removed_functions(&tables);
-    let small = || functions.iter().filter(|function| !is_of_f08_alone(function));
-    let old: Vec<Procedure<'_>> = small()
-        .flat_map(|function| Procedure::of(function, Dialect::Mpi))
-        .chain(removed.iter().flat_map(|function| Procedure::of(function, Dialect::Removed)))
+    let of = |function, dialect| Procedure::of(function, dialect, integers);
+    let small: Vec<Procedure<'_>> = functions
+        .iter()
+        .flat_map(|function| match twin(function, &functions) {
+            // An INTEGER of eight bytes is an MPI_Count.
+            Some(twin) if integers == IntegerLength::Eight => {
+                of(twin, Dialect::Mpi).into_iter().map(Procedure::with_short_name).collect()
+            }
+            _ if is_of_f08_alone(function) => Vec::new(),
+            _ => of(function, Dialect::Mpi),
+        })
         .collect();
-    let new: Vec<Procedure<'_>> =
-        functions.iter().flat_map(|function| Procedure::of(function, Dialect::F08)).collect();
-    let values: Vec<Procedure<'_>> = small()
+    let values: Vec<Procedure<'_>> = functions
+        .iter()
         .filter(|function| function.of.returns != "int")
-        .flat_map(|function| Procedure::of(function, Dialect::Mpi))
+        .flat_map(|function| of(function, Dialect::Mpi))
+        .collect();
+    let removed = removed.iter().flat_map(|function| of(function, Dialect::Removed));
+    let old: Vec<Procedure<'_>> = small.into_iter().chain(removed).collect();
+    let new: Vec<Procedure<'_>> = functions
+        .iter()
+        .flat_map(|function| match twin(function, &functions) {
+            Some(twin) if integers == IntegerLength::Eight => {
+                of(twin, Dialect::F08).into_iter().map(Procedure::with_short_name).collect()
+            }
+            _ => of(function, Dialect::F08),
+        })
         .collect();
     let source = |name, text| Source { name, text, has_modules: true };
     let procedures = |name, text| Source { name, text, has_modules: false };
     let (first, rest) = new.split_at(new.len() / 3);
     let (second, third) = rest.split_at(rest.len() / 2);
     vec![
-        source("mpif.h", mpif::text(&tables)),
-        source("canele_support.f90", constants::support(&tables)),
-        source("mpi_types.f90", types::text(&tables)),
-        source("mpi.f90", module::mpi(&tables, &old)),
+        source("mpif.h", mpif::text(&tables, integers)),
+        source("canele_support.f90", constants::support(&tables, integers)),
+        source("mpi_types.f90", types::text(&tables, integers)),
+        source("mpi.f90", module::mpi(&tables, &old, integers)),
         source("mpi_f08.f90", module::mpi_f08(&new, &values)),
         procedures("mpi_procedures.f90", procedure::definitions(&old) + &predefined::text()),
         procedures("mpi_f08_procedures_1.f90", procedure::definitions(first)),
         procedures("mpi_f08_procedures_2.f90", procedure::definitions(second)),
         procedures("mpi_f08_procedures_3.f90", procedure::definitions(third)),
     ]
+}
+
+/// The large-count twin that an INTEGER of eight bytes needs, if there is one. A datatype that is made with large counts tells its contents by
+/// `MPI_Type_get_contents_c` alone, so that programs make theirs with small ones.
+fn twin<'a>(function: &Exported<'_>, all: &'a [Exported<'a>]) -> Option<&'a Exported<'a>> {
+    let makes_a_type = function.parameters.iter().any(|parameter| parameter.name == "newtype");
+    let is_twin =
+        |other: &&Exported<'_>| other.large && other.name.strip_suffix("_c") == Some(&function.name);
+    all.iter().find(is_twin).filter(|_| !makes_a_type)
 }
 
 /// True for a function that the standard has in Fortran.

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::constants::named;
+use super::long::IntegerLength;
 use super::procedure::{Dialect, Procedure};
 use super::text::line;
 use crate::tables::Tables;
 
 /// Returns the module `mpi`, in which handles are of type INTEGER.
-pub(super) fn mpi(tables: &Tables, procedures: &[Procedure<'_>]) -> String {
+pub(super) fn mpi(tables: &Tables, procedures: &[Procedure<'_>], integers: IntegerLength) -> String {
     let mut text = String::from("module mpi\n  use, intrinsic :: iso_c_binding, only: c_ptr\n");
     text += "  use canele_types\n  use canele_statuses\n  implicit none\n  private :: c_ptr, CANELE_LONGEST_TEXT\n\n";
-    for constant in named(tables).iter().filter(|constant| constant.of.is_some()) {
+    for constant in named(tables, integers).iter().filter(|constant| constant.of.is_some()) {
         text += &line(2, &format!("integer, parameter :: {} = {}", constant.name, constant.value()));
     }
     text += "  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .false.\n";

@@ -1,10 +1,11 @@
 //! `mpif.h`, which programs in fixed and in free form include.
 
 use super::constants::{OWN, named};
+use super::long::IntegerLength;
 use crate::tables::Tables;
 
 /// Returns the file. Its lines begin in the seventh column and end before the seventy-third, as both forms demand.
-pub(super) fn text(tables: &Tables) -> String {
+pub(super) fn text(tables: &Tables, integers: IntegerLength) -> String {
     let mut text = String::from("!     The Fortran interface of MPI 5.0, for INCLUDE 'mpif.h'.\n");
     let mut parameter = |of: &str, name: &str, value: &str| {
         text.push_str(&format!("      {of} {name}\n"));
@@ -23,7 +24,7 @@ pub(super) fn text(tables: &Tables) -> String {
     }
     parameter("LOGICAL", "MPI_SUBARRAYS_SUPPORTED", ".FALSE.");
     parameter("LOGICAL", "MPI_ASYNC_PROTECTS_NONBLOCKING", ".FALSE.");
-    for constant in named(tables) {
+    for constant in named(tables, integers) {
         parameter(&format!("INTEGER{}", constant.kind()), constant.name, &constant.value());
     }
     text + PLACES

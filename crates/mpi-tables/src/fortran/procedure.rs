@@ -1,6 +1,7 @@
 //! The procedures: a header that the interfaces of the modules have too, and a body that calls C's function.
 
 use super::argument::{Argument, argument};
+use super::long::IntegerLength;
 use super::shape::{Direction, Shape, Width, direction, shape};
 use super::text::{line, lines};
 use crate::exported::Exported;
@@ -23,8 +24,12 @@ pub(super) struct Procedure<'a> {
     pub function: &'a Exported<'a>,
     /// How it is written.
     pub dialect: Dialect,
+    /// How long an INTEGER is.
+    pub integers: IntegerLength,
     /// True if addresses are given as `type(c_ptr)`, not as numbers.
     pointers: bool,
+    /// True if it has the name of the function without `_c`: an INTEGER is as long as MPI_Count.
+    has_short_name: bool,
 }
 
 /// The buffer is the caller's again when the procedure returns: it may be copied.
@@ -42,7 +47,7 @@ const REQUEST: u32 = 32;
 
 impl<'a> Procedure<'a> {
     /// The procedures of a function: one, or two if addresses are given in two ways.
-    pub(super) fn of(function: &'a Exported<'a>, dialect: Dialect) -> Vec<Self> {
+    pub(super) fn of(function: &'a Exported<'a>, dialect: Dialect, integers: IntegerLength) -> Vec<Self> {
         let is_of_mpi_1 = matches!(
             function.name.as_str(),
             "MPI_Attr_put" | "MPI_Attr_get" | "MPI_Attr_delete" | "MPI_Keyval_create" | "MPI_Keyval_free"
@@ -56,25 +61,37 @@ impl<'a> Procedure<'a> {
             _ if has_pointers && !function.name.contains("etach") => &[false, true],
             _ => &[false],
         };
-        pointers.iter().map(|pointers| Self { function, dialect, pointers: *pointers }).collect()
+        let of = |pointers| Self { function, dialect, integers, pointers, has_short_name: false };
+        pointers.iter().copied().map(of).collect()
+    }
+
+    /// The same procedures by the name without `_c`.
+    pub(super) fn with_short_name(self) -> Self {
+        Self { has_short_name: true, ..self }
+    }
+
+    /// The name of the function in Fortran.
+    fn title(&self) -> &str {
+        let name = self.function.name.as_str();
+        if self.has_short_name { name.trim_end_matches("_c") } else { name }
     }
 
     /// Its own name: that which tools for profiling have to define.
     pub(super) fn name(&self) -> String {
-        let name = &self.function.name;
+        let name = self.title();
         match self.dialect {
             Dialect::F08 if self.has_buffers() => format!("{name}_f08ts"),
             Dialect::F08 => format!("{name}_f08"),
             _ if self.pointers => format!("{name}_cptr"),
-            _ => name.clone(),
+            _ => name.to_owned(),
         }
     }
 
     /// The name that programs call it by.
     pub(super) fn generic(&self) -> &str {
-        let name = self.function.name.as_str();
+        let name = self.title();
         match name.strip_suffix("_c") {
-            Some(small) if self.differs_in_width() => small,
+            Some(small) if self.integers == IntegerLength::Four && self.differs_in_width() => small,
             _ => name,
         }
     }
@@ -307,21 +324,25 @@ impl<'a> Procedure<'a> {
         }
     }
 
+    /// The modules that a definition uses.
+    fn used(&self) -> Vec<String> {
+        let statuses = if self.dialect == Dialect::F08 { "use mpi_f08_types" } else { "use canele_statuses" };
+        ["use canele_support", statuses, "implicit none"].map(str::to_owned).to_vec()
+    }
+
     fn definition(&self) -> String {
         let arguments = self.arguments();
-        let mut between = vec!["use canele_support".to_owned()];
-        if self.dialect == Dialect::F08 {
-            between.push("use mpi_f08_types".to_owned());
-        } else {
-            between.push("use canele_statuses".to_owned());
-        }
-        between.push("implicit none".to_owned());
-        let mut text = self.header("", &between, &arguments, 0);
+        let mut text = self.header("", &self.used(), &arguments, 0);
         text += &self.of_c(&arguments);
+        text += &self.body(&arguments);
+        text + &line(0, self.footer()) + "\n"
+    }
+
+    fn body(&self, arguments: &[Argument]) -> String {
         let all = |part: fn(&Argument) -> &Vec<String>| {
             arguments.iter().flat_map(|argument| part(argument).clone()).collect::<Vec<_>>()
         };
-        text += &lines(2, &all(|argument| &argument.locals));
+        let mut text = lines(2, &all(|argument| &argument.locals));
         text += &lines(2, &self.locals_for_resources());
         if self.function.name == "MPI_Pready_list" {
             text += &line(2, "integer(c_int) :: n_ready");
@@ -332,8 +353,7 @@ impl<'a> Procedure<'a> {
         if self.lends_handles() {
             text += &line(2, "resources = c_null_ptr");
         }
-        text +=
-            &self.call(&arguments, &all(|argument| &argument.attempts), &all(|argument| &argument.before));
+        text += &self.call(arguments, &all(|argument| &argument.attempts), &all(|argument| &argument.before));
         text += &lines(2, &all(|argument| &argument.after));
         text += &lines(2, &self.attach());
         let mut on_success = all(|argument| &argument.on_success);
@@ -343,12 +363,15 @@ impl<'a> Procedure<'a> {
         if !on_success.is_empty() {
             text += &(line(2, "if (code == 0) then") + &lines(4, &on_success) + &line(2, "end if"));
         }
-        let set =
-            if self.dialect == Dialect::F08 { "if (present(ierror)) ierror = code" } else { "ierror = code" };
         if self.has_error() {
-            text += &line(2, set);
+            text += &line(2, self.set_error());
         }
-        text + &line(0, self.footer()) + "\n"
+        text
+    }
+
+    /// The line that gives the program the error code.
+    pub(super) fn set_error(&self) -> &'static str {
+        if self.dialect == Dialect::F08 { "if (present(ierror)) ierror = code" } else { "ierror = code" }
     }
 
     fn call(&self, arguments: &[Argument], attempts: &[String], before: &[String]) -> String {
@@ -356,7 +379,9 @@ impl<'a> Procedure<'a> {
         let actual: Vec<&str> = used.map(|argument| argument.actual.as_str()).collect();
         let call = format!("code = c_{}({})", self.function.name, actual.join(", "));
         let call = self.call_for_requests(call);
-        if attempts.is_empty() {
+        // Elements of arrays may be found to be wrong, too.
+        let may_fail = self.integers == IntegerLength::Eight && self.result().is_none();
+        if attempts.is_empty() && !may_fail {
             return lines(2, before) + &lines(2, &call);
         }
         let mut text = line(2, "code = 0") + &lines(2, attempts) + &lines(2, before);

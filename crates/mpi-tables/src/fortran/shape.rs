@@ -226,4 +226,9 @@ impl Direction {
             Self::InOut => ", intent(inout)",
         }
     }
+
+    /// As above, for arrays of which C may leave elements as they are.
+    pub(super) fn intent_of_places(self) -> &'static str {
+        if self == Self::In { ", intent(in)" } else { ", intent(inout)" }
+    }
 }

@@ -131,6 +131,7 @@ module canele_support
       integer(c_int), value :: partition
     end subroutine
 RAISE
+LONG
     ! Returns 1 at the root of a collective.
     function canele_fort_is_root(comm, root) bind(C) result(is_root)
       import

@@ -1,6 +1,7 @@
 //! The modules `canele_types`, with types of handles and statuses, and `mpi_f08_types`, with the constants of these types.
 
 use super::constants::named;
+use super::long::IntegerLength;
 use super::shape::HANDLES;
 use super::text::{line, lines};
 use crate::tables::Tables;
@@ -10,7 +11,7 @@ const WITH_ATTRIBUTES: [(&str, &str); 3] =
     [("Comm", "MPI_Comm"), ("Win", "MPI_Win"), ("Type", "MPI_Datatype")];
 
 /// Returns the modules.
-pub(super) fn text(tables: &Tables) -> String {
+pub(super) fn text(tables: &Tables, integers: IntegerLength) -> String {
     let mut text = String::from("module canele_types\n  use canele_constants\n  implicit none\n\n");
     for (_, handle) in HANDLES {
         text += &format!("  type, bind(C) :: {}\n    integer :: MPI_VAL\n  end type\n", handle.of);
@@ -20,7 +21,7 @@ pub(super) fn text(tables: &Tables) -> String {
     text += "end module\n\nmodule mpi_f08_types\n  use, intrinsic :: iso_c_binding, only: c_ptr\n  use canele_types\n";
     text += "  implicit none\n\n";
     text += IGNORED;
-    for constant in named(tables) {
+    for constant in named(tables, integers) {
         if let Some(of) = constant.of {
             text +=
                 &line(2, &format!("type({of}), parameter :: {} = {of}({})", constant.name, constant.value()));

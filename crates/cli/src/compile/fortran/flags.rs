@@ -4,6 +4,8 @@
 
 use std::ffi::{OsStr, OsString};
 
+use canele_mpi_tables::fortran::IntegerLength;
+
 /// Options of gfortran and flang, of ifx, and of nvfortran.
 const EXACT: [&str; 22] = [
     "-fdefault-integer-8",
@@ -49,24 +51,31 @@ pub fn of(words: &[OsString]) -> Vec<OsString> {
     found.concat()
 }
 
-/// Options of which the modules know nothing: they make the default INTEGER as long as eight bytes.
-const LONG_INTEGERS: [&str; 3] = ["-fdefault-integer-8", "-finteger-4-integer-8", "-i8"];
+/// An option that makes C's `int` longer in Fortran, too, so that nothing can be passed to C.
+const LONG_INT: &str = "-finteger-4-integer-8";
 
-/// Returns the option that makes the default INTEGER longer than C's `int`, if there is one among these.
-pub fn long_integers(flags: &[OsString]) -> Option<&OsStr> {
-    let is_size = |word: &OsStr| {
-        word.to_str().is_some_and(|word| word.starts_with("-integer-size") && word.ends_with("64"))
-    };
-    let mut sizes = flags.windows(2).filter(|pair| pair[0] == "-integer-size" && pair[1] == "64");
-    let option = flags.iter().rev().find(|word| {
-        is_size(word)
-            || word.as_os_str() == "-i4"
-            || LONG_INTEGERS.iter().any(|option| word.as_os_str() == *option)
-    });
-    option
-        .map(OsString::as_os_str)
-        .filter(|option| *option != "-i4")
-        .or(sizes.next().map(|pair| pair[0].as_os_str()))
+/// Returns the option that no modules can be compiled with, if it is among these.
+pub fn impossible(flags: &[OsString]) -> Option<&OsStr> {
+    flags.iter().map(OsString::as_os_str).find(|word| *word == LONG_INT)
+}
+
+/// Returns how long an INTEGER is by these options, of which the last one counts.
+pub fn integers(flags: &[OsString]) -> IntegerLength {
+    let mut length = IntegerLength::Four;
+    for (at, word) in flags.iter().enumerate() {
+        let word = word.to_str().unwrap_or_default();
+        let value = match word.strip_prefix("-integer-size") {
+            Some("") => flags.get(at + 1).and_then(|value| value.to_str()).unwrap_or_default(),
+            Some(value) => value.trim_start_matches(['=', ':']),
+            None => word,
+        };
+        length = match value {
+            "-fdefault-integer-8" | "-i8" | "64" => IntegerLength::Eight,
+            "-i4" | "32" => IntegerLength::Four,
+            _ => length,
+        };
+    }
+    length
 }
 
 fn is_exact(word: &OsStr) -> bool {
@@ -85,18 +94,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_for_long_integers_are_told_apart() {
+    fn the_last_option_says_how_long_an_integer_is() {
+        use IntegerLength::{Eight, Four};
         for (line, expected) in [
-            ("-fdefault-integer-8", Some("-fdefault-integer-8")),
-            ("-i8 -i4", None),
-            ("-i4 -i8", Some("-i8")),
-            ("-integer-size=64", Some("-integer-size=64")),
-            ("-integer-size 64", Some("-integer-size")),
-            ("-integer-size 32 -r8", None),
+            ("", Four),
+            ("-fdefault-integer-8", Eight),
+            ("-i8 -i4", Four),
+            ("-i4 -i8", Eight),
+            ("-integer-size=64", Eight),
+            ("-integer-size:64 -r8", Eight),
+            ("-integer-size 64", Eight),
+            ("-i8 -integer-size 32 -r8", Four),
         ] {
             let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-            assert_eq!(long_integers(&of(&words)), expected.map(OsStr::new), "{line}");
+            assert_eq!(integers(&of(&words)), expected, "{line}");
         }
+        let words = ["-O2", "-finteger-4-integer-8"].map(OsString::from);
+        assert_eq!(impossible(&of(&words)), Some(OsStr::new("-finteger-4-integer-8")));
+        assert_eq!(impossible(&of(&["-i8".into()])), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use canele_mpi_tables::fortran::Source;
+use canele_mpi_tables::fortran::{IntegerLength, Source, sources};
 
 use super::super::compiler::CompilerChoice;
 use super::super::query::typed;
@@ -27,6 +27,8 @@ pub struct FortranCompiler {
     version: String,
     /// The options that change kinds.
     flags: Vec<OsString>,
+    /// How long an INTEGER is by them, and by those of the command.
+    integers: IntegerLength,
 }
 
 impl FortranCompiler {
@@ -59,15 +61,16 @@ impl FortranCompiler {
         let name = fs::canonicalize(&file).unwrap_or(file);
         let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let flags = flags::of(&[&command[1..], words].concat());
-        if let Some(option) = flags::long_integers(&flags) {
+        if let Some(option) = flags::impossible(&flags) {
             return Err(format!(
-                "{} makes INTEGER eight bytes long, which the modules mpi and mpi_f08 do not support: declare the variables that need it \
-                 as INTEGER(8), and leave the option out",
+                "{} makes C's int eight bytes long, too, so that the modules mpi and mpi_f08 cannot be compiled: -fdefault-integer-8 makes \
+                 the default INTEGER longer alone",
                 option.to_string_lossy()
             ));
         }
+        let integers = flags::integers(&flags);
         let flags = flags::of(words);
-        Ok(FortranCompiler { command, name, version: version.to_owned(), flags })
+        Ok(FortranCompiler { command, name, version: version.to_owned(), flags, integers })
     }
 
     /// What its users call it: the version without what is in parentheses.
@@ -83,6 +86,11 @@ impl FortranCompiler {
             }
         }
         title.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The sources of the modules for this compiler.
+    pub fn sources(&self) -> Vec<Source> {
+        sources(self.integers)
     }
 
     /// True for the GNU compiler with its own kinds.
@@ -140,6 +148,7 @@ mod tests {
             name: name.into(),
             version: version.into(),
             flags: flags.iter().map(OsString::from).collect(),
+            integers: IntegerLength::Four,
         }
     }
 

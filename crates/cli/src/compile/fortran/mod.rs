@@ -21,7 +21,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use canele_launch::installation::prepared_modules_folder;
-use canele_mpi_tables::fortran::sources;
 
 use super::compiler::CompilerChoice;
 use build::Build;
@@ -37,7 +36,7 @@ pub use prepare::{PreparedPlace, prepare, take_prepare};
 /// A text that says why there are no modules and what to do.
 pub fn modules(choice: &CompilerChoice, words: &[OsString], tell: &dyn Fn(&str)) -> Result<PathBuf, String> {
     let compiler = FortranCompiler::ask(choice, words)?;
-    let sources = sources();
+    let sources = compiler.sources();
     let key = compiler.key(&sources);
     let places = ModuleStore::places(|name| std::env::var_os(name), &std::env::temp_dir());
     let prepared = prepared_modules_folder().ok().into_iter().map(ModuleStore::of_installation);

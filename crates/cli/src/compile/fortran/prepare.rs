@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use canele_launch::installation::{fortran_library_folder, prepared_modules_folder};
-use canele_mpi_tables::fortran::sources;
 
 use super::super::Language;
 use super::super::compiler::CompilerChoice;
@@ -63,7 +62,7 @@ pub fn prepare(
     tell: &dyn Fn(&str),
 ) -> Result<PathBuf, String> {
     let compiler = FortranCompiler::ask(choice, words)?;
-    let sources = sources();
+    let sources = compiler.sources();
     let root = match place {
         PreparedPlace::Folder(folder) => {
             std::path::absolute(folder).map_err(|error| format!("{}: {error}", folder.display()))?

@@ -1,0 +1,277 @@
+//! Fortran whose INTEGER has eight bytes, as options of compilers make it. C's `int` stays as it is: numbers, arrays of them and statuses are
+//! converted, and a number that C's `int` cannot have is an error.
+
+use super::argument::{Argument, One};
+use super::procedure::Dialect;
+use super::shape::{Direction, Handle};
+
+/// How many bytes an INTEGER has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntegerLength {
+    /// Four, as C's `int`.
+    Four,
+    /// Eight, as `MPI_Count`.
+    Eight,
+}
+
+/// `MPI_2INTEGER` where an INTEGER has eight bytes: no number that C gives a datatype. The library makes one with the operations that it has.
+pub(super) const LONG_PAIR: i64 = (1 << 32) + 0x232;
+
+impl One<'_> {
+    pub(super) fn is_long(&self) -> bool {
+        self.procedure.integers == IntegerLength::Eight
+    }
+
+    /// The line that finds a number which C's `int` cannot have.
+    pub(super) fn check_number(&self) -> Vec<String> {
+        if !self.is_long() || self.direction == Direction::Out {
+            return Vec::new();
+        }
+        let class = match self.name {
+            "count" | "incount" | "n" | "length" | "partitions" | "position" => "COUNT",
+            "tag" | "sendtag" | "recvtag" => "TAG",
+            "root" => "ROOT",
+            "dest" | "source" | "rank" | "target_rank" => "RANK",
+            _ => "ARG",
+        };
+        vec![check(self.name, &format!("MPI_ERR_{class}"))]
+    }
+
+    /// The line that finds a number which is no handle.
+    pub(super) fn check_handle(&self, handle: Handle) -> Vec<String> {
+        // The library looks at datatypes: one has a number of its own.
+        if !self.is_long() || self.direction == Direction::Out || handle.name == "Type" {
+            return Vec::new();
+        }
+        vec![check(&format!("{}{}", self.name, self.component()), class_of(handle))]
+    }
+
+    /// The line that takes another object for the error of a number which is no handle.
+    pub(super) fn if_no_handle(&self, variable: &str, handle: Handle) -> Option<String> {
+        if !self.is_long() || self.direction == Direction::Out {
+            return None;
+        }
+        let number = format!("{}{}", self.name, self.component());
+        let other = if handle.name == "Comm" { "CANELE_COMM_SELF" } else { "0" };
+        Some(format!("if (int({number}, c_int) /= {number}) {variable} = {other}"))
+    }
+
+    /// The lines that make C's handle of a datatype.
+    pub(super) fn long_datatype(variable: &str, number: &str) -> Vec<String> {
+        vec![
+            format!("{variable} = {number}"),
+            format!(
+                "if (iand({variable}, not(4095_c_intptr_t)) /= 0) {variable} = \
+                 canele_fort_long_type(int({number}, c_int64_t), code)"
+            ),
+        ]
+    }
+
+    /// The line that takes an operation of the library's own for pairs of INTEGER.
+    pub(super) fn long_operation(&self) -> Vec<String> {
+        let function = self.procedure.function;
+        let is_reduced = self.is_long()
+            && self.direction == Direction::In
+            && !function.name.to_lowercase().contains("accumulate")
+            && function.parameters.iter().any(|parameter| parameter.name == "datatype");
+        // MPI_MINLOC and MPI_MAXLOC.
+        let line = "if (iand(c_op, not(1_c_intptr_t)) == 56) c_op = canele_fort_long_op(c_op, c_datatype)";
+        if is_reduced { vec![line.to_owned()] } else { Vec::new() }
+    }
+
+    /// An array of numbers that C has as `int`.
+    pub(super) fn long_numbers(&self, rows: u32) -> Argument {
+        let (name, n) = (self.name, format!("n_{}", self.name));
+        let (bounds, all) = match rows {
+            1 => ("*".to_owned(), format!("1:{n}")),
+            rows => (format!("{rows}, *"), format!(":, 1:{n}")),
+        };
+        let (shape, size) = match rows {
+            1 => (":".to_owned(), n.clone()),
+            rows => (":, :".to_owned(), format!("{rows}, {n}")),
+        };
+        let mut before = vec![
+            format!("{n} = {}", self.length()),
+            format!("allocate(c_{name}({size}))"),
+            format!("c_{name} = int({name}({all}), c_int)"),
+        ];
+        if self.direction != Direction::Out {
+            before.push(format!("if (any(c_{name} /= {name}({all}))) code = MPI_ERR_ARG"));
+        }
+        let mut after = Vec::new();
+        if self.direction != Direction::In {
+            // What C has not written stays as it is.
+            after.push(format!("where (c_{name} /= int({name}({all}), c_int)) {name}({all}) = c_{name}"));
+        }
+        Argument {
+            dummy: Some(format!("integer{} :: {name}({bounds})", self.direction.intent_of_places())),
+            of_c: format!("integer(c_int) :: {name}({bounds})"),
+            locals: vec![
+                format!("integer(c_int), allocatable :: c_{name}({shape})"),
+                format!("integer(c_int) :: {n}"),
+            ],
+            before,
+            actual: format!("c_{name}"),
+            after,
+            ..Argument::default()
+        }
+    }
+
+    /// How many elements an array of numbers has, at least 0.
+    fn length(&self) -> String {
+        let function = self.procedure.function.of.name.as_str();
+        let is_adjacent = function.contains("adjacent");
+        let length = match (self.name, function) {
+            ("array_of_indices", _) => "incount",
+            ("array_of_partitions", _) => "length",
+            ("array_of_integers", _) => "max_integers",
+            ("array_of_distribs" | "array_of_dargs" | "array_of_psizes" | "array_of_gsizes", _) => "ndims",
+            ("array_of_sizes" | "array_of_subsizes" | "array_of_starts", _) => "ndims",
+            ("coords", "MPI_Cart_rank") => {
+                return format!("max(0_c_int, canele_fort_dimensions({}))", self.number_of("comm"));
+            }
+            ("coords", _) | ("dims", "MPI_Cart_get") => "maxdims",
+            ("dims", _) => "ndims",
+            ("indx", "MPI_Graph_get") => "maxindex",
+            ("edges", "MPI_Graph_get") => "maxedges",
+            ("indx", _) => "nnodes",
+            // The last index is the number of all edges.
+            ("edges", _) => "merge(indx(max(1, nnodes)), 0, nnodes > 0)",
+            ("neighbors", _) => "maxneighbors",
+            ("sources" | "sourceweights", "MPI_Dist_graph_neighbors") => "maxindegree",
+            ("destinations" | "destweights", "MPI_Dist_graph_neighbors") => "maxoutdegree",
+            ("sources" | "sourceweights", _) if is_adjacent => "indegree",
+            ("destinations" | "destweights", _) if is_adjacent => "outdegree",
+            ("destinations" | "weights", _) => "sum(degrees(1:n))",
+            ("array_of_errcodes", "MPI_Comm_spawn") => "maxprocs",
+            ("array_of_errcodes", _) => "sum(array_of_maxprocs(1:count))",
+            ("array_of_maxprocs", _) => {
+                return format!("merge(max(0_c_int, int(count, c_int)), 0_c_int, {})", self.is_root());
+            }
+            ("array_of_blocklengths" | "array_of_displacements", _) => "count",
+            _ => "n",
+        };
+        format!("max(0_c_int, int({length}, c_int))")
+    }
+
+    /// An array of numbers, or a constant that is known by its place.
+    pub(super) fn long_place(&self, if_a_constant: &str) -> Argument {
+        let (name, n) = (self.name, format!("n_{}", self.name));
+        let is_of_root = name == "array_of_errcodes";
+        let mut before = vec![
+            format!("c_{name} = c_loc({name})"),
+            if_a_constant.replace("ADDRESS", &format!("c_{name}")),
+            format!("{n} = -1"),
+        ];
+        let is_array = format!("transfer(c_{name}, 0_c_intptr_t) == transfer(c_loc({name}), 0_c_intptr_t)");
+        // C has the codes of errors at the root, where it is known how many there are.
+        let condition =
+            if is_of_root { format!("{is_array} .and. {}", self.is_root()) } else { is_array.clone() };
+        before.extend([
+            format!("if ({condition}) then"),
+            format!("  {n} = {}", self.length()),
+            format!("  allocate(s_{name}({n}))"),
+            format!("  s_{name} = int({name}(1:{n}), c_int)"),
+        ]);
+        if self.direction == Direction::In {
+            before.push(format!("  if (any(s_{name} /= {name}(1:{n}))) code = MPI_ERR_ARG"));
+        }
+        before.push(format!("  c_{name} = c_loc(s_{name})"));
+        if is_of_root {
+            before.extend([
+                format!("else if ({is_array}) then"),
+                format!("  c_{name} = c_null_ptr"),
+                format!("  {n} = -2"),
+            ]);
+        }
+        before.push("end if".to_owned());
+        let mut after = Vec::new();
+        if self.direction != Direction::In {
+            after.push(format!("if ({n} >= 0) {name}(1:{n}) = s_{name}"));
+        }
+        let mut on_success = Vec::new();
+        if is_of_root {
+            let started = "canele_fort_peers(PMPI_Comm_toint(c_intercomm))";
+            on_success.push(format!("if ({n} == -2) {name}(1:{started}) = MPI_SUCCESS"));
+        }
+        Argument {
+            dummy: Some(format!("integer{}, target :: {name}(*)", self.intent())),
+            of_c: self.value("type(c_ptr)"),
+            locals: vec![
+                format!("type(c_ptr) :: c_{name}"),
+                format!("integer(c_int), allocatable, target :: s_{name}(:)"),
+                format!("integer(c_int) :: {n}"),
+            ],
+            before,
+            actual: format!("c_{name}"),
+            after,
+            on_success,
+            ..Argument::default()
+        }
+    }
+
+    /// A status or several, of eight numbers each.
+    pub(super) fn long_statuses(&self, dummy: String, if_ignored: &str, how_many: &str) -> Argument {
+        let name = self.name;
+        let numbers = format!("8_c_int * max(0_c_int, int({how_many}, c_int))");
+        let mut after = Vec::new();
+        if self.direction != Direction::In {
+            after.push(format!(
+                "if (c_associated(c_{name})) call canele_fort_widen(s_{name}, c_loc({name}), {numbers})"
+            ));
+        }
+        Argument {
+            dummy: Some(dummy),
+            of_c: self.value("type(c_ptr)"),
+            locals: vec![
+                format!("type(c_ptr) :: c_{name}"),
+                format!("integer(c_int), allocatable, target :: s_{name}(:)"),
+            ],
+            before: vec![
+                format!("c_{name} = c_loc({name})"),
+                if_ignored.replace("ADDRESS", &format!("c_{name}")),
+                format!("if (c_associated(c_{name})) then"),
+                format!("  allocate(s_{name}({numbers}))"),
+                format!("  call canele_fort_narrow(c_{name}, s_{name}, {numbers})"),
+                format!("  c_{name} = c_loc(s_{name})"),
+                "end if".to_owned(),
+            ],
+            actual: format!("c_{name}"),
+            after,
+            ..Argument::default()
+        }
+    }
+
+    /// How many statuses an array has.
+    pub(super) fn statuses_count(&self) -> &'static str {
+        if self.procedure.function.of.name.ends_with("some") { "incount" } else { "count" }
+    }
+
+    /// The number of a datatype as the library is told of it.
+    pub(super) fn number_of_datatype(&self, name: &str) -> String {
+        let kind = if self.is_long() { "c_int64_t" } else { "c_int" };
+        let component = if self.dialect() == Dialect::F08 { "%MPI_VAL" } else { "" };
+        format!("int({name}{component}, {kind})")
+    }
+}
+
+/// The line that finds a number which C's `int` cannot have.
+fn check(number: &str, class: &str) -> String {
+    format!("if (int({number}, c_int) /= {number}) code = {class}")
+}
+
+/// The error class of an invalid handle.
+pub(super) fn class_of(handle: Handle) -> &'static str {
+    match handle.name {
+        "Comm" => "MPI_ERR_COMM",
+        "Errhandler" => "MPI_ERR_ERRHANDLER",
+        "File" => "MPI_ERR_FILE",
+        "Group" => "MPI_ERR_GROUP",
+        "Info" => "MPI_ERR_INFO",
+        "Op" => "MPI_ERR_OP",
+        "Session" => "MPI_ERR_SESSION",
+        "Win" => "MPI_ERR_WIN",
+        "Type" => "MPI_ERR_TYPE",
+        _ => "MPI_ERR_REQUEST",
+    }
+}
