@@ -6,7 +6,7 @@ use super::shape::Width;
 use crate::tables::Parameter;
 
 /// What finds the value of a constant that is known by its place. All lie in 32 bytes.
-const IF_A_CONSTANT: &str = "if (iand(transfer(ADDRESS, 0_c_intptr_t) - transfer(c_loc(MPI_BOTTOM), 0_c_intptr_t), \
+pub(super) const IF_A_CONSTANT: &str = "if (iand(transfer(ADDRESS, 0_c_intptr_t) - transfer(c_loc(MPI_BOTTOM), 0_c_intptr_t), \
                              not(31_c_intptr_t)) == 0) ADDRESS = canele_fort_place(ADDRESS, MPI_BOTTOM)";
 
 /// As above, where an INTEGER has eight bytes.

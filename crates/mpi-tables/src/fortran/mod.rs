@@ -26,6 +26,7 @@ mod predefined;
 mod procedure;
 mod request;
 mod shape;
+mod short;
 mod text;
 mod types;
 

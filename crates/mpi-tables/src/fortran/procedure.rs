@@ -3,6 +3,7 @@
 use super::argument::{Argument, argument};
 use super::long::IntegerLength;
 use super::shape::{Direction, Shape, Width, direction, shape};
+use super::short::GENERAL;
 use super::text::{line, lines};
 use crate::exported::Exported;
 use crate::tables::Parameter;
@@ -332,9 +333,22 @@ impl<'a> Procedure<'a> {
 
     fn definition(&self) -> String {
         let arguments = self.arguments();
-        let mut text = self.header("", &self.used(), &arguments, 0);
+        let prefix = if self.is_short() { GENERAL } else { "" };
+        let mut text = self.header(prefix, &self.used(), &arguments, 0);
         text += &self.of_c(&arguments);
         text += &self.body(&arguments);
+        text += &(line(0, self.footer()) + "\n");
+        if self.is_short() {
+            text += &self.short_definition(&arguments);
+        }
+        text
+    }
+
+    fn short_definition(&self, arguments: &[Argument]) -> String {
+        let mut text = self.header("", &self.used(), arguments, 0);
+        text += &self.of_c(arguments);
+        text += &(line(2, "interface") + &self.interface(GENERAL, 4) + &line(2, "end interface"));
+        text += &self.short_body(arguments);
         text + &line(0, self.footer()) + "\n"
     }
 

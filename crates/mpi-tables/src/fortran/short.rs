@@ -1,0 +1,100 @@
+//! Short procedures in front of those that programs call most: they convert nothing that needs a call, and pass all else on.
+//!
+//! A procedure that may call a conversion saves six registers first. One that only tests saves none: where all handles are numbers of constants,
+//! as those of predefined datatypes and of MPI_COMM_WORLD, and no buffer is a constant or has gaps, it calls C's function at once.
+
+use super::argument::Argument;
+use super::buffer::IF_A_CONSTANT;
+use super::long::IntegerLength;
+use super::procedure::{Dialect, Procedure};
+use super::shape::{Direction, Handle, Shape, direction, shape};
+use super::text::{line, lines};
+
+/// The functions that have a short procedure.
+const CALLED_MOST: [&str; 15] = [
+    "MPI_Accumulate",
+    "MPI_Allreduce",
+    "MPI_Barrier",
+    "MPI_Bcast",
+    "MPI_Bsend",
+    "MPI_Get",
+    "MPI_Irecv",
+    "MPI_Isend",
+    "MPI_Put",
+    "MPI_Recv",
+    "MPI_Reduce",
+    "MPI_Rsend",
+    "MPI_Send",
+    "MPI_Sendrecv",
+    "MPI_Ssend",
+];
+
+/// In front of the name of a procedure that converts everything.
+pub(super) const GENERAL: &str = "canele_general_";
+
+impl Procedure<'_> {
+    /// True if the procedure is a short one with a general one behind it.
+    pub(super) fn is_short(&self) -> bool {
+        self.integers == IntegerLength::Four
+            && self.dialect != Dialect::Removed
+            && CALLED_MOST.contains(&self.function.name.as_str())
+    }
+
+    /// The body of the short procedure, behind the interface of C's function.
+    pub(super) fn short_body(&self, arguments: &[Argument]) -> String {
+        let parameters = self.function.parameters.iter().zip(arguments);
+        let (mut handles, mut conditions, mut actual) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut locals, mut before, mut on_success) = (Vec::new(), Vec::new(), Vec::new());
+        for (parameter, argument) in parameters {
+            let name = parameter.name.as_str();
+            let is_read = direction(self.function, parameter) == Direction::In;
+            match shape(self.function, parameter) {
+                Shape::Handle(Handle { .. }) if is_read => {
+                    let number = self.number(name);
+                    actual.push(format!("int({number}, c_intptr_t)"));
+                    handles.push(number);
+                }
+                Shape::Buffer => {
+                    conditions.push(is_no_constant(name));
+                    actual.push(format!("c_loc({name})"));
+                }
+                Shape::Number(_) if argument.actual.contains('%') => {
+                    actual.push(format!("int({name}, c_int)"))
+                }
+                _ => {
+                    locals.extend(argument.locals.clone());
+                    before.extend(argument.before.clone());
+                    on_success.extend(argument.on_success.clone());
+                    actual.push(argument.actual.clone());
+                }
+            }
+        }
+        let all = handles.into_iter().reduce(|all, number| format!("ior({all}, {number})"));
+        conditions.splice(0..0, all.map(|all| format!("iand({all}, not(4095)) == 0")));
+        // The question may be a call, so that it is the last one.
+        conditions.extend(self.descriptors().iter().map(|name| format!("is_contiguous({name})")));
+        let mut text = lines(2, &locals) + &line(2, "integer(c_int) :: code");
+        text += &line(2, &format!("if ({}) then", conditions.join(" .and. ")));
+        text += &lines(4, &before);
+        text += &line(4, &format!("code = c_{}({})", self.function.name, actual.join(", ")));
+        if !on_success.is_empty() {
+            text += &(line(4, "if (code == 0) then") + &lines(6, &on_success) + &line(4, "end if"));
+        }
+        text += &line(4, self.set_error());
+        let names: Vec<&str> = self.function.parameters.iter().map(|parameter| &*parameter.name).collect();
+        text += &line(2, "else");
+        text += &line(4, &format!("call {GENERAL}{}({}, ierror)", self.name(), names.join(", ")));
+        text + &line(2, "end if")
+    }
+
+    fn number(&self, name: &str) -> String {
+        if self.dialect == Dialect::F08 { format!("{name}%MPI_VAL") } else { name.to_owned() }
+    }
+}
+
+/// The condition that a buffer is no constant which is known by its place.
+fn is_no_constant(name: &str) -> String {
+    let condition = IF_A_CONSTANT.split_once(" == 0").map_or("", |(condition, _)| condition);
+    let condition = condition.trim_start_matches("if (").replace("ADDRESS", &format!("c_loc({name})"));
+    format!("{condition} /= 0")
+}
