@@ -119,3 +119,35 @@ fn has_fortran(function: &Exported<'_>) -> bool {
 fn is_of_f08_alone(function: &Exported<'_>) -> bool {
     function.large || function.name.ends_with("_c")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definitions of a procedure whose name begins so, with the general one.
+    fn definitions(integers: IntegerLength, name: &str) -> String {
+        let sources = sources(integers);
+        let all = sources.iter().find(|source| source.name == "mpi_procedures.f90").unwrap();
+        let all = all.text.split("\n\n").filter(|text| text.contains(&format!("{name}(")));
+        all.collect::<Vec<_>>().join("\n\n")
+    }
+
+    #[test]
+    fn an_integer_of_eight_bytes_takes_large_counts_and_checks_other_numbers() {
+        let short = definitions(IntegerLength::Four, "subroutine MPI_Send");
+        assert!(short.contains("canele_general_MPI_Send") && short.contains("name=\"MPI_Send\""), "{short}");
+        assert!(!short.contains("MPI_ERR_RANK"), "{short}");
+        let long = definitions(IntegerLength::Eight, "subroutine MPI_Send");
+        assert!(!long.contains("canele_general_") && long.contains("name=\"MPI_Send_c\""), "{long}");
+        assert!(long.contains("if (int(dest, c_int) /= dest) code = MPI_ERR_RANK"), "{long}");
+        let made = definitions(IntegerLength::Eight, "subroutine MPI_Type_indexed");
+        assert!(made.contains("name=\"MPI_Type_indexed\""), "a datatype tells its contents: {made}");
+    }
+
+    #[test]
+    fn procedures_that_complete_requests_ask_one_word_first() {
+        let wait = definitions(IntegerLength::Four, "subroutine MPI_Wait");
+        let (asked, called) = (wait.find("if (canele_live /= 0)"), wait.find("code = c_MPI_Wait"));
+        assert!(asked.is_some() && asked < called, "{wait}");
+    }
+}
