@@ -35,7 +35,8 @@ fn mpich() -> Option<&'static (PathBuf, Interface)> {
     static LIBRARY: OnceLock<Option<(PathBuf, Interface)>> = OnceLock::new();
     let install = || {
         let mpiexec = launcher("MPIEXEC_HYDRA")?;
-        let interface = Interface::mpich(Path::new(&mpiexec).parent()?.parent()?.join("include"));
+        let interface =
+            Interface::mpich().with_headers(Path::new(&mpiexec).parent()?.parent()?.join("include"));
         Some((interface.install(), interface))
     };
     LIBRARY.get_or_init(install).as_ref()

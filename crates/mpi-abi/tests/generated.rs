@@ -22,14 +22,27 @@ fn is_current(path: &str, current: &str) {
     );
 }
 
-#[test]
-fn the_header_follows_from_the_tables() {
-    is_current("crates/mpi-abi/include/mpi.h", include_str!(concat!(env!("OUT_DIR"), "/mpi.h")));
+/// A test for each ABI: its headers lie in a folder of its own.
+macro_rules! headers {
+    ($($test:ident: $abi:literal in $folder:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            let folder = concat!("crates/mpi-abi/include", $folder);
+            std::fs::create_dir_all(repository().join(folder)).unwrap();
+            let (header, beyond) = (
+                include_str!(concat!(env!("OUT_DIR"), "/", $abi, "/mpi.h")),
+                include_str!(concat!(env!("OUT_DIR"), "/", $abi, "/mpi-ext.h")),
+            );
+            is_current(&format!("{folder}/mpi.h"), header);
+            is_current(&format!("{folder}/mpi-ext.h"), beyond);
+        }
+    )*};
 }
 
-#[test]
-fn the_header_beyond_the_standard_follows_from_the_tables() {
-    is_current("crates/mpi-abi/include/mpi-ext.h", include_str!(concat!(env!("OUT_DIR"), "/mpi-ext.h")));
+headers! {
+    the_headers_follow_from_the_tables: "standard" in "";
+    the_headers_of_mpichs_abi_follow_from_the_tables: "mpich" in "/mpich";
+    the_headers_of_open_mpis_abi_follow_from_the_tables: "openmpi" in "/openmpi";
 }
 
 #[test]

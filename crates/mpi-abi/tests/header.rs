@@ -22,9 +22,9 @@ const STRICT_C: [&str; 3] = ["-Wstrict-prototypes", "-Wmissing-prototypes", "-Wo
 const STRICT_CPP: [&str; 2] = ["-Wold-style-cast", "-Wconversion"];
 
 /// Compiles a file; where the compiler is missing the answer is none, and in CI a failure.
-fn compile(compiler: &str, words: &[&str], file: &Path) -> Option<Output> {
+fn compile(compiler: &str, words: &[&str], include: &Path, file: &Path) -> Option<Output> {
     let mut command = Command::new(compiler);
-    command.args(words).arg("-I").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/include")).arg(file);
+    command.args(words).arg("-I").arg(include).arg(file);
     match command.output() {
         Ok(output) => Some(output),
         Err(error) => {
@@ -39,13 +39,18 @@ fn compile(compiler: &str, words: &[&str], file: &Path) -> Option<Output> {
     }
 }
 
+/// The folder of the headers of an ABI; that of the standard's has no name.
+fn include(abi: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("include").join(abi)
+}
+
 /// Both compilers accept the file in each of these versions of the language.
-fn accepts(compilers: [&str; 2], versions: &[&str], strict: &[&str], file: &Path) {
+fn accepts(compilers: [&str; 2], versions: &[&str], strict: &[&str], include: &Path, file: &Path) {
     for compiler in compilers {
         for version in versions {
             let version = format!("-std={version}");
             let words: Vec<&str> = STRICT.iter().chain(strict).copied().chain([version.as_str()]).collect();
-            if let Some(output) = compile(compiler, &words, file) {
+            if let Some(output) = compile(compiler, &words, include, file) {
                 assert!(output.status.success(), "{compiler} {}: {}", words.join(" "), text(&output));
             }
         }
@@ -53,37 +58,58 @@ fn accepts(compilers: [&str; 2], versions: &[&str], strict: &[&str], file: &Path
 }
 
 /// A program that names every constant that is a macro, because a macro is compiled only where it is used.
-fn program(name: &str) -> PathBuf {
-    let header = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/include/mpi.h")).unwrap();
+fn program(abi: &str, name: &str) -> PathBuf {
+    let header = std::fs::read_to_string(include(abi).join("mpi.h")).unwrap();
     let constants: Vec<&str> = header
         .lines()
         .filter_map(|line| line.strip_prefix("#define MPI_")?.split_once(' '))
         .map(|(name, _)| name)
-        .filter(|name| !name.starts_with("ABI_"))
+        .filter(|name| !name.starts_with("ABI_") && !name.contains('('))
         .collect();
     assert!(constants.len() > 100, "the header has {} macros", constants.len());
-    let mut text =
-        String::from("#define MPI_REMOVED_API\n#include <mpi.h>\nint main(void) {\n    int used = 0;\n");
+    let mut text = String::from(
+        "#define MPI_REMOVED_API\n#include <mpi.h>\n#include <mpi-ext.h>\nint main(void) {\n    int used = 0;\n",
+    );
     for name in constants {
         text += &format!("    if (MPI_{name} == 0) used++;\n");
     }
     text += "    return used > 0;\n}\n";
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{abi}{name}"));
     std::fs::write(&path, text).unwrap();
     path
 }
 
 #[test]
 fn the_header_is_clean_in_every_c() {
-    let file = program("every_constant.c");
-    accepts(["gcc", "clang"], &["c99", "c11", "c17", "c2x", "gnu99", "gnu17"], &STRICT_C, &file);
+    let file = program("", "every_constant.c");
+    accepts(
+        ["gcc", "clang"],
+        &["c99", "c11", "c17", "c2x", "gnu99", "gnu17"],
+        &STRICT_C,
+        &include(""),
+        &file,
+    );
+}
+
+#[test]
+fn the_headers_of_the_other_abis_are_clean() {
+    // Constants that are addresses are compared with 0.
+    let addresses = ["-Wno-address", "-Wno-tautological-pointer-compare"];
+    let (strict_c, strict_cpp) =
+        ([&STRICT_C[..], &addresses].concat(), [&STRICT_CPP[..], &addresses].concat());
+    for abi in ["mpich", "openmpi"] {
+        let file = program(abi, "every_constant.c");
+        accepts(["gcc", "clang"], &["c99", "gnu17"], &strict_c, &include(abi), &file);
+        let file = program(abi, "every_constant.cpp");
+        accepts(["g++", "clang++"], &["c++11", "c++20"], &strict_cpp, &include(abi), &file);
+    }
 }
 
 #[test]
 fn the_header_is_clean_in_every_cpp() {
-    let file = program("every_constant.cpp");
+    let file = program("", "every_constant.cpp");
     let versions = ["c++11", "c++14", "c++17", "c++20", "c++2b", "gnu++11", "gnu++17"];
-    accepts(["g++", "clang++"], &versions, &STRICT_CPP, &file);
+    accepts(["g++", "clang++"], &versions, &STRICT_CPP, &include(""), &file);
 }
 
 #[test]
@@ -92,7 +118,7 @@ fn what_is_not_clean_is_noticed() {
     std::fs::write(&path, "#include <mpi.h>\nMPI_Comm comm = (MPI_Comm)0x101;\n").unwrap();
     for compiler in ["g++", "clang++"] {
         let words: Vec<&str> = STRICT.iter().chain(&STRICT_CPP).copied().collect();
-        if let Some(output) = compile(compiler, &words, &path) {
+        if let Some(output) = compile(compiler, &words, &include(""), &path) {
             assert!(!output.status.success() && text(&output).contains("old-style"), "{}", text(&output));
         }
     }
@@ -108,7 +134,7 @@ fn removed_functions_are_declared_on_request_and_name_their_successors() {
             [(&["-DMPI_REMOVED_API"][..], "use MPI_Get_address"), (&[], "implicit declaration of function")]
         {
             let words: Vec<&str> = STRICT.iter().chain(words).copied().chain(["-std=c11"]).collect();
-            if let Some(output) = compile(compiler, &words, &path) {
+            if let Some(output) = compile(compiler, &words, &include(""), &path) {
                 assert!(!output.status.success() && text(&output).contains(expected), "{}", text(&output));
             }
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::exported::removed_functions;
-use crate::header::cast;
+use crate::header::define;
 use crate::tables::Tables;
 
 /// Returns the declarations.
@@ -13,7 +13,7 @@ pub fn text(tables: &Tables) -> String {
     let mut put = |line: &str| writeln!(text, "{line}").expect("a string grows");
     // The standard ABI has no values for them: markers have those of no handle, and combiners those that no datatype's envelope has.
     let constants = tables.removed_constants.iter();
-    constants.for_each(|of| put(&format!("#define {} {}", of.name, cast(&of.value))));
+    constants.for_each(|of| put(&define(tables, of)));
     for prefix in ["", "P"] {
         for function in &functions {
             let instead = function.of.successor.as_deref().unwrap_or_default();

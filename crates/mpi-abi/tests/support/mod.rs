@@ -33,26 +33,31 @@ impl Interface {
         }
     }
 
-    /// MPICH's, whose header lies in this folder.
-    pub fn mpich(include: PathBuf) -> Interface {
+    /// MPICH's.
+    pub fn mpich() -> Interface {
         Interface {
             package: "canele-mpich-abi",
             built: "libmpi.so",
             names: &["libmpi.so.12"],
             link: "-l:libmpi.so.12",
-            include,
+            include: concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/include/mpich").into(),
         }
     }
 
-    /// Open MPI's, whose header lies in this folder.
-    pub fn openmpi(include: PathBuf) -> Interface {
+    /// Open MPI's.
+    pub fn openmpi() -> Interface {
         Interface {
             package: "canele-openmpi-abi",
             built: "libopenmpi_abi.so",
             names: &["libmpi.so.40"],
             link: "-l:libmpi.so.40",
-            include,
+            include: concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/include/openmpi").into(),
         }
+    }
+
+    /// This library, with programs compiled against the headers of this folder.
+    pub fn with_headers(self, include: PathBuf) -> Interface {
+        Interface { include, ..self }
     }
 
     /// Builds the library; a folder with it as programs look for it, for this process alone.
@@ -102,8 +107,8 @@ impl Interface {
 /// That of the package whose tests include this file.
 fn interface() -> Interface {
     match env!("CARGO_PKG_NAME") {
-        "canele-mpich-abi" => Interface::mpich(option_env!("OUT_DIR").unwrap_or_default().into()),
-        "canele-openmpi-abi" => Interface::openmpi(option_env!("OUT_DIR").unwrap_or_default().into()),
+        "canele-mpich-abi" => Interface::mpich(),
+        "canele-openmpi-abi" => Interface::openmpi(),
         _ => Interface::standard(),
     }
 }
