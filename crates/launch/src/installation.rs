@@ -7,6 +7,7 @@
 //!     PREFIX/lib/canele/libmpi.so.12               target/PROFILE/libmpi.so
 //!     PREFIX/lib/canele/libmpich.so.12             the same under the name that Debian gives it
 //!     PREFIX/lib/canele/libmpi.so.40                target/PROFILE/libopenmpi_abi.so
+//!     PREFIX/lib/canele/mpich/libmpi.so, openmpi/libmpi.so   for the linker: the libraries above by the name that `-lmpi` means
 //!     PREFIX/lib/canele/libcanele.so.0             target/PROFILE/libcanele_c.so
 //!     PREFIX/lib/canele/libcanele_fort.so.0        target/PROFILE/libcanele_fort.so
 //!     PREFIX/lib/canele/fortran/KEY                target/PROFILE/mpi/fortran/KEY   modules for one Fortran compiler
@@ -14,6 +15,7 @@
 //!     PREFIX/etc                                   target/etc   never made here
 //!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
 //!                                                  crates/mpi-abi/include/mpi.h
+//!     PREFIX/include/mpich/mpi.h, openmpi/mpi.h    crates/mpi-abi/include/mpich/mpi.h, openmpi/mpi.h
 //! ```
 //!
 //! Owns both layouts. The libraries, one for each ABI of MPI and Canelé's own for C, have a folder in which nothing else lies: programs that search it find no other library
@@ -46,6 +48,8 @@ const FORTRAN_NAMES: [&str; 2] = [FORTRAN_SONAME, FORTRAN_BUILT];
 const MODULES: &str = "fortran";
 /// The name that the compiler's linker looks for.
 const LINK_NAME: &str = "libmpi_abi.so";
+/// The name that the linker looks for by the other ABIs, in a folder of each.
+const LINK_NAME_OF_OTHERS: &str = "libmpi.so";
 const HEADER: &str = "mpi.h";
 const SEARCHED: &str = "LD_LIBRARY_PATH";
 /// Which library pip's mpi4py loads, and which ABI it takes; the former before any that lies beside its Python.
@@ -85,6 +89,26 @@ pub fn prepared_modules_folder() -> Result<PathBuf, String> {
 /// A text that says where it was looked for and what to do.
 pub fn include_folder() -> Result<PathBuf, String> {
     include_folder_from(&executable_folder()?, Path::new(SOURCE_INCLUDE))
+}
+
+/// The folder in which `mpi.h` lies for another ABI than the standard's, which is called `mpich` or `openmpi`.
+///
+/// # Errors
+/// A text that says where it was looked for and what to do.
+pub fn include_folder_of(abi: &str) -> Result<PathBuf, String> {
+    let folder = include_folder()?.join(abi);
+    let header = folder.join(HEADER);
+    if header.is_file() { Ok(folder) } else { Err(missing_for(abi, "the header of MPI", &header)) }
+}
+
+/// The folder in which the linker finds the library of another ABI, called `mpich` or `openmpi`, as `-lmpi`.
+///
+/// # Errors
+/// A text that says where it was looked for and what to do.
+pub fn link_folder_of(abi: &str) -> Result<PathBuf, String> {
+    let folder = library_folder()?.join(abi);
+    let library = folder.join(LINK_NAME_OF_OTHERS);
+    if library.exists() { Ok(folder) } else { Err(missing_for(abi, "the MPI library", &library)) }
 }
 
 /// The folder for files that the administrator of an installation writes. It may be missing.
@@ -150,6 +174,13 @@ fn library_folder_from(here: &Path) -> Result<PathBuf, String> {
     }
     let folder = here.join("mpi");
     let link = |built: &str, name| link_to(&Path::new("..").join(built), &folder.join(name));
+    let link_for_linker = |built: &str, abi| {
+        let inside = folder.join(abi);
+        fs::create_dir_all(&inside)?;
+        link_to(&Path::new("../..").join(built), &inside.join(LINK_NAME_OF_OTHERS))
+    };
+    let others = [(MPICH_BUILT, "mpich"), (OPENMPI_BUILT, "openmpi")];
+    let others = others.into_iter().filter(|(built, _)| here.join(built).is_file());
     let mut names = vec![(LINK_NAME, SONAME), (LINK_NAME, LINK_NAME)];
     if here.join(MPICH_BUILT).is_file() {
         names.extend([MPICH_SONAME, DEBIAN_MPICH_SONAME].map(|name| (MPICH_BUILT, name)));
@@ -164,7 +195,8 @@ fn library_folder_from(here: &Path) -> Result<PathBuf, String> {
         names.extend(FORTRAN_NAMES.map(|name| (FORTRAN_BUILT, name)));
     }
     let made = fs::create_dir_all(&folder)
-        .and_then(|()| names.into_iter().try_for_each(|(built, name)| link(built, name)));
+        .and_then(|()| names.into_iter().try_for_each(|(built, name)| link(built, name)))
+        .and_then(|()| others.into_iter().try_for_each(|(built, abi)| link_for_linker(built, abi)));
     made.map_err(|error| format!("cannot make {} for the MPI library beside it: {error}", folder.display()))?;
     Ok(folder)
 }
@@ -214,6 +246,14 @@ fn missing(what: &str, places: &[PathBuf]) -> String {
         "{what} is neither installed nor built; looked at {}. `scripts/install [PREFIX]` installs command, library and \
          header together; in the source tree `cargo build -p canele-cli -p canele-mpi-abi` is enough",
         places.join(" and ")
+    )
+}
+
+fn missing_for(abi: &str, what: &str, file: &Path) -> String {
+    format!(
+        "{what} by the ABI {abi}, {}, is neither installed nor built: `scripts/install [PREFIX]` installs it with all else; in the source \
+         tree `cargo build -p canele-{abi}-abi` is enough",
+        file.display()
     )
 }
 
@@ -274,6 +314,9 @@ mod tests {
         let by_fortran = FORTRAN_NAMES.map(|name| (name, FORTRAN_BUILT));
         for (name, built) in by_mpich.into_iter().chain(by_openmpi).chain(own).chain(by_fortran) {
             assert_eq!(fs::canonicalize(folder.join(name)).unwrap(), here.join(built));
+        }
+        for (abi, built) in [("mpich", MPICH_BUILT), ("openmpi", OPENMPI_BUILT)] {
+            assert_eq!(fs::canonicalize(folder.join(abi).join("libmpi.so")).unwrap(), here.join(built));
         }
         assert_eq!(include_folder_from(&here, &source), Ok(source));
     }

@@ -1,10 +1,13 @@
-//! Which compiler and which profiling library are used. Owns the options and variables that name them, and their order.
+//! Which compiler, which ABI of MPI and which profiling library are used. Owns the options and variables that name them, and their order.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use canele_mpi_tables::Abi;
+
 use super::Language;
+use super::abi::{ABI_OPTION, ABI_VARIABLE, read_abi};
 
 /// What options and variables choose.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub struct CompilerChoice {
     pub compiler: Vec<OsString>,
     /// The option or variable that names the compiler; nothing for the system's.
     pub named_by: Option<&'static str>,
+    /// The ABI of MPI that the program is compiled for.
+    pub abi: Abi,
     /// The profiling library.
     pub profiling: Option<String>,
 }
@@ -74,7 +79,7 @@ impl CompilerChoice {
     /// options counts.
     ///
     /// # Errors
-    /// A text for an option without a value.
+    /// A text for an option without a value, or for an ABI that is unknown.
     pub fn take(
         language: Language,
         words: &mut Vec<OsString>,
@@ -100,9 +105,26 @@ impl CompilerChoice {
         let compiler = named.as_ref().map_or_else(found, |(_, value)| value);
         Ok(CompilerChoice {
             compiler: compiler.split_whitespace().map(OsString::from).collect(),
+            abi: abi(language, words, &variable)?,
             named_by: named.as_ref().map(|&(by, _)| by),
             profiling: profiling.or_else(|| variable(language.profiling_variable())),
         })
+    }
+}
+
+/// Takes the option of an ABI out of `words`; without one the variable counts.
+fn abi(
+    language: Language,
+    words: &mut Vec<OsString>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Abi, String> {
+    let named = take(words, &[ABI_OPTION]).or_else(|| Some((ABI_VARIABLE, variable(ABI_VARIABLE)?)));
+    let Some((by, value)) = named else { return Ok(Abi::Standard) };
+    match read_abi(by, &value)? {
+        abi if language == Language::Fortran && abi != Abi::Standard => Err(format!(
+            "the modules for Fortran are of the standard ABI alone: take {by} out, or name the ABI standard"
+        )),
+        abi => Ok(abi),
     }
 }
 
@@ -229,6 +251,27 @@ mod tests {
             let (choice, words) = choose(Language::C, line, variables).unwrap();
             assert_eq!((choice.profiling.as_deref(), words.len()), (name, 0));
         }
+    }
+
+    #[test]
+    fn an_abi_is_named_by_the_option_or_the_variable() {
+        let variable = [("CANELE_ABI", "mpich")];
+        for (line, variables, abi) in [
+            ("-abi=mpich -abi=openmpi", &variable[..], Abi::OpenMpi),
+            ("-abi=standard", &variable, Abi::Standard),
+            ("", &variable, Abi::Mpich),
+            ("", &[("CANELE_ABI", " ")], Abi::Standard),
+            ("", &[], Abi::Standard),
+        ] {
+            let (choice, words) = choose(Language::C, line, variables).unwrap();
+            assert_eq!((choice.abi, words.len()), (abi, 0), "{line}");
+        }
+        let error = choose(Language::Cxx, "-abi=", &variable).unwrap_err();
+        assert!(error.starts_with("-abi= names no ABI"), "{error}");
+        // A build that compiles C and Fortran is told before it mixes two ABIs.
+        let error = choose(Language::Fortran, "", &variable).unwrap_err();
+        assert!(error.contains("standard ABI alone: take CANELE_ABI out"), "{error}");
+        assert!(choose(Language::Fortran, "-abi=standard", &variable).is_ok());
     }
 
     #[test]

@@ -15,9 +15,9 @@ pub fn help(language: Language) -> String {
         Language::Cxx => (language.command(), "cc", "mpicxx, mpic++ and mpiCC", "clang"),
         Language::Fortran => (language.command(), "f90", "mpifort, mpif90 and mpif77", "flang"),
     };
-    let (needed, more) = match language {
-        Language::C | Language::Cxx => ("mpi.h and the library", ""),
-        Language::Fortran => ("the modules and the libraries", MODULES),
+    let (needed, abi, more) = match language {
+        Language::C | Language::Cxx => ("mpi.h and the library", ABI, ""),
+        Language::Fortran => ("the modules and the libraries", "", MODULES),
     };
     let variables = wrapped(&format!("{variables} that is set; else {defaults}"));
     format!(
@@ -30,7 +30,7 @@ library of the MPI standard ABI: where LD_LIBRARY_PATH names one, it is taken.
 
   {option:<28}the compiler, with arguments if it needs some, as in {first}\"ccache {other}\"; else the first of
                               {variables}
-  -profile=NAME               a profiling library, linked before MPI's; else the one that {profile} names
+{abi}  -profile=NAME               a profiling library, linked before MPI's; else the one that {profile} names
   --show                      print the command instead of running it; also -show, --showme
   --showme:compile, :link     print what is added to compile, to link
   --showme:incdirs, :libdirs, :libs, :command, :version
@@ -48,6 +48,12 @@ Examples:
   {variable}={other} {command} -o hello hello.{suffix}"
     )
 }
+
+/// What the wrappers for C and C++ do beside.
+const ABI: &str = "  -abi=ABI                    standard (the default): for any library of the MPI standard ABI, libmpi_abi.so.1;
+                              mpich: for MPICH, Intel MPI and their kin, libmpi.so.12;
+                              openmpi: for Open MPI, libmpi.so.40; else what CANELE_ABI names
+";
 
 /// What the wrapper for Fortran does beside.
 const MODULES: &str = "  --prepare[=FOLDER]          compile the modules for all users, into PREFIX/lib/canele/fortran or FOLDER, and print where

@@ -3,7 +3,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use canele_mpi_tables::Abi;
+
 use super::Language;
+use super::abi::library_name;
 use super::profiling::ProfilingFlags;
 
 /// The name of the archive beside the modules for Fortran, as the linker is told it.
@@ -12,10 +15,10 @@ pub const ARCHIVE: &str = "canele_fortran";
 impl Language {
     /// The libraries that a program is linked with, by the names that the linker is told, in their order. Fortran has the procedures that the
     /// program's own compiler has compiled, then a library of its own.
-    pub fn libraries(self) -> &'static [&'static str] {
+    pub fn libraries(self, abi: Abi) -> Vec<&'static str> {
         match self {
-            Language::C | Language::Cxx => &["mpi_abi"],
-            Language::Fortran => &[ARCHIVE, "canele_fort", "mpi_abi"],
+            Language::C | Language::Cxx => vec![library_name(abi)],
+            Language::Fortran => vec![ARCHIVE, "canele_fort", library_name(abi)],
         }
     }
 }
@@ -115,22 +118,22 @@ pub fn compile_flags(include: &Path, profiling: &ProfilingFlags) -> Vec<OsString
     flags
 }
 
-/// What finds the libraries of a language, when linking and when the program is started, and the profiling library around them. `archive` is
-/// the folder of the archive, which is searched while linking alone.
+/// What finds the libraries of a language and an ABI, when linking and when the program is started, and the profiling library around them.
+/// `first` is the folder of the archive or of the ABI's link name, which is searched while linking alone.
 ///
 /// The folder of shared libraries is written into the program as RUNPATH, which the dynamic linker searches after `LD_LIBRARY_PATH` (RPATH, which some
 /// linkers write unless told otherwise, comes before it): the same program runs unchanged over another implementation's
 /// library of the same name.
 pub fn link_flags(
-    language: Language,
-    archive: Option<&Path>,
+    (language, abi): (Language, Abi),
+    first: Option<&Path>,
     library: &Path,
     profiling: &ProfilingFlags,
 ) -> Vec<OsString> {
-    let mut flags: Vec<OsString> = archive.map(|folder| joined("-L", folder)).into_iter().collect();
+    let mut flags: Vec<OsString> = first.map(|folder| joined("-L", folder)).into_iter().collect();
     flags.extend([joined("-L", library), joined("-Wl,--enable-new-dtags,-rpath,", library)]);
     flags.extend_from_slice(&profiling.before);
-    flags.extend(language.libraries().iter().map(|name| format!("-l{name}").into()));
+    flags.extend(language.libraries(abi).iter().map(|name| format!("-l{name}").into()));
     flags.extend_from_slice(&profiling.after);
     flags
 }
@@ -208,13 +211,15 @@ mod tests {
         let none = ProfilingFlags::default();
         assert_eq!(compile_flags(Path::new("/p q/include"), &none), ["-I/p q/include"]);
         let expected = ["-L/p/lib", "-Wl,--enable-new-dtags,-rpath,/p/lib", "-lmpi_abi"];
-        assert_eq!(link_flags(Language::Cxx, None, Path::new("/p/lib"), &none), expected);
+        assert_eq!(link_flags((Language::Cxx, Abi::Standard), None, Path::new("/p/lib"), &none), expected);
         let archive = Path::new("/c/key");
-        let flags = link_flags(Language::Fortran, Some(archive), Path::new("/p/lib"), &none);
+        let flags = link_flags((Language::Fortran, Abi::Standard), Some(archive), Path::new("/p/lib"), &none);
         let [first, folder, found, library] =
             ["-L/c/key", expected[0], expected[1], expected[2]].map(OsString::from);
         let [ours, beside] = ["-lcanele_fortran", "-lcanele_fort"].map(OsString::from);
         assert_eq!(flags, [first, folder, found, ours, beside, library]);
+        let flags = link_flags((Language::C, Abi::Mpich), Some(archive), Path::new("/p/lib"), &none);
+        assert_eq!(flags, ["-L/c/key", expected[0], expected[1], "-lmpi"]);
     }
 
     #[test]
@@ -222,9 +227,14 @@ mod tests {
         let [include, before, after] = ["-I/t", "-lt", "-lz"].map(|word| vec![OsString::from(word)]);
         let profiling = ProfilingFlags { include, before, after };
         assert_eq!(compile_flags(Path::new("/p"), &profiling), ["-I/t", "-I/p"]);
-        let flags = link_flags(Language::C, None, Path::new("/p"), &profiling);
+        let flags = link_flags((Language::C, Abi::Standard), None, Path::new("/p"), &profiling);
         assert_eq!(flags[2..], ["-lt", "-lmpi_abi", "-lz"]);
-        let flags = link_flags(Language::Fortran, Some(Path::new("/c")), Path::new("/p"), &profiling);
+        let flags = link_flags(
+            (Language::Fortran, Abi::Standard),
+            Some(Path::new("/c")),
+            Path::new("/p"),
+            &profiling,
+        );
         assert_eq!(flags[3..], ["-lt", "-lcanele_fortran", "-lcanele_fort", "-lmpi_abi", "-lz"]);
     }
 }

@@ -3,6 +3,7 @@
 //! Owns which compiler is run, and that the process becomes it: its exit status is the compiler's own. Never reads a source,
 //! never changes a word that is the compiler's.
 
+mod abi;
 mod compiler;
 mod fortran;
 mod help;
@@ -17,8 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::{print, say, wrong_usage};
+use abi::abi_folder;
 use canele_launch::installation::{
-    configuration_folder, fortran_library_folder, include_folder, library_folder,
+    configuration_folder, fortran_library_folder, include_folder, include_folder_of, library_folder,
+    link_folder_of,
 };
 use compiler::CompilerChoice;
 use fortran::{PreparedPlace, modules, prepare, take_prepare};
@@ -177,7 +180,7 @@ impl Wrapper<'_> {
         let modules = self.modules()?;
         command.extend(self.compile_flags(modules.as_deref())?);
         if needs == Needs::Library {
-            command.extend(self.link_flags(modules.as_deref())?);
+            command.extend(self.link_flags(modules)?);
         }
         Ok(command)
     }
@@ -186,12 +189,26 @@ impl Wrapper<'_> {
         let profiling = self.profiling()?;
         Ok(match modules {
             Some(modules) => compile_flags(modules, &profiling),
-            None => compile_flags(&include_folder()?, &profiling),
+            None => compile_flags(&self.include_folder()?, &profiling),
         })
     }
 
-    fn link_flags(&self, modules: Option<&Path>) -> Result<Vec<OsString>, String> {
-        Ok(link_flags(self.language, modules, &self.library_folder()?, &self.profiling()?))
+    fn link_flags(&self, modules: Option<PathBuf>) -> Result<Vec<OsString>, String> {
+        let libraries = (self.language, self.choice.abi);
+        let first = self.first_folder(modules)?;
+        Ok(link_flags(libraries, first.as_deref(), &self.library_folder()?, &self.profiling()?))
+    }
+
+    /// The folder that is searched before that of the libraries, while linking: that of the modules, or of the ABI's link name.
+    fn first_folder(&self, modules: Option<PathBuf>) -> Result<Option<PathBuf>, String> {
+        match abi_folder(self.choice.abi) {
+            Some(abi) => link_folder_of(abi).map(Some),
+            None => Ok(modules),
+        }
+    }
+
+    fn include_folder(&self) -> Result<PathBuf, String> {
+        abi_folder(self.choice.abi).map_or_else(include_folder, include_folder_of)
     }
 
     /// The folder of the modules for Fortran, and of the archive that belongs to them.
@@ -228,12 +245,15 @@ impl Wrapper<'_> {
             Query::Line => self.command(needs)?,
             Query::CompileLine => self.command(Needs::Header)?,
             Query::CompileFlags => self.compile_flags(modules()?.as_deref())?,
-            Query::LinkFlags => self.link_flags(modules()?.as_deref())?,
-            Query::IncludeFolders => vec![modules()?.map_or_else(include_folder, Ok)?.into()],
+            Query::LinkFlags => self.link_flags(modules()?)?,
+            Query::IncludeFolders => vec![modules()?.map_or_else(|| self.include_folder(), Ok)?.into()],
             Query::LibraryFolders => {
-                modules()?.into_iter().chain([self.library_folder()?]).map(OsString::from).collect()
+                let first = self.first_folder(modules()?)?;
+                first.into_iter().chain([self.library_folder()?]).map(OsString::from).collect()
             }
-            Query::LibraryNames => self.language.libraries().iter().map(OsString::from).collect(),
+            Query::LibraryNames => {
+                self.language.libraries(self.choice.abi).iter().map(OsString::from).collect()
+            }
             Query::Compiler => self.choice.compiler.clone(),
         };
         Ok(typed(&line))
@@ -251,6 +271,7 @@ mod tests {
             let needs = Needs::of(&words);
             let choice = CompilerChoice {
                 compiler: vec!["cc".into()],
+                abi: canele_mpi_tables::Abi::Standard,
                 named_by: None,
                 profiling: Some("none".into()),
             };

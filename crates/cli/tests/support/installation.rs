@@ -44,7 +44,8 @@ impl Installation {
         let made = Installation { prefix: root.join("prefix"), root };
         for folder in [
             "tree/scripts",
-            "tree/crates/mpi-abi/include",
+            "tree/crates/mpi-abi/include/mpich",
+            "tree/crates/mpi-abi/include/openmpi",
             "tree/crates/capi",
             "tree/built/release",
             "commands",
@@ -56,8 +57,11 @@ impl Installation {
         for script in ["install", "prepare"] {
             fs::copy(scripts.join(script), made.root.join("tree/scripts").join(script)).unwrap();
         }
-        for header in ["mpi.h", "mpi-ext.h"] {
-            fs::write(made.root.join("tree/crates/mpi-abi/include").join(header), HEADER).unwrap();
+        for abi in ["", "mpich", "openmpi"] {
+            let include = made.root.join("tree/crates/mpi-abi/include").join(abi);
+            for header in ["mpi.h", "mpi-ext.h"] {
+                fs::write(include.join(header), HEADER).unwrap();
+            }
         }
         let own = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../capi"));
         for folder in ["include", "install"] {

@@ -32,8 +32,8 @@ pub fn identity(abi: Abi) -> &'static str {
 const MPICH_IDENTITY: &str = "\
 #define MPICH 1
 #define MPICH_NAME 5
-#define MPICH_VERSION \"5.0\"
-#define MPICH_NUMVERSION 50000300
+#define MPICH_VERSION \"5.0.2\"
+#define MPICH_NUMVERSION 50002300
 #define MPICH_HAS_C2F 1
 
 ";

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use canele_launch::installation::{fortran_library_folder, prepared_modules_folder};
+use canele_mpi_tables::Abi;
 
 use super::super::Language;
 use super::super::compiler::CompilerChoice;
@@ -106,7 +107,7 @@ fn describe(modules: &Path, library: &Path, title: &str, tell: &dyn Fn(&str)) {
 fn package(name: &str, version: &str, modules: &Path, library: &Path, title: &str) -> String {
     let (modules, folder) = (modules.display(), library.display());
     let libraries: Vec<String> =
-        Language::Fortran.libraries().iter().map(|name| format!("-l{name}")).collect();
+        Language::Fortran.libraries(Abi::Standard).iter().map(|name| format!("-l{name}")).collect();
     format!(
         "includedir={modules}
 libdir={folder}

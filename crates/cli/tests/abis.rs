@@ -1,0 +1,208 @@
+//! `mpicc -abi=…`: programs for each of the three ABIs, compiled by the wrapper, run as jobs and alone, and the values of what the headers define.
+
+#[path = "../../mpi-abi/tests/support/mod.rs"]
+mod programs;
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use canele_mpi_tables::{Abi, Constant, Tables};
+use programs::{Interface, folder};
+use support::installation::{Installation, is_there, printed};
+
+/// The option's value, the library that a program needs, and the tables of an ABI.
+const ABIS: [(&str, &str, fn() -> Tables); 3] = [
+    ("standard", "libmpi_abi.so.1", Tables::standard),
+    ("mpich", "libmpi.so.12", Tables::mpich),
+    ("openmpi", "libmpi.so.40", Tables::openmpi),
+];
+
+/// A folder for what is compiled here, once all libraries are built.
+fn scratch() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        for interface in [Interface::standard(), Interface::mpich(), Interface::openmpi()] {
+            interface.install();
+        }
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("abis-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    })
+}
+
+/// Runs the built command, which is ended when it takes too long.
+fn canele(words: &[&str]) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "120", env!("CARGO_BIN_EXE_canele")]).args(words);
+    command.env_remove("LD_LIBRARY_PATH").env_remove("CANELE_UPDATE").output().unwrap()
+}
+
+/// Compiles a source for an ABI.
+fn compiled(command: &str, abi: &str, source: &Path, more: &[&str]) -> PathBuf {
+    let name = source.file_stem().unwrap().to_str().unwrap();
+    let program = scratch().join(format!("{name}-{command}-{abi}"));
+    let (option, program_name) = (format!("-abi={abi}"), program.to_str().unwrap());
+    let words = [command, &option, source.to_str().unwrap(), "-o", program_name, "-lpthread"];
+    printed(&canele(&[&words, more].concat()));
+    program
+}
+
+#[test]
+fn programs_of_each_abi_need_its_library_and_run() {
+    for (abi, library, _) in ABIS {
+        for name in ["attributes", "datatypes", "groups", "requests", "truncated"] {
+            let program = compiled("cc", abi, &folder("programs").join(format!("{name}.c")), &[]);
+            let needed = Command::new("readelf").args(["-d"]).arg(&program).output().unwrap();
+            assert!(printed(&needed).contains(&format!("[{library}]")), "{abi}");
+            let ranks = if name == "attributes" { 1 } else { 2 };
+            let run = ["run", "-n", &ranks.to_string(), "--timeout", "60", program.to_str().unwrap()];
+            let said = printed(&canele(&run));
+            assert_eq!(
+                said.lines().filter(|line| line.ends_with("passed")).count(),
+                ranks,
+                "{abi} {name}: {said}"
+            );
+        }
+        // Alone it finds the library by the path that is written into it.
+        let program = scratch().join(format!("attributes-cc-{abi}"));
+        let mut alone = Command::new(&program);
+        assert!(printed(&alone.env_remove("LD_LIBRARY_PATH").output().unwrap()).contains("passed"), "{abi}");
+    }
+}
+
+/// A program in C++ that asks what the preprocessor knows, and calls what is beyond the standard.
+const SOURCE_CPP: &str = "#include <mpi.h>
+#include <mpi-ext.h>
+#include <cstdio>
+int main(int argc, char **argv) {
+    int flag = 1, number = MPI_Comm_c2f(MPI_COMM_WORLD);
+    MPI_Init(&argc, &argv);
+    MPIX_Comm_is_revoked(MPI_COMM_WORLD, &flag);
+    std::printf(\"%d %d %s\\n\", flag, MPI_Comm_f2c(number) == MPI_COMM_WORLD,
+#if defined(MPICH) && MPICH_NUMVERSION >= 50000000
+                \"mpich\"
+#elif defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 5
+                \"openmpi\"
+#else
+                \"standard\"
+#endif
+    );
+    return MPI_Finalize();
+}
+";
+
+#[test]
+fn programs_in_cpp_know_which_header_they_have() {
+    if !is_there("c++") {
+        return;
+    }
+    for (abi, ..) in ABIS {
+        let source = scratch().join("known.cc");
+        fs::write(&source, SOURCE_CPP).unwrap();
+        for link in ["-pie", "-no-pie"] {
+            let program = compiled("c++", abi, &source, &["-Wall", "-Wextra", "-Werror", link]);
+            assert_eq!(
+                printed(&canele(&["run", "-n", "1", program.to_str().unwrap()])),
+                format!("0 1 {abi}")
+            );
+        }
+    }
+}
+
+/// What a program that is compiled for an ABI has as the value of a constant.
+fn expected(constant: &Constant) -> Option<String> {
+    let value =
+        constant.value.trim_start_matches('(').rsplit_once(')').map_or(&*constant.value, |(value, _)| value);
+    let value = value.rsplit_once(')').map_or(value, |(_, value)| value);
+    let number = match value.strip_prefix("0x") {
+        // Handles of 32 bits are signed in C.
+        Some(hex) => u32::from_str_radix(hex, 16).ok().map(|bits| i64::from(bits.cast_signed())),
+        None => value.parse().ok(),
+    };
+    // Names of variables and of functions stand for their addresses.
+    number.map(|number| number.to_string()).or_else(|| value.starts_with("omp").then(|| value.to_owned()))
+}
+
+#[test]
+fn headers_have_the_values_of_the_tables_and_layouts_their_sizes() {
+    for (abi, _, tables) in ABIS {
+        let tables = tables();
+        let all = tables.constants.iter().chain(&tables.removed_constants);
+        // The values of variables are the library's.
+        let is_variable = |name: &str| {
+            tables.abi == Abi::Mpich
+                && ["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_T_PVAR_ALL_HANDLES"].contains(&name)
+        };
+        let values: BTreeMap<&str, String> = all
+            .filter(|of| !is_variable(&of.name))
+            .filter_map(|of| Some((of.name.as_str(), expected(of)?)))
+            .collect();
+        assert!(values.len() > 250, "{abi}: {} constants", values.len());
+        let mut text =
+            String::from("#define MPI_REMOVED_API\n#include <mpi.h>\n#include <stdio.h>\nint main(void) {\n");
+        text += "printf(\"status %d handle %d aint %d\\n\", (int)sizeof(MPI_Status), (int)sizeof(MPI_Comm), (int)sizeof(MPI_Aint));\n";
+        for (name, value) in &values {
+            text += &match value.parse::<i64>() {
+                Ok(_) => format!("printf(\"{name} %lld\\n\", (long long)(MPI_Aint){name});\n"),
+                Err(_) => format!(
+                    "printf(\"{name} %s\\n\", (void *){name} == (void *)&{value} ? \"{value}\" : \"?\");\n"
+                ),
+            };
+        }
+        let source = scratch().join(format!("values-{abi}.c"));
+        fs::write(&source, text + "return 0;\n}\n").unwrap();
+        let said = printed(&Command::new(compiled("cc", abi, &source, &[])).output().unwrap());
+        let mut lines = said.lines();
+        let [status, handle] = match tables.abi {
+            Abi::Standard => [32, 8],
+            Abi::Mpich => [20, 4],
+            Abi::OpenMpi => [24, 8],
+        };
+        assert_eq!(lines.next(), Some(&*format!("status {status} handle {handle} aint 8")), "{abi}");
+        for ((name, value), line) in values.iter().zip(lines) {
+            assert_eq!(line, format!("{name} {value}"), "{abi}");
+        }
+    }
+}
+
+#[test]
+fn the_option_counts_before_the_variable_and_others_are_refused() {
+    let here = Installation::complete("abis");
+    let root = here.prefix().display().to_string();
+    let link = |abi: &str| {
+        format!(
+            "-L{root}/lib/canele/{abi} -L{root}/lib/canele -Wl,--enable-new-dtags,-rpath,{root}/lib/canele -lmpi"
+        )
+    };
+    for (words, variable, expected) in [
+        (&["-show", "-c", "a.c", "-abi=mpich"][..], "openmpi", format!("cc -c a.c -I{root}/include/mpich")),
+        (&["--showme:compile"], "openmpi", format!("-I{root}/include/openmpi")),
+        (&["--showme:link"], "openmpi", link("openmpi")),
+        (&["--showme:link", "-abi=mpich"], "", link("mpich")),
+        (&["--showme:incdirs", "-abi=mpich"], "", format!("{root}/include/mpich")),
+        (&["--showme:libdirs", "-abi=mpich"], "", format!("{root}/lib/canele/mpich {root}/lib/canele")),
+        (&["--showme:libs", "-abi=mpich"], "", "mpi".into()),
+        (&["--showme:libs", "-abi=standard"], "mpich", "mpi_abi".into()),
+    ] {
+        let output = here.command("mpicc", words).env("CANELE_ABI", variable).output().unwrap();
+        assert_eq!(printed(&output), expected, "{words:?}");
+    }
+    for (words, variable) in [(&["-abi=intel", "a.c"][..], ""), (&["a.c"], "intel")] {
+        let output = here.command("mpicxx", words).env("CANELE_ABI", variable).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(error.contains("standard, mpich or openmpi") && error.contains("intel"), "{error}");
+    }
+    assert!(printed(&here.run("mpicc", &["--help"])).contains("-abi=ABI"));
+    // An installation whose part is missing says what to do.
+    fs::remove_file(here.path("lib/canele/mpich/libmpi.so")).unwrap();
+    let output = here.run("mpicc", &["-abi=mpich", "--showme:link"]);
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("cargo build -p canele-mpich-abi"),
+        "{output:?}"
+    );
+}
