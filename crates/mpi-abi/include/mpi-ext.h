@@ -14,6 +14,8 @@ extern "C" {
 #define MPIX_ERR_PROC_FAILED_PENDING 102
 #define MPIX_ERR_REVOKED 103
 #define MPIX_FT 508
+#define MPIX_C_FLOAT16 MPI_ABI_POINTER(MPI_Datatype, 0x00000ff4)
+#define MPIX_BFLOAT16 MPI_ABI_POINTER(MPI_Datatype, 0x00000ff5)
 
 int MPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
 int MPIX_Comm_agree(MPI_Comm comm, int *flag);

@@ -258,6 +258,7 @@ programs! {
     requests [1 2];
     resources [1 2 3];
     sessions [1 3];
+    short_floats [2];
     spawn [1 2 3];
     spread [1 2 3];
     strided [1 2 3 5];

@@ -9,8 +9,7 @@ use crate::tables::{Abi, Constant, Tables};
 /// Returns the constants: handles as values of their handle types, numbers as `int` of C.
 pub fn rust(tables: &Tables) -> String {
     let mut text = String::new();
-    let beyond = tables.extension_constants.iter().chain(&tables.removed_constants);
-    for constant in tables.constants.iter().chain(beyond) {
+    for constant in tables.all_constants() {
         let inside = match tables.abi {
             Abi::OpenMpi => by_number(constant),
             Abi::Standard | Abi::Mpich => constant.clone(),
@@ -20,7 +19,7 @@ pub fn rust(tables: &Tables) -> String {
             writeln!(text, "/// `{name}` of C.\npub const {name}: {value};").expect("a string grows");
         }
     }
-    text + &datatypes(tables) + &classes(tables)
+    text + &datatypes(tables) + &classes(tables) + &foreign(tables.abi)
 }
 
 /// Handles of Open MPI's that the standard lacks, with numbers that the standard leaves free.
@@ -39,7 +38,7 @@ pub(crate) fn number(name: &str) -> String {
         return (*number).to_owned();
     }
     let standard = Tables::standard();
-    let constant = standard.constants.iter().chain(&standard.removed_constants).find(|of| of.name == name);
+    let constant = standard.all_constants().find(|of| of.name == name);
     let value = constant.unwrap_or_else(|| panic!("{name} is no constant of the standard")).value.clone();
     match value.strip_suffix(')').and_then(|value| value.rsplit_once(')')) {
         Some((_, number)) => number.to_owned(),
@@ -82,7 +81,7 @@ fn datatypes(tables: &Tables) -> String {
         "/// The predefined datatypes.\npub const DATATYPES: &[(&str, crate::handle::MPI_Datatype)] = &[\n",
     );
     let is_handle = |value: &str| value.starts_with("((MPI_Datatype)");
-    for Constant { name, value, .. } in &tables.constants {
+    for Constant { name, value, .. } in tables.constants.iter().chain(&tables.extension_constants) {
         let stands_for = tables.constants.iter().find(|other| other.name == *value);
         if is_handle(value) && name != "MPI_DATATYPE_NULL" {
             writeln!(text, "    ({name:?}, {name}),").expect("a string grows");
@@ -92,6 +91,40 @@ fn datatypes(tables: &Tables) -> String {
     }
     text + "];\n"
 }
+
+/// The handles that are constants of the other ABIs, where they are numbers.
+fn foreign(own: Abi) -> String {
+    let others: &[(Tables, [&str; 3])] = &[
+        (Tables::standard(), ["the standard ABI", "libmpi_abi.so.1", "standard"]),
+        (Tables::mpich(), ["MPICH's ABI", "libmpi.so.12", "mpich"]),
+    ];
+    let mut text = String::from(
+        "/// An ABI, its library, what `mpicc -abi=` calls it, and its constant handles.\n\
+         pub type ForeignAbi = (&'static str, &'static str, &'static str, &'static [(&'static str, usize)]);\n\
+         /// The constant handles of the other ABIs.\npub const FOREIGN: &[ForeignAbi] = &[\n",
+    );
+    for (tables, [name, library, option]) in others.iter().filter(|(tables, _)| tables.abi != own) {
+        writeln!(text, "    ({name:?}, {library:?}, {option:?}, &[").expect("a string grows");
+        for constant in tables.all_constants() {
+            if let Some(number) = handle_number(&constant.value) {
+                writeln!(text, "        ({:?}, {number}),", constant.name).expect("a string grows");
+            }
+        }
+        text += "    ]),\n";
+    }
+    text + "];\n"
+}
+
+/// The number of a constant handle; nothing for other constants, and for 0, which stands in memory that was never set, too.
+fn handle_number(value: &str) -> Option<&str> {
+    let (of, number) = value.strip_prefix("((")?.strip_suffix(')')?.split_once(')')?;
+    let is_handle = of.strip_prefix("MPI_").is_some_and(|kind| HANDLES.contains(&kind));
+    (is_handle && number.trim_start_matches("0x").bytes().any(|digit| digit != b'0')).then_some(number)
+}
+
+/// Types of handles without their prefix.
+const HANDLES: [&str; 11] =
+    ["Op", "Comm", "Group", "Win", "File", "Session", "Message", "Info", "Errhandler", "Request", "Datatype"];
 
 /// Type and value, unless it is one that only C needs.
 fn value(constant: &Constant) -> Option<String> {
@@ -114,20 +147,7 @@ fn value(constant: &Constant) -> Option<String> {
             "MPI_Offset" => return Some(format!("i64 = {number}")),
             _ => {}
         }
-        let handles = [
-            "Op",
-            "Comm",
-            "Group",
-            "Win",
-            "File",
-            "Session",
-            "Message",
-            "Info",
-            "Errhandler",
-            "Request",
-            "Datatype",
-        ];
-        let is_handle = of.strip_prefix("MPI_").is_some_and(|kind| handles.contains(&kind));
+        let is_handle = of.strip_prefix("MPI_").is_some_and(|kind| HANDLES.contains(&kind));
         return is_handle.then(|| format!("crate::handle::{of} = crate::handle::{of}::of({number})"));
     }
     None

@@ -8,7 +8,7 @@
 //!   tables/mpich_*         the same of MPICH's ABI, and the functions that its library alone has
 //!   tables/openmpi_*       the same of Open MPI's ABI, and the variables whose addresses are its handles
 //!   tables/extensions.tsv  functions beyond the standard, with the columns of functions.tsv
-//!   tables/extension_constants.tsv
+//!   tables/extension_constants.tsv   those beyond the standard, by its ABI
 //!
 //!   functions ──▶ exported: the large-count twins, and the three forms of each collective
 //!                   ├──▶ exports::rust     functions of the C interface

@@ -11,9 +11,10 @@ pub fn rust(tables: &Tables) -> String {
     let mut text = String::from("objects! {\n");
     for ObjectRow { name, bytes, constant } in &tables.objects {
         let number = number(constant);
-        let all = tables.constants.iter().chain(&tables.removed_constants);
-        let is_given =
-            all.filter(|of| of.name == *constant).any(|of| of.value.ends_with(&format!("){name})")));
+        let is_given = tables
+            .all_constants()
+            .filter(|of| of.name == *constant)
+            .any(|of| of.value.ends_with(&format!("){name})")));
         writeln!(text, "    {name} {bytes} {number} {is_given};").expect("a string grows");
     }
     text + "}\n"
@@ -24,8 +25,7 @@ pub fn rust(tables: &Tables) -> String {
 pub fn fortran(tables: &Tables) -> String {
     let mut text = format!("pub const NUMBERS: [(&str, usize, usize); {}] = [\n", tables.fortran.len());
     for (name, number_there) in &tables.fortran {
-        let all = tables.constants.iter().chain(&tables.removed_constants);
-        let value = all.filter(|of| of.name == *name).map(|of| of.value.as_str()).next();
+        let value = tables.all_constants().filter(|of| of.name == *name).map(|of| of.value.as_str()).next();
         let cast = value.and_then(|value| value.strip_prefix("((")?.split_once(')'));
         // One that stands for another has its type.
         let of = cast.map_or("MPI_Datatype", |(of, _)| of);
@@ -45,9 +45,8 @@ mod tests {
         let tables = Tables::openmpi();
         let names: BTreeSet<&str> = tables.objects.iter().map(|object| object.name.as_str()).collect();
         assert_eq!(names.len(), tables.objects.len(), "no name stands there twice");
-        let all = tables.constants.iter().chain(&tables.removed_constants);
         let addresses: Vec<_> =
-            all.filter_map(|of| of.value.strip_suffix(')')?.rsplit_once(")omp")).collect();
+            tables.all_constants().filter_map(|of| of.value.strip_suffix(')')?.rsplit_once(")omp")).collect();
         assert!(
             addresses.len() > 100 && addresses.iter().all(|(_, rest)| names.contains(&*format!("omp{rest}")))
         );

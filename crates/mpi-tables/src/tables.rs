@@ -129,6 +129,8 @@ impl Tables {
             include_str!("../tables/mpich_types.txt"),
         );
         tables.extensions.extend(functions(include_str!("../tables/mpich_functions.tsv")));
+        tables.extension_constants =
+            rows(include_str!("../tables/mpich_extension_constants.tsv")).map(constant).collect();
         tables
     }
 
@@ -151,6 +153,11 @@ impl Tables {
         tables.objects = rows(include_str!("../tables/openmpi_objects.tsv")).map(object).collect();
         tables.fortran = rows(include_str!("../tables/openmpi_fortran.tsv")).map(fortran).collect();
         tables
+    }
+
+    /// Returns all constants: those of the standard, those beyond it, and those that MPI 3.0 removed.
+    pub fn all_constants(&self) -> impl Iterator<Item = &Constant> {
+        self.constants.iter().chain(&self.extension_constants).chain(&self.removed_constants)
     }
 
     fn read(abi: Abi, [of_abi, removed]: [&'static str; 2], types: &str) -> Self {

@@ -3,6 +3,7 @@
 //! An operation owns what combines two elements, and knows for which elements it is defined. It works on packed bytes, at
 //! any address: where they come from and in which order ranks are combined is the business of the collectives.
 
+mod bfloat;
 mod built_in;
 mod element;
 mod fold;

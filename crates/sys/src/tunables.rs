@@ -164,8 +164,8 @@ pub const LAUNCHER_VARIABLES: [&str; 9] = [
     "CANELE_PROFILE",
 ];
 
-/// Variables by which `canele cc` and `canele c++` are told the compiler: known, but not tunables.
-pub const COMPILER_VARIABLES: [&str; 2] = ["CANELE_CC", "CANELE_CXX"];
+/// Variables by which the compiler wrappers are told the compiler and the ABI: known, but not tunables.
+pub const COMPILER_VARIABLES: [&str; 4] = ["CANELE_CC", "CANELE_CXX", "CANELE_FC", "CANELE_ABI"];
 
 const PREFIX: &str = "CANELE_";
 

@@ -17,8 +17,8 @@ extern "C" {
 
 #define MPICH 1
 #define MPICH_NAME 5
-#define MPICH_VERSION "5.0"
-#define MPICH_NUMVERSION 50000300
+#define MPICH_VERSION "5.0.2"
+#define MPICH_NUMVERSION 50002300
 #define MPICH_HAS_C2F 1
 
 typedef long MPI_Aint;
@@ -174,6 +174,7 @@ typedef void (MPI_T_event_dropped_cb_function)(MPI_Count count, MPI_T_event_regi
 #define MPI_INTEGER4 MPI_ABI_NUMBER(MPI_Datatype, 0x4c000430)
 #define MPI_REAL4 MPI_ABI_NUMBER(MPI_Datatype, 0x4c000427)
 #define MPIX_C_FLOAT16 MPI_ABI_NUMBER(MPI_Datatype, 0x4c000246)
+#define MPIX_BFLOAT16 MPI_ABI_NUMBER(MPI_Datatype, 0x4c00024c)
 #define MPI_COMPLEX4 MPI_ABI_NUMBER(MPI_Datatype, 0x4c00042e)
 #define MPI_LOGICAL8 MPI_ABI_NUMBER(MPI_Datatype, 0x4c00084a)
 #define MPI_INTEGER8 MPI_ABI_NUMBER(MPI_Datatype, 0x4c000831)

@@ -21,6 +21,8 @@ int MPIX_Query_rocm_support(void);
 #define MPIX_ERR_PROC_FAILED_PENDING 76
 #define MPIX_ERR_REVOKED 77
 #define MPIX_FT 12
+#define MPIX_C_FLOAT16 MPI_ABI_POINTER(MPI_Datatype, &ompi_mpi_short_float)
+#define MPIX_BFLOAT16 MPI_ABI_POINTER(MPI_Datatype, &ompi_mpi_bfloat16)
 
 int MPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
 int MPIX_Comm_agree(MPI_Comm comm, int *flag);

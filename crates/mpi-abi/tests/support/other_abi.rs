@@ -75,6 +75,7 @@ programs! {
     removed [1];
     requests [2];
     sessions [1];
+    short_floats [2];
     spawn [1];
     tool_events [2];
     tools [1 2];

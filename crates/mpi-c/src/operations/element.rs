@@ -29,6 +29,7 @@ fn number(basic: Basic) -> Option<Element> {
         (BasicKind::Unsigned, 4) => Element::U32,
         (BasicKind::Unsigned, 8) => Element::U64,
         (BasicKind::Float(Format::Half), _) => Element::F16,
+        (BasicKind::Float(Format::Bfloat), _) => Element::Bf16,
         (BasicKind::Float(Format::Single), _) => Element::F32,
         (BasicKind::Float(Format::Double), _) => Element::F64,
         (BasicKind::Float(Format::Extended), _) => Element::Extended,

@@ -1,15 +1,17 @@
-//! The predefined datatypes of the standard, as they are on a 64-bit machine with the usual C and Fortran compilers.
+//! The predefined datatypes of the standard, and `MPIX_BFLOAT16` beside them, as they are on a 64-bit machine with the usual C and Fortran compilers.
 //!
 //! Owns their sizes, alignments, names and kinds. Never says what handle stands for one: that is the edge's business.
 
 use BasicKind::{Byte, Character, Complex, Float, Logical, Packed, Pair, Signed, Unsigned};
-use Format::{Double, Extended, Half, Quad, Single};
+use Format::{Bfloat, Double, Extended, Half, Quad, Single};
 
 /// How a floating-point number is written in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Format {
     /// IEEE binary16.
     Half,
+    /// bfloat16, the upper half of IEEE binary32.
+    Bfloat,
     /// IEEE binary32.
     Single,
     /// IEEE binary64.
@@ -24,7 +26,7 @@ impl Format {
     /// Bytes of a number.
     pub const fn size(self) -> usize {
         match self {
-            Half => 2,
+            Half | Bfloat => 2,
             Single => 4,
             Double => 8,
             Extended | Quad => 16,
@@ -163,6 +165,7 @@ basics! {
     Real16, "MPI_REAL16", 16, Float(Quad);
     Complex16, "MPI_COMPLEX16", 16, Complex(Double);
     Complex32, "MPI_COMPLEX32", 32, Complex(Quad);
+    Bfloat16, "MPIX_BFLOAT16", 2, Float(Bfloat);
 }
 
 impl Basic {

@@ -23,6 +23,8 @@ pub enum Element {
     U64,
     /// Floating-point number of 16 bits (IEEE 754 binary16).
     F16,
+    /// Floating-point number of 16 bits with the exponent of those of 32 bits (bfloat16).
+    Bf16,
     /// Floating-point number of 32 bits.
     F32,
     /// Floating-point number of 64 bits.
@@ -69,7 +71,7 @@ pub enum Element {
 
 impl Element {
     /// All of them.
-    pub const ALL: [Element; 31] = [
+    pub const ALL: [Element; 32] = [
         Element::I8,
         Element::I16,
         Element::I32,
@@ -80,6 +82,7 @@ impl Element {
         Element::U32,
         Element::U64,
         Element::F16,
+        Element::Bf16,
         Element::F32,
         Element::F64,
         Element::Extended,
@@ -107,7 +110,7 @@ impl Element {
     pub fn size(self) -> usize {
         match self {
             Element::I8 | Element::U8 | Element::Logical1 | Element::Byte => 1,
-            Element::I16 | Element::U16 | Element::F16 | Element::Logical2 => 2,
+            Element::I16 | Element::U16 | Element::F16 | Element::Bf16 | Element::Logical2 => 2,
             Element::I32 | Element::U32 | Element::F32 | Element::ComplexF16 | Element::Logical4 => 4,
             Element::ShortInt => 6,
             Element::I64 | Element::U64 | Element::F64 | Element::ComplexF32 | Element::Logical8 => 8,
@@ -125,7 +128,9 @@ impl Element {
         match self {
             Element::I8 | Element::I16 | Element::I32 | Element::I64 | Element::I128 => "integers",
             Element::U8 | Element::U16 | Element::U32 | Element::U64 => "unsigned integers",
-            Element::F16 | Element::F32 | Element::F64 | Element::Extended => "floating-point numbers",
+            Element::F16 | Element::Bf16 | Element::F32 | Element::F64 | Element::Extended => {
+                "floating-point numbers"
+            }
             Element::ComplexF16 | Element::ComplexF32 | Element::ComplexF64 | Element::ComplexExtended => {
                 "complex numbers"
             }

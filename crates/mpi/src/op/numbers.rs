@@ -6,7 +6,7 @@ use bytemuck::Pod;
 #[cfg(target_arch = "x86_64")]
 use canele_sys::extended;
 
-use super::half::{rounded, widened};
+use super::{bfloat, half};
 
 /// Numbers that can be ordered.
 pub(super) trait Number {
@@ -113,34 +113,45 @@ macro_rules! floats {
 }
 floats!(f32 f64);
 
-/// Of 16 bits. Sums and products of 32 bits, rounded, are those that would be rounded once.
-pub(super) struct Half;
+/// Implements the arithmetic of numbers of 16 bits by that of 32 bits. Sums and products of 32 bits, rounded, are those that would be rounded once.
+macro_rules! narrow {
+    ($($(#[$doc:meta])* $name:ident in $format:ident;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name;
 
-impl Number for Half {
-    type Stored = u16;
-    fn sum(a: u16, b: u16) -> u16 {
-        rounded(widened(a) + widened(b))
-    }
-    fn product(a: u16, b: u16) -> u16 {
-        rounded(widened(a) * widened(b))
-    }
-    fn smaller(a: u16, b: u16) -> u16 {
-        rounded(f32::smaller(widened(a), widened(b)))
-    }
-    fn larger(a: u16, b: u16) -> u16 {
-        rounded(f32::larger(widened(a), widened(b)))
-    }
-    fn is_nan(a: u16) -> bool {
-        widened(a).is_nan()
-    }
-    fn order(a: u16, b: u16) -> Option<Ordering> {
-        widened(a).partial_cmp(&widened(b))
-    }
+        impl Number for $name {
+            type Stored = u16;
+            fn sum(a: u16, b: u16) -> u16 {
+                $format::rounded($format::widened(a) + $format::widened(b))
+            }
+            fn product(a: u16, b: u16) -> u16 {
+                $format::rounded($format::widened(a) * $format::widened(b))
+            }
+            fn smaller(a: u16, b: u16) -> u16 {
+                $format::rounded(f32::smaller($format::widened(a), $format::widened(b)))
+            }
+            fn larger(a: u16, b: u16) -> u16 {
+                $format::rounded(f32::larger($format::widened(a), $format::widened(b)))
+            }
+            fn is_nan(a: u16) -> bool {
+                $format::widened(a).is_nan()
+            }
+            fn order(a: u16, b: u16) -> Option<Ordering> {
+                $format::widened(a).partial_cmp(&$format::widened(b))
+            }
+        }
+    )*};
+}
+narrow! {
+    /// Numbers of IEEE 754 binary16.
+    Half in half;
+    /// Numbers of bfloat16.
+    Bfloat in bfloat;
 }
 
 impl Float for Half {
     fn difference(a: u16, b: u16) -> u16 {
-        rounded(widened(a) - widened(b))
+        half::rounded(half::widened(a) - half::widened(b))
     }
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::fold::{each, each_pair};
 #[cfg(target_arch = "x86_64")]
 use super::numbers::LongDouble;
-use super::numbers::{Float, Half, IntegerNumber, Number};
+use super::numbers::{Bfloat, Float, Half, IntegerNumber, Number};
 use super::{BuiltIn, Combine, Element};
 
 /// The loop, if the operation is defined for these elements.
@@ -21,6 +21,7 @@ pub(super) fn combine(op: BuiltIn, element: Element) -> Option<Combine> {
         Element::U32 => integer::<u32>(op),
         Element::U64 => integer::<u64>(op),
         Element::F16 => number::<Half>(op),
+        Element::Bf16 => number::<Bfloat>(op),
         Element::F32 => number::<f32>(op),
         Element::F64 => number::<f64>(op),
         Element::ComplexF16 => complex::<Half>(op),

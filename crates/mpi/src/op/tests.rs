@@ -21,6 +21,7 @@ fn formats(element: Element) -> Vec<Format> {
             vec![N(element.size())]
         }
         Element::F16 | Element::F32 | Element::F64 => vec![F(element.size())],
+        Element::Bf16 => vec![Format::Bfloat],
         Element::Extended => vec![X],
         Element::ComplexF16 | Element::ComplexF32 | Element::ComplexF64 => vec![F(element.size() / 2); 2],
         Element::ComplexExtended => vec![X, X],
@@ -40,6 +41,7 @@ enum Format {
     Int(usize),
     Natural(usize),
     Float(usize),
+    Bfloat,
     Extended,
 }
 
@@ -53,6 +55,8 @@ fn encoded(format: Format, value: i64) -> Vec<u8> {
             let rest = if n == 0 { 0 } else { (exponent + 15) << 10 | (n << (10 - exponent)) & 0x3ff };
             (sign | rest).to_le_bytes().to_vec()
         }
+        // The upper half of a number of 32 bits.
+        Format::Bfloat => (value as f32).to_le_bytes()[2..].to_vec(),
         Format::Float(4) => (value as f32).to_le_bytes().to_vec(),
         Format::Float(_) => (value as f64).to_le_bytes().to_vec(),
         Format::Extended => {
@@ -79,6 +83,7 @@ fn with_one_zero(element: Element, bytes: &[u8]) -> Vec<u8> {
             let (size, sign) = match format {
                 Format::Int(size) | Format::Natural(size) => (size, None),
                 Format::Float(size) => (size, Some(size - 1)),
+                Format::Bfloat => (2, Some(1)),
                 Format::Extended => (16, Some(9)),
             };
             let (part, others) = rest.split_at_mut(size);
@@ -219,6 +224,7 @@ fn zeros_and_nan_do_not_depend_on_the_order() {
     check(Element::F64, [0.0, -0.0, 1.0, f64::NAN].map(f64::to_bits));
     check(Element::F32, [0.0, -0.0, 1.0, f32::NAN].map(f32::to_bits));
     check(Element::F16, [0u16, 0x8000, 0x3c00, 0x7e00]);
+    check(Element::Bf16, [0u16, 0x8000, 0x3f80, 0x7fc0]);
     let extended = |head: u16, mantissa: u64| u128::from(head) << 64 | u128::from(mantissa);
     check(Element::Extended, [0, extended(0x8000, 0), extended(0x3fff, 1 << 63), extended(0x7fff, 3 << 62)]);
 }

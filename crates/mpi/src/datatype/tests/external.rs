@@ -17,6 +17,7 @@ pub fn one(basic: Basic) -> Vec<u8> {
 fn float(format: Format) -> Vec<u8> {
     match format {
         Format::Half => 0x3c00u16.to_ne_bytes().to_vec(),
+        Format::Bfloat => 0x3f80u16.to_ne_bytes().to_vec(),
         Format::Single => 1f32.to_ne_bytes().to_vec(),
         Format::Double => 1f64.to_ne_bytes().to_vec(),
         Format::Extended => [0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f, 0, 0, 0, 0, 0, 0].to_vec(),
@@ -90,6 +91,7 @@ fn sizes_are_those_of_the_standard() {
         (Complex8, 8),
         (Complex16, 16),
         (Complex32, 32),
+        (Bfloat16, 2),
     ];
     for (basic, size) in sizes {
         assert_eq!(Datatype::basic(basic).external_size(1).unwrap(), size, "{basic:?}");
