@@ -16,6 +16,7 @@ pub use layout::handle::{
     MPI_Request, MPI_Session, MPI_Win,
 };
 
+use crate::foreign_handle::origin;
 use crate::operations::OpObject;
 use crate::table::{HANDLES, Object, ObjectKind};
 
@@ -30,7 +31,11 @@ pub trait HandleKind: Handle {
     #[cold]
     fn invalid(self) -> Box<Error> {
         let value = self.value();
-        Error::new(Self::CLASS, format!("{value:#x} is no {}: {}", Self::NOUN, why(value)))
+        let (shown, why) = match origin(self.bits()) {
+            Some(origin) => (self.bits(), origin),
+            None => (value, why(value)),
+        };
+        Error::new(Self::CLASS, format!("{shown:#x} is no {}: {why}", Self::NOUN))
     }
 }
 

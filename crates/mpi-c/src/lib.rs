@@ -31,6 +31,7 @@ pub mod error;
 pub mod error_classes;
 pub mod failure;
 pub mod file;
+mod foreign_handle;
 pub mod fortran;
 pub mod generalized;
 pub mod groups;

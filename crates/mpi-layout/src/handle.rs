@@ -23,6 +23,11 @@ pub const CONSTANT_ROWS: usize = 1 << 12;
 pub trait ProgramHandle: Copy {
     /// Its value there.
     fn value(self) -> usize;
+
+    /// What stands in the program's memory.
+    fn bits(self) -> usize {
+        self.value()
+    }
 }
 
 /// A handle of any kind.
@@ -34,6 +39,8 @@ pub trait Handle: Copy {
     fn of(value: usize) -> Self;
     /// Returns its value.
     fn value(self) -> usize;
+    /// Returns what stands in the program's memory, which may be no handle of this ABI.
+    fn bits(self) -> usize;
 
     /// Whether it has the value of a constant, which names the same object as long as the library is used.
     #[inline]
@@ -70,6 +77,11 @@ macro_rules! handles {
             #[inline(always)]
             fn value(self) -> usize {
                 self.value()
+            }
+
+            #[inline(always)]
+            fn bits(self) -> usize {
+                ProgramHandle::bits(self.0)
             }
         }
 

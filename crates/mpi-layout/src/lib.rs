@@ -35,6 +35,9 @@ pub use status::MPI_Status;
 /// What the library says of its interface.
 pub const ABI: &str = "standard ABI 1.0";
 
+/// The ABI as `mpicc -abi=` names it.
+pub const ABI_OPTION: &str = "standard";
+
 /// What the answer of `MPI_Get_library_version` begins with: the library's own name, as of every library with this ABI.
 pub const NAMED_FIRST: &str = "";
 

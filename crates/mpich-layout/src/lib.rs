@@ -28,6 +28,9 @@ pub use status::MPI_Status;
 /// What the library says of its interface.
 pub const ABI: &str = "MPICH ABI 12";
 
+/// The ABI as `mpicc -abi=` names it.
+pub const ABI_OPTION: &str = "mpich";
+
 /// What the answer of `MPI_Get_library_version` begins with: MPICH's, of the newest release whose ABI this is. Programs that were built for several
 /// implementations (mpi4py, MPI.jl, NGSolve, Boost) tell by it which values constants have.
 pub const NAMED_FIRST: &str = "MPICH Version:\t5.0.2\n";

@@ -30,6 +30,9 @@ pub use status::MPI_Status;
 /// What the library says of its interface.
 pub const ABI: &str = "Open MPI ABI 40";
 
+/// The ABI as `mpicc -abi=` names it.
+pub const ABI_OPTION: &str = "openmpi";
+
 /// What the answer of `MPI_Get_library_version` begins with: Open MPI's, of a release with this ABI. Programs that were built for several
 /// implementations tell by it which values constants have.
 pub const NAMED_FIRST: &str = "Open MPI v5.0.11\n";

@@ -19,8 +19,8 @@ pub const OBJECTS: usize = 1 << 30;
 pub const OBJECT_BYTES: usize = 1 << 32;
 /// The bits of an address below the index.
 const INDEX_SHIFT: u32 = 10;
-/// Addresses below are those of no variable: a null pointer, or a number that is no handle.
-const FIRST_ADDRESS: usize = 4096;
+/// Addresses below are those of no variable: a null pointer, a number that is no handle, or a handle of the standard's ABI. No program is linked to lie lower.
+const FIRST_ADDRESS: usize = 4 << 20;
 
 /// A variable of so many words. The first is the number, and never changes. The rest keeps the size that programs were linked with, and has the fields that the
 /// library for Fortran reads and writes.
@@ -74,6 +74,10 @@ impl ProgramHandle for HandleNumber {
             address if address >= FIRST_ADDRESS => unsafe { *self.0 },
             _ => 0,
         }
+    }
+
+    fn bits(self) -> usize {
+        self.0.addr()
     }
 }
 

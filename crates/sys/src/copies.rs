@@ -33,7 +33,8 @@ pub use refusal::{CannotShare, CopyLibrary};
 pub const VERSION: u32 = 1;
 
 /// The names by which the loader knows libraries that contain this one.
-pub const LIBRARIES: [&str; 4] = ["libmpi_abi.so.1", "libmpi.so.12", "libcanele.so.0", "libcanele-python.so"];
+pub const LIBRARIES: [&str; 5] =
+    ["libmpi_abi.so.1", "libmpi.so.12", "libmpi.so.40", "libcanele.so.0", "libcanele-python.so"];
 
 /// What a copy offers.
 struct Offer {
