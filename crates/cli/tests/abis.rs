@@ -46,7 +46,7 @@ fn compiled(command: &str, abi: &str, source: &Path, more: &[&str]) -> PathBuf {
     let name = source.file_stem().unwrap().to_str().unwrap();
     let program = scratch().join(format!("{name}-{command}-{abi}"));
     let (option, program_name) = (format!("-abi={abi}"), program.to_str().unwrap());
-    let words = [command, &option, source.to_str().unwrap(), "-o", program_name, "-lpthread"];
+    let words = [command, &option, source.to_str().unwrap(), "-o", program_name, "-pthread"];
     printed(&canele(&[&words, more].concat()));
     program
 }
@@ -131,19 +131,20 @@ fn expected(constant: &Constant) -> Option<String> {
 fn headers_have_the_values_of_the_tables_and_layouts_their_sizes() {
     for (abi, _, tables) in ABIS {
         let tables = tables();
-        let all = tables.constants.iter().chain(&tables.removed_constants);
         // The values of variables are the library's.
         let is_variable = |name: &str| {
             tables.abi == Abi::Mpich
                 && ["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_T_PVAR_ALL_HANDLES"].contains(&name)
         };
-        let values: BTreeMap<&str, String> = all
+        let values: BTreeMap<&str, String> = tables
+            .all_constants()
             .filter(|of| !is_variable(&of.name))
             .filter_map(|of| Some((of.name.as_str(), expected(of)?)))
             .collect();
         assert!(values.len() > 250, "{abi}: {} constants", values.len());
-        let mut text =
-            String::from("#define MPI_REMOVED_API\n#include <mpi.h>\n#include <stdio.h>\nint main(void) {\n");
+        let mut text = String::from(
+            "#define MPI_REMOVED_API\n#include <mpi.h>\n#include <mpi-ext.h>\n#include <stdio.h>\nint main(void) {\n",
+        );
         text += "printf(\"status %d handle %d aint %d\\n\", (int)sizeof(MPI_Status), (int)sizeof(MPI_Comm), (int)sizeof(MPI_Aint));\n";
         for (name, value) in &values {
             text += &match value.parse::<i64>() {
@@ -179,7 +180,7 @@ fn the_option_counts_before_the_variable_and_others_are_refused() {
         )
     };
     for (words, variable, expected) in [
-        (&["-show", "-c", "a.c", "-abi=mpich"][..], "openmpi", format!("cc -c a.c -I{root}/include/mpich")),
+        (&["-show", "-c", "a.c", "-abi=mpich"][..], "openmpi", format!("cc -I{root}/include/mpich -c a.c")),
         (&["--showme:compile"], "openmpi", format!("-I{root}/include/openmpi")),
         (&["--showme:link"], "openmpi", link("openmpi")),
         (&["--showme:link", "-abi=mpich"], "", link("mpich")),
@@ -198,6 +199,17 @@ fn the_option_counts_before_the_variable_and_others_are_refused() {
         assert!(error.contains("standard, mpich or openmpi") && error.contains("intel"), "{error}");
     }
     assert!(printed(&here.run("mpicc", &["--help"])).contains("-abi=ABI"));
+    // An installation may have another default, which counts last. Fortran has one ABI alone.
+    fs::write(here.path("lib/canele/default-abi"), "mpich\n").unwrap();
+    for (words, variable, name) in [
+        (&["--showme:libs"][..], "", "mpi"),
+        (&["--showme:libs"], "standard", "mpi_abi"),
+        (&["--showme:libs", "-abi=standard"], "", "mpi_abi"),
+    ] {
+        let output = here.command("mpicc", words).env("CANELE_ABI", variable).output().unwrap();
+        assert_eq!(printed(&output), name, "{words:?} {variable}");
+    }
+    assert!(printed(&here.run("mpifort", &["--showme:libs"])).ends_with(" mpi_abi"));
     // An installation whose part is missing says what to do.
     fs::remove_file(here.path("lib/canele/mpich/libmpi.so")).unwrap();
     let output = here.run("mpicc", &["-abi=mpich", "--showme:link"]);
@@ -205,4 +217,60 @@ fn the_option_counts_before_the_variable_and_others_are_refused() {
         String::from_utf8_lossy(&output.stderr).contains("cargo build -p canele-mpich-abi"),
         "{output:?}"
     );
+}
+
+/// A library that calls MPI with constant handles, and says what came of it.
+const LIBRARY: &str = "#include <mpi.h>
+void call_with_constants(int codes[3]) {
+    int one = 1, sum;
+    codes[0] = MPI_Comm_size(MPI_COMM_WORLD, &sum);
+    codes[1] = MPI_Type_size(MPI_DOUBLE_INT, &one);
+    codes[2] = MPI_Group_size(MPI_GROUP_EMPTY, &sum);
+}
+";
+
+/// A program that is linked with it.
+const CALLER: &str = "#include <mpi.h>
+#include <stdio.h>
+void call_with_constants(int codes[3]);
+int main(void) {
+    int codes[3], length;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    call_with_constants(codes);
+    for (int n = 0; n < 3; n++) {
+        MPI_Error_string(codes[n], text, &length);
+        puts(text);
+    }
+    return MPI_Finalize();
+}
+";
+
+#[test]
+fn handles_of_another_abi_are_named_with_what_to_do() {
+    let [source, caller] = [("library.c", LIBRARY), ("caller.c", CALLER)].map(|(name, text)| {
+        fs::write(scratch().join(name), text).unwrap();
+        scratch().join(name)
+    });
+    // What passes handles to the functions of what; the words of the errors.
+    for (theirs, ours, words) in [
+        ("mpich", "standard", ["MPI_COMM_WORLD", "MPI_DOUBLE_INT", "MPI_GROUP_EMPTY"]),
+        ("openmpi", "standard", ["ompi_mpi_comm_world", "ompi_mpi_double_int", "ompi_mpi_group_empty"]),
+        ("standard", "mpich", ["MPI_COMM_WORLD", "MPI_DOUBLE_INT", "MPI_GROUP_EMPTY"]),
+        ("standard", "openmpi", ["MPI_COMM_WORLD", "MPI_DOUBLE_INT", "MPI_GROUP_EMPTY"]),
+    ] {
+        let library = compiled("cc", theirs, &source, &["-shared", "-fPIC"]);
+        let program = compiled("cc", ours, &caller, &[library.to_str().unwrap()]);
+        let said = printed(&canele(&["run", "-n", "1", program.to_str().unwrap()]));
+        assert_eq!(said.lines().count(), 3, "{said}");
+        for (line, word) in said.lines().zip(words) {
+            assert!(line.contains(word), "{theirs} to {ours}: {line}");
+            assert!(
+                line.contains(&format!("mpicc -abi={ours}")) && line.contains(&format!("-abi={theirs}")),
+                "{line}"
+            );
+        }
+    }
 }

@@ -8,6 +8,7 @@
 //!     PREFIX/lib/canele/libmpich.so.12             the same under the name that Debian gives it
 //!     PREFIX/lib/canele/libmpi.so.40                target/PROFILE/libopenmpi_abi.so
 //!     PREFIX/lib/canele/mpich/libmpi.so, openmpi/libmpi.so   for the linker: the libraries above by the name that `-lmpi` means
+//!     PREFIX/lib/canele/default-abi                   the ABI that mpicc compiles for, where it is not the standard's
 //!     PREFIX/lib/canele/libcanele.so.0             target/PROFILE/libcanele_c.so
 //!     PREFIX/lib/canele/libcanele_fort.so.0        target/PROFILE/libcanele_fort.so
 //!     PREFIX/lib/canele/fortran/KEY                target/PROFILE/mpi/fortran/KEY   modules for one Fortran compiler
@@ -48,6 +49,8 @@ const FORTRAN_NAMES: [&str; 2] = [FORTRAN_SONAME, FORTRAN_BUILT];
 const MODULES: &str = "fortran";
 /// The name that the compiler's linker looks for.
 const LINK_NAME: &str = "libmpi_abi.so";
+/// The file, beside the libraries, that names the ABI for which programs are compiled by default.
+const DEFAULT_ABI: &str = "default-abi";
 /// The name that the linker looks for by the other ABIs, in a folder of each.
 const LINK_NAME_OF_OTHERS: &str = "libmpi.so";
 const HEADER: &str = "mpi.h";
@@ -99,6 +102,12 @@ pub fn include_folder_of(abi: &str) -> Result<PathBuf, String> {
     let folder = include_folder()?.join(abi);
     let header = folder.join(HEADER);
     if header.is_file() { Ok(folder) } else { Err(missing_for(abi, "the header of MPI", &header)) }
+}
+
+/// The ABI of MPI that this installation compiles C and C++ for, where its file names one: that of pip, as mpi4py's wheel is of MPICH's.
+pub fn default_abi() -> Option<String> {
+    let text = fs::read_to_string(library_folder().ok()?.join(DEFAULT_ABI)).ok()?;
+    Some(text.trim().to_owned())
 }
 
 /// The folder in which the linker finds the library of another ABI, called `mpich` or `openmpi`, as `-lmpi`.

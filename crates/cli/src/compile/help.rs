@@ -50,9 +50,9 @@ Examples:
 }
 
 /// What the wrappers for C and C++ do beside.
-const ABI: &str = "  -abi=ABI                    standard (the default): for any library of the MPI standard ABI, libmpi_abi.so.1;
-                              mpich: for MPICH, Intel MPI and their kin, libmpi.so.12;
-                              openmpi: for Open MPI, libmpi.so.40; else what CANELE_ABI names
+const ABI: &str = "  -abi=ABI                    standard: for any library of the MPI standard ABI, libmpi_abi.so.1; mpich: for MPICH,
+                              Intel MPI and their kin, libmpi.so.12; openmpi: for Open MPI, libmpi.so.40; else what
+                              CANELE_ABI names; else standard, or mpich where pip has installed Canelé
 ";
 
 /// What the wrapper for Fortran does beside.

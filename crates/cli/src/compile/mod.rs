@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::{print, say, wrong_usage};
-use abi::abi_folder;
+use abi::{ABI_VARIABLE, abi_folder};
 use canele_launch::installation::{
-    configuration_folder, fortran_library_folder, include_folder, include_folder_of, library_folder,
-    link_folder_of,
+    configuration_folder, default_abi, fortran_library_folder, include_folder, include_folder_of,
+    library_folder, link_folder_of,
 };
 use compiler::CompilerChoice;
 use fortran::{PreparedPlace, modules, prepare, take_prepare};
@@ -86,7 +86,7 @@ pub fn main(language: Language, words: Vec<OsString>) -> ExitCode {
 
 fn run(language: Language, mut words: Vec<OsString>) -> Result<ExitCode, String> {
     let wrong = |text: String| Ok(wrong_usage(&format!("{}: {text}", language.command())));
-    let choice = match CompilerChoice::take(language, &mut words, |name| std::env::var(name).ok()) {
+    let choice = match CompilerChoice::take(language, &mut words, |name| variable(language, name)) {
         Ok(choice) => choice,
         Err(text) => return wrong(text),
     };
@@ -122,6 +122,13 @@ fn run(language: Language, mut words: Vec<OsString>) -> Result<ExitCode, String>
     let command = wrapper.command(needs)?;
     let error = Command::new(&command[0]).args(&command[1..]).env(RECURSION, "1").exec();
     Err(cannot_run(language, &wrapper.choice, &error))
+}
+
+/// A variable of the environment. Where none names an ABI, that of the installation counts, but for Fortran, whose modules have one alone.
+fn variable(language: Language, name: &str) -> Option<String> {
+    let set = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let is_installed = name == ABI_VARIABLE && language != Language::Fortran;
+    set.or_else(|| is_installed.then(default_abi).flatten())
 }
 
 /// What the user should know, beside what the compiler says.
@@ -170,7 +177,8 @@ struct Wrapper<'a> {
 }
 
 impl Wrapper<'_> {
-    /// The whole command line. What the user says stands first, so that it is found first.
+    /// The whole command line. What the user says stands first, so that it is found first. The header of another ABI than the standard's stands before that: a
+    /// build for Python names the folder of its environment, where Canelé's header of the standard's ABI may lie.
     fn command(&self, needs: Needs) -> Result<Vec<OsString>, String> {
         let mut command = self.choice.compiler.clone();
         command.extend(self.words.iter().cloned());
@@ -178,7 +186,9 @@ impl Wrapper<'_> {
             return Ok(command);
         }
         let modules = self.modules()?;
-        command.extend(self.compile_flags(modules.as_deref())?);
+        let is_first = abi_folder(self.choice.abi).is_some();
+        let at = if is_first { self.choice.compiler.len() } else { command.len() };
+        command.splice(at..at, self.compile_flags(modules.as_deref())?);
         if needs == Needs::Library {
             command.extend(self.link_flags(modules)?);
         }
