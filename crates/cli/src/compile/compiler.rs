@@ -105,7 +105,7 @@ impl CompilerChoice {
         let compiler = named.as_ref().map_or_else(found, |(_, value)| value);
         Ok(CompilerChoice {
             compiler: compiler.split_whitespace().map(OsString::from).collect(),
-            abi: abi(language, words, &variable)?,
+            abi: abi(language, words, variable)?,
             named_by: named.as_ref().map(|&(by, _)| by),
             profiling: profiling.or_else(|| variable(language.profiling_variable())),
         })
