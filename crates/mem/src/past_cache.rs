@@ -1,7 +1,8 @@
 //! Copying past the caches: stores that go to memory without bringing the lines they fill into this processor's cache.
 //!
 //! Where two processors share no cache, a line that the other one holds comes at a few bytes a nanosecond; one that lies in
-//! memory comes many times faster. Where they do share one it is the other way round: measure before this is used.
+//! memory comes many times faster. Where they do share one it is the other way round: measure before this is used. On aarch64 such a
+//! store is a hint (`stnp`), which a processor may take for an ordinary store.
 
 use crate::racing;
 
@@ -11,12 +12,12 @@ use crate::racing;
 /// As [`racing::store`].
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: as the caller says.
-    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
     unsafe {
         transfer(to, from, len)
     }
     // SAFETY: as the caller says. There is no such store here.
-    #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
     unsafe {
         racing::store(to, from, len)
     }
@@ -26,17 +27,16 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
 ///
 /// # Safety
 /// As [`racing::transfer`], but the ranges do not overlap.
-#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
 #[inline(never)]
 pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
-    use std::arch::x86_64::_mm_sfence;
     const LINE: usize = 64;
     #[cfg(test)]
     COPIES.set(COPIES.get() + 1);
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     // SAFETY: head + 64 * lines <= len, so every access lies in the ranges the caller vouches for; stores to `to + head` and
-    // behind it are aligned to 64 bytes; the instructions are part of every x86-64 processor.
+    // behind it are aligned to 64 bytes; every processor of this kind has the instructions.
     unsafe {
         racing::transfer(to, from, head);
         let (mut source, mut target) = (from.add(head), to.add(head));
@@ -45,22 +45,35 @@ pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
             (source, target) = (source.add(LINE), target.add(LINE));
         }
         racing::transfer(target, source, len - head - lines * LINE);
-        // Such stores are not ordered with others.
-        _mm_sfence();
     }
+    order_streamed_stores();
+}
+
+/// Orders streamed stores before the stores that follow. On x86-64 a release does not order them, so this is a fence of its own.
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+fn order_streamed_stores() {
+    // SAFETY: a store fence has no operands and every x86-64 processor has it.
+    unsafe { std::arch::x86_64::_mm_sfence() }
+}
+
+/// Orders streamed stores before the stores that follow. On aarch64 barriers and releases order them as other stores.
+#[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
+fn order_streamed_stores() {
+    // Pairs with the acquire of the rank that reads what is published next.
+    canele_sys::atomic::fence(canele_sys::atomic::Ordering::Release);
 }
 
 /// The same where there is no such store: an ordinary copy.
 ///
 /// # Safety
 /// As [`racing::transfer`].
-#[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
 pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: as the caller says.
     unsafe { racing::transfer(to, from, len) }
 }
 
-#[cfg(all(test, target_arch = "x86_64", not(miri)))]
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 thread_local! {
     /// Copies of this thread that went past the caches.
     pub(crate) static COPIES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };

@@ -5,21 +5,23 @@
 //! never a byte that no process wrote, and the compiler can neither read shared memory a second time after a check nor assume that it
 //! does not change.
 //!
-//! On x86-64 the accesses are assembly, which the compiler does not look into; the C library's `memcpy` and `memmove` do long
-//! copies where they are fast. Elsewhere, and under miri, they are relaxed atomics. Loom does not model the bytes of messages.
+//! On x86-64 and aarch64 the accesses are assembly, which the compiler does not look into; the C library's `memcpy` and `memmove` do
+//! long copies where they are fast. Elsewhere, and under miri, they are relaxed atomics. Loom does not model the bytes of messages.
 
-#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
 mod assembly;
-#[cfg(all(not(loom), any(miri, not(target_arch = "x86_64"))))]
+#[cfg(all(not(loom), any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
 mod atomics;
 #[cfg(loom)]
 mod plain;
-#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
 pub(crate) mod sums;
 
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
+pub(crate) use assembly::{copy, load, store, stream_line, transfer};
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-pub(crate) use assembly::{copy, load, load_wide_block, load16, store, stream_line, transfer, transfer_line};
-#[cfg(all(not(loom), any(miri, not(target_arch = "x86_64"))))]
+pub(crate) use assembly::{load_wide_block, load16, transfer_line};
+#[cfg(all(not(loom), any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
 pub(crate) use atomics::{copy, load, store, transfer};
 #[cfg(loom)]
 pub(crate) use plain::{copy, load, store, transfer};

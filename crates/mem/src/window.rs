@@ -130,14 +130,14 @@ impl<'a> Window<'a> {
     /// Where there are not as many.
     pub fn add(&self, offset: usize, numbers: LaneType, bytes: &[u8]) -> usize {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "sums outside of a window");
-        #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+        #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
         {
             let len = bytes.len() / racing::sums::LINE * racing::sums::LINE;
             // SAFETY: the range was checked; the rest as in `write`.
             unsafe { racing::sums::add(numbers, self.start.as_ptr().add(offset), bytes.as_ptr(), len) };
             len
         }
-        #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+        #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
         {
             let _ = numbers;
             0
@@ -211,6 +211,14 @@ impl<'a> Window<'a> {
     /// Tells the processor that these bytes are needed soon.
     #[inline(always)]
     pub fn prefetch(&self) {
+        #[cfg(all(target_arch = "aarch64", not(miri)))]
+        for offset in (0..self.len).step_by(64) {
+            // SAFETY: inside the window. A hint, which changes no memory.
+            unsafe {
+                let line = self.start.add(offset);
+                std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line.as_ptr(), options(nostack, preserves_flags, readonly));
+            }
+        }
         #[cfg(target_arch = "x86_64")]
         for offset in (0..self.len).step_by(64) {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -21,8 +21,8 @@ pub mod counters;
 #[cfg(not(loom))]
 pub mod debugger;
 pub mod device;
-#[cfg(target_arch = "x86_64")]
 pub mod exhausted;
+#[cfg(target_arch = "x86_64")]
 pub mod extended;
 #[cfg(not(loom))]
 pub mod file_io;
@@ -46,6 +46,8 @@ pub mod process_memory;
 #[cfg(not(loom))]
 pub mod processor;
 pub mod published;
+#[cfg(any(test, not(target_arch = "x86_64")))]
+pub mod quad;
 pub mod relax;
 #[cfg(not(loom))]
 pub mod sealed;

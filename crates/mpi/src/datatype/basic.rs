@@ -16,7 +16,7 @@ pub enum Format {
     Single,
     /// IEEE binary64.
     Double,
-    /// The processor's 80 bits, in 16 bytes: C's `long double`.
+    /// C's `long double` in 16 bytes: the processor's 80 bits on x86-64, IEEE binary128 elsewhere.
     Extended,
     /// IEEE binary128.
     Quad,

@@ -21,6 +21,9 @@ pub(super) enum Code {
     Extended,
 }
 
+/// How C's `long double` is converted.
+const LONG_DOUBLE: Code = if cfg!(target_arch = "x86_64") { Code::Extended } else { Code::Reverse(16) };
+
 impl Code {
     pub const fn native_size(self) -> usize {
         match self {
@@ -124,9 +127,9 @@ impl Basic {
     pub(super) const fn codes(self) -> (Code, Option<Code>) {
         match self.kind() {
             BasicKind::Pair(value, index) => (value.codes().0, Some(index.codes().0)),
-            BasicKind::Complex(Format::Extended) => (Code::Extended, Some(Code::Extended)),
+            BasicKind::Complex(Format::Extended) => (LONG_DOUBLE, Some(LONG_DOUBLE)),
             BasicKind::Complex(format) => (Code::Reverse(format.size()), Some(Code::Reverse(format.size()))),
-            BasicKind::Float(Format::Extended) => (Code::Extended, None),
+            BasicKind::Float(Format::Extended) => (LONG_DOUBLE, None),
             _ => match self {
                 Basic::Long => (Code::ShorterSigned, None),
                 Basic::UnsignedLong => (Code::ShorterUnsigned, None),

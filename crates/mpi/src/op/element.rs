@@ -29,7 +29,7 @@ pub enum Element {
     F32,
     /// Floating-point number of 64 bits.
     F64,
-    /// Floating-point number of 80 bits in 16 bytes: C's `long double`.
+    /// C's `long double` in 16 bytes: of 80 bits on x86-64, of 128 elsewhere.
     Extended,
     /// Two numbers of 16 bits: the real part, then the imaginary one.
     ComplexF16,

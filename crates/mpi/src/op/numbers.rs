@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 
 use bytemuck::Pod;
 #[cfg(target_arch = "x86_64")]
-use canele_sys::extended;
+use canele_sys::extended::{self as long_double, Extended as LongDoubleBytes};
+#[cfg(not(target_arch = "x86_64"))]
+use canele_sys::quad::{self as long_double, Quad as LongDoubleBytes};
 
 use super::{bfloat, half};
 
@@ -155,46 +157,43 @@ impl Float for Half {
     }
 }
 
-/// Of 80 bits in 16 bytes.
-#[cfg(target_arch = "x86_64")]
+/// C's `long double` in 16 bytes: of 80 bits on x86-64, of 128 elsewhere.
 pub(super) struct LongDouble;
 
-#[cfg(target_arch = "x86_64")]
 impl Number for LongDouble {
-    type Stored = extended::Extended;
+    type Stored = LongDoubleBytes;
     fn sum(a: Self::Stored, b: Self::Stored) -> Self::Stored {
-        extended::add(a, b)
+        long_double::add(a, b)
     }
     fn product(a: Self::Stored, b: Self::Stored) -> Self::Stored {
-        extended::multiply(a, b)
+        long_double::multiply(a, b)
     }
     fn smaller(a: Self::Stored, b: Self::Stored) -> Self::Stored {
         let first = match Self::order(a, b) {
-            Some(Ordering::Equal) => extended::is_negative(a),
+            Some(Ordering::Equal) => long_double::is_negative(a),
             Some(order) => order.is_lt(),
-            None => extended::is_nan(b),
+            None => long_double::is_nan(b),
         };
         if first { a } else { b }
     }
     fn larger(a: Self::Stored, b: Self::Stored) -> Self::Stored {
         let first = match Self::order(a, b) {
-            Some(Ordering::Equal) => !extended::is_negative(a),
+            Some(Ordering::Equal) => !long_double::is_negative(a),
             Some(order) => order.is_gt(),
-            None => extended::is_nan(b),
+            None => long_double::is_nan(b),
         };
         if first { a } else { b }
     }
     fn is_nan(a: Self::Stored) -> bool {
-        extended::is_nan(a)
+        long_double::is_nan(a)
     }
     fn order(a: Self::Stored, b: Self::Stored) -> Option<Ordering> {
-        extended::compare(a, b)
+        long_double::compare(a, b)
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 impl Float for LongDouble {
     fn difference(a: Self::Stored, b: Self::Stored) -> Self::Stored {
-        extended::subtract(a, b)
+        long_double::subtract(a, b)
     }
 }

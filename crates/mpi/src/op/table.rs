@@ -3,9 +3,7 @@
 use std::cmp::Ordering;
 
 use super::fold::{each, each_pair};
-#[cfg(target_arch = "x86_64")]
-use super::numbers::LongDouble;
-use super::numbers::{Bfloat, Float, Half, IntegerNumber, Number};
+use super::numbers::{Bfloat, Float, Half, IntegerNumber, LongDouble, Number};
 use super::{BuiltIn, Combine, Element};
 
 /// The loop, if the operation is defined for these elements.
@@ -40,15 +38,9 @@ pub(super) fn combine(op: BuiltIn, element: Element) -> Option<Combine> {
         Element::ShortInt => pair::<i16, i32>(op),
         Element::FloatFloat => pair::<f32, f32>(op),
         Element::DoubleDouble => pair::<f64, f64>(op),
-        #[cfg(target_arch = "x86_64")]
         Element::Extended => number::<LongDouble>(op),
-        #[cfg(target_arch = "x86_64")]
         Element::ComplexExtended => complex::<LongDouble>(op),
-        #[cfg(target_arch = "x86_64")]
         Element::ExtendedInt => pair::<LongDouble, i32>(op),
-        // Elsewhere `long double` is another number.
-        #[cfg(not(target_arch = "x86_64"))]
-        Element::Extended | Element::ComplexExtended | Element::ExtendedInt => None,
     }
 }
 

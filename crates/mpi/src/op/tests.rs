@@ -59,6 +59,12 @@ fn encoded(format: Format, value: i64) -> Vec<u8> {
         Format::Bfloat => (value as f32).to_le_bytes()[2..].to_vec(),
         Format::Float(4) => (value as f32).to_le_bytes().to_vec(),
         Format::Float(_) => (value as f64).to_le_bytes().to_vec(),
+        Format::Extended if cfg!(not(target_arch = "x86_64")) => {
+            let n = u128::from(value.unsigned_abs());
+            let exponent = if n == 0 { 0 } else { u128::from(16383 + n.ilog2()) };
+            let fraction = if n == 0 { 0 } else { n << (112 - n.ilog2()) & ((1 << 112) - 1) };
+            (u128::from(value < 0) << 127 | exponent << 112 | fraction).to_le_bytes().to_vec()
+        }
         Format::Extended => {
             let n = value.unsigned_abs();
             let exponent = if n == 0 { 0 } else { 16383 + 63 - n.leading_zeros() as u16 };
@@ -84,7 +90,7 @@ fn with_one_zero(element: Element, bytes: &[u8]) -> Vec<u8> {
                 Format::Int(size) | Format::Natural(size) => (size, None),
                 Format::Float(size) => (size, Some(size - 1)),
                 Format::Bfloat => (2, Some(1)),
-                Format::Extended => (16, Some(9)),
+                Format::Extended => (16, Some(if cfg!(target_arch = "x86_64") { 9 } else { 15 })),
             };
             let (part, others) = rest.split_at_mut(size);
             let zero = |(at, byte): (usize, &u8)| *byte == if Some(at) == sign { 0x80 } else { 0 };
@@ -225,8 +231,11 @@ fn zeros_and_nan_do_not_depend_on_the_order() {
     check(Element::F32, [0.0, -0.0, 1.0, f32::NAN].map(f32::to_bits));
     check(Element::F16, [0u16, 0x8000, 0x3c00, 0x7e00]);
     check(Element::Bf16, [0u16, 0x8000, 0x3f80, 0x7fc0]);
-    let extended = |head: u16, mantissa: u64| u128::from(head) << 64 | u128::from(mantissa);
-    check(Element::Extended, [0, extended(0x8000, 0), extended(0x3fff, 1 << 63), extended(0x7fff, 3 << 62)]);
+    let long_doubles = match cfg!(target_arch = "x86_64") {
+        true => [0, 0x8000u128 << 64, 0x3fff << 64 | 1 << 63, 0x7fff << 64 | 3 << 62],
+        false => [0, 1 << 127, 0x3fff << 112, 0x7fff8 << 108],
+    };
+    check(Element::Extended, long_doubles);
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub const MOST_LOCAL_RANKS: usize = 4096;
 pub const CELLS: RangeInclusive<usize> = 32..=1 << 16;
 /// Bytes a payload ring may have.
 pub const PAYLOAD: RangeInclusive<usize> = 16 << 10..=64 << 20;
+/// Bytes of the smallest page. Pages of this machine may be longer ([`whole_pages`]).
 const PAGE: usize = 4096;
 
 /// Size of what comes before the slices.
@@ -64,6 +65,11 @@ pub const COUNTER_WORDS: usize = 128;
 pub const WAITS: usize = COUNTERS + 8 * COUNTER_WORDS;
 /// Room for it, in 64-bit words.
 pub const WAITS_WORDS: usize = PAGE / 8 - COUNTER_WORDS;
+
+/// Rounds up to whole pages of this machine, of 4, 16 or 64 KiB: each peer maps its slice alone, and a mapping begins with a page.
+fn whole_pages(bytes: usize) -> usize {
+    bytes.next_multiple_of(rustix::param::page_size().max(PAGE))
+}
 
 /// The sizes of an inbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +111,7 @@ impl InboxLayout {
         let mut layout = Self { senders, cells: within(cells, CELLS), payload: within(payload, PAYLOAD) };
         let (least_cells, least_payload) = (*CELLS.start(), *PAYLOAD.start());
         let is_large = |layout: &Self| {
-            let first = layout.senders * (layout.first_bytes() + PAGE);
+            let first = layout.senders * (layout.first_bytes() + whole_pages(1));
             layout.bytes() > budget || first >= budget / 4
         };
         while is_large(&layout) && (layout.cells > least_cells || layout.payload > least_payload) {
@@ -121,12 +127,12 @@ impl InboxLayout {
 
     /// Size of one slice, whole pages.
     pub fn slice_bytes(&self) -> usize {
-        (self.payload_start() + self.payload).next_multiple_of(PAGE)
+        whole_pages(self.payload_start() + self.payload)
     }
 
     /// Size of the first part of a slice, whole pages: all but the payload, and of that a quarter.
     pub fn first_bytes(&self) -> usize {
-        (self.payload_start() + self.payload / 4).next_multiple_of(PAGE)
+        whole_pages(self.payload_start() + self.payload / 4)
     }
 
     /// The largest bulk of a packet: a quarter of the ring, which lies in the first part of a slice, so that it can be sent without
@@ -142,13 +148,13 @@ impl InboxLayout {
 
     /// Size of the whole inbox.
     pub fn bytes(&self) -> usize {
-        HEADER_BYTES + self.senders * self.slice_bytes()
+        whole_pages(HEADER_BYTES) + self.senders * self.slice_bytes()
     }
 
     /// Where the slice of `sender` starts.
     pub fn slice_start(&self, sender: usize) -> usize {
         assert!(sender < self.senders, "sender {sender} has no slice in an inbox for {}", self.senders);
-        HEADER_BYTES + sender * self.slice_bytes()
+        whole_pages(HEADER_BYTES) + sender * self.slice_bytes()
     }
 
     /// Where the parts of a slice lie.
@@ -251,7 +257,10 @@ mod tests {
                 let layout = InboxLayout { senders: 2, cells, payload };
                 assert_eq!(layout.max_bulk(), payload / 4);
                 assert!(layout.payload_start() + layout.max_bulk() <= layout.first_bytes(), "{layout:?}");
-                assert!(layout.first_bytes().is_multiple_of(PAGE));
+                let page = rustix::param::page_size();
+                assert!(
+                    layout.first_bytes().is_multiple_of(page) && layout.slice_start(1).is_multiple_of(page)
+                );
                 assert!(layout.first_bytes() <= layout.slice_bytes());
             }
         }

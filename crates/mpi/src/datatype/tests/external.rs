@@ -20,6 +20,7 @@ fn float(format: Format) -> Vec<u8> {
         Format::Bfloat => 0x3f80u16.to_ne_bytes().to_vec(),
         Format::Single => 1f32.to_ne_bytes().to_vec(),
         Format::Double => 1f64.to_ne_bytes().to_vec(),
+        Format::Extended if cfg!(not(target_arch = "x86_64")) => float(Format::Quad),
         Format::Extended => [0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f, 0, 0, 0, 0, 0, 0].to_vec(),
         Format::Quad => (0x3fffu128 << 112).to_ne_bytes().to_vec(),
     }
