@@ -10,7 +10,7 @@ pub fn element_of(datatype: &Datatype) -> Option<Element> {
         None => match datatype.as_basic()? {
             // Not among the types of these operations (MPI 5.0, §6.9.2), but programs and benchmarks add such elements, and
             // other implementations do what they mean: C's arithmetic.
-            Basic::Char if core::ffi::c_char::MIN < 0 => Some(Element::I8),
+            Basic::Char if core::ffi::c_char::MIN != 0 => Some(Element::I8),
             Basic::Char => Some(Element::U8),
             basic => number(basic),
         },

@@ -8,12 +8,22 @@
 //! The processor's rounding mode is never changed. Rust and LLVM assume the default mode, to nearest: they compute
 //! constants at compile time, move operations over a change of the mode, and may compute one operation for two.
 
-#[expect(unsafe_code, reason = "instructions that name the direction of their rounding have no safe form")]
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "instructions that name the direction of their rounding have no safe form")
+)]
 pub mod directed;
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "some tables are of the instructions of x86-64")
+)]
 mod directions;
-#[expect(
-    unsafe_code,
-    reason = "vectors and fused multiply-adds have no safe form where the target may lack them"
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(
+        unsafe_code,
+        reason = "vectors and fused multiply-adds have no safe form where the target may lack them"
+    )
 )]
 pub mod fused;
 pub mod residual;
