@@ -15,7 +15,9 @@ use programs::{Interface, folder};
 use support::installation::{Installation, is_there, printed};
 
 /// The option's value, the library that a program needs, and the tables of an ABI.
-const ABIS: [(&str, &str, fn() -> Tables); 3] = [
+type AbiRow = (&'static str, &'static str, fn() -> Tables);
+
+const ABIS: [AbiRow; 3] = [
     ("standard", "libmpi_abi.so.1", Tables::standard),
     ("mpich", "libmpi.so.12", Tables::mpich),
     ("openmpi", "libmpi.so.40", Tables::openmpi),
