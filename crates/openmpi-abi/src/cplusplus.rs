@@ -56,9 +56,9 @@ pub extern "C-unwind" fn ompi_attr_create_keyval(
 
 /// A class of Open MPI's objects: what makes and ends them, by the class and by those that it is made of.
 #[repr(C)]
-pub struct Class {
+pub struct ObjectClass {
     name: *const c_char,
-    parent: *const Class,
+    parent: *const ObjectClass,
     construct: Option<unsafe extern "C" fn(*mut c_void)>,
     destruct: Option<unsafe extern "C" fn(*mut c_void)>,
     epoch: c_int,
@@ -69,7 +69,7 @@ pub struct Class {
 }
 
 // SAFETY: the class below is never written to but by the library, which only reads it.
-unsafe impl Sync for Class {}
+unsafe impl Sync for ObjectClass {}
 
 /// Of a class without functions: none.
 static NO_FUNCTIONS: [Option<unsafe extern "C" fn(*mut c_void)>; 1] = [None];
@@ -81,7 +81,7 @@ const LIST_ITEM_BYTES: usize = 40;
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)] // The name is Open MPI's.
-pub static opal_list_item_t_class: Class = Class {
+pub static opal_list_item_t_class: ObjectClass = ObjectClass {
     name: c"opal_list_item_t".as_ptr(),
     parent: core::ptr::null(),
     construct: None,
@@ -113,7 +113,7 @@ pub static opal_uses_threads: bool = false;
 /// The class is there.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn opal_class_initialize(class: *mut Class) {
+pub unsafe extern "C" fn opal_class_initialize(class: *mut ObjectClass) {
     // SAFETY: as the caller says; the library calls this before it makes the first object of the class.
     let class = unsafe { &mut *class };
     (class.constructors, class.destructors) = (NO_FUNCTIONS.as_ptr(), NO_FUNCTIONS.as_ptr());
