@@ -143,13 +143,15 @@ impl Buffer {
 
     fn copy(&mut self, array: &Array, flags: c_int) -> c_int {
         let message = match flags & (PAIR | BLOCKS) {
-            0 => Ok((0, 0)),
+            0 => Ok((0, 0, 0)),
             _ => section::span(self.count, self.datatype),
         };
         let has = array.elements() * array.element;
         let partition = match message {
-            Ok((bytes, _)) if flags & PAIR != 0 && bytes > has => return is_longer(),
-            Ok((_, bytes)) => usize::try_from(bytes).unwrap_or(0),
+            // A copy has nothing in front of its first element.
+            Ok((begin, ..)) if flags & PAIR != 0 && begin < 0 && self.count > 0 => return refused(),
+            Ok((_, end, _)) if flags & PAIR != 0 && end > has => return is_longer(),
+            Ok((.., bytes)) => usize::try_from(bytes).unwrap_or(0),
             Err(code) => return code,
         };
         let copied = Box::new(Copied::new(array, flags & WRITTEN != 0, partition));

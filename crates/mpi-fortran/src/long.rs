@@ -1,7 +1,7 @@
 //! What differs where an INTEGER of Fortran has eight bytes: constants that are known by their place, statuses, and pairs of INTEGER.
 
 use core::ffi::{c_int, c_void};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::buffer::{Buffer, begin};
 use crate::descriptor::Descriptor;
@@ -30,12 +30,7 @@ pub unsafe extern "C" fn canele_fort_begin_long(
     datatype: i64,
     made: *mut Buffer,
 ) -> c_int {
-    let mut code = SUCCESS;
-    // SAFETY: the place is valid.
-    let datatype = unsafe { canele_fort_long_type(datatype, &mut code) };
-    if code != SUCCESS {
-        return code;
-    }
+    let datatype = canele_fort_long_type(datatype);
     // SAFETY: the modules pass a descriptor and a place of their own.
     let buffer = unsafe { &*buffer };
     let address = place::of_c(buffer.address(), places);
@@ -67,38 +62,31 @@ pub unsafe extern "C" fn canele_fort_widen(from: *const c_int, to: *mut i64, cou
     }
 }
 
-/// Returns the datatype that has a number. Sets the code if there is none.
-///
-/// # Safety
-/// The place of the code is valid.
+/// Returns the datatype that has a number, or none. MPI says that there is none, on the ranks where the argument counts.
 #[unsafe(no_mangle)] // SAFETY: as above.
-pub unsafe extern "C" fn canele_fort_long_type(number: i64, code: *mut c_int) -> Handle {
+pub extern "C" fn canele_fort_long_type(number: i64) -> Handle {
     match c_int::try_from(number) {
         // SAFETY: any number may be asked about.
         Ok(number) => unsafe { PMPI_Type_fromint(number) },
-        Err(_) if number == PAIR => pair(),
-        Err(_) => {
-            // SAFETY: the caller says so.
-            unsafe { *code = ERR_TYPE };
-            DATATYPE_NULL
-        }
+        Err(_) if number == PAIR => pair().unwrap_or(DATATYPE_NULL),
+        Err(_) => DATATYPE_NULL,
     }
 }
 
-/// The datatype of two INTEGERs, which is made once.
-fn pair() -> Handle {
-    static MADE: OnceLock<Handle> = OnceLock::new();
-    *MADE.get_or_init(|| {
+/// The datatype of two INTEGERs, which is made once. There is none before MPI has begun.
+fn pair() -> Option<Handle> {
+    static MADE: Mutex<Option<Handle>> = Mutex::new(None);
+    let mut known = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.is_none() {
         let mut made = DATATYPE_NULL;
         // SAFETY: the place is valid.
-        unsafe {
-            let code = PMPI_Type_contiguous_c(2, INTEGER8, &mut made);
-            if code != SUCCESS || PMPI_Type_commit(&mut made) != SUCCESS {
-                made = DATATYPE_NULL;
-            }
-        }
-        made
-    })
+        let is_made = unsafe {
+            PMPI_Type_contiguous_c(2, INTEGER8, &mut made) == SUCCESS
+                && PMPI_Type_commit(&mut made) == SUCCESS
+        };
+        *known = is_made.then_some(made);
+    }
+    *known
 }
 
 /// Returns the operation that stands for `MPI_MINLOC` or `MPI_MAXLOC` with a datatype: one of its own for two INTEGERs.
@@ -106,7 +94,7 @@ fn pair() -> Handle {
 pub extern "C" fn canele_fort_long_op(op: Handle, datatype: Handle) -> Handle {
     static MADE: [OnceLock<Handle>; 2] = [OnceLock::new(), OnceLock::new()];
     let (function, made): (Operation, _) = match op {
-        _ if datatype == DATATYPE_NULL || datatype != pair() => return op,
+        _ if datatype == DATATYPE_NULL || Some(datatype) != pair() => return op,
         MINLOC => (combine::<false>, &MADE[0]),
         MAXLOC => (combine::<true>, &MADE[1]),
         _ => return op,

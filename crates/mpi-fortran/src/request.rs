@@ -6,8 +6,9 @@
 //!   canele_fort_take, canele_fort_complete       around each call that may complete requests, while the word is set
 //!   canele_fort_start, _ready, _arrived, _free   the life of persistent and partitioned requests
 //! ```
-//! A request is known by C's handle. Resources are out of the table while a call may complete their request: another thread may get that handle
-//! for a new request before the call returns. A request that C completes itself keeps its resources.
+//! A request is known by C's handle. The resources of one that ends with its completion are out of the table while a call may complete it: another
+//! thread may get that handle for a new request before the call returns. Those of a persistent request stay, since its handle does. A request that
+//! the program completes in C keeps its resources.
 
 mod life;
 
@@ -26,6 +27,7 @@ pub struct RequestResources {
     copies: Vec<Copied>,
     /// Arrays that C reads while the request is active.
     arrays: Vec<Box<[i64]>>,
+    /// True if the request has its handle until the program frees it.
     is_persistent: bool,
 }
 
@@ -34,6 +36,8 @@ struct Table {
     of_requests: BTreeMap<Handle, RequestResources>,
     /// Requests that the program has freed before they were complete.
     freed: Vec<(Handle, RequestResources)>,
+    /// How many resources calls have taken out, of which some may come back.
+    out: usize,
     /// Handles that C writes when a request completes.
     later: Vec<Later>,
     /// Places of the modules' word, which is 0 while nothing is here. Each library that was linked by itself may have its own.
@@ -44,8 +48,8 @@ struct Table {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(*mut c_int);
 
-// SAFETY: a word is written under the lock of the table alone. Programs read it, and a thread that completes a request of another has heard of it
-// from that one.
+// SAFETY: a word is written under the lock of the table alone. Programs read it: the thread that makes a request writes it before it passes the
+// request on.
 unsafe impl Send for Word {}
 
 // SAFETY: the addresses in a copy are used under the lock of the table, or by the one thread that has taken the copy out.
@@ -54,6 +58,7 @@ unsafe impl Send for RequestResources {}
 static TABLE: Mutex<Table> = Mutex::new(Table {
     of_requests: BTreeMap::new(),
     freed: Vec::new(),
+    out: 0,
     later: Vec::new(),
     words: Vec::new(),
 });
@@ -74,7 +79,7 @@ impl Table {
 
     /// Clears the words if nothing is left.
     fn clear_words(&mut self) {
-        if self.of_requests.is_empty() && self.freed.is_empty() && self.later.is_empty() {
+        if self.of_requests.is_empty() && self.freed.is_empty() && self.later.is_empty() && self.out == 0 {
             // SAFETY: as above.
             self.words.drain(..).for_each(|word| unsafe { word.0.write_volatile(0) });
         }
@@ -168,19 +173,22 @@ pub unsafe extern "C" fn canele_fort_attach(
     if resources.is_empty() || code != SUCCESS {
         return;
     }
-    // A library may have one handle for all requests that are complete at once.
-    if request == REQUEST_NULL || (is_persistent == 0 && is_complete(request)) {
+    if request == REQUEST_NULL {
         return resources.write_back();
     }
     let mut table = table();
-    table.of_requests.insert(request, resources);
+    if let Some(mut other) = table.of_requests.insert(request, resources) {
+        // A library may have one handle for all requests that are complete at once. The resources of the last one stay until one of them is waited for.
+        other.write_back();
+        table.of_requests.get_mut(&request).into_iter().for_each(RequestResources::write_back);
+    }
     table.announce(Word(word));
 }
 
-/// True if a request is complete or inactive.
+/// True if a request is complete or inactive, or has failed.
 fn is_complete(request: Handle) -> bool {
     let mut flag = 0;
     // SAFETY: the handle is that of a request, the place is valid, and the status is ignored.
     let code = unsafe { PMPI_Request_get_status(request, &mut flag, core::ptr::null_mut::<c_void>()) };
-    code == SUCCESS && flag != 0
+    code != SUCCESS || flag != 0
 }

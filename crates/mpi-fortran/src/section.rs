@@ -80,11 +80,11 @@ pub fn element_type(array: &Array, datatype: Handle) -> Result<Handle, NoType> {
     new(|made| unsafe { PMPI_Type_create_resized_c(all.handle, 0, elements * stride, made) })?.commit()
 }
 
-/// Returns the bytes from the address of a buffer to the end of some elements of a datatype, and to where the next ones would begin.
+/// Returns where some elements of a datatype begin and end, counted in bytes from the address of a buffer, and where the next ones would begin.
 ///
 /// # Errors
 /// The code of MPI for the datatype.
-pub fn span(count: i64, datatype: Handle) -> Result<(i64, i64), c_int> {
+pub fn span(count: i64, datatype: Handle) -> Result<(i64, i64, i64), c_int> {
     let (mut lower, mut extent, mut first, mut length) = (0, 0, 0, 0);
     // SAFETY: the places are valid. MPI checks the handle.
     let codes = unsafe {
@@ -97,7 +97,8 @@ pub fn span(count: i64, datatype: Handle) -> Result<(i64, i64), c_int> {
         Some(code) => Err(code),
         None => {
             let next = count.saturating_mul(extent as i64);
-            Ok((next.saturating_add((first + length - extent) as i64), next))
+            let begin = (first as i64).saturating_add(next.saturating_sub(extent as i64).min(0));
+            Ok((begin, next.saturating_add((first + length - extent) as i64), next))
         }
     }
 }

@@ -111,6 +111,7 @@ extern struct canele_object ompi_mpi_errhandler_null;
 extern struct canele_object ompi_mpi_errors_abort;
 extern struct canele_object ompi_mpi_errors_are_fatal;
 extern struct canele_object ompi_mpi_errors_return;
+extern struct canele_object ompi_mpi_errors_throw_exceptions;
 extern struct canele_object ompi_mpi_file_null;
 extern struct canele_object ompi_mpi_float;
 extern struct canele_object ompi_mpi_float_int;
@@ -1967,6 +1968,7 @@ int PMPI_Status_f082f(const MPI_Status *from, MPI_Status *to);
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
 #define MPI_LB MPI_ABI_POINTER(MPI_Datatype, &ompi_mpi_lb)
 #define MPI_UB MPI_ABI_POINTER(MPI_Datatype, &ompi_mpi_ub)
+#define MPI_ERRORS_THROW_EXCEPTIONS MPI_ABI_POINTER(MPI_Errhandler, &ompi_mpi_errors_throw_exceptions)
 #define MPI_COMBINER_HVECTOR_INTEGER 4
 #define MPI_COMBINER_HINDEXED_INTEGER 7
 #define MPI_COMBINER_STRUCT_INTEGER 10

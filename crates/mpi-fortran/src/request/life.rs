@@ -7,8 +7,8 @@ use crate::copy::Copied;
 use crate::later;
 use crate::mpi::*;
 
-/// The resources of requests that a call may complete, each with the index of its request.
-type TakenResources = Vec<(usize, Handle, RequestResources)>;
+/// The requests with resources that a call may complete, each with its index, and the resources of those that end with their completion.
+type TakenResources = Vec<(usize, Handle, Option<RequestResources>)>;
 
 /// The requests of a call.
 ///
@@ -34,29 +34,36 @@ pub unsafe extern "C" fn canele_fort_take(requests: *const Handle, count: c_int)
     let requests = unsafe { handles(requests, count) };
     let mut table = table();
     let take = |(index, request): (usize, &Handle)| {
-        table.of_requests.remove(request).map(|resources| (index, *request, resources))
+        if table.of_requests.get(request)?.is_persistent {
+            return Some((index, *request, None));
+        }
+        table.out += 1;
+        Some((index, *request, table.of_requests.remove(request)))
     };
     let taken: TakenResources = requests.iter().enumerate().filter_map(take).collect();
     if taken.is_empty() { core::ptr::null_mut() } else { Box::into_raw(Box::new(taken)) }
 }
 
 /// Ends what [`canele_fort_take`] has begun, when C's function has returned: copies of complete requests are written back, and requests that go on
-/// keep their resources.
+/// keep their resources. A function that only looks at requests leaves their handles, so that `asks` is not 0.
 ///
 /// # Safety
 /// `taken` comes from there, and `requests` are those of that call, as C has left them.
 #[unsafe(no_mangle)] // SAFETY: as above.
-pub unsafe extern "C" fn canele_fort_complete(taken: *mut TakenResources, requests: *const Handle) {
+pub unsafe extern "C" fn canele_fort_complete(
+    taken: *mut TakenResources,
+    requests: *const Handle,
+    asks: c_int,
+) {
     if !taken.is_null() {
         // SAFETY: the list was made above and is taken once.
-        for (index, request, mut resources) in *unsafe { Box::from_raw(taken) } {
+        for (index, request, resources) in *unsafe { Box::from_raw(taken) } {
             // SAFETY: the array has the request with this index.
-            let goes_on = unsafe { *requests.add(index) } == request;
-            if !goes_on || is_complete(request) {
-                resources.write_back();
-            }
-            if goes_on {
-                table().of_requests.insert(request, resources);
+            let keeps_its_handle = unsafe { *requests.add(index) } == request;
+            match resources {
+                Some(resources) => put_back(request, resources, keeps_its_handle, asks != 0),
+                None if is_complete(request) => on_copies(request, Copied::write_back),
+                None => {}
             }
         }
     }
@@ -65,15 +72,38 @@ pub unsafe extern "C" fn canele_fort_complete(taken: *mut TakenResources, reques
     table().clear_words();
 }
 
+/// Ends resources that were out, or puts them back where the request goes on. A request that keeps its handle is asked whether it is complete only
+/// if its call has looked and not completed: the question raises the error of a request that has failed.
+fn put_back(request: Handle, mut resources: RequestResources, keeps_its_handle: bool, asks: bool) {
+    if !keeps_its_handle || (asks && is_complete(request)) {
+        resources.write_back();
+    }
+    let mut table = table();
+    table.out -= 1;
+    if keeps_its_handle {
+        table.of_requests.insert(request, resources);
+    }
+}
+
 /// Frees requests that the program has freed before, as far as they have ended.
 fn end_freed(has_ended: impl Fn(&mut Handle) -> bool) {
-    let freed: Vec<_> = table().freed.drain(..).collect();
+    let freed = {
+        let mut table = table();
+        table.out += table.freed.len();
+        core::mem::take(&mut table.freed)
+    };
     for (mut request, mut resources) in freed {
-        if !has_ended(&mut request) {
-            table().freed.push((request, resources));
+        let has_ended = has_ended(&mut request);
+        if has_ended {
+            resources.write_back();
+        }
+        let mut table = table();
+        table.out -= 1;
+        if !has_ended {
+            table.freed.push((request, resources));
             continue;
         }
-        resources.write_back();
+        drop(table);
         if request != REQUEST_NULL {
             // SAFETY: the handle is that of a request that is not active, and its place is valid.
             unsafe { PMPI_Request_free(&mut request) };
@@ -123,23 +153,21 @@ fn on_copies(request: Handle, act: impl FnMut(&mut Copied)) {
 pub unsafe extern "C" fn canele_fort_request_free(request: *mut Handle) -> c_int {
     // SAFETY: the modules pass a variable of their own.
     let request = unsafe { &mut *request };
-    let resources = table().of_requests.remove(request);
-    let code = match resources {
-        Some(resources) if !is_complete(*request) => {
-            table().freed.push((*request, resources));
+    let is_active = table().of_requests.contains_key(request) && !is_complete(*request);
+    let mut table = table();
+    match table.of_requests.remove(request) {
+        Some(resources) if is_active => {
+            table.freed.push((*request, resources));
             *request = REQUEST_NULL;
-            SUCCESS
+            return SUCCESS;
         }
-        resources => {
-            if let Some(mut resources) = resources {
-                resources.write_back();
-            }
-            // SAFETY: MPI checks the handle, and its place is valid.
-            unsafe { MPI_Request_free(request) }
-        }
-    };
-    table().clear_words();
-    code
+        Some(mut resources) => resources.write_back(),
+        None => {}
+    }
+    table.clear_words();
+    drop(table);
+    // SAFETY: MPI checks the handle, and its place is valid.
+    unsafe { MPI_Request_free(request) }
 }
 
 /// Waits for the requests that the program has freed: MPI ends.

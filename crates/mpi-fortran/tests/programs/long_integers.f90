@@ -232,11 +232,14 @@ contains
     call MPI_Dims_create(size, 2, dims, ierr)
     call check(all(dims == [size, 1]), "MPI_Dims_create")
     call MPI_Cart_create(MPI_COMM_WORLD, 2, dims, [.true., .false.], .false., comm, ierr)
-    dims = 0
+    ! What was in an array that MPI writes does not matter, in either half of its numbers.
+    dims = int(transfer(1.0d0, 0_8), kind(dims))
+    coords = dims
     call MPI_Cart_get(comm, 2, dims, periods, coords, ierr)
     call check(all(dims == [size, 1]) .and. periods(1) .and. .not. periods(2) .and. coords(1) == rank, "MPI_Cart_get")
     call MPI_Cart_rank(comm, [size + rank, 0], newrank, ierr)
     call check(newrank == rank, "MPI_Cart_rank")
+    coords = int(transfer(0.1d0, 0_8), kind(coords))
     call MPI_Cart_coords(comm, size - 1, 2, coords, ierr)
     call check(all(coords == [size - 1, 0]), "MPI_Cart_coords")
     call MPI_Comm_free(comm, ierr)

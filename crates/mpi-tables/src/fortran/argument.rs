@@ -299,7 +299,7 @@ impl One<'_> {
         let to_c = match self.is_long() {
             true if handle.name == "Type" => {
                 format!(
-                    "c_{name}(i_{name}) = canele_fort_long_type(int({name}(i_{name}){component}, c_int64_t), code)"
+                    "c_{name}(i_{name}) = canele_fort_long_type(int({name}(i_{name}){component}, c_int64_t))"
                 )
             }
             _ => format!("c_{name}(i_{name}) = PMPI_{}_fromint({number})", handle.name),

@@ -175,10 +175,9 @@ const LONG: &str = "    subroutine canele_fort_narrow(from, to, count) bind(C)
       type(c_ptr), value :: to
       integer(c_int), value :: count
     end subroutine
-    function canele_fort_long_type(number, code) bind(C) result(datatype)
+    function canele_fort_long_type(number) bind(C) result(datatype)
       import
       integer(c_int64_t), value :: number
-      integer(c_int), intent(inout) :: code
       integer(c_intptr_t) :: datatype
     end function
     function canele_fort_long_op(op, datatype) bind(C) result(own)

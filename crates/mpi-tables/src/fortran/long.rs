@@ -14,6 +14,9 @@ pub enum IntegerLength {
     Eight,
 }
 
+/// What an element has that C has not written. The program's own number stays then.
+const NOT_WRITTEN: &str = "-huge(0_c_int) - 1";
+
 /// `MPI_2INTEGER` where an INTEGER has eight bytes: no number that C gives a datatype. The library makes one with the operations that it has.
 pub(super) const LONG_PAIR: i64 = (1 << 32) + 0x232;
 
@@ -24,7 +27,7 @@ impl One<'_> {
 
     /// The line that finds a number which C's `int` cannot have.
     pub(super) fn check_number(&self) -> Vec<String> {
-        if !self.is_long() || self.direction == Direction::Out {
+        if !self.is_long() || self.direction == Direction::Out || self.is_of_one_rank() {
             return Vec::new();
         }
         let class = match self.name {
@@ -40,10 +43,23 @@ impl One<'_> {
     /// The line that finds a number which is no handle.
     pub(super) fn check_handle(&self, handle: Handle) -> Vec<String> {
         // The library looks at datatypes: one has a number of its own.
-        if !self.is_long() || self.direction == Direction::Out || handle.name == "Type" {
+        let is_checked = self.is_long() && handle.name != "Type" && !self.is_of_one_rank();
+        if !is_checked || self.direction == Direction::Out {
             return Vec::new();
         }
         vec![check(&format!("{}{}", self.name, self.component()), class_of(handle))]
+    }
+
+    /// True for an argument that one rank of the call has alone: others may pass any number.
+    fn is_of_one_rank(&self) -> bool {
+        let function = self.procedure.function.of.name.as_str();
+        match self.name {
+            "peer_comm" | "remote_leader" => function == "MPI_Intercomm_create",
+            "maxprocs" => function == "MPI_Comm_spawn",
+            "count" => function == "MPI_Comm_spawn_multiple",
+            "info" => ["MPI_Comm_spawn", "MPI_Comm_accept", "MPI_Comm_connect"].contains(&function),
+            _ => false,
+        }
     }
 
     /// The line that takes another object for the error of a number which is no handle.
@@ -62,7 +78,7 @@ impl One<'_> {
             format!("{variable} = {number}"),
             format!(
                 "if (iand({variable}, not(4095_c_intptr_t)) /= 0) {variable} = \
-                 canele_fort_long_type(int({number}, c_int64_t), code)"
+                 canele_fort_long_type(int({number}, c_int64_t))"
             ),
         ]
     }
@@ -90,18 +106,16 @@ impl One<'_> {
             1 => (":".to_owned(), n.clone()),
             rows => (":, :".to_owned(), format!("{rows}, {n}")),
         };
-        let mut before = vec![
-            format!("{n} = {}", self.length()),
-            format!("allocate(c_{name}({size}))"),
-            format!("c_{name} = int({name}({all}), c_int)"),
-        ];
-        if self.direction != Direction::Out {
+        let mut before = vec![format!("{n} = {}", self.length()), format!("allocate(c_{name}({size}))")];
+        if self.direction == Direction::Out {
+            before.push(format!("c_{name} = {NOT_WRITTEN}"));
+        } else {
+            before.push(format!("c_{name} = int({name}({all}), c_int)"));
             before.push(format!("if (any(c_{name} /= {name}({all}))) code = MPI_ERR_ARG"));
         }
         let mut after = Vec::new();
         if self.direction != Direction::In {
-            // What C has not written stays as it is.
-            after.push(format!("where (c_{name} /= int({name}({all}), c_int)) {name}({all}) = c_{name}"));
+            after.push(format!("where (c_{name} /= {NOT_WRITTEN}) {name}({all}) = c_{name}"));
         }
         Argument {
             dummy: Some(format!("integer{} :: {name}({bounds})", self.direction.intent_of_places())),
@@ -136,15 +150,20 @@ impl One<'_> {
             ("edges", "MPI_Graph_get") => "maxedges",
             ("indx", _) => "nnodes",
             // The last index is the number of all edges.
-            ("edges", _) => "merge(indx(max(1, nnodes)), 0, nnodes > 0)",
+            ("edges", _) => {
+                return "max(0_c_int, merge(c_indx(max(1, n_indx)), 0_c_int, n_indx > 0))".to_owned();
+            }
             ("neighbors", _) => "maxneighbors",
             ("sources" | "sourceweights", "MPI_Dist_graph_neighbors") => "maxindegree",
             ("destinations" | "destweights", "MPI_Dist_graph_neighbors") => "maxoutdegree",
             ("sources" | "sourceweights", _) if is_adjacent => "indegree",
             ("destinations" | "destweights", _) if is_adjacent => "outdegree",
-            ("destinations" | "weights", _) => "sum(degrees(1:n))",
+            ("destinations" | "weights", _) => {
+                return "int(max(0_c_int64_t, min(int(huge(0_c_int), c_int64_t), sum(int(c_degrees, c_int64_t)))), c_int)"
+                    .to_owned();
+            }
             ("array_of_errcodes", "MPI_Comm_spawn") => "maxprocs",
-            ("array_of_errcodes", _) => "sum(array_of_maxprocs(1:count))",
+            ("array_of_errcodes", _) => return "max(0_c_int, sum(c_array_of_maxprocs))".to_owned(),
             ("array_of_maxprocs", _) => {
                 return format!("merge(max(0_c_int, int(count, c_int)), 0_c_int, {})", self.is_root());
             }
@@ -171,10 +190,12 @@ impl One<'_> {
             format!("if ({condition}) then"),
             format!("  {n} = {}", self.length()),
             format!("  allocate(s_{name}({n}))"),
-            format!("  s_{name} = int({name}(1:{n}), c_int)"),
         ]);
         if self.direction == Direction::In {
+            before.push(format!("  s_{name} = int({name}(1:{n}), c_int)"));
             before.push(format!("  if (any(s_{name} /= {name}(1:{n}))) code = MPI_ERR_ARG"));
+        } else {
+            before.push(format!("  s_{name} = {NOT_WRITTEN}"));
         }
         before.push(format!("  c_{name} = c_loc(s_{name})"));
         if is_of_root {
@@ -187,7 +208,9 @@ impl One<'_> {
         before.push("end if".to_owned());
         let mut after = Vec::new();
         if self.direction != Direction::In {
-            after.push(format!("if ({n} >= 0) {name}(1:{n}) = s_{name}"));
+            after.push(format!("if ({n} >= 0) then"));
+            after.push(format!("  where (s_{name} /= {NOT_WRITTEN}) {name}(1:{n}) = s_{name}"));
+            after.push("end if".to_owned());
         }
         let mut on_success = Vec::new();
         if is_of_root {

@@ -1,7 +1,7 @@
 //! Fortran: `mpif.h`, the modules `mpi` and `mpi_f08`, and the procedures behind them (MPI 5.0, chapter 19).
 //!
 //! Everything here is Fortran that the compiler at hand compiles: its LOGICAL, its names of symbols and its module files are its own.
-//! The procedures call C's functions with the prefix `PMPI_`, so they run over any library of the standard ABI.
+//! The procedures call C's functions, so they run over any library of the standard ABI.
 //! `cargo run -p canele-mpi-tables --example fortran FOLDER` writes it.
 //! What Fortran cannot say is in the library `libcanele_fort`: descriptors of arrays, and functions of the program that C calls.
 //!

@@ -73,6 +73,9 @@ impl Procedure<'_> {
                 branches(vec!["code = canele_fort_request_free(c_request)".to_owned()], call)
             }
             "MPI_Finalize" => vec![live("call canele_fort_finish()"), call],
+            "MPI_Session_finalize" => {
+                vec![live("call canele_fort_complete(c_null_ptr, c_null_ptr, 0_c_int)"), call]
+            }
             "MPI_Pready" => vec![ready("partition", "partition"), call],
             "MPI_Pready_range" => vec![ready("partition_low", "partition_high"), call],
             "MPI_Pready_list" => vec![
@@ -92,15 +95,17 @@ impl Procedure<'_> {
                 "end if".to_owned(),
             ],
             name if name.starts_with("MPI_Comm_idup") => {
-                vec![call, live("call canele_fort_complete(c_null_ptr, c_null_ptr)")]
+                vec![call, live("call canele_fort_complete(c_null_ptr, c_null_ptr, 0_c_int)")]
             }
             _ if self.completes_requests() => {
+                // C leaves the handle of a request that it only looks at.
+                let asks = u8::from(name.starts_with("MPI_Request_get_status"));
                 let (place, _) = requests.split_once(", ").unwrap_or_default();
                 branches(
                     vec![
                         format!("taken = canele_fort_take({requests})"),
                         call.clone(),
-                        format!("call canele_fort_complete(taken, {place})"),
+                        format!("call canele_fort_complete(taken, {place}, {asks}_c_int)"),
                     ],
                     call,
                 )

@@ -191,7 +191,8 @@ pub(super) fn direction(function: &Exported<'_>, parameter: &Parameter) -> Direc
         "buffer*" => true,
         _ => {
             ends.iter().any(|end| name.ends_with(end))
-                || ["position", "buflen", "pset_len", "dims"].contains(&parameter.name.as_str())
+                || ["position", "buflen", "pset_len"].contains(&parameter.name.as_str())
+                || name == "MPI_Dims_create"
         }
     };
     if is_read { Direction::InOut } else { Direction::Out }

@@ -11,16 +11,13 @@ use super::shape::{Direction, Handle, Shape, direction, shape};
 use super::text::{line, lines};
 
 /// The functions that have a short procedure.
-const CALLED_MOST: [&str; 15] = [
-    "MPI_Accumulate",
+const CALLED_MOST: [&str; 12] = [
     "MPI_Allreduce",
     "MPI_Barrier",
     "MPI_Bcast",
     "MPI_Bsend",
-    "MPI_Get",
     "MPI_Irecv",
     "MPI_Isend",
-    "MPI_Put",
     "MPI_Recv",
     "MPI_Reduce",
     "MPI_Rsend",

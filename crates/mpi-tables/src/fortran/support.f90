@@ -104,9 +104,10 @@ module canele_support
       type(c_ptr) :: taken
     end function
     ! Ends those of complete requests, and gives the others theirs back.
-    subroutine canele_fort_complete(taken, requests) bind(C)
+    subroutine canele_fort_complete(taken, requests, asks) bind(C)
       import
       type(c_ptr), value :: taken, requests
+      integer(c_int), value :: asks
     end subroutine
     subroutine canele_fort_start(requests, count) bind(C)
       import

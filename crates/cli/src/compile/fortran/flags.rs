@@ -64,14 +64,14 @@ pub fn integers(flags: &[OsString]) -> IntegerLength {
     let mut length = IntegerLength::Four;
     for (at, word) in flags.iter().enumerate() {
         let word = word.to_str().unwrap_or_default();
-        let value = match word.strip_prefix("-integer-size") {
-            Some("") => flags.get(at + 1).and_then(|value| value.to_str()).unwrap_or_default(),
-            Some(value) => value.trim_start_matches(['=', ':']),
-            None => word,
+        let bits = match word.strip_prefix("-integer-size") {
+            Some("") => flags.get(at + 1).and_then(|value| value.to_str()),
+            Some(value) => Some(value.trim_start_matches(['=', ':'])),
+            None => None,
         };
-        length = match value {
-            "-fdefault-integer-8" | "-i8" | "64" => IntegerLength::Eight,
-            "-i4" | "32" => IntegerLength::Four,
+        length = match (word, bits) {
+            ("-fdefault-integer-8" | "-i8", _) | (_, Some("64")) => IntegerLength::Eight,
+            ("-i4", _) | (_, Some("32")) => IntegerLength::Four,
             _ => length,
         };
     }
@@ -104,6 +104,8 @@ mod tests {
             ("-integer-size=64", Eight),
             ("-integer-size:64 -r8", Eight),
             ("-integer-size 64", Eight),
+            ("-real-size 64", Four),
+            ("-integer-size 64 -real-size 32", Eight),
             ("-i8 -integer-size 32 -r8", Four),
         ] {
             let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
