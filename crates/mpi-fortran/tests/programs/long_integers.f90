@@ -214,6 +214,7 @@ contains
   end subroutine
 
   subroutine groups_and_topologies()
+    double precision :: real_one = 1
     integer :: world, group, ranks(1), others(2), ranges(3, 1), dims(2), coords(2), comm, graph, n, newrank
     integer :: sources(2), targets(2), weights(2), indegree, outdegree, edges(size), indx(size), nodes
     logical :: periods(2), is_weighted
@@ -233,13 +234,13 @@ contains
     call check(all(dims == [size, 1]), "MPI_Dims_create")
     call MPI_Cart_create(MPI_COMM_WORLD, 2, dims, [.true., .false.], .false., comm, ierr)
     ! What was in an array that MPI writes does not matter, in either half of its numbers.
-    dims = int(transfer(1.0d0, 0_8), kind(dims))
+    dims = transfer(real_one, dims(1))
     coords = dims
     call MPI_Cart_get(comm, 2, dims, periods, coords, ierr)
     call check(all(dims == [size, 1]) .and. periods(1) .and. .not. periods(2) .and. coords(1) == rank, "MPI_Cart_get")
     call MPI_Cart_rank(comm, [size + rank, 0], newrank, ierr)
     call check(newrank == rank, "MPI_Cart_rank")
-    coords = int(transfer(0.1d0, 0_8), kind(coords))
+    coords = transfer(real_one, dims(1))
     call MPI_Cart_coords(comm, size - 1, 2, coords, ierr)
     call check(all(coords == [size - 1, 0]), "MPI_Cart_coords")
     call MPI_Comm_free(comm, ierr)
