@@ -18,7 +18,8 @@ pub fn origin(bits: usize) -> Option<String> {
     // A handle of 32 bits may be extended by its sign on the way.
     let number = if bits >> 32 == 0xffff_ffff { bits & 0xffff_ffff } else { bits };
     for (abi, library, option, constants) in FOREIGN {
-        if let Some((name, _)) = constants.iter().find(|(_, value)| *value == number) {
+        // MPICH's null message and its null request have one number: the request stands last, and more programs pass it.
+        if let Some((name, _)) = constants.iter().rev().find(|(_, value)| *value == number) {
             return Some(advice(name, [abi, library, option]));
         }
     }
@@ -33,7 +34,7 @@ pub fn origin(bits: usize) -> Option<String> {
 
 /// True for addresses that variables of a program have which is not position-independent.
 fn is_position_dependent(bits: usize) -> bool {
-    bits >= 4 << 20
+    bits >= 64 << 10
 }
 
 fn advice(name: &str, [abi, library, option]: [&str; 3]) -> String {

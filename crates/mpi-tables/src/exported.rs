@@ -105,7 +105,20 @@ impl Exported<'_> {
     /// The declarations of its parameters in C.
     pub fn declared(&self) -> Vec<String> {
         let of = |kind: &ParameterKind| if self.large { kind.c_large.clone() } else { kind.c.clone() };
-        self.parameters.iter().map(|p| declared(&of(&p.kind), &p.name)).collect()
+        self.parameters
+            .iter()
+            .map(|p| self.status_of_fortran(&p.name).unwrap_or_else(|| declared(&of(&p.kind), &p.name)))
+            .collect()
+    }
+
+    /// The declaration of a status that is one of Fortran's numbers, which the tables have as one of C.
+    fn status_of_fortran(&self, parameter: &str) -> Option<String> {
+        let (from, to) = self.name.strip_prefix("MPI_Status_")?.split_once('2')?;
+        match parameter {
+            "from" if from == "f" => Some("const MPI_Fint *from".to_owned()),
+            "to" if to == "f" => Some("MPI_Fint *to".to_owned()),
+            _ => None,
+        }
     }
 
     /// Its declaration in C under its name with a prefix, as `int MPI_Barrier(MPI_Comm comm)`.

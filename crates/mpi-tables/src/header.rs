@@ -77,6 +77,7 @@ const HEAD: &str = "\
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

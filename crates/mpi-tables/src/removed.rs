@@ -4,12 +4,18 @@ use std::fmt::Write;
 
 use crate::exported::removed_functions;
 use crate::header::define;
-use crate::tables::Tables;
+use crate::tables::{Abi, Tables};
 
 /// Returns the declarations.
 pub fn text(tables: &Tables) -> String {
     let functions = removed_functions(tables);
-    let mut text = String::from(HEAD);
+    // MPICH's header declares them always.
+    let asked = if tables.abi == Abi::Mpich {
+        "#ifndef MPI_REMOVED_API\n#define MPI_REMOVED_API 1\n#endif\n"
+    } else {
+        ""
+    };
+    let mut text = format!("\n{asked}{HEAD}");
     let mut put = |line: &str| writeln!(text, "{line}").expect("a string grows");
     // The standard ABI has no values for them: markers have those of no handle, and combiners those that no datatype's envelope has.
     let constants = tables.removed_constants.iter();
@@ -23,7 +29,7 @@ pub fn text(tables: &Tables) -> String {
     text + "#undef MPI_ABI_REMOVED\n#endif\n"
 }
 
-const HEAD: &str = "
+const HEAD: &str = "\
 /* What MPI 3.0 removed: the library has it, and declares it for programs that are compiled with -DMPI_REMOVED_API. */
 #ifdef MPI_REMOVED_API
 #define MPI_ABI_REMOVED(instead) __attribute__((deprecated(\"removed from MPI 3.0: use \" instead)))

@@ -19,10 +19,9 @@ pub const OBJECTS: usize = 1 << 30;
 pub const OBJECT_BYTES: usize = 1 << 32;
 /// The bits of an address below the index.
 const INDEX_SHIFT: u32 = 10;
-/// Addresses below are those of no variable: a null pointer, a number that is no handle, or a handle of the standard's ABI. Where linkers place no program lower, these are
-/// 4 MiB.
-const FIRST_ADDRESS: usize =
-    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) { 4 << 20 } else { 4096 };
+/// Addresses below are those of no variable: a null pointer, a number that is no handle, or a constant of the standard's ABI. Linux gives a program none of them, as
+/// it is set up usually, and linkers place no program there.
+const FIRST_ADDRESS: usize = 64 << 10;
 
 /// A variable of so many words. The first is the number, and never changes. The rest keeps the size that programs were linked with, and has the fields that the
 /// library for Fortran reads and writes.

@@ -129,7 +129,8 @@ pub fn store_before_loads(word: &AtomicU64, value: u64) {
 #[cfg(any(loom, not(target_arch = "x86_64")))]
 #[inline(always)]
 pub fn store_before_loads(word: &AtomicU64, value: u64) {
-    word.store(value, Ordering::Relaxed);
+    // Release: as the exchange, it publishes what was written before.
+    word.store(value, Ordering::Release);
     // SeqCst: the caller names the fence that it pairs with.
     fence(Ordering::SeqCst);
 }

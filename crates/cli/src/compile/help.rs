@@ -26,7 +26,7 @@ pub fn help(language: Language) -> String {
 Usage: {command} COMPILER ARGS…
 
 All arguments but these go to the compiler, and behind them what finds {needed}. Programs run over any
-library of the MPI standard ABI: where LD_LIBRARY_PATH names one, it is taken.
+library of their ABI: where LD_LIBRARY_PATH names one, it is taken.
 
   {option:<28}the compiler, with arguments if it needs some, as in {first}\"ccache {other}\"; else the first of
                               {variables}

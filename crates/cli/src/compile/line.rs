@@ -138,7 +138,8 @@ pub fn link_flags(
     flags
 }
 
-fn joined(flag: &str, path: &Path) -> OsString {
+/// A flag and the path that belongs to it, in one word.
+pub(super) fn joined(flag: &str, path: &Path) -> OsString {
     let mut word = OsString::from(flag);
     word.push(path);
     word

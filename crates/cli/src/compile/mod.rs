@@ -26,7 +26,7 @@ use canele_launch::installation::{
 use compiler::CompilerChoice;
 use fortran::{PreparedPlace, modules, prepare, take_prepare};
 pub use help::help;
-use line::{Needs, compile_flags, link_flags};
+use line::{Needs, compile_flags, joined, link_flags};
 use profiling::ProfilingFlags;
 use query::{Query, typed};
 
@@ -177,7 +177,7 @@ struct Wrapper<'a> {
 }
 
 impl Wrapper<'_> {
-    /// The whole command line. What the user says stands first, so that it is found first. The header of another ABI than the standard's stands before that: a
+    /// The whole command line. What the user says stands first, so that it is found first. The header and the library of another ABI than the standard's stand before that: a
     /// build for Python names the folder of its environment, where Canelé's header of the standard's ABI may lie.
     fn command(&self, needs: Needs) -> Result<Vec<OsString>, String> {
         let mut command = self.choice.compiler.clone();
@@ -186,9 +186,16 @@ impl Wrapper<'_> {
             return Ok(command);
         }
         let modules = self.modules()?;
-        let is_first = abi_folder(self.choice.abi).is_some();
-        let at = if is_first { self.choice.compiler.len() } else { command.len() };
-        command.splice(at..at, self.compile_flags(modules.as_deref())?);
+        let mut flags = self.compile_flags(modules.as_deref())?;
+        let mut at = command.len();
+        if let Some(abi) = abi_folder(self.choice.abi) {
+            at = self.choice.compiler.len();
+            // `libmpi.so` is a name of every MPI: a folder that the user names may have another one.
+            if needs == Needs::Library {
+                flags.push(joined("-L", &link_folder_of(abi)?));
+            }
+        }
+        command.splice(at..at, flags);
         if needs == Needs::Library {
             command.extend(self.link_flags(modules)?);
         }

@@ -4,6 +4,7 @@
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -20,11 +21,22 @@ extern "C" {
 #define MPICH_VERSION "5.0.2"
 #define MPICH_NUMVERSION 50002300
 #define MPICH_HAS_C2F 1
+#define MPICH_RELEASE_TYPE_ALPHA 0
+#define MPICH_RELEASE_TYPE_BETA 1
+#define MPICH_RELEASE_TYPE_RC 2
+#define MPICH_RELEASE_TYPE_PATCH 3
+#define MPICH_CALC_VERSION(major, minor, revision, type, patch) \
+    ((major) * 10000000 + (minor) * 100000 + (revision) * 1000 + (type) * 100 + (patch))
+#define MPI_INCLUDED 1
+#define MPI_FILE_DEFINED 1
+#define HAVE_MPI_OFFSET 1
+#define MPI_AINT_FMT_DEC_SPEC "%ld"
+#define MPI_AINT_FMT_HEX_SPEC "%lx"
 
 typedef long MPI_Aint;
 typedef long long MPI_Offset;
 typedef long long MPI_Count;
-typedef struct { int count_lo; int count_hi_and_cancelled; int MPI_SOURCE; int MPI_TAG; int MPI_ERROR; } MPI_Status;
+typedef struct MPI_Status { int count_lo; int count_hi_and_cancelled; int MPI_SOURCE; int MPI_TAG; int MPI_ERROR; } MPI_Status;
 typedef int MPI_Fint;
 typedef MPI_Status MPI_F08_status;
 typedef int MPI_Op;
@@ -1771,6 +1783,13 @@ typedef void (MPIX_File_errhandler_function_x)(MPI_File file, int error_code, vo
 typedef void (MPIX_Session_errhandler_function_x)(MPI_Session session, int error_code, void *extra_state);
 typedef void (MPIX_Win_errhandler_function_x)(MPI_Win win, int error_code, void *extra_state);
 typedef void (MPIX_Destructor_function)(void *extra_state);
+#define MPIX_GPU_SUPPORT_CUDA 0
+#define MPIX_GPU_SUPPORT_ZE 1
+#define MPIX_GPU_SUPPORT_HIP 2
+int MPIX_GPU_query_support(int gpu_type, int *is_supported);
+int MPIX_Query_cuda_support(void);
+int MPIX_Query_hip_support(void);
+int MPIX_Query_ze_support(void);
 
 #define MPIX_ERR_PROC_FAILED 101
 #define MPIX_ERR_PROC_FAILED_PENDING 102
@@ -1813,12 +1832,12 @@ int MPI_Type_c2f(MPI_Datatype handle);
 MPI_Datatype MPI_Type_f2c(int handle);
 int MPI_Win_c2f(MPI_Win handle);
 MPI_Win MPI_Win_f2c(int handle);
-int MPI_Status_c2f(const MPI_Status *from, MPI_Status *to);
+int MPI_Status_c2f(const MPI_Status *from, MPI_Fint *to);
 int MPI_Status_c2f08(const MPI_Status *from, MPI_Status *to);
-int MPI_Status_f2c(const MPI_Status *from, MPI_Status *to);
-int MPI_Status_f2f08(const MPI_Status *from, MPI_Status *to);
+int MPI_Status_f2c(const MPI_Fint *from, MPI_Status *to);
+int MPI_Status_f2f08(const MPI_Fint *from, MPI_Status *to);
 int MPI_Status_f082c(const MPI_Status *from, MPI_Status *to);
-int MPI_Status_f082f(const MPI_Status *from, MPI_Status *to);
+int MPI_Status_f082f(const MPI_Status *from, MPI_Fint *to);
 int MPIX_Op_create_x(MPIX_User_function_x *user_fn_x, MPIX_Destructor_function *destructor_fn, int commute, void *extra_state, MPI_Op *op);
 int MPIX_Comm_create_errhandler_x(MPIX_Comm_errhandler_function_x *comm_errhandler_fn_x, MPIX_Destructor_function *destructor_fn, void *extra_state, MPI_Errhandler *errhandler);
 int MPIX_File_create_errhandler_x(MPIX_File_errhandler_function_x *file_errhandler_fn_x, MPIX_Destructor_function *destructor_fn, void *extra_state, MPI_Errhandler *errhandler);
@@ -1864,12 +1883,12 @@ int PMPI_Type_c2f(MPI_Datatype handle);
 MPI_Datatype PMPI_Type_f2c(int handle);
 int PMPI_Win_c2f(MPI_Win handle);
 MPI_Win PMPI_Win_f2c(int handle);
-int PMPI_Status_c2f(const MPI_Status *from, MPI_Status *to);
+int PMPI_Status_c2f(const MPI_Status *from, MPI_Fint *to);
 int PMPI_Status_c2f08(const MPI_Status *from, MPI_Status *to);
-int PMPI_Status_f2c(const MPI_Status *from, MPI_Status *to);
-int PMPI_Status_f2f08(const MPI_Status *from, MPI_Status *to);
+int PMPI_Status_f2c(const MPI_Fint *from, MPI_Status *to);
+int PMPI_Status_f2f08(const MPI_Fint *from, MPI_Status *to);
 int PMPI_Status_f082c(const MPI_Status *from, MPI_Status *to);
-int PMPI_Status_f082f(const MPI_Status *from, MPI_Status *to);
+int PMPI_Status_f082f(const MPI_Status *from, MPI_Fint *to);
 int PMPIX_Op_create_x(MPIX_User_function_x *user_fn_x, MPIX_Destructor_function *destructor_fn, int commute, void *extra_state, MPI_Op *op);
 int PMPIX_Comm_create_errhandler_x(MPIX_Comm_errhandler_function_x *comm_errhandler_fn_x, MPIX_Destructor_function *destructor_fn, void *extra_state, MPI_Errhandler *errhandler);
 int PMPIX_File_create_errhandler_x(MPIX_File_errhandler_function_x *file_errhandler_fn_x, MPIX_Destructor_function *destructor_fn, void *extra_state, MPI_Errhandler *errhandler);
@@ -1920,6 +1939,9 @@ int PMPIX_Delete_error_string(int errorcode);
 #define PMPI_Win_f2c(handle) MPI_ABI_NUMBER(MPI_Win, (handle))
 
 
+#ifndef MPI_REMOVED_API
+#define MPI_REMOVED_API 1
+#endif
 /* What MPI 3.0 removed: the library has it, and declares it for programs that are compiled with -DMPI_REMOVED_API. */
 #ifdef MPI_REMOVED_API
 #define MPI_ABI_REMOVED(instead) __attribute__((deprecated("removed from MPI 3.0: use " instead)))

@@ -3,6 +3,7 @@
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -18,6 +19,7 @@ extern "C" {
 #define OMPI_MAJOR_VERSION 5
 #define OMPI_MINOR_VERSION 0
 #define OMPI_RELEASE_VERSION 11
+#define OMPI_MPI_H 1
 
 typedef long MPI_Aint;
 typedef long long MPI_Offset;
@@ -1926,12 +1928,12 @@ MPI_Datatype MPI_Type_f2c(int handle);
 int MPI_Win_c2f(MPI_Win handle);
 MPI_Win MPI_Win_f2c(int handle);
 int MPI_Session_set_info(MPI_Session session, MPI_Info info);
-int MPI_Status_c2f(const MPI_Status *from, MPI_Status *to);
+int MPI_Status_c2f(const MPI_Status *from, MPI_Fint *to);
 int MPI_Status_c2f08(const MPI_Status *from, MPI_Status *to);
-int MPI_Status_f2c(const MPI_Status *from, MPI_Status *to);
-int MPI_Status_f2f08(const MPI_Status *from, MPI_Status *to);
+int MPI_Status_f2c(const MPI_Fint *from, MPI_Status *to);
+int MPI_Status_f2f08(const MPI_Fint *from, MPI_Status *to);
 int MPI_Status_f082c(const MPI_Status *from, MPI_Status *to);
-int MPI_Status_f082f(const MPI_Status *from, MPI_Status *to);
+int MPI_Status_f082f(const MPI_Status *from, MPI_Fint *to);
 int PMPI_Comm_c2f(MPI_Comm handle);
 MPI_Comm PMPI_Comm_f2c(int handle);
 int PMPI_Errhandler_c2f(MPI_Errhandler handle);
@@ -1955,12 +1957,12 @@ MPI_Datatype PMPI_Type_f2c(int handle);
 int PMPI_Win_c2f(MPI_Win handle);
 MPI_Win PMPI_Win_f2c(int handle);
 int PMPI_Session_set_info(MPI_Session session, MPI_Info info);
-int PMPI_Status_c2f(const MPI_Status *from, MPI_Status *to);
+int PMPI_Status_c2f(const MPI_Status *from, MPI_Fint *to);
 int PMPI_Status_c2f08(const MPI_Status *from, MPI_Status *to);
-int PMPI_Status_f2c(const MPI_Status *from, MPI_Status *to);
-int PMPI_Status_f2f08(const MPI_Status *from, MPI_Status *to);
+int PMPI_Status_f2c(const MPI_Fint *from, MPI_Status *to);
+int PMPI_Status_f2f08(const MPI_Fint *from, MPI_Status *to);
 int PMPI_Status_f082c(const MPI_Status *from, MPI_Status *to);
-int PMPI_Status_f082f(const MPI_Status *from, MPI_Status *to);
+int PMPI_Status_f082f(const MPI_Status *from, MPI_Fint *to);
 
 /* What MPI 3.0 removed: the library has it, and declares it for programs that are compiled with -DMPI_REMOVED_API. */
 #ifdef MPI_REMOVED_API

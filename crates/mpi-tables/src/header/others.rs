@@ -35,6 +35,17 @@ const MPICH_IDENTITY: &str = "\
 #define MPICH_VERSION \"5.0.2\"
 #define MPICH_NUMVERSION 50002300
 #define MPICH_HAS_C2F 1
+#define MPICH_RELEASE_TYPE_ALPHA 0
+#define MPICH_RELEASE_TYPE_BETA 1
+#define MPICH_RELEASE_TYPE_RC 2
+#define MPICH_RELEASE_TYPE_PATCH 3
+#define MPICH_CALC_VERSION(major, minor, revision, type, patch) \\
+    ((major) * 10000000 + (minor) * 100000 + (revision) * 1000 + (type) * 100 + (patch))
+#define MPI_INCLUDED 1
+#define MPI_FILE_DEFINED 1
+#define HAVE_MPI_OFFSET 1
+#define MPI_AINT_FMT_DEC_SPEC \"%ld\"
+#define MPI_AINT_FMT_HEX_SPEC \"%lx\"
 
 ";
 
@@ -43,6 +54,7 @@ const OPEN_MPI_IDENTITY: &str = "\
 #define OMPI_MAJOR_VERSION 5
 #define OMPI_MINOR_VERSION 0
 #define OMPI_RELEASE_VERSION 11
+#define OMPI_MPI_H 1
 
 ";
 
@@ -108,6 +120,13 @@ typedef void (MPIX_File_errhandler_function_x)(MPI_File file, int error_code, vo
 typedef void (MPIX_Session_errhandler_function_x)(MPI_Session session, int error_code, void *extra_state);
 typedef void (MPIX_Win_errhandler_function_x)(MPI_Win win, int error_code, void *extra_state);
 typedef void (MPIX_Destructor_function)(void *extra_state);
+#define MPIX_GPU_SUPPORT_CUDA 0
+#define MPIX_GPU_SUPPORT_ZE 1
+#define MPIX_GPU_SUPPORT_HIP 2
+int MPIX_GPU_query_support(int gpu_type, int *is_supported);
+int MPIX_Query_cuda_support(void);
+int MPIX_Query_hip_support(void);
+int MPIX_Query_ze_support(void);
 ";
 
 /// Open MPI's library has no functions for sums of addresses. Those of attributes are what the constants stand for.

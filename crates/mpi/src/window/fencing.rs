@@ -26,6 +26,14 @@ pub(super) fn store() {
     UNFENCED.store(true, Relaxed);
 }
 
+/// Mapped memory is changed by an atomic operation, which on x86-64 is a full fence.
+#[inline(always)]
+pub(super) fn change() {
+    if !STORES_ARE_ORDERED {
+        store();
+    }
+}
+
 /// Mapped memory is read by plain loads.
 #[inline(always)]
 pub(super) fn load() {

@@ -134,6 +134,7 @@ impl<'a> MappedTarget<'a> {
         }
         let word = self.memory.atomic_word(disp)?;
         let _entered = self.enter()?;
+        fencing::change();
         // As all operations of `AtomicElement`.
         Some(match change {
             WordChange::Add => word.fetch_add(operand, AcqRel),
@@ -149,8 +150,10 @@ impl<'a> MappedTarget<'a> {
         }
         let element = self.memory.element(disp, change.bytes)?;
         let _entered = self.enter()?;
-        if !change.has_operand() {
-            fencing::load();
+        if change.has_operand() {
+            fencing::change()
+        } else {
+            fencing::load()
         }
         Some(fetch_and_change(element, change, operand))
     }
@@ -164,6 +167,7 @@ impl<'a> MappedTarget<'a> {
         }
         let element = self.memory.element(disp, len)?;
         let _entered = self.enter()?;
+        fencing::change();
         Some(element.compare_and_swap(compare, new))
     }
 
@@ -173,7 +177,7 @@ impl<'a> MappedTarget<'a> {
         let Some(words) = self.lock_words else { return false };
         let (win, target) = (self.win, self.target);
         let is_open = win.epoch.load(Relaxed) | target.epoch.load(Relaxed) != 0;
-        // The exchange is a full fence, as `Win::sync`.
+        // On x86-64 the exchange is a full fence, as `Win::sync`; elsewhere it orders what follows.
         if is_open || !words.try_lock(self.me, RmaLockKind::Exclusive) {
             return false;
         }
@@ -197,7 +201,7 @@ impl<'a> MappedTarget<'a> {
         win.flushes.store(flushes, Relaxed);
         target.epoch.store(0, Relaxed);
         win.locks.store(win.locks.load(Relaxed) - 1, Relaxed);
-        // A full fence, too.
+        // On x86-64 a full fence, too; elsewhere it publishes what was done, and the question below is ordered behind it.
         words.unlock(self.me, RmaLockKind::Exclusive);
         if words.has_waiters() {
             // A process that cannot be told is gone, or this process is.
