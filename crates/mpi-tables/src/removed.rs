@@ -10,12 +10,9 @@ use crate::tables::{Abi, Tables};
 pub fn text(tables: &Tables) -> String {
     let functions = removed_functions(tables);
     // MPICH's header declares them always.
-    let asked = if tables.abi == Abi::Mpich {
-        "#ifndef MPI_REMOVED_API\n#define MPI_REMOVED_API 1\n#endif\n"
-    } else {
-        ""
-    };
-    let mut text = format!("\n{asked}{HEAD}");
+    let asked = tables.abi != Abi::Mpich;
+    let (condition, end) = if asked { (IF_ASKED, "#endif\n") } else { ("", "") };
+    let mut text = format!("\n{condition}{HEAD}");
     let mut put = |line: &str| writeln!(text, "{line}").expect("a string grows");
     // The standard ABI has no values for them: markers have those of no handle, and combiners those that no datatype's envelope has.
     let constants = tables.removed_constants.iter();
@@ -26,12 +23,15 @@ pub fn text(tables: &Tables) -> String {
             put(&format!("{} MPI_ABI_REMOVED(\"{instead}\");", function.declaration(prefix)));
         }
     }
-    text + "#undef MPI_ABI_REMOVED\n#endif\n"
+    text + "#undef MPI_ABI_REMOVED\n" + end
 }
 
-const HEAD: &str = "\
+const IF_ASKED: &str = "\
 /* What MPI 3.0 removed: the library has it, and declares it for programs that are compiled with -DMPI_REMOVED_API. */
 #ifdef MPI_REMOVED_API
+";
+
+const HEAD: &str = "\
 #define MPI_ABI_REMOVED(instead) __attribute__((deprecated(\"removed from MPI 3.0: use \" instead)))
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
 ";

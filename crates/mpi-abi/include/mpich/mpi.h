@@ -1939,11 +1939,6 @@ int PMPIX_Delete_error_string(int errorcode);
 #define PMPI_Win_f2c(handle) MPI_ABI_NUMBER(MPI_Win, (handle))
 
 
-#ifndef MPI_REMOVED_API
-#define MPI_REMOVED_API 1
-#endif
-/* What MPI 3.0 removed: the library has it, and declares it for programs that are compiled with -DMPI_REMOVED_API. */
-#ifdef MPI_REMOVED_API
 #define MPI_ABI_REMOVED(instead) __attribute__((deprecated("removed from MPI 3.0: use " instead)))
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
 #define MPI_LB MPI_ABI_NUMBER(MPI_Datatype, 0x4c000010)
@@ -1972,7 +1967,6 @@ int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement) MPI_ABI_REMOVED(
 int PMPI_Type_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_struct");
 int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement) MPI_ABI_REMOVED("MPI_Type_get_extent");
 #undef MPI_ABI_REMOVED
-#endif
 
 #ifdef __cplusplus
 }
