@@ -68,7 +68,7 @@ pub struct ObjectClass {
     bytes: usize,
 }
 
-// SAFETY: the class below is never written to but by the library, which only reads it.
+// SAFETY: nothing writes to the class below.
 unsafe impl Sync for ObjectClass {}
 
 /// Of a class without functions: none.
