@@ -14,7 +14,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 26;
+pub const VERSION: u32 = 27;
 
 /// Lanes of a rank, at most, the first included.
 pub const MOST_LANES: u8 = 16;
@@ -145,6 +145,8 @@ pub enum ToLauncher {
         /// The ticket of the find.
         ticket: u64,
     },
+    /// The rank has called `MPI_Finalize`: it waits for the others and sends them nothing more.
+    Finalizing,
     /// The rank has left the library; it may exit with 0 at any time.
     Finished,
     /// This rank found that `peer` broke the rules of the rail or the protocol, and accepts nothing more from it.

@@ -12,6 +12,7 @@ use canele_sys::debugger;
 use rustix::process::Signal;
 
 use super::failure::SignalName;
+use super::finalize_watch::FINALIZE_GRACE;
 use super::host_ranks::Order;
 use super::input::Input;
 use super::launcher::{GRACE, Launcher};
@@ -58,7 +59,7 @@ impl Launcher {
                     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
                 }
                 Signal::QUIT if mem::replace(&mut self.has_quit, true) => self.pass_on(signal),
-                Signal::QUIT => self.ask(Queries::ask_own),
+                Signal::QUIT => self.ask_for_a_person(),
                 Signal::INT | Signal::TERM | Signal::HUP => self.pass_on(signal),
                 _ => self.tell_all(&Order::Signal { signal: signal.as_raw() }),
             }
@@ -90,7 +91,8 @@ impl Launcher {
         let input = self.input.as_ref().and_then(Input::deadline);
         let queries = self.queries.as_ref().and_then(Queries::deadline);
         let hosts = [self.hosts.deadline(), self.connected.deadline()];
-        let all = [running, input, queries, self.finished_due(), self.output.deadline()];
+        let watch = self.finalize_watch.deadline().filter(|_| !self.ending);
+        let all = [running, input, queries, watch, self.finished_due(), self.output.deadline()];
         all.into_iter().chain(hosts).flatten().min()
     }
 
@@ -107,25 +109,44 @@ impl Launcher {
             let report = |counts: &[_]| JobReport::new(plan, info, job, self.started, counts, parts);
             queries.look(now, report, &self.events);
             if let Some(report) = queries.take_own(now, report) {
-                // A time limit ends programs, too, that have nothing to do with the library.
-                let is_parallel = report.ranks.iter().any(|rank| rank.state == "initialised");
-                if is_parallel || !self.is_timed_out {
-                    self.output.say(&why::explain(&report).text());
-                }
-                if self.is_timed_out {
-                    self.timeout_at = Some(now);
-                }
+                self.handle_own_answer(&report, now);
             }
+        }
+        if !self.ending && self.finalize_watch.is_due(now) {
+            self.ask(Queries::ask_own);
         }
         if !self.ending && self.timeout_at.is_some_and(|at| now >= at) {
             self.time_out(now);
         }
     }
 
+    /// Asks what the ranks do, and prints the answer when it comes.
+    fn ask_for_a_person(&mut self) {
+        self.is_answer_wanted = true;
+        self.ask(Queries::ask_own);
+    }
+
+    fn handle_own_answer(&mut self, report: &JobReport, now: Instant) {
+        // A time limit ends programs, too, that have nothing to do with the library.
+        let is_parallel = report.ranks.iter().any(|rank| rank.state == "initialised");
+        if mem::take(&mut self.is_answer_wanted) && (is_parallel || !self.is_timed_out) {
+            self.output.say(&why::explain(report).text());
+        }
+        if self.is_timed_out {
+            self.timeout_at = Some(now);
+        }
+        let Some(why) = self.finalize_watch.judge(report).filter(|_| !self.ending) else { return };
+        let seconds = FINALIZE_GRACE.as_secs();
+        self.output.say(&format!(
+            "{why}; all ranks have waited for {seconds} s and none can go on: ending the job (`--on-failure continue` lets it wait)"
+        ));
+        self.end(1, GRACE);
+    }
+
     /// Asks once what the ranks do, and ends the job when that was told.
     pub(super) fn time_out(&mut self, now: Instant) {
         if !mem::replace(&mut self.is_timed_out, true) {
-            self.ask(Queries::ask_own);
+            self.ask_for_a_person();
         }
         let answer_at = self.queries.as_ref().and_then(Queries::own_deadline);
         if let Some(at) = answer_at.filter(|at| now < *at) {

@@ -51,6 +51,8 @@ const MODULES: &str = "fortran";
 const LINK_NAME: &str = "libmpi_abi.so";
 /// The file, beside the libraries, that names the ABI for which programs are compiled by default.
 const DEFAULT_ABI: &str = "default-abi";
+/// The name of the standard's ABI.
+const STANDARD: &str = "standard";
 /// The name that the linker looks for by the other ABIs, in a folder of each.
 const LINK_NAME_OF_OTHERS: &str = "libmpi.so";
 const HEADER: &str = "mpi.h";
@@ -86,7 +88,7 @@ pub fn prepared_modules_folder() -> Result<PathBuf, String> {
     Ok(library_folder()?.join(MODULES))
 }
 
-/// The folder in which `mpi.h` lies.
+/// Returns the folder in which `mpi.h` lies for programs that are compiled without a wrapper.
 ///
 /// # Errors
 /// A text that says where it was looked for and what to do.
@@ -94,20 +96,31 @@ pub fn include_folder() -> Result<PathBuf, String> {
     include_folder_from(&executable_folder()?, Path::new(SOURCE_INCLUDE))
 }
 
-/// The folder in which `mpi.h` lies for another ABI than the standard's, which is called `mpich` or `openmpi`.
+/// Returns the folder in which `mpi.h` lies for one ABI: `standard`, `mpich` or `openmpi`. Only an installation whose default is
+/// another ABI has a folder for the standard's.
 ///
 /// # Errors
 /// A text that says where it was looked for and what to do.
 pub fn include_folder_of(abi: &str) -> Result<PathBuf, String> {
-    let folder = include_folder()?.join(abi);
-    let header = folder.join(HEADER);
-    if header.is_file() { Ok(folder) } else { Err(missing_for(abi, "the header of MPI", &header)) }
+    include_folder_below(include_folder()?, abi)
 }
 
-/// The ABI of MPI that this installation compiles C and C++ for, where its file names one: that of pip, as mpi4py's wheel is of MPICH's.
-pub fn default_abi() -> Option<String> {
-    let text = fs::read_to_string(library_folder().ok()?.join(DEFAULT_ABI)).ok()?;
-    Some(text.trim().to_owned())
+fn include_folder_below(include: PathBuf, abi: &str) -> Result<PathBuf, String> {
+    let folder = include.join(abi);
+    let header = folder.join(HEADER);
+    match abi {
+        _ if header.is_file() => Ok(folder),
+        STANDARD => Ok(include),
+        _ => Err(missing_for(abi, "the header of MPI", &header)),
+    }
+}
+
+/// Returns the file that names the ABI for which this installation compiles C and C++, and the name. The file is missing where
+/// that is the standard's ABI. The wheel has it, because mpi4py's wheel is of MPICH's ABI.
+pub fn default_abi() -> Option<(PathBuf, String)> {
+    let file = library_folder().ok()?.join(DEFAULT_ABI);
+    let text = fs::read_to_string(&file).ok()?;
+    Some((file, text.trim().to_owned()))
 }
 
 /// The folder in which the linker finds the library of another ABI, called `mpich` or `openmpi`, as `-lmpi`.
@@ -298,6 +311,19 @@ mod tests {
         let bin = scratch.0.join("bin");
         assert_eq!(library_folder_from(&bin), Ok(scratch.0.join("lib/canele")));
         assert_eq!(include_folder_from(&bin, Path::new("/nowhere")), Ok(scratch.0.join("include")));
+    }
+
+    #[test]
+    fn the_standards_header_has_a_folder_of_its_own_where_another_abi_is_the_default() {
+        let scratch = Scratch::new("headers", &["mpi.h", "mpich/mpi.h"]);
+        let include = &scratch.0;
+        assert_eq!(include_folder_below(include.clone(), STANDARD), Ok(include.clone()));
+        assert_eq!(include_folder_below(include.clone(), "mpich"), Ok(include.join("mpich")));
+        assert!(include_folder_below(include.clone(), "openmpi").unwrap_err().contains("openmpi/mpi.h"));
+        let folder = include.join(STANDARD);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(HEADER), "").unwrap();
+        assert_eq!(include_folder_below(include.clone(), STANDARD), Ok(folder));
     }
 
     #[test]

@@ -210,6 +210,7 @@ impl Job {
                 waiting.retain(|&find| find != (from, ticket));
                 !waiting.is_empty()
             }),
+            ToLauncher::Finalizing => self.member_mut(from).is_finalizing = true,
             ToLauncher::Finished => {
                 self.member_mut(from).finished = true;
                 self.tell_gone(from, RankEnd::Finished);

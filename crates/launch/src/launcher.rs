@@ -12,6 +12,7 @@ use super::connected::ConnectedJobs;
 use super::ending::Extent;
 use super::events::{Events, Ready, Source};
 use super::failure::{Exit, RankFailure, SignalName, exit_list};
+use super::finalize_watch::FinalizeWatch;
 use super::host_ranks::Order;
 use super::input::Input;
 use super::job::{Cut, Job};
@@ -62,6 +63,10 @@ pub struct Launcher {
     pub(super) status: Option<u8>,
     /// The time limit was reached: the job ends once it is told what the ranks do.
     pub(super) is_timed_out: bool,
+    /// The launcher's own question was asked for a person: its answer is printed.
+    pub(super) is_answer_wanted: bool,
+    /// Ranks that finalise while others wait for them.
+    pub(super) finalize_watch: FinalizeWatch,
     /// The last signal passed on that usually ends a program.
     pub(super) passed_on: Option<u8>,
     /// SIGQUIT has come, and was answered with what the ranks do.
@@ -124,6 +129,8 @@ impl Launcher {
             hosts,
             status: None,
             is_timed_out: false,
+            is_answer_wanted: false,
+            finalize_watch: FinalizeWatch::default(),
             has_quit: false,
             passed_on: None,
             ending: false,
@@ -269,8 +276,12 @@ impl Launcher {
             ToLauncher::Unreachable { peer, what } => self.handle_unreachable(rank, peer, what),
             ToLauncher::Abort { ranks, status } => self.handle_abort(rank, &ranks, status),
             _ => {
-                if let ToLauncher::Withdraw { name } = &message {
-                    self.withdraw_elsewhere(name);
+                match &message {
+                    ToLauncher::Withdraw { name } => self.withdraw_elsewhere(name),
+                    ToLauncher::Finalizing if self.info().on_failure == OnFailure::Stop => {
+                        self.finalize_watch.begin(Instant::now());
+                    }
+                    _ => {}
                 }
                 self.job.handle(rank, message)
             }

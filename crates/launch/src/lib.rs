@@ -35,6 +35,7 @@ mod descendants;
 mod ending;
 mod events;
 mod failure;
+mod finalize_watch;
 mod foreign;
 mod given_up;
 pub mod host_probe;

@@ -13,6 +13,8 @@ pub struct Member {
     pub executable: Vec<u8>,
     /// It has said Hello.
     pub initialised: bool,
+    /// It has said Finalizing.
+    pub is_finalizing: bool,
     /// It has said Finished.
     pub finished: bool,
     /// How its process ended.

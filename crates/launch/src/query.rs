@@ -97,6 +97,9 @@ pub struct RankReport {
     pub pid: Option<u32>,
     /// `starting`, `running`, `initialised`, `finished` or `ended`.
     pub state: String,
+    /// True if it has called `MPI_Finalize`.
+    #[serde(default)]
+    pub is_finalizing: bool,
     /// What it does, in words.
     pub doing: String,
     /// Whether its counters are of now; else they are as it last wrote them: before it slept, when it was last asked.
@@ -134,6 +137,7 @@ impl JobReport {
                 host: info.hosts[info.host_of(rank)].name.clone(),
                 pid: member.pid,
                 state: member.state().into(),
+                is_finalizing: member.is_finalizing,
                 doing: String::new(),
                 current: counts.current,
                 counters: counts

@@ -5,25 +5,29 @@
 mod support;
 
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use support::{compiled, launch, library, text};
 
-/// What is told of the program when its time is over.
+/// Returns the messages about the program when its time is over.
 fn told(how: &str) -> String {
     told_with(how, &[])
 }
 
-/// The same with these variables.
+/// Returns the messages about the program with these variables.
 fn told_with(how: &str, variables: &[(&str, &str)]) -> String {
+    let output = run(&["--timeout", "4", "-n", "2"], &[how], variables);
+    assert_eq!(output.status.code(), Some(124), "{}", text(&output));
+    text(&output)
+}
+
+fn run(options: &[&str], arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hanging/hang.c");
     let program: PathBuf = compiled("hang", &[source]);
     let mut run = launch::command();
-    run.envs(variables.iter().copied());
-    run.args(["run", "--timeout", "4", "-n", "2", "env"]);
-    run.arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(program).arg(how);
-    let output = run.output().expect("the launcher starts");
-    assert_eq!(output.status.code(), Some(124), "{}", text(&output));
-    text(&output)
+    run.envs(variables.iter().copied()).arg("run").args(options).arg("env");
+    run.arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(program).args(arguments);
+    run.output().expect("the launcher starts")
 }
 
 #[test]
@@ -64,4 +68,29 @@ fn collectives_in_different_order_are_told_by_the_names() {
     let sentence = "* collectives are called in different order: rank 0 is in barrier 1 on rows, rank 1 in barrier 1 on columns";
     assert!(told.contains(sentence), "{told}");
     assert!(told.contains("    0  MPI_Barrier: barrier 1 on rows; waits for rank 1; for "), "{told}");
+}
+
+#[test]
+fn a_job_ends_whose_ranks_wait_for_one_that_finalizes() {
+    for (arguments, sentence) in [
+        (&["finalizes"][..], "rank 1 has called MPI_Finalize, and ranks 0, 2 still wait for it; "),
+        (
+            &["finalizes", "any"],
+            "ranks 0, 2 wait for a message from any rank, and no rank is left that could send one; ",
+        ),
+    ] {
+        let output = run(&["--timeout", "60", "-n", "3"], arguments, &[]);
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains(sentence) && said.contains("ending the job (`--on-failure continue`"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_job_goes_on_one_of_whose_ranks_works_while_the_others_finalize() {
+    let output = run(&["--timeout", "60", "-n", "3"], &["works"], &[]);
+    assert_eq!((output.status.code(), text(&output).as_str()), (Some(0), ""));
 }

@@ -304,6 +304,7 @@ impl Process {
     /// Another rank makes a collective call instead, and that is looked for.
     pub fn await_ranks(&self, world: &World) -> Result<()> {
         let goes_on = world.engine().goes_on_after_failures();
+        world.engine().tell_finalizing();
         match world.world.barrier("MPI_Finalize") {
             Err(error) if error.class == Class::NotSame => Err(error),
             // Those that are left may still ask what they agreed on.

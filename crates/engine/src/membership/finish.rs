@@ -23,6 +23,14 @@ impl Engine {
         Ok(launcher.is_present())
     }
 
+    /// Tells the launcher that this rank waits until all others finalise, and sends them nothing more. [`Self::finish`] reports a launcher
+    /// that is gone.
+    pub fn tell_finalizing(&self) {
+        if let Ok(mut core) = self.first().lock() {
+            let _ = core.membership.launcher.send(&ToLauncher::Finalizing);
+        }
+    }
+
     /// Has the launcher end these ranks, or all if none are named, where the others of a job go on after a failure: this one is about to
     /// end with `status`. Elsewhere, and within a call of the library, its end has to do.
     pub fn abort(&self, ranks: Option<&[Rank]>, status: u8) {

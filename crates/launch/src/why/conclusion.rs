@@ -55,6 +55,13 @@ pub enum WaitFinding {
         /// For whom.
         peer: u32,
     },
+    /// A rank has called `MPI_Finalize`, and others still wait for it.
+    Finalizing {
+        /// The rank in `MPI_Finalize`.
+        rank: u32,
+        /// The ranks that wait for it.
+        by: Vec<u32>,
+    },
     /// Ranks wait in a collective, and others, of which they wait, are not in it.
     Absent {
         /// Which.
@@ -88,6 +95,7 @@ pub fn conclude(facts: &[RankFacts<'_>]) -> Vec<WaitFinding> {
     let ranks = Ranks::new(facts);
     let mut findings = ranks.other_messages();
     findings.extend(ranks.other_collectives());
+    findings.extend(ranks.finalizing(&findings));
     let stuck = ranks.stuck();
     findings.extend(ranks.cycle(&stuck, &findings));
     findings.extend(ranks.gone());
@@ -165,6 +173,7 @@ impl Ranks<'_> {
                 WaitFinding::OtherCollective { one, other } => {
                     one.1.contains(&rank) || other.1.contains(&rank)
                 }
+                WaitFinding::Finalizing { by, .. } => by.contains(&rank),
                 _ => false,
             })
         };
@@ -209,6 +218,28 @@ impl Ranks<'_> {
         Some(WaitFinding::OtherOrder { one: (one.0, one.1.clone()), other: (other.0, other.1.clone()) })
     }
 
+    /// Ranks in `MPI_Finalize` for which others wait, unless their calls differ.
+    fn finalizing(&self, before: &[WaitFinding]) -> Vec<WaitFinding> {
+        let differs = |rank: u32| {
+            before.iter().any(|finding| match finding {
+                WaitFinding::OtherCollective { one, other } => {
+                    one.1.contains(&rank) || other.1.contains(&rank)
+                }
+                _ => false,
+            })
+        };
+        let mut by: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for (rank, wait) in self.waits().filter(|(rank, _)| !self.is_finalizing(*rank) && !differs(*rank)) {
+            let Some(Needs::All(peers)) = self.needs(wait) else { continue };
+            if let Some(peer) = peers.into_iter().find(|peer| self.is_finalizing(*peer)) {
+                by.entry(peer).or_default().insert(rank);
+            }
+        }
+        let found =
+            |(rank, by): (_, BTreeSet<_>)| WaitFinding::Finalizing { rank, by: by.into_iter().collect() };
+        by.into_iter().map(found).collect()
+    }
+
     fn gone(&self) -> Vec<WaitFinding> {
         let waits = self.waits().filter_map(|(rank, wait)| match self.needs(wait)? {
             Needs::All(ranks) => Some((rank, ranks.into_iter().find(|peer| self.is_gone(*peer))?)),
@@ -231,12 +262,21 @@ impl Ranks<'_> {
                 _ => false,
             })
         };
+        // A rank in `MPI_Finalize` waits for those that still work.
+        let is_end =
+            |members: &[(u32, &WaitCollective)]| members.iter().all(|(rank, _)| self.is_finalizing(*rank));
         let absent = |members: Vec<(u32, &WaitCollective)>| {
             let absent = self.outside(members[0].1);
-            (!absent.is_empty() && !is_explained(&members)).then(|| WaitFinding::Absent {
-                collective: WaitCollective { peers: Vec::new(), peers_left_out: 0, ..members[0].1.clone() },
-                inside: members.iter().map(|(rank, _)| *rank).collect(),
-                absent,
+            (!absent.is_empty() && !is_end(&members) && !is_explained(&members)).then(|| {
+                WaitFinding::Absent {
+                    collective: WaitCollective {
+                        peers: Vec::new(),
+                        peers_left_out: 0,
+                        ..members[0].1.clone()
+                    },
+                    inside: members.iter().map(|(rank, _)| *rank).collect(),
+                    absent,
+                }
             })
         };
         self.calls().into_values().filter_map(absent).collect()

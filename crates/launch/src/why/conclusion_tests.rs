@@ -8,6 +8,7 @@ struct Rank {
     has_more: bool,
     unexpected: Vec<UnexpectedMessage>,
     is_gone: bool,
+    is_finalizing: bool,
 }
 
 fn threads(waits: impl IntoIterator<Item = Vec<WaitOperation>>) -> Rank {
@@ -17,6 +18,7 @@ fn threads(waits: impl IntoIterator<Item = Vec<WaitOperation>>) -> Rank {
         has_more: false,
         unexpected: Vec::new(),
         is_gone: false,
+        is_finalizing: false,
     }
 }
 
@@ -61,6 +63,7 @@ fn conclude_of(ranks: &[Rank]) -> Vec<WaitFinding> {
     let all = (0..).zip(ranks).map(|(rank, of)| RankFacts {
         rank,
         is_gone: of.is_gone,
+        is_finalizing: of.is_finalizing,
         waits: of.waits.iter().collect(),
         has_more: of.has_more,
         unexpected: &of.unexpected,
@@ -214,4 +217,17 @@ fn a_message_for_another_thread_is_none_with_another_tag() {
     let mut waits = threads([vec![receive(1)], vec![other]]);
     waits.unexpected = vec![UnexpectedMessage { source: 1, flow: 0, tag: 8, bytes: 4 }];
     assert_eq!(conclude_of(&[waits, active()]), [WaitFinding::Awaited { rank: 1, by: vec![0] }]);
+}
+
+#[test]
+fn a_rank_that_finalizes_is_named_before_the_cycle_that_it_makes() {
+    let finalizing = |peers: &[u32]| Rank { is_finalizing: true, ..barrier(0, 1, peers) };
+    let waited_for = WaitFinding::Finalizing { rank: 1, by: vec![0, 2] };
+    assert_eq!(
+        conclude_of(&[rank(vec![receive(1)]), finalizing(&[0]), rank(vec![receive(1)])]),
+        [waited_for]
+    );
+    let from_any = [rank(vec![receive_any()]), finalizing(&[0])];
+    assert_eq!(conclude_of(&from_any), [WaitFinding::NoSenderLeft { ranks: vec![0] }]);
+    assert_eq!(conclude_of(&[active(), finalizing(&[0])]), [WaitFinding::Awaited { rank: 0, by: vec![1] }]);
 }

@@ -15,6 +15,8 @@ pub struct RankFacts<'a> {
     pub rank: u32,
     /// It has finished or ended: it does nothing more.
     pub is_gone: bool,
+    /// It has called `MPI_Finalize`: it waits for the others and sends them nothing more.
+    pub is_finalizing: bool,
     /// What those of its threads wait for that wait.
     pub waits: Vec<&'a ThreadWait>,
     /// More of its threads wait, of which nothing is known.
@@ -86,6 +88,10 @@ impl Ranks<'_> {
 
     pub fn is_gone(&self, rank: u32) -> bool {
         self.all.get(&rank).is_some_and(|facts| facts.is_gone)
+    }
+
+    pub fn is_finalizing(&self, rank: u32) -> bool {
+        self.all.get(&rank).is_some_and(|facts| facts.is_finalizing)
     }
 
     pub fn waits_of(&self, rank: u32) -> &[&ThreadWait] {

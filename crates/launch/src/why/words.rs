@@ -177,6 +177,12 @@ impl FlowNames {
             WaitFinding::Gone { rank, peer } => {
                 format!("rank {rank} waits for rank {peer}, which {}", does(*peer))
             }
+            WaitFinding::Finalizing { rank, by } => {
+                format!(
+                    "rank {rank} has called MPI_Finalize, and {} for it",
+                    verb(by, "still waits", "still wait")
+                )
+            }
             WaitFinding::Absent { collective, inside, absent } => {
                 let inside = verb(inside, "is", "are");
                 let first = absent.iter().take(3).map(|rank| format!("rank {rank}: {}", does(*rank)));

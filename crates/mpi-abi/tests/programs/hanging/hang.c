@@ -1,6 +1,7 @@
 /* Two ranks that wait for ever, in the way that the argument says. */
 #include "../check.h"
 #include <string.h>
+#include <unistd.h>
 
 static void receive(int from, int tag)
 {
@@ -24,6 +25,16 @@ int main(int argc, char **argv)
         if (rank == 0)
             MPI_Send(&value, 1, MPI_INT, 1, 7, rows);
         receive(1 - rank, 7);
+    } else if (argc > 1 && strcmp(argv[1], "finalizes") == 0) {
+        /* As an interpreter does that an exception ends. */
+        if (rank == 1) {
+            MPI_Finalize();
+            return 3;
+        }
+        receive(argc > 2 ? MPI_ANY_SOURCE : 1, 7);
+    } else if (argc > 1 && strcmp(argv[1], "works") == 0) {
+        if (rank == 0)
+            sleep(13);
     } else if (rank == 0) {
         MPI_Send(&value, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
         receive(1, 9);

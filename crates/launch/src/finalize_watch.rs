@@ -1,0 +1,70 @@
+//! Jobs that never end because a rank finalises while others still wait for it. A program in Python does so when an exception ends one rank:
+//! its interpreter calls `MPI_Finalize`, and that waits for the other ranks.
+//!
+//! Owns when the launcher asks what the ranks do, and what follows from the answer. A job ends only if no rank can go on.
+
+use std::time::{Duration, Instant};
+
+use super::query::JobReport;
+use super::why;
+
+/// How long ranks wait for others until their job is ended.
+pub const FINALIZE_GRACE: Duration = Duration::from_secs(10);
+/// The launcher asks again after a time that doubles up to this one.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(80);
+
+/// When the launcher asks.
+#[derive(Debug, Default)]
+pub struct FinalizeWatch {
+    /// The time of the next question, and how long after it the following one comes.
+    next: Option<(Instant, Duration)>,
+    /// The launcher has asked and has no answer yet.
+    has_asked: bool,
+}
+
+impl FinalizeWatch {
+    /// A rank has called `MPI_Finalize`.
+    pub fn begin(&mut self, now: Instant) {
+        // The waits of the others may have begun a moment later.
+        self.next.get_or_insert((now + FINALIZE_GRACE + FINALIZE_GRACE / 10, FINALIZE_GRACE));
+    }
+
+    /// Returns the time of the next question.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.next.map(|(at, _)| at)
+    }
+
+    /// Returns true if the launcher is to ask now.
+    pub fn is_due(&mut self, now: Instant) -> bool {
+        let Some((at, interval)) = self.next.filter(|(at, _)| now >= *at) else { return false };
+        self.next = Some((at.max(now) + interval, (interval * 2).min(LONGEST_INTERVAL)));
+        self.has_asked = true;
+        true
+    }
+
+    /// Returns why the job never ends, from what its ranks do.
+    pub fn judge(&mut self, report: &JobReport) -> Option<String> {
+        let is_asked = std::mem::take(&mut self.has_asked);
+        is_asked.then(|| why::never_ends(report, FINALIZE_GRACE)).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_rank_that_finalizes_begins_questions_at_growing_intervals() {
+        let (mut watch, start) = (FinalizeWatch::default(), Instant::now());
+        assert_eq!(watch.deadline(), None);
+        watch.begin(start);
+        watch.begin(start + FINALIZE_GRACE);
+        let mut waited = Vec::new();
+        for _ in 0..6 {
+            let at = watch.deadline().unwrap();
+            assert!(!watch.is_due(at - Duration::from_millis(1)) && watch.is_due(at));
+            waited.push((at - start).as_secs());
+        }
+        assert_eq!(waited, [11, 21, 41, 81, 161, 241]);
+    }
+}
