@@ -7,25 +7,34 @@ pub const ABI_OPTION: &str = "-abi=";
 /// The variable that chooses one where no option does.
 pub const ABI_VARIABLE: &str = "CANELE_ABI";
 
-/// The names that users give to the ABIs. Those of all but the standard's are also names of folders of headers and of link names.
+/// The names that users give to the ABIs. They are also names of folders of headers and of link names.
 pub const ABI_NAMES: [(&str, Abi); 3] =
     [("standard", Abi::Standard), ("mpich", Abi::Mpich), ("openmpi", Abi::OpenMpi)];
 
 /// Returns the ABI that `value` names.
 ///
 /// # Errors
-/// A text that lists the names. `named_by` is the option or variable with that value.
+/// A text that lists the names. `named_by` is the option or variable with that value, or the file that contains it.
 pub fn read_abi(named_by: &str, value: &str) -> Result<Abi, String> {
     let known = ABI_NAMES.iter().find(|(name, _)| *name == value.trim());
     known.map(|&(_, abi)| abi).ok_or_else(|| {
-        let equals = if named_by.ends_with('=') { "" } else { "=" };
-        format!("{named_by}{equals}{value} names no ABI of MPI: it is standard, mpich or openmpi")
+        let between = match named_by {
+            _ if named_by.ends_with('=') => "",
+            _ if named_by.contains('/') => ": ",
+            _ => "=",
+        };
+        format!("{named_by}{between}{value} names no ABI of MPI: it is standard, mpich or openmpi")
     })
 }
 
-/// Returns the folder in which headers and the link name of an ABI lie, beside those of the standard's.
+/// Returns the name that users give to an ABI.
+pub fn abi_name(abi: Abi) -> &'static str {
+    ABI_NAMES.iter().find(|(_, named)| *named == abi).map_or("standard", |&(name, _)| name)
+}
+
+/// Returns the folder in which the link name of an ABI lies, beside that of the standard's.
 pub fn abi_folder(abi: Abi) -> Option<&'static str> {
-    ABI_NAMES.iter().find(|(_, named)| *named == abi && abi != Abi::Standard).map(|&(name, _)| name)
+    (abi != Abi::Standard).then(|| abi_name(abi))
 }
 
 /// Returns the name of the library of an ABI, as the linker is told it.
@@ -46,9 +55,11 @@ mod tests {
             assert_eq!(read_abi(ABI_OPTION, name), Ok(abi));
             assert_eq!(abi_folder(abi).unwrap_or("standard"), name);
         }
-        for (named_by, value, starts) in
-            [(ABI_OPTION, "", "-abi= names"), (ABI_VARIABLE, "intel", "CANELE_ABI=intel names")]
-        {
+        for (named_by, value, starts) in [
+            (ABI_OPTION, "", "-abi= names"),
+            (ABI_VARIABLE, "intel", "CANELE_ABI=intel names"),
+            ("/opt/default-abi", "intel", "/opt/default-abi: intel names"),
+        ] {
             let error = read_abi(named_by, value).unwrap_err();
             assert!(error.starts_with(starts), "{error}");
             assert!(ABI_NAMES.iter().all(|(name, _)| error.contains(name)), "{error}");

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use canele_mpi_tables::Abi;
 
@@ -75,8 +75,8 @@ impl Language {
 }
 
 impl CompilerChoice {
-    /// Takes the options out of `words` and completes them by what `variable` says; an empty variable is none. The last one of several
-    /// options counts.
+    /// Takes the options out of `words` and completes them by the values of `variable`; an empty variable is none. The last one of
+    /// several options counts. `installed` is the file that names the ABI of the installation, and that name.
     ///
     /// # Errors
     /// A text for an option without a value, or for an ABI that is unknown.
@@ -84,6 +84,7 @@ impl CompilerChoice {
         language: Language,
         words: &mut Vec<OsString>,
         variable: impl Fn(&str) -> Option<String>,
+        installed: Option<(PathBuf, String)>,
     ) -> Result<CompilerChoice, String> {
         let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let named = take(words, language.options());
@@ -105,22 +106,26 @@ impl CompilerChoice {
         let compiler = named.as_ref().map_or_else(found, |(_, value)| value);
         Ok(CompilerChoice {
             compiler: compiler.split_whitespace().map(OsString::from).collect(),
-            abi: abi(language, words, variable)?,
+            abi: abi(language, words, variable, installed)?,
             named_by: named.as_ref().map(|&(by, _)| by),
             profiling: profiling.or_else(|| variable(language.profiling_variable())),
         })
     }
 }
 
-/// Takes the option of an ABI out of `words`; without one the variable counts.
+/// Takes the option of an ABI out of `words`. Without one the variable counts, and without both the installation's file.
 fn abi(
     language: Language,
     words: &mut Vec<OsString>,
     variable: impl Fn(&str) -> Option<String>,
+    installed: Option<(PathBuf, String)>,
 ) -> Result<Abi, String> {
-    let named = take(words, &[ABI_OPTION]).or_else(|| Some((ABI_VARIABLE, variable(ABI_VARIABLE)?)));
-    let Some((by, value)) = named else { return Ok(Abi::Standard) };
-    match read_abi(by, &value)? {
+    let option = take(words, &[ABI_OPTION]);
+    let named = option.or_else(|| Some((ABI_VARIABLE, variable(ABI_VARIABLE)?)));
+    let named = named.map(|(by, value)| (by.to_owned(), value));
+    let of_installation = || installed.map(|(file, name)| (file.display().to_string(), name));
+    let Some((by, value)) = named.or_else(of_installation) else { return Ok(Abi::Standard) };
+    match read_abi(&by, &value)? {
         abi if language == Language::Fortran && abi != Abi::Standard => Err(format!(
             "the modules for Fortran are of the standard ABI alone: take {by} out, or name the ABI standard"
         )),
@@ -168,7 +173,7 @@ mod tests {
             let found = variables.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        CompilerChoice::take(language, &mut words, value).map(|choice| (choice, words))
+        CompilerChoice::take(language, &mut words, value, None).map(|choice| (choice, words))
     }
 
     #[test]
@@ -266,6 +271,14 @@ mod tests {
             let (choice, words) = choose(Language::C, line, variables).unwrap();
             assert_eq!((choice.abi, words.len()), (abi, 0), "{line}");
         }
+        let installed = |name: &str| Some((PathBuf::from("/opt/lib/canele/default-abi"), name.to_owned()));
+        for (set, abi) in [(None, Abi::Mpich), (Some("openmpi"), Abi::OpenMpi)] {
+            let value = |name: &str| set.filter(|_| name == ABI_VARIABLE).map(str::to_owned);
+            let choice = CompilerChoice::take(Language::C, &mut Vec::new(), value, installed("mpich"));
+            assert_eq!(choice.unwrap().abi, abi);
+        }
+        let error = CompilerChoice::take(Language::C, &mut Vec::new(), |_| None, installed("intel"));
+        assert!(error.unwrap_err().starts_with("/opt/lib/canele/default-abi: intel names no ABI"));
         let error = choose(Language::Cxx, "-abi=", &variable).unwrap_err();
         assert!(error.starts_with("-abi= names no ABI"), "{error}");
         // A build that compiles C and Fortran is told before it mixes two ABIs.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::{print, say, wrong_usage};
-use abi::{ABI_VARIABLE, abi_folder};
+use abi::{abi_folder, abi_name};
 use canele_launch::installation::{
     configuration_folder, default_abi, fortran_library_folder, include_folder, include_folder_of,
     library_folder, link_folder_of,
@@ -86,7 +86,9 @@ pub fn main(language: Language, words: Vec<OsString>) -> ExitCode {
 
 fn run(language: Language, mut words: Vec<OsString>) -> Result<ExitCode, String> {
     let wrong = |text: String| Ok(wrong_usage(&format!("{}: {text}", language.command())));
-    let choice = match CompilerChoice::take(language, &mut words, |name| variable(language, name)) {
+    // The modules for Fortran are of one ABI alone.
+    let installed = if language == Language::Fortran { None } else { default_abi() };
+    let choice = match CompilerChoice::take(language, &mut words, variable, installed) {
         Ok(choice) => choice,
         Err(text) => return wrong(text),
     };
@@ -124,11 +126,9 @@ fn run(language: Language, mut words: Vec<OsString>) -> Result<ExitCode, String>
     Err(cannot_run(language, &wrapper.choice, &error))
 }
 
-/// A variable of the environment. Where none names an ABI, that of the installation counts, but for Fortran, whose modules have one alone.
-fn variable(language: Language, name: &str) -> Option<String> {
-    let set = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-    let is_installed = name == ABI_VARIABLE && language != Language::Fortran;
-    set.or_else(|| is_installed.then(default_abi).flatten())
+/// Returns the value of a variable of the environment.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// What the user should know, beside what the compiler says.
@@ -177,8 +177,9 @@ struct Wrapper<'a> {
 }
 
 impl Wrapper<'_> {
-    /// The whole command line. What the user says stands first, so that it is found first. The header and the library of another ABI than the standard's stand before that: a
-    /// build for Python names the folder of its environment, where Canelé's header of the standard's ABI may lie.
+    /// Returns the whole command line. The user's words stand first, so that their folders are searched first. A header and a library
+    /// that lie in a folder of one ABI stand before them: a build for Python names the folder of its environment, where Canelé's header
+    /// of another ABI may lie.
     fn command(&self, needs: Needs) -> Result<Vec<OsString>, String> {
         let mut command = self.choice.compiler.clone();
         command.extend(self.words.iter().cloned());
@@ -187,14 +188,12 @@ impl Wrapper<'_> {
         }
         let modules = self.modules()?;
         let mut flags = self.compile_flags(modules.as_deref())?;
-        let mut at = command.len();
-        if let Some(abi) = abi_folder(self.choice.abi) {
-            at = self.choice.compiler.len();
-            // `libmpi.so` is a name of every MPI: a folder that the user names may have another one.
-            if needs == Needs::Library {
-                flags.push(joined("-L", &link_folder_of(abi)?));
-            }
+        // `libmpi.so` is a name of every MPI: a folder that the user names may have another one.
+        if let Some(abi) = abi_folder(self.choice.abi).filter(|_| needs == Needs::Library) {
+            flags.push(joined("-L", &link_folder_of(abi)?));
         }
+        let is_first = modules.is_none() && self.include_folder()? != include_folder()?;
+        let at = if is_first { self.choice.compiler.len() } else { command.len() };
         command.splice(at..at, flags);
         if needs == Needs::Library {
             command.extend(self.link_flags(modules)?);
@@ -225,7 +224,7 @@ impl Wrapper<'_> {
     }
 
     fn include_folder(&self) -> Result<PathBuf, String> {
-        abi_folder(self.choice.abi).map_or_else(include_folder, include_folder_of)
+        include_folder_of(abi_name(self.choice.abi))
     }
 
     /// The folder of the modules for Fortran, and of the archive that belongs to them.
