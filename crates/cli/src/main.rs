@@ -22,14 +22,17 @@ mod trace;
 mod tune;
 mod why;
 
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
+use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use canele_launch::mpiexec::{self, Asked};
 use canele_launch::{JoinRole, StartError, adopt, serve_host, serve_join, supervise};
 use canele_sys::printable;
-use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 use compile::Language;
 
 /// Message passing between processes, in user space.
@@ -246,11 +249,26 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             wrong_usage(&format!("a command is needed\n\n{}", Canele::command().render_help()))
         }
-        _ => {
-            let text = error.render().to_string();
-            wrong_usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
-        }
+        _ => wrong_usage(&wrong_words(error)),
     }
+}
+
+/// Says what is wrong with the words of a command line.
+pub(crate) fn wrong_words(error: &clap::Error) -> String {
+    let named = |kind: ContextKind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let (argument, value) = (named(ContextKind::InvalidArg), named(ContextKind::InvalidValue));
+    let is_no_number = error.source().is_some_and(|source| source.is::<ParseIntError>());
+    if error.kind() == ErrorKind::ValueValidation && is_no_number {
+        return format!("{argument} needs a whole number, and {value:?} is none in its range");
+    }
+    if error.kind() == ErrorKind::UnknownArgument && argument.parse::<f64>().is_ok() {
+        return format!("{argument} is no option, and none takes a number below 0 in this place");
+    }
+    let text = error.render().to_string();
+    text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
 }
 
 /// Says what is wrong with the command line. Exit status 2.

@@ -32,7 +32,7 @@ pub struct Output {
 impl Output {
     /// Prints for the ranks of `hosts` as `spec` says, into `files` where it names any. With `out`, standard output goes there.
     pub fn new(spec: OutputSpec, files: OutputFiles, hosts: Vec<String>, out: Option<OwnedFd>) -> Output {
-        Output {
+        let mut output = Output {
             spec,
             files,
             owed: vec![[0; 2]; hosts.len()],
@@ -40,7 +40,9 @@ impl Output {
             sinks: [Sink::new(Stream::Out, out), Sink::new(Stream::Error, None)],
             shut: [false; 2],
             last_message: String::new(),
-        }
+        };
+        output.say_new_folders();
+        output
     }
 
     /// What ranks of this machine can write to themselves: the launcher's own streams if they are a terminal ranks may
@@ -61,6 +63,13 @@ impl Output {
     pub fn say(&mut self, text: &str) {
         self.last_message = printable::lines(text).into();
         self.sinks[Stream::Error as usize].say(&self.last_message);
+    }
+
+    /// Names the folders that were made for what the ranks print.
+    fn say_new_folders(&mut self) {
+        if let Some(text) = self.files.new_folders() {
+            self.say(&text);
+        }
     }
 
     /// The launcher's own message that was printed last.

@@ -38,6 +38,8 @@ pub struct OutputFiles {
     lost: HashSet<PathBuf>,
     /// The text of the first error, until it is reported.
     unreported: Option<String>,
+    /// Folders that were made for the files.
+    new_folders: Vec<PathBuf>,
 }
 
 impl OutputFiles {
@@ -46,21 +48,31 @@ impl OutputFiles {
     /// # Errors
     /// A text that names the one that cannot be made.
     pub fn create(patterns: [Option<Pattern>; 2], info: &JobInfo) -> Result<OutputFiles, String> {
-        let files = OutputFiles { patterns, started: Some(TimeOfDay::now()), ..OutputFiles::default() };
+        let mut files = OutputFiles { patterns, started: Some(TimeOfDay::now()), ..OutputFiles::default() };
         let mut made = HashSet::new();
         for rank in 0..info.size {
             let host = info.host_of(rank);
             for stream in [Stream::Out, Stream::Error] {
                 let Some(path) = files.path(stream, rank, (host, &info.hosts[host].name)) else { continue };
                 if !made.contains(&path) {
-                    create(&path).map_err(|error| {
+                    let folder = create(&path).map_err(|error| {
                         format!("the output of rank {rank} to {}: {error}", path.display())
                     })?;
+                    files.new_folders.extend(folder);
                     made.insert(path);
                 }
             }
         }
         Ok(files)
+    }
+
+    /// Returns a text that names the folders that were made, if any were.
+    pub fn new_folders(&self) -> Option<String> {
+        let first = self.new_folders.first()?.display();
+        Some(match self.new_folders.len() {
+            1 => format!("made the folder {first} for the output of the ranks"),
+            count => format!("made {count} folders for the output of the ranks, {first} and others"),
+        })
     }
 
     /// Whether the stream goes to files.
@@ -103,11 +115,13 @@ impl OutputFiles {
     }
 }
 
-fn create(path: &Path) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
+/// Makes an empty file, and its folder if that is missing. Returns the folder if it is new.
+fn create(path: &Path) -> io::Result<Option<PathBuf>> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    if let Some(folder) = folder {
         std::fs::create_dir_all(folder)?;
     }
-    File::create(path).map(drop)
+    File::create(path).map(|_| folder.map(Path::to_owned))
 }
 
 /// Opens a file to write at its end. A spawned rank's has to be made.

@@ -165,6 +165,9 @@ impl Plan {
             io::ErrorKind::NotFound if name.contains('/') && directory.join(name).exists() => {
                 (127, "the file is there, but not the interpreter it names")
             }
+            io::ErrorKind::NotFound if !name.contains('/') && directory.join(name).is_file() => {
+                return (127, format!("not found on the PATH; the file in this directory is ./{name}"));
+            }
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (127, "not found"),
             io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => (126, "not executable"),
             _ if errno == rustix::io::Errno::NOEXEC.raw_os_error() => (126, "not executable"),

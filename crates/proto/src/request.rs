@@ -101,7 +101,7 @@ pub enum Failure {
         tag: Tag,
     },
     /// The peer died.
-    #[error("{0} is gone: it died, or its memory was corrupted")]
+    #[error("{0} has failed: its process has ended, and it had not finished the job")]
     PeerFailed(Rank),
     /// There is no way to the peer.
     #[error("{0} cannot be reached: {1}")]

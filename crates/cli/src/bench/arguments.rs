@@ -95,7 +95,7 @@ pub struct BenchArguments {
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_bytes)]
     pub bytes: Vec<usize>,
     /// Ranks of the job [default: 2; collectives: 2, 4 and 8]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     pub ranks: Option<u32>,
     /// Where the messages lie [default: private]
     #[arg(long, value_enum)]
@@ -174,7 +174,9 @@ impl BenchArguments {
             return Err(format!("bench {bench} needs two processors; this process may run on one only"));
         }
         if bench != Bench::Collectives && self.ranks.is_some_and(|ranks| ranks != 2) {
-            return Err(format!("bench {bench} measures a pair of ranks: --ranks must be 2"));
+            return Err(format!(
+                "bench {bench} measures a pair of ranks: leave out --ranks, or say 2; bench collectives takes more"
+            ));
         }
         if self.ranks.is_some_and(|ranks| !(2..=1024).contains(&ranks)) {
             return Err("bench collectives: --ranks must be between 2 and 1024".into());
@@ -297,7 +299,8 @@ mod tests {
             ("latency --bytes 8,,64", "a number of bytes"),
             ("latency --bytes 99999999M", "at most 256 MB"),
             ("latency --bytes 99999999999999999999", "a number of bytes"),
-            ("latency --ranks 3", "--ranks must be 2"),
+            ("latency --ranks 3", "measures a pair of ranks"),
+            ("latency -n 3", "measures a pair of ranks"),
             ("collectives --ranks 1", "between 2 and 1024"),
             ("collectives --ranks 0", "between 2 and 1024"),
             ("rate --buffers region", "only latency and bandwidth"),

@@ -12,6 +12,7 @@ use clap::Parser;
 
 use super::choices::{Foreign, InitialErrhandler, OnFailure, Wait};
 use super::place::{HostOptions, Whereabouts};
+use crate::wrong_words;
 
 /// Arguments of `canele run`.
 #[derive(Debug, clap::Args)]
@@ -282,11 +283,8 @@ impl RunArguments {
         let mut programs = vec![program(ranks, first)?];
         for part in parts {
             let name = OsString::from("canele run … :");
-            let further = Further::try_parse_from(std::iter::once(&name).chain(part)).map_err(|error| {
-                let text = error.render().to_string();
-                let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-                format!("after `:` — {text}")
-            })?;
+            let further = Further::try_parse_from(std::iter::once(&name).chain(part))
+                .map_err(|error| format!("after `:` — {}", wrong_words(&error)))?;
             programs.push(program(further.ranks, further.command)?);
         }
         Ok(programs)

@@ -34,6 +34,12 @@ impl HostOptions {
         self.hosts.is_some() || self.hostfile.is_some() || self.rankfile.is_some()
     }
 
+    /// Returns true if all of these hosts are this one, and nothing says how another is reached.
+    fn are_here(&self, hosts: &[NamedHost]) -> bool {
+        let is_reached_otherwise = self.rsh.is_some() || self.canele.is_some();
+        !is_reached_otherwise && hosts.iter().all(|host| is_here(&host.name))
+    }
+
     /// The hosts that were named, if any were.
     ///
     /// # Errors
@@ -85,6 +91,9 @@ impl HostOptions {
         };
         if let Some(hosts) = self.named_hosts()? {
             let capacity = capacity(&hosts)?;
+            if self.are_here(&hosts) {
+                return Ok(Whereabouts { placement: None, capacity });
+            }
             let order = self.rankfile()?.map_or(order, |file| RankOrder::Listed(file.host_of));
             return Ok(Whereabouts { placement: Some(placement(hosts, order, None)), capacity });
         }

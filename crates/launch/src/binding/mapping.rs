@@ -142,8 +142,11 @@ impl Mapping {
         if let Some(each) = self.per_unit.filter(|each| each.saturating_mul(count) < ranks) {
             let by = self.by;
             return Err(format!(
-                "ppr:{each}:{by}: {count} of {by} take {} ranks, and {ranks} are to run: start fewer, or raise the number",
-                each * count
+                "ppr:{each}:{by}: {ranks} ranks need {} units of the kind {by}, and this host has {count}: start {} or fewer, or write \
+                 ppr:{}:{by}",
+                ranks.div_ceil(each.max(1)),
+                each * count,
+                ranks.div_ceil(count)
             ));
         }
         let choices: Vec<_> =

@@ -83,7 +83,7 @@ fn ranks_are_spread_over_units_and_bound_inside() {
 
 #[test]
 fn what_a_machine_does_not_have_is_refused() {
-    assert!(sets("", "ppr:2:package", 5).unwrap_err().contains("take 4 ranks, and 5"));
+    assert!(sets("", "ppr:2:package", 5).unwrap_err().contains("5 ranks need 3 units of the kind package, and this host has 2: start 4 or fewer, or write ppr:3:package"));
     assert!(sets("", "numa:pe=3", 1).unwrap_err().contains("more than the 2 that a numa has"));
     assert!(sets("numa", "package:pe=2", 1).unwrap_err().contains("not of numa"));
     for (bind, map) in

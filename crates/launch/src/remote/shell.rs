@@ -1,5 +1,6 @@
 //! The remote shell's command line, and the words in which its failures are told. Owns both; starts nothing.
 
+use crate::hosts::is_here;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ const SHOWN: usize = 6;
 pub struct RemoteShell {
     /// The command and its own arguments.
     pub words: Vec<OsString>,
+    /// No command was named: none is needed for this host.
+    pub is_usual: bool,
     /// The `canele` command on the hosts.
     pub canele: PathBuf,
 }
@@ -34,11 +37,14 @@ impl RemoteShell {
         if words.is_empty() {
             return Err("--rsh: a command is needed, as `ssh -p 2222`".into());
         }
-        Ok(RemoteShell { words, canele })
+        Ok(RemoteShell { words, is_usual: given.is_none(), canele })
     }
 
     /// The command that runs `canele SUBCOMMAND` on `host`.
     pub fn command(&self, host: &str, subcommand: &str) -> Vec<OsString> {
+        if self.is_usual && is_here(host) {
+            return vec![self.canele.clone().into(), subcommand.into()];
+        }
         let mut words = self.words.clone();
         let canele = quoted(&self.canele.to_string_lossy());
         words.extend([unbracketed(host).into(), canele.into(), subcommand.into()]);
@@ -97,6 +103,7 @@ mod tests {
         let shell = RemoteShell::new(Some("rsh -p  2222"), "/opt/my tools/canele".into()).unwrap();
         assert_eq!(as_typed(&shell.command("h1", "agent")), "rsh -p 2222 h1 '/opt/my tools/canele' agent");
         let shell = RemoteShell::new(None, "/usr/bin/canele".into()).unwrap();
+        assert_eq!(shell.command("localhost", "agent"), ["/usr/bin/canele", "agent"]);
         let typed = as_typed(&shell.command("u@[fd77::1]", "agent"));
         assert!(typed.starts_with("ssh ") && typed.ends_with(" u@fd77::1 /usr/bin/canele agent"), "{typed}");
         assert!(typed.contains("BatchMode=yes"));

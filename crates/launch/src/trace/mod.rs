@@ -149,6 +149,10 @@ impl Trace {
             return format!("the trace is not complete: {error}");
         }
         match self.try_write(info) {
+            // The file would only mislead.
+            Ok((0, 0)) if fs::remove_file(&self.path).is_ok() => {
+                format!("no trace is written to {path}: no rank has used the library")
+            }
             Ok((events, missing)) => {
                 let lost = match missing {
                     0 => String::new(),
