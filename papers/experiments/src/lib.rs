@@ -69,7 +69,7 @@ pub struct PaperArguments {
 const EXAMPLES: &str = "Examples:
   canele paper --list                        the experiments
   canele paper --quick                       all of them, roughly
-  canele paper --output docs                 all of them, into docs/papers.md
+  canele paper --output report               all of them, into report/papers.md
   canele paper --only bip-packets,mpc-curve  these two
   canele paper --peers bench/peers           beside other MPI implementations
 

@@ -11,9 +11,9 @@ use crate::PaperError;
 
 const HEAD: &str = "# The papers' experiments, run again
 
-Canelé unites five published systems. This page is written by `canele paper`: each experiment of their papers, run
-with today's library on this machine, and with its real protocols on a simulated network of the paper's time. *Calibrated* figures were given
-to the simulation; it is judged by the others. Real figures are of the machine that ran the command: compare figures of one table only.
+Canelé unites five published systems. `canele paper` wrote this page. It runs each experiment of their papers with today's library on this machine,
+and with its real protocols on a simulated network of the paper's time. *Calibrated* figures are given to the simulation; all others judge it.
+Real figures are of the machine that ran the command: compare figures of one table only.
 ";
 
 /// Writes the report and its pictures into the folder; gives the report's path.
