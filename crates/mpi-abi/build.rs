@@ -9,7 +9,7 @@ fn main() {
     let tables = Tables::standard();
     for (name, text) in [
         ("exports.rs", exports::rust(&tables)),
-        ("mpi.md", summary::text(&tables)),
+        ("functions.md", summary::text(&tables)),
         ("aliases.o", exports::aliases(&tables)),
     ] {
         std::fs::write(Path::new(&out).join(name), text).expect("the folder can be written to");

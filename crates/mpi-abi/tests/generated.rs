@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 const BEGIN: &str = "<!-- generated: begin -->\n";
 const END: &str = "<!-- generated: end -->\n";
+/// The page that lists which functions are written.
+const LIST: &str = "docs/mpi-conformance.md";
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -47,11 +49,10 @@ headers! {
 
 #[test]
 fn the_list_of_functions_is_that_of_the_code() {
-    let path = repository().join("docs/mpi.md");
+    let path = repository().join(LIST);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let (before, rest) =
-        text.split_once(BEGIN).expect("docs/mpi.md has a line where the generated part begins");
-    let (_, after) = rest.split_once(END).expect("docs/mpi.md has a line where the generated part ends");
-    let list = include_str!(concat!(env!("OUT_DIR"), "/mpi.md"));
-    is_current("docs/mpi.md", &format!("{before}{BEGIN}{list}{END}{after}"));
+    let (before, rest) = text.split_once(BEGIN).expect("the page has a line where the generated part begins");
+    let (_, after) = rest.split_once(END).expect("the page has a line where the generated part ends");
+    let list = include_str!(concat!(env!("OUT_DIR"), "/functions.md"));
+    is_current(LIST, &format!("{before}{BEGIN}{list}{END}{after}"));
 }

@@ -178,10 +178,9 @@ fn ranks_that_are_bound_to_processors_are_divided_by_them() {
 
 #[test]
 fn the_example_of_the_documents_does_what_they_say() {
-    let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mpi.md");
-    let text = std::fs::read_to_string(documents).expect("docs/mpi.md can be read");
-    let (_, section) = text.split_once("\n## Tools\n").expect("docs/mpi.md has a section on tools");
-    let (_, example) = section.split_once("```c\n").expect("with an example");
+    let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mpi-tools.md");
+    let text = std::fs::read_to_string(documents).expect("docs/mpi-tools.md can be read");
+    let (_, example) = text.split_once("```c\n").expect("docs/mpi-tools.md has an example");
     let (example, _) = example.split_once("```").expect("that ends");
     let source = library().join("tools_example.c");
     std::fs::write(&source, example).unwrap();

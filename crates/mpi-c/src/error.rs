@@ -138,11 +138,11 @@ fn raise_nowhere(function: &str, error: &Error) -> c_int {
 #[cold]
 pub fn unsupported(function: &str, on: On) -> c_int {
     static SAID: Once = Once::new();
-    let text = "it is not supported by this version of Canelé; docs/mpi.md lists what is";
+    let text = "it is not supported by this version of Canelé; docs/mpi-conformance.md lists what is";
     let code = raise(function, on, Failed::Error(Error::new(Class::UnsupportedOperation, text)));
     SAID.call_once(|| {
         leaks::say(&format!(
-            "{function} is not supported by this version of Canelé and has returned an error; docs/mpi.md lists what is"
+            "{function} is not supported by this version of Canelé and has returned an error; docs/mpi-conformance.md lists what is"
         ));
     });
     code

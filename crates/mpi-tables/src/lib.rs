@@ -14,7 +14,7 @@
 //!                   ├──▶ exports::rust     functions of the C interface
 //!                   ├──▶ header::text      mpi.h
 //!                   ├──▶ extensions::text  mpi-ext.h
-//!                   └──▶ summary::text     what is written, for docs/mpi.md
+//!                   └──▶ summary::text     what is written, for docs/mpi-conformance.md
 //!   constants ────▶ constants::rust
 //!   objects ──────▶ objects::rust
 //!   fortran::sources       mpif.h and the modules mpi and mpi_f08

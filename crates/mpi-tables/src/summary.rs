@@ -1,4 +1,4 @@
-//! The part of `docs/mpi.md` that lists which functions are written.
+//! The part of `docs/mpi-conformance.md` that lists which functions are written.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
