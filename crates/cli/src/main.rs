@@ -262,10 +262,10 @@ pub(crate) fn wrong_words(error: &clap::Error) -> String {
     let (argument, value) = (named(ContextKind::InvalidArg), named(ContextKind::InvalidValue));
     let is_no_number = error.source().is_some_and(|source| source.is::<ParseIntError>());
     if error.kind() == ErrorKind::ValueValidation && is_no_number {
-        return format!("{argument} needs a whole number, and {value:?} is none in its range");
+        return format!("{argument}: {value:?} is no whole number, or it is too large");
     }
     if error.kind() == ErrorKind::UnknownArgument && argument.parse::<f64>().is_ok() {
-        return format!("{argument} is no option, and none takes a number below 0 in this place");
+        return format!("{argument}: no option has this name, and no option here takes a number below 0");
     }
     let text = error.render().to_string();
     text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()

@@ -39,11 +39,12 @@ const SCRIPT: &str = "echo out $CANELE_RANK; echo error $CANELE_RANK >&2";
 fn each_rank_has_files_of_its_own_on_one_host_and_on_several() {
     let folder = Folder::new("files");
     let output = folder.path("a/b");
-    for ended in [
-        shell(&["-n", "2", "--output", &output], SCRIPT),
-        shell_on("h0:1,h1:1", &["--output", &output], SCRIPT),
+    let new_folder = format!("canele: made the folder {} for the output of the ranks\n", folder.path("a"));
+    for (ended, said) in [
+        (shell(&["-n", "2", "--output", &output], SCRIPT), &*new_folder),
+        (shell_on("h0:1,h1:1", &["--output", &output], SCRIPT), ""),
     ] {
-        assert_eq!((ended.code(), &*ended.out, &*ended.error), (Some(0), "", ""));
+        assert_eq!((ended.code(), &*ended.out, &*ended.error), (Some(0), "", said));
         for rank in 0..2 {
             assert_eq!(folder.text(&format!("a/b/rank.{rank}/stdout")), format!("out {rank}\n"));
             assert_eq!(folder.text(&format!("a/b/rank.{rank}/stderr")), format!("error {rank}\n"));

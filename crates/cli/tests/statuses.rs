@@ -76,7 +76,7 @@ fn a_missing_interpreter_is_not_a_missing_program() {
 fn wrong_usage_is_2_and_says_what_is_wrong() {
     for (args, word) in [
         (&["run", "-n", "0", "true"][..], "-n 0"),
-        (&["run", "-n", "x", "true"], "'x'"),
+        (&["run", "-n", "x", "true"], "\"x\""),
         (&["run", "-n", "2"], "PROG"),
         (&["run", "true"], "canele run -n 4"),
         (&["run", "-n", "1", "true", ":"], "after `:`"),

@@ -38,7 +38,7 @@ pub struct OutputFiles {
     lost: HashSet<PathBuf>,
     /// The text of the first error, until it is reported.
     unreported: Option<String>,
-    /// Folders that were made for the files.
+    /// Folders that were made for the files, without those within them.
     new_folders: Vec<PathBuf>,
 }
 
@@ -58,6 +58,9 @@ impl OutputFiles {
                     let folder = create(&path).map_err(|error| {
                         format!("the output of rank {rank} to {}: {error}", path.display())
                     })?;
+                    let is_within =
+                        |new: &PathBuf| files.new_folders.iter().any(|folder| new.starts_with(folder));
+                    let folder = folder.filter(|new| !is_within(new));
                     files.new_folders.extend(folder);
                     made.insert(path);
                 }
@@ -115,13 +118,14 @@ impl OutputFiles {
     }
 }
 
-/// Makes an empty file, and its folder if that is missing. Returns the folder if it is new.
+/// Makes an empty file, and the folders that it lies in. Returns the first folder that was missing.
 fn create(path: &Path) -> io::Result<Option<PathBuf>> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-    if let Some(folder) = folder {
+    let folders = path.ancestors().skip(1).take_while(|folder| !folder.as_os_str().is_empty());
+    let new = folders.take_while(|folder| !folder.exists()).last();
+    if let Some(folder) = path.parent().filter(|_| new.is_some()) {
         std::fs::create_dir_all(folder)?;
     }
-    File::create(path).map(|_| folder.map(Path::to_owned))
+    File::create(path).map(|_| new.map(Path::to_owned))
 }
 
 /// Opens a file to write at its end. A spawned rank's has to be made.

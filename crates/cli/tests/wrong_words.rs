@@ -1,0 +1,61 @@
+//! What is said of a command line that a person has mistyped: the word, and what to write instead.
+
+mod support;
+
+use support::canele;
+
+#[test]
+fn wrong_numbers_are_told_by_option_and_word() {
+    for (line, said) in [
+        ("run -n two true", "--ranks <N>: \"two\" is no whole number"),
+        ("run -n 1 true : -n two true", "after `:` — --ranks <M>: \"two\" is no whole number"),
+        ("run -n -3 true", "-3: no option has this name, and no option here takes a number below 0"),
+        ("bench latency --rounds x", "--rounds <N>: \"x\" is no whole number"),
+        ("bench latency -n 3", "measures a pair of ranks: leave out --ranks, or say 2"),
+        ("run --map-by ppr:1:host -n 3 true", "ppr:1:node: 3 ranks need 3 units"),
+    ] {
+        let ended = canele(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!((ended.code(), &*ended.out), (Some(2), ""), "{line}: {}", ended.error);
+        assert!(ended.error.contains(said), "{line}: {}", ended.error);
+    }
+}
+
+#[test]
+fn a_program_of_this_directory_is_named_as_it_has_to_be_written() {
+    let folder = std::env::temp_dir().join(format!("canele-wrong-words-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("solver-of-mine"), "").unwrap();
+    let ended = canele(&["run", "--wd", folder.to_str().unwrap(), "-n", "2", "solver-of-mine"]);
+    std::fs::remove_dir_all(folder).unwrap();
+    assert_eq!(ended.code(), Some(127));
+    assert!(
+        ended.error.contains("not found on the PATH; the file in this directory is ./solver-of-mine"),
+        "{}",
+        ended.error
+    );
+}
+
+#[test]
+fn a_trace_without_events_is_not_written() {
+    let file = std::env::temp_dir().join(format!("canele-no-trace-{}.json", std::process::id()));
+    let path = file.to_str().unwrap();
+    for program in ["true", "no-such-program-here"] {
+        let ended = canele(&["run", "-n", "1", "--trace", path, program]);
+        let said = format!("canele: no trace is written to {path}: no rank has used the library\n");
+        assert!(ended.error.ends_with(&said), "{}", ended.error);
+        assert!(!file.exists());
+    }
+}
+
+#[test]
+fn this_host_needs_no_remote_shell() {
+    let ended = canele(&["run", "--hosts", "localhost:2", "sh", "-c", "echo $CANELE_RANK"]);
+    let mut lines = ended.lines();
+    lines.sort_unstable();
+    assert_eq!((ended.code(), &*ended.error, lines), (Some(0), "", vec!["0", "1"]));
+    // Where others are named, too, its ranks still start without one.
+    let ended = canele(&["run", "--hosts", "localhost:1,h9.invalid:1", "true"]);
+    assert!(ended.error.contains("cannot start on host h9.invalid"), "{}", ended.error);
+    let ended = canele(&["run", "--hosts", "localhost:2", "--rsh", "/no/such/shell", "true"]);
+    assert!(ended.error.contains("/no/such/shell"), "{}", ended.error);
+}
