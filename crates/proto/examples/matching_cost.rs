@@ -3,7 +3,8 @@
 //! ```sh
 //! cargo build --release -p canele-proto --example matching_cost
 //! for rounds in 1000 2000; do
-//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/matching_cost exact $rounds
+//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+//!         target/release/examples/matching_cost exact $rounds
 //! done
 //! ```
 //!

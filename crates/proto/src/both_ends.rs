@@ -6,9 +6,9 @@
 //! more (invariant I13).
 //!
 //! ```text
-//!   regions:          reach ─▶ window ─▶ copy            processes:   receiver: copy_from_peer    sender: copy_to_peer
+//!   regions: reach ─▶ window ─▶ copy       processes: receiver: copy_from_peer   sender: copy_to_peer
 //!   a sender that cannot write fails its piece  ─▶ the receiver reads all of it alone
-//!   a receiver that cannot read takes the rest  ─▶ once the sender has stopped, it asks for the message in pieces
+//!   a receiver that cannot read takes the rest  ─▶ once the sender stops, it asks for the message in pieces
 //! ```
 
 use canele_mem::chunk_counter::{self, ChunkCounter, CopyProgress};

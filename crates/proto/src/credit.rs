@@ -2,9 +2,9 @@
 //! get.
 //!
 //! ```text
-//!          ── the peer used its window, or lacked credit for a message ──▶
-//!    pool                                                                  window of the peer = credit that it has
-//!          ◀── it is gone, or has more than its share when another lacks ──    + under way + charged here + to be returned
+//!          ── the peer used its window, or lacked credit for a message ──▶   window of the peer =
+//!    pool                                                                    credit that it has + under way
+//!          ◀── it is gone, or has more than its share when another lacks ──  + charged here + to be returned
 //! ```
 //! The windows of all ranks together are never more than [`Settings::unexpected_bytes`](crate::Settings), or
 //! 1024 bytes for each. Half of that is shared out at the start. Beyond an equal share a window grows only

@@ -2,8 +2,8 @@
 //! into its buffer.
 //!
 //! ```text
-//!   head here ─▶ matched ─▶ the rail fills the buffer ─▶ whole                                  ─▶ the receive ends
-//!                    └────▶ link lost ─▶ the message comes again over another one, and is copied ──┘
+//!   head here ─▶ matched ─▶ the rail fills the buffer ─▶ whole                           ─▶ the receive ends
+//!                    └────▶ link lost ─▶ the message comes again over another, is copied ──┘
 //! ```
 //! Owns, at the receiver, the receives that wait for the rest of such a message. If messages carry numbers,
 //! the message stays the next one of its flow until all of it is here. So there is one for each flow and

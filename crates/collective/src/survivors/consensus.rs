@@ -1,9 +1,9 @@
 //! Agreement among the living members of a group, though more die meanwhile.
 //!
 //! ```text
-//!   member ──Vote──▶ coordinator: the first living member         all that live voted, or one knows a decision
+//!   member ──Vote──▶ coordinator: the first living member      all that live voted, or one knows a decision
 //!   member ◀─Decided── coordinator
-//!   member ──Have──▶ coordinator ──Done──▶ members                    all have it: forgotten
+//!   member ──Have──▶ coordinator ──Done──▶ members                 all have it: forgotten
 //! ```
 //! A member gives its vote to the first member that it does not know to be gone. That coordinator decides as
 //! soon as all that live have voted for *it*. When it dies, each member turns to the next: with its vote, or

@@ -5,8 +5,8 @@
 //! of this rank under way at an owner stay bounded; further ones wait here. Never blocks.
 //!
 //! ```text
-//!   submit ──▶ queue of the owner ──▶ requests ──▶ owner        silent calls end here: their memory is free
-//!              answers ──▶ memory of the call ──▶ ended         flush: answered, and all calls before it have ended
+//!   submit ──▶ queue of the owner ──▶ requests ──▶ owner   silent calls end here: their memory is free
+//!              answers ──▶ memory of the call ──▶ ended    flush: answered; all calls before it have ended
 //! ```
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
