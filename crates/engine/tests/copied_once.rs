@@ -96,7 +96,7 @@ fn exchange(ranks: &[LocalRank; 2], mut turns: impl FnMut() -> [bool; 2]) -> [u6
     let before = ranks.each_ref().map(copies);
     for len in LENGTHS {
         let mut message = Message::start([&ranks[0], &ranks[1]], 1, len);
-        // The receiver meets the announcement, and says who copies.
+        // The receiver meets the announcement, and names the end that copies.
         for _ in 0..2 {
             for rank in ranks {
                 rank.poll().unwrap();

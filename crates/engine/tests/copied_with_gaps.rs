@@ -131,7 +131,7 @@ fn exchange(
     let before = ranks.each_ref().map(|rank| count(rank, Counter::Copies));
     let direct = count(&ranks[1], Counter::DirectReceived);
     let message = Message::start(ranks, 1, blocks);
-    // The receiver meets the announcement, and says who copies.
+    // The receiver meets the announcement, and names the end that copies.
     for _ in 0..2 {
         ranks.iter().for_each(|rank| rank.poll().map(drop).unwrap());
     }

@@ -47,7 +47,7 @@ fn ping_pong(engines: [LocalRank; 2], turns: u32, bytes: usize) -> [LocalRank; 2
         send(&a, 1, n, &vec![n as u8 % 100; bytes]);
         assert_eq!(recv(&a, 1, n, bytes), n as u8 % 100 + 1);
     }
-    // It tells the other that everything has come.
+    // It reports to the other rank that everything has come.
     a.finish().unwrap();
     [a, back.join().unwrap()]
 }

@@ -270,8 +270,8 @@ impl Variant {
         const { &TABLE }.iter().find(|row| row.variant == self).expect("every variant has a row")
     }
 
-    /// Returns true if it can carry such a message in any case: in both modes, with or without credit, on an
-    /// idle or a busy link.
+    /// Returns true if it can carry such a message in any case. The mode, the credit and the load of the link
+    /// do not matter.
     pub fn can_carry(self, path: &Path, bytes: usize, ends: Ends) -> bool {
         let is_short = bytes <= MAX_INLINE;
         match self {

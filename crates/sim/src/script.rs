@@ -25,7 +25,7 @@ pub struct Software {
     /// The time from the arrival of a message until its receive returns.
     pub receive_ns: u64,
     /// The speed at which a receive copies its message out of the network's memory, in bytes per millisecond.
-    /// 0 if the network delivers into the receiver's own memory.
+    /// If it is 0, the network delivers into the receiver's own memory.
     pub copied_per_ms: u64,
 }
 

@@ -21,8 +21,8 @@ pub struct CollectiveCosts {
     pub(super) round_ns: f64,
     /// The turn of one more process on a processor.
     pub(super) turn_ns: f64,
-    /// One end of one more message: of a single peer between own caches; of few peers, whose lines stay in
-    /// the nearest cache; and of many.
+    /// One end of one more message. The peer is a single one between own caches, one of few, whose lines
+    /// stay in the nearest cache, or one of many.
     pub(super) message_ns: [f64; 3],
     /// A byte that is copied at one end of a message, if caches hold all bytes under way. Otherwise one
     /// through a single ring, and one through those of all peers by turns.

@@ -15,8 +15,8 @@ pub struct Crowd {
     pub shared_buffers: usize,
 }
 
-/// The most looks of a rank for shared buffers that are not mapped yet: it asks for that of each of nine
-/// others twice at most.
+/// The most looks of a rank for shared buffers that are not mapped yet. It asks for the buffer of each of
+/// nine others twice at most.
 const LOOKS: usize = 32;
 
 impl Crowd {

@@ -1,5 +1,5 @@
-//! Building blocks for waits of layers above: looks for a message from any source, waits for a condition of
-//! the protocols, and opening a link in advance.
+//! Building blocks for layers above: a look for a message from any source, a wait for a condition of the
+//! protocols, and the opening of a link in advance.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

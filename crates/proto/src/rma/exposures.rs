@@ -1,7 +1,7 @@
 //! The exposures of a rank: memory under keys, with the locks and the signals of each.
 //!
-//! Owns the table. A key has a generation, so that the key of an ended exposure reaches nothing (invariant
-//! I11).
+//! Owns the table. A key has a generation, so that the key of an ended exposure reaches nothing
+//! (invariant I11).
 
 use std::collections::HashMap;
 

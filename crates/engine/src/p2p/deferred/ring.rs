@@ -77,8 +77,8 @@ impl DeferredRecvs {
         H::is_of(handles.first()?, first.name).then_some(first)
     }
 
-    /// Lets `receive` take messages of one source and flow for the receives from the first on, as far as
-    /// their caller waits for them in this order. Returns the number of ended ones.
+    /// Lets `receive` take messages of one source and flow for the receives from the first on. It stops at
+    /// a receive that the caller does not wait for in this order. Returns the number of ended ones.
     #[inline(always)]
     pub fn end_run<const SHORT: bool, H: DeferredHandles>(
         &mut self,
