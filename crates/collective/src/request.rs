@@ -41,9 +41,9 @@ pub struct CollectiveRequest {
 /// The progress of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollectiveProgress {
-    /// It has ended.
+    /// The request has ended.
     Done,
-    /// It advances after a pass that moved something.
+    /// The request advances after a pass that moved something.
     Waiting,
 }
 

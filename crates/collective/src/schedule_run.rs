@@ -37,7 +37,7 @@ pub struct Progress {
 /// The reason for which a run stopped.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// It has ended.
+    /// The run has ended.
     Done,
     /// Messages have not come.
     Missing {

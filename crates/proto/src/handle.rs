@@ -26,7 +26,7 @@ const MOST_OUT_OF_ORDER: usize = 1 << 20;
 enum Shown {
     /// There is no such packet.
     Nothing,
-    /// It has no place yet, and is shown again, or read by the rail.
+    /// The packet has no place yet, and is shown again, or read by the rail.
     Unplaced,
     /// Its bulk comes to its place.
     Placed,

@@ -113,9 +113,9 @@ impl<F: FnOnce(Window<'_>)> Payload for Filled<F> {
 /// The result of posting a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// It is on its way; its memory may be used again.
+    /// The message is on its way; its memory may be used again.
     Done,
-    /// It was copied and leaves with the next packet; its memory may be used again.
+    /// The message was copied and leaves with the next packet; its memory may be used again.
     Posted(CoalescedSend),
     /// Nothing was sent and its payload was not read: it needs a request.
     Busy,
@@ -126,9 +126,9 @@ pub enum Sent {
 pub enum ShortSent {
     /// Nothing has changed.
     Left,
-    /// It is on its way.
+    /// The message is on its way.
     Done,
-    /// It is on its way, and the peer sleeps and is to be woken ([`Proto::wake_peer`]).
+    /// The message is on its way, and the peer sleeps and is to be woken ([`Proto::wake_peer`]).
     ToSleeper,
 }
 

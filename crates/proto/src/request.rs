@@ -27,7 +27,7 @@ pub enum Mode {
 /// The result of a request to withdraw an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cancel {
-    /// It has ended with [`Failure::Cancelled`].
+    /// The operation has ended with [`Failure::Cancelled`].
     Done,
     /// Its receiver is asked: it ends with [`Failure::Cancelled`], or as if it had not been asked.
     Asked,
@@ -120,7 +120,7 @@ pub enum Failure {
     /// The peer left the job in good order, so nothing more comes from it or can reach it.
     #[error("{0} has finished: it takes part in no more communication")]
     PeerFinished(Rank),
-    /// It waited for a message from any source, and no rank is left that could send one.
+    /// The operation waited for a message from any source, and no rank is left that could send one.
     #[error("all other ranks have finished or died: no message can come any more")]
     NoSenderLeft,
     /// The route of the message takes no memory of this kind. Nothing of it was accessed.
@@ -131,7 +131,7 @@ pub enum Failure {
         /// The route of the message: the name of a driver, or this library itself.
         route: &'static str,
     },
-    /// It was cancelled.
+    /// The operation was cancelled.
     #[error("the operation was cancelled")]
     Cancelled,
     /// A member has revoked the group that communicates on the flow.
@@ -284,9 +284,9 @@ pub(crate) enum State {
     ToShare(Receive, BufferPlace, RequestId),
     /// A receive copied by both ends: the sender's request.
     SharingIn(Receive, Box<Share>, RequestId),
-    /// It has ended, but a rail still holds part of its buffer.
+    /// The operation has ended, but a rail still holds part of its buffer.
     Closing(Outcome),
-    /// It has ended; the outcome waits to be taken.
+    /// The operation has ended; the outcome waits to be taken.
     Done(Outcome),
     /// Between two states.
     Moving,

@@ -33,7 +33,7 @@ pub enum SequenceCheck {
     Next,
     /// Others come before it.
     OutOfOrder,
-    /// It has come before.
+    /// The number has come before.
     Duplicate,
 }
 

@@ -17,9 +17,9 @@ use crate::slab::{Key, Slab};
 
 /// The use of a verb.
 pub(crate) enum VerbUse {
-    /// It moves the message of this request.
+    /// The verb moves the message of this request.
     Message(RequestId),
-    /// It is a call to the owner of memory.
+    /// The verb is a call to the owner of memory.
     Call(PendingVerb),
 }
 

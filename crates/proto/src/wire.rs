@@ -134,9 +134,9 @@ pub struct Cts {
 /// The end of an announced message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FinStatus {
-    /// It was delivered, or the receiver wants no more of it.
+    /// The message was delivered, or the receiver wants no more of it.
     Done = 0,
-    /// It was withdrawn: no receive had it.
+    /// The message was withdrawn: no receive had it.
     Withdrawn = 1,
 }
 

@@ -11,7 +11,7 @@ use crate::world::{AGREEMENTS, FLOWS, World};
 
 const SEEDS: u64 = 4000;
 
-/// Checks that all that live have decided on the same: the words of those that are not gone in the decision.
+/// Checks that all living members have one decision: the words of the members that it does not count as gone.
 fn check_agreements(world: &World, seed: u64) {
     let survivors = world.survivors();
     for name in world.names() {

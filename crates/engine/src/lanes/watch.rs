@@ -22,9 +22,9 @@ pub(super) struct Watch {
 /// The role of a thread in its sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// It sleeps.
+    /// The thread sleeps.
     Sleeper,
-    /// It watches, too. The number is the count of changes before.
+    /// The thread watches, too. The number is the count of changes before.
     Watcher(u64),
 }
 

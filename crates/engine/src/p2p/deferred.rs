@@ -78,7 +78,7 @@ pub struct DeferredRecv {
 
 enum DeferredState {
     Free,
-    /// It waits for its message, which goes into this memory.
+    /// The receive waits for its message, which goes into this memory.
     Deferred(RawBlock),
     Submitted(RequestId),
     /// The job was over before it was submitted.
@@ -140,7 +140,7 @@ impl DeferredRecv {
 
 /// The result of an attempt to defer a receive.
 pub enum Deferral {
-    /// It was deferred under this name.
+    /// The receive was deferred under this name.
     Done(u32),
     /// The next slot is used.
     Full,

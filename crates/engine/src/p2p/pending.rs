@@ -124,9 +124,9 @@ impl Pending {
 /// The result of starting a send that needs no memory of its caller any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Started {
-    /// It is on its way.
+    /// The message is on its way.
     Done,
-    /// It leaves as soon as it can.
+    /// The message leaves as soon as it can.
     Posted(Pending),
     /// Nothing was sent: the message must be lent.
     Busy,

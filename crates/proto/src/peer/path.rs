@@ -18,13 +18,13 @@ use crate::multipath::Multipath;
 /// The way in which a peer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerEnd {
-    /// It finished its part of the job.
+    /// The peer finished its part of the job.
     Finished,
-    /// It died, or broke the protocol.
+    /// The peer died, or broke the protocol.
     Failed,
-    /// It cannot be reached from here.
+    /// The peer cannot be reached from here.
     Unreachable,
-    /// It lives, but found that this rank broke the protocol, and accepts nothing more from it.
+    /// The peer lives, but found that this rank broke the protocol, and accepts nothing more from it.
     CutOff,
 }
 

@@ -13,7 +13,7 @@ use super::{ElementAccess, ElementAction, ExposureKey, MemoryKey, Refusal};
 /// The result of an operation on elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applied {
-    /// It was done.
+    /// The operation was done.
     Done,
     /// Nothing was done, because others access the elements: the next pass tries again, and no other
     /// operation overtakes it.

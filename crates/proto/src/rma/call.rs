@@ -100,7 +100,7 @@ pub enum CallEnding {
 /// The treatment of an answer for which no caller waits any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LateAnswer {
-    /// It is dropped.
+    /// The answer is dropped.
     Ignore,
     /// For a value other than 0 this question is sent, to undo the effect.
     Undo([u64; 3]),
@@ -111,7 +111,7 @@ pub enum LateAnswer {
 /// The reason for which a call failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RmaFailure {
-    /// It was not carried out: the owner is gone, or the memory is of a kind that is not accessed here.
+    /// The call was not carried out: the owner is gone, or the memory is of a kind that is not accessed here.
     Failed(Failure),
     /// The owner refused it, in this memory; `None` if the request was for none.
     Refused(Option<MemoryKey>, Refusal),

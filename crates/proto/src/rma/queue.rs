@@ -65,15 +65,15 @@ pub struct Begun {
 
 /// Data of an RMA request that is a message of its own.
 pub enum Data {
-    /// There is none, or all of it is there.
+    /// There is no data, or all of it is there.
     Here,
-    /// It comes into a region: the place, and its length in bytes.
+    /// The data comes into a region: the place, and its length in bytes.
     Receiving(RequestId, MemoryAddress, u64),
-    /// It comes into memory of the library.
+    /// The data comes into memory of the library.
     Filling(RequestId, Owned<u8>),
-    /// It came into memory of the library.
+    /// The data came into memory of the library.
     Filled(Vec<u8>),
-    /// It is to be dropped.
+    /// The data is to be dropped.
     Unwanted(u32),
 }
 

@@ -40,9 +40,10 @@ pub enum RmaRequest {
     },
     /// Reads, writes or changes elements. Their layout is encoded before the data.
     Access(ElementAccess),
-    /// Is answered when all puts before it have been done.
+    /// A request that is answered when all puts before it have been done.
     Fence,
-    /// Is answered when all requests before it have been done; reports failures in one exposure.
+    /// A request that is answered when all requests before it have been done. The answer reports failures in
+    /// one exposure.
     Flush {
         /// The exposure.
         window: ExposureKey,
@@ -79,14 +80,14 @@ pub enum PutReport {
 /// The operation on elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ElementAction {
-    /// They are written: a put of elements with gaps, which a layout describes. A put without gaps is
+    /// The elements are written: a put of elements with gaps, which a layout describes. A put without gaps is
     /// [`RmaRequest::Put`].
     Put,
-    /// They are read.
+    /// The elements are read.
     Get,
-    /// They are combined with data.
+    /// The elements are combined with data.
     Accumulate,
-    /// They are read, and combined with data.
+    /// The elements are read, and combined with data.
     GetAccumulate,
     /// One is read, and replaced if it is as expected: the data is the expected element, then the new one.
     CompareAndSwap,

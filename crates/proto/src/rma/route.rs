@@ -6,7 +6,7 @@ use canele_sys::ids::{LinkId, Rank};
 /// The way in which memory of a peer is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemoryRoute {
-    /// It is mapped here: loads and stores, without help of the owner.
+    /// The memory is mapped here: loads and stores, without help of the owner.
     Map,
     /// The network accesses it through this link, without help of the owner's process.
     Verb(LinkId),

@@ -30,11 +30,11 @@ pub(crate) struct PendingVerb {
 
 /// The result of an attempt to post a call as a verb.
 pub(super) enum Post {
-    /// It is under way.
+    /// The verb is under way.
     Done,
     /// Another verb or request has to complete first.
     Waits,
-    /// It is to be a request.
+    /// The call is to be a request.
     Request,
 }
 

@@ -33,11 +33,11 @@ pub(super) struct Work<'a, E> {
 
 /// The result of beginning an RMA request.
 pub(super) enum Began {
-    /// It is done, and answered.
+    /// The request is done, and answered.
     Done,
-    /// It ends after all requests before it.
+    /// The request ends after all requests before it.
     Queued(Box<Begun>),
-    /// It is to be begun again later.
+    /// The request is to be begun again later.
     Busy,
 }
 

@@ -92,9 +92,10 @@ impl Connection {
 pub enum When {
     /// The connection is lost at this time.
     At(u64),
-    /// It is lost with this packet of the two ranks, counted from one in both directions together.
+    /// The connection is lost with this packet of the two ranks, counted from one in both directions
+    /// together.
     Packets(u64),
-    /// It is lost with the packet that makes it so many bytes, headers included.
+    /// The connection is lost with the packet that makes it so many bytes, headers included.
     Bytes(u64),
 }
 
