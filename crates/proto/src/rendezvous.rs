@@ -47,7 +47,8 @@ impl Proto {
         let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
         let receive = Receive::new(from, tag, buffer, len);
         if let Some(failure) = self.why_gone(from) {
-            return self.requests.end(id, received(receive, Err(failure))); // It announced the message and died.
+            // The sender announced the message and died.
+            return self.requests.end(id, received(receive, Err(failure)));
         }
         if len > receive.buffer.len() {
             self.answer(from, Reply::Fin(rts.request, FinStatus::Done));
@@ -65,7 +66,8 @@ impl Proto {
                 self.tell_rendezvous(from, len, Rendezvous::Stream);
                 return self.invite(id, from, rts.request, CtsKind::Stream, receive);
             }
-            return self.copy_later(id, State::ToShare(receive, far, rts.request)); // The rail says who copies.
+            // The rail chooses the end that copies.
+            return self.copy_later(id, State::ToShare(receive, far, rts.request));
         }
         let ends = Ends { source: rts.place.is_some(), target: place.is_some() };
         let rendezvous = choice::choose_rendezvous(self.peers[from.0 as usize].regions, ends);

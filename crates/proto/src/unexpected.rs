@@ -210,7 +210,8 @@ impl Proto {
         if let Body::Own(send, _) = self.incoming.at(found.message).body
             && let Some(State::ExpectSelf(state)) = self.requests.leave(send)
         {
-            self.requests.enter(send, State::ExpectFin(state)); // It has met its receive: too late to cancel it.
+            // The message has met its receive: it is too late to cancel it.
+            self.requests.enter(send, State::ExpectFin(state));
         }
         let key = self.incoming.key_at(found.message).into();
         Some(Matched { key, status })
