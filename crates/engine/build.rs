@@ -1,13 +1,14 @@
-//! Gives this build a name: copies of the engine in one process share their state only if they have the same one.
+//! Gives this build a name: copies of the engine in one process share their state only if they have the same
+//! one.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::{env, fs, io};
 
-/// The crates whose types the state of an engine consists of, as the workspace lays them out. A package from a registry has them by
-/// their versions.
+/// The crates whose types form the state of an engine, as the workspace lays them out. A package from a
+/// registry has them by their versions.
 const CRATES: [&str; 8] = ["collective", "control", "engine", "mem", "proto", "rail", "sys", "trace"];
-/// What else decides how the compiler lays types out.
+/// The other inputs that decide how the compiler lays types out.
 const VARIABLES: [&str; 6] =
     ["TARGET", "PROFILE", "OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS", "CARGO_PKG_VERSION", "CARGO_CFG_PANIC"];
 

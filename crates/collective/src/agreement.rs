@@ -1,14 +1,16 @@
-//! Agreements on a new flow, in which no rank waits: which pairs are free everywhere, and could all take the one chosen?
+//! Agreements on a new flow, in which no rank waits: members find a pair that is free everywhere, and all
+//! take it.
 //!
 //! ```text
-//!   free here ──(conjunction)──▶ free everywhere: take one ──(conjunction)──▶ all could: agreed; else once more
+//!   free here ──(conjunction)──▶ free everywhere: take one ──(conjunction)──▶ all could: agreed; else again
 //! ```
 //!
-//! Owns how far one has come. Its conjunctions go on with any pass, as other collectives do, whatever the program waits for.
-//! They share one tag, drawn at the start: each begins after the one before, and messages with one tag keep their order.
+//! Owns the progress of one. Its conjunctions advance with any pass, as other collectives do, whatever the
+//! program waits for. They share one tag, drawn at the start: each begins after the one before, and messages
+//! with one tag keep their order.
 //!
-//! Between two groups a conjunction gives each group the other's alone, so it is made twice: the second time each member says
-//! what the first gave and its own, and both groups have the same.
+//! Between two groups a conjunction gives each group that of the other alone, so it is made twice. The second
+//! time each member gives the first result and its own words, and both groups get the same result.
 
 use std::sync::Arc;
 
@@ -23,35 +25,37 @@ use crate::request::CollectiveRequest;
 use crate::schedule::Schedule;
 use crate::spec::{Operation, Shape};
 
-/// The pair is one of so many that are free, four times as many in each further round: agreements on different flows at the same time, in
-/// another order on other ranks, seldom choose the same one, however many there are.
+/// The number of free pairs among which one is chosen, four times as many in each further round. So
+/// agreements on different flows at the same time, in other orders on other ranks, seldom choose the same
+/// pair, for any number of them.
 const CHOICES: usize = 16;
 
-/// One that is under way.
+/// An agreement under way.
 pub struct Agreement {
     name: (FlowId, Tag),
     schedule: Arc<Schedule>,
     is_between: bool,
-    /// The window of pairs that is looked at begins here.
+    /// The first pair of the window that members look at.
     first: u32,
     round: u32,
-    /// The pair that all are asked about, and whether it was free here.
+    /// The pair that all are asked about, and true if it was free here.
     taken: Option<(u32, bool)>,
-    /// Between two groups: what this rank said, until the other group's is known.
+    /// Between two groups: the words of this rank, until those of the other group are known.
     said: Option<Words>,
 }
 
-/// What follows a conjunction.
+/// The step after a conjunction.
 pub enum Next {
-    /// Another one.
+    /// Another conjunction.
     Request(Box<CollectiveRequest>),
     /// All have taken this flow and the one after it.
     Agreed(FlowId),
 }
 
 impl Agreement {
-    /// Begins to agree on a flow that is new on all members, with the messages of one call; gives the first conjunction too.
-    /// `schedule` is of [`Agreement::shape`]; `is_between`: the members are two groups.
+    /// Begins to agree on a flow that is new on all members, with the messages of one call; returns the first
+    /// conjunction too. `schedule` is of [`Agreement::shape`]; `is_between` is true if the members are two
+    /// groups.
     ///
     /// # Errors
     /// All flows are in use.
@@ -67,17 +71,17 @@ impl Agreement {
         Ok((agreement, request))
     }
 
-    /// What a conjunction moves.
+    /// Returns the shape of a conjunction.
     pub fn shape() -> Shape {
         Shape { element: 8, ..Shape::new(Operation::Allreduce, size_of::<Words>()) }
     }
 
-    /// The call it is.
+    /// Returns the tag of its call.
     pub fn tag(&self) -> Tag {
         self.name.1
     }
 
-    /// Begins to find out which pairs are free everywhere.
+    /// Begins the conjunction that finds the pairs that are free everywhere.
     fn ask(&mut self, pairs: &Pairs) -> Result<CollectiveRequest, Error> {
         let free = pairs.window(self.first)?;
         Ok(self.conjunction(free))
@@ -92,7 +96,8 @@ impl Agreement {
         Self::conjunction_of(self.name, self.schedule.clone(), words)
     }
 
-    /// A conjunction of words of all members, with the messages of one call: `schedule` is of [`Agreement::shape`].
+    /// Makes a conjunction of words of all members, with the messages of one call: `schedule` is of
+    /// [`Agreement::shape`].
     pub fn conjunction_of(name: (FlowId, Tag), schedule: Arc<Schedule>, words: Words) -> CollectiveRequest {
         let own = |bytes: &[u8]| CollectiveBuffer::Own(Box::new(Divided::from(bytes)));
         let buffers =
@@ -101,7 +106,7 @@ impl Agreement {
         CollectiveRequest::of(schedule, name, Some(and), buffers)
     }
 
-    /// A conjunction has ended with these bytes.
+    /// Continues after a conjunction that has ended with these bytes.
     ///
     /// # Errors
     /// All flows are in use.
@@ -123,7 +128,8 @@ impl Agreement {
         }
     }
 
-    /// Takes one of the pairs that are free everywhere, the same on all members, and begins to ask whether all could.
+    /// Takes one of the pairs that are free everywhere, the same on all members, and begins to ask whether
+    /// all could.
     fn take(&mut self, pairs: &mut Pairs, window: &Words) -> Result<CollectiveRequest, Error> {
         let begin = self.first / WINDOW_PAIRS * WINDOW_PAIRS;
         let Some(pair) = self.choice(begin, window) else {
@@ -141,7 +147,8 @@ impl Agreement {
         let is_free = |n: &u32| window[(n / u64::BITS) as usize] >> (n % u64::BITS) & 1 != 0;
         let most = CHOICES << (2 * self.round).min(WINDOW_PAIRS.ilog2());
         let free: Vec<u32> = (0..WINDOW_PAIRS).filter(is_free).take(most).collect();
-        // The same numbers on all members; those of other agreements lie apart, and in every round elsewhere.
+        // The numbers are equal on all members; those of other agreements lie apart, and differ in every
+        // round.
         let (FlowId(flow), Tag(tag)) = self.name;
         let mixed = (flow / 2)
             .wrapping_add(tag.wrapping_mul(5))
@@ -151,13 +158,13 @@ impl Agreement {
         free.get(n).map(|n| begin + n)
     }
 
-    /// The flows that this rank has taken and that are not agreed on yet.
+    /// Returns the flows that this rank has taken and that are not agreed on yet.
     pub fn taken_flows(&self) -> impl Iterator<Item = FlowId> {
         let pair = self.taken.and_then(|(pair, taken)| taken.then_some(pair));
         pair.into_iter().flat_map(|pair| [FlowId(2 * pair), FlowId(2 * pair + 1)])
     }
 
-    /// Gives back what was taken.
+    /// Gives back the pair that it has taken.
     pub fn give_up(&mut self, pairs: &mut Pairs) {
         if let Some((pair, true)) = self.taken.take() {
             pairs.free(pair);

@@ -1,6 +1,6 @@
 //! Buffers that outlive the call that started a collective: known by their address, or memory of the library.
 //!
-//! Owns the two buffers of such a call. Nothing of them is lent once the collective has ended.
+//! Owns the two buffers of such a call. No part of them is lent once the collective has ended.
 
 use std::sync::Arc;
 
@@ -13,23 +13,24 @@ use crate::schedule::{Area, Span, Transfer};
 /// The input or the output of a collective; places in it are counted from its beginning.
 #[derive(Default)]
 pub enum CollectiveBuffer {
-    /// There is none.
+    /// No buffer.
     #[default]
     Nowhere,
     /// An input: the program's memory from this address on.
     At(Raw),
-    /// An output where the program gave it, or memory of the library's own.
+    /// An output in the program's memory, or memory of the library's own.
     Own(Box<Divided>),
-    /// The program's memory, in which each block is elements of a layout: a schedule may only send, receive, copy and publish ranges of blocks.
+    /// The program's memory, in which each block is elements of a layout: a schedule may only send, receive,
+    /// copy and publish ranges of blocks.
     Parts(Arc<PartedMemory>),
 }
 
-/// Both.
+/// The input and the output.
 #[derive(Default)]
 pub struct Buffers {
-    /// What is given.
+    /// The input.
     pub input: CollectiveBuffer,
-    /// What is got.
+    /// The output.
     pub output: CollectiveBuffer,
 }
 
@@ -82,7 +83,7 @@ impl CollectiveBuffer {
     }
 }
 
-/// A range without bytes may be anywhere.
+/// Checks a span of a missing buffer: a range without bytes may be anywhere.
 fn nothing(span: Span) -> Span {
     assert_eq!(span.len, 0, "a collective has bytes in a buffer that was not given");
     Span { at: 0, ..span }
@@ -156,12 +157,12 @@ impl User for &mut Buffers {
 }
 
 impl Memory<'_, &mut Buffers> {
-    /// Lends what the sends of a round read and what its receives fill; each is to be given back.
+    /// Lends the memory of the sends and receives of a round; each buffer must be given back.
     pub fn lend(&mut self, sends: &[Transfer], receives: &[Transfer]) -> (Vec<OutBuffer>, Vec<InBuffer>) {
         self.lending(sends, receives, |out, into, _| (out, into))
     }
 
-    /// Takes back what was lent of an area.
+    /// Takes back a buffer that was lent from an area.
     pub fn take_back(&mut self, area: Area, buffer: Buffer) {
         match (area, buffer) {
             (Area::Scratch, Buffer::Out(buffer)) => self.scratch.take_back(buffer),

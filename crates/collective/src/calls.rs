@@ -2,34 +2,35 @@
 
 use canele_sys::ids::Tag;
 
-/// The number of the last call. The two highest bits never change: they say whose tags these are.
+/// The number of the last call. The two highest bits never change: they tell the kinds of tags apart.
 #[derive(Clone, Copy, Default)]
 pub struct Calls(u32);
 
 impl Calls {
-    /// The highest bit marks tags outside of collectives; the other one, those of collectives that are started.
+    /// The fixed bits. The highest one marks tags outside of collectives; the other one, those of collectives
+    /// that are only started.
     const FIXED: u32 = 3 << 30;
     const STARTED: u32 = 1 << 30;
 
-    /// Those of collectives that are started.
+    /// Returns the numbers of collectives that are started.
     pub fn started() -> Self {
         Self(Self::STARTED)
     }
 
-    /// The next call's tag.
+    /// Returns the next call's tag.
     #[inline(always)]
     pub fn draw(&mut self) -> Tag {
         self.0 = self.0 & Self::FIXED | self.0.wrapping_add(1) & !Self::FIXED;
         Tag(self.0)
     }
 
-    /// The number of the call that has this tag, from 1, and whether it is one of those that are started.
+    /// Returns the number of the call with this tag, from 1, and true if it was only started.
     pub fn number_of(tag: Tag) -> (u32, bool) {
         let (number, started) = (tag.0 & !Self::FIXED, tag.0 & Self::FIXED == Self::STARTED);
         (if started { number } else { number + 1 }, started)
     }
 
-    /// Those whose first has this tag.
+    /// Returns the numbers whose first call has this tag.
     pub fn from(first: Tag) -> Self {
         Self(first.0 & Self::FIXED | first.0.wrapping_sub(1) & !Self::FIXED)
     }

@@ -1,19 +1,20 @@
-//! Algorithm selection: which algorithm a collective takes. It is decided by what is equal on all members and by nothing else, so that all take the
-//! same one and a result has the same bits in every run (invariant I18).
+//! Algorithm selection: the choice of a collective's algorithm. It depends only on values that are equal on
+//! all members. So all take the same one, and a result has the same bits in every run (invariant I18).
 //!
 //! ```text
 //!   operation, ranks, bytes ──▶ the algorithms that can carry it out      algorithm.rs
-//!   profile, processors, hosts ▶ the time of each of them                 costs.rs, load.rs, estimate.rs, levels.rs
+//!   profile, processors, hosts ▶ the time of each of them                 costs.rs, load.rs, estimate.rs …
 //!                               the smallest is taken, and built here
 //! ```
-//! Where ranks share processors a round that waits costs a turn of all of them, so algorithms win in which each rank waits once, for rank 0
-//! (or the root). For long data the caches are shared too, and shared buffers, which publish it once, win. With a processor for
-//! each, what counts is the number of messages one after the other, and for long data the bytes that all ranks copy at once.
+//! If ranks share processors, a round that waits costs a turn of all of them. Algorithms win in which each
+//! rank waits once, for rank 0 (or the root). For long data the caches are shared too, and shared buffers,
+//! which publish it once, win. With a processor for each rank, the messages one after the other count, and
+//! for long data the bytes that all ranks copy at once.
 //!
-//! A collective that is only started has no shared buffer, nor has one of several hosts.
+//! A non-blocking collective has no shared buffer, nor has one of several hosts.
 //!
-//! In an alltoall there is one message between two members whatever the algorithm is, except for Bruck's and shared buffers; so the others may
-//! be chosen by lengths that only some of them know.
+//! In an alltoall two members exchange one message by every algorithm except Bruck's and shared buffers. So
+//! lengths that only some of them know may choose among the others.
 
 mod algorithm;
 mod costs;
@@ -40,10 +41,11 @@ use canele_sys::ids::Rank;
 use Algorithm::*;
 
 impl Schedule {
-    /// The part of the member that has this seat, in a collective of all ranks or of a team; `hosts` are those that `seat.levels` counts.
+    /// Makes the part of the member with this seat, in a collective of all ranks or of a team; `hosts` are
+    /// those that `seat.levels` counts.
     ///
     /// # Errors
-    /// A root or neighbour that there is not; lists of the wrong length.
+    /// A root or neighbour does not exist; lists of the wrong length.
     pub fn make(
         seat: Seat,
         (team, hosts): (Option<&Team>, Option<&Hosts>),
@@ -57,7 +59,7 @@ impl Schedule {
     }
 }
 
-/// This rank's part of a collective of even blocks, among `team`.
+/// Makes this rank's part of a collective of even blocks, among `team`.
 pub(crate) fn schedule(
     seat: Seat,
     (team, hosts): (Option<&[Rank]>, Option<&Hosts>),
@@ -117,7 +119,7 @@ fn even(s: &mut ScheduleDraft<'_>, seat: Seat, hosts: Option<&Hosts>, shape: Sha
     }
 }
 
-/// The reductions of one block of each rank.
+/// Builds the reductions of one block of each rank.
 fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, shape: Shape) {
     let Shape { operation, bytes, element, commutative, in_place } = shape;
     let result = Span::output(0, bytes);
@@ -162,7 +164,7 @@ fn even_alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm, sh
     }
 }
 
-/// Between two groups.
+/// Builds a collective between two groups.
 fn even_between(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
     let Shape { operation, bytes, .. } = shape;
     let (input, output) = (Span::input(0, bytes), Span::output(0, bytes));
@@ -184,7 +186,7 @@ fn even_between(s: &mut ScheduleDraft<'_>, seat: Seat, shape: Shape) {
     }
 }
 
-/// This rank's part of a collective of uneven blocks, among `team`.
+/// Makes this rank's part of a collective of uneven blocks, among `team`.
 pub(crate) fn uneven(
     seat: Seat,
     (team, hosts): (Option<&[Rank]>, Option<&Hosts>),
@@ -259,7 +261,8 @@ pub(crate) fn uneven(
     Ok(draft.finish())
 }
 
-/// This rank's own block: in place it is one of all. Between two groups a root has none, and `all` are the other group's.
+/// Returns this rank's own block: in place it is one of all. Between two groups a root has none, and `all`
+/// are the other group's.
 fn own(seat: Seat, mine: Option<Span>, all: &[Span]) -> Span {
     match mine {
         Some(mine) => mine,
@@ -272,17 +275,17 @@ fn of_output(blocks: &[Block]) -> Vec<Span> {
     blocks.iter().map(|block| block.of_output()).collect()
 }
 
-/// The bytes of the longest block.
+/// Returns the bytes of the longest block.
 fn longest(blocks: &[Span]) -> usize {
     blocks.iter().map(|block| block.len).max().unwrap_or(0)
 }
 
-/// So many blocks of an area, one behind the other.
+/// Returns so many contiguous blocks of an area.
 fn split(area: fn(usize, usize) -> Span, blocks: usize, bytes: usize) -> Vec<Span> {
     (0..blocks).map(|n| area(n * bytes, bytes)).collect()
 }
 
-/// Whom the root of one group is.
+/// Returns the number of the root of one group.
 fn number(root: Root) -> usize {
     match root {
         Root::At(n) => n as usize,

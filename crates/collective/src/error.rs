@@ -1,4 +1,4 @@
-//! Why a collective fails.
+//! The errors of collectives.
 
 use canele_proto::request::Failure;
 use canele_sys::ids::Rank;
@@ -6,12 +6,12 @@ use canele_sys::ids::Rank;
 /// The error of every function of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The call names a member that there is not.
+    /// The call names a member that does not exist.
     #[error("there is no {rank} among {size} members (0 to {last})", last = size.saturating_sub(1))]
     NoSuchRank {
         /// The number named.
         rank: Rank,
-        /// How many members there are.
+        /// The number of members.
         size: u32,
     },
     /// A message failed, or a member.
@@ -20,11 +20,11 @@ pub enum Error {
     /// A list or a message has another length than the call needs.
     #[error("{what}: {given} given, {needed} needed")]
     Lengths {
-        /// Of what.
+        /// The list or message.
         what: &'static str,
-        /// How many elements or bytes there are.
+        /// The number of elements or bytes that were given.
         given: usize,
-        /// How many there must be.
+        /// The number that is needed.
         needed: usize,
     },
 }

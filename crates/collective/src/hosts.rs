@@ -1,8 +1,8 @@
-//! On which host each member is.
+//! The hosts of the members.
 
 use std::collections::HashMap;
 
-/// On which host each member is; equal on all members. Hosts count in the order of their first members.
+/// The host of each member; equal on all members. Hosts count in the order of their first members.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosts {
     /// The members of each host, ascending.
@@ -12,8 +12,8 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// From the number of each member's host, in the order of members. `None` unless there are several hosts and one of them has several
-    /// members: otherwise there is one level only.
+    /// Makes the hosts from the number of each member's host, in the order of members. Returns `None` unless
+    /// there are several hosts and one of them has several members: otherwise there is one level only.
     pub fn new(numbers: impl IntoIterator<Item = u32>) -> Option<Self> {
         let (mut found, mut hosts) = (HashMap::new(), Self { members: Vec::new(), places: Vec::new() });
         for (member, number) in numbers.into_iter().enumerate() {
@@ -29,33 +29,34 @@ impl Hosts {
         has_levels.then_some(hosts)
     }
 
-    /// How many hosts.
+    /// Returns the number of hosts.
     pub fn count(&self) -> usize {
         self.members.len()
     }
 
-    /// The members of a host, ascending.
+    /// Returns the members of a host, ascending.
     pub fn members(&self, host: usize) -> &[usize] {
         &self.members[host]
     }
 
-    /// The host of a member, and its place among those of that host.
+    /// Returns the host of a member, and its place there.
     pub fn place(&self, member: usize) -> (usize, usize) {
         self.places[member]
     }
 
-    /// True if the members of each host follow each other, so that what is reduced host by host keeps its order.
+    /// Returns true if the members of each host follow each other, so that a reduction host by host keeps its
+    /// order.
     pub fn are_in_blocks(&self) -> bool {
         self.places.is_sorted()
     }
 
-    /// How many members each host has, if all have as many.
+    /// Returns the number of members of each host, if all have as many.
     pub fn each(&self) -> Option<usize> {
         let first = self.members[0].len();
         self.members.iter().all(|members| members.len() == first).then_some(first)
     }
 
-    /// All members, host by host.
+    /// Returns all members, host by host.
     pub fn order(&self) -> impl Iterator<Item = usize> {
         self.members.iter().flatten().copied()
     }

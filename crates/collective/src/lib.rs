@@ -1,22 +1,23 @@
-//! Collectives: what the members of a flow do together, on any protocols and any rail.
+//! Collectives of the members of a flow, on any protocols and any rail.
 //!
 //! ```text
-//!   spec ──choose──▶ schedule (kept for the next time) ──▶ ScheduleRun::advance: short messages straight to and from the rail
-//!                                                           └─▶ transfers: what is long, or has to be slept for
+//!   spec ──choose──▶ schedule (cached) ──▶ ScheduleRun::advance: short messages straight over the rail
+//!                                           └─▶ transfers: long data, and messages that a thread sleeps for
 //! ```
-//! A collective is a schedule (`schedule`) that a run (`run`) carries out step by step. Nothing here waits: a blocking call of the
-//! engine drives a [`ScheduleRun`] and waits for its messages; a [`CollectiveRequest`] owns its memory and goes on whenever it is asked to.
-//! Each call has a number, equal on all members because all make the same calls in the same order, which is its messages' tag: messages of
-//! two calls never mix, and any number of calls may be under way.
+//! A collective is a schedule (`schedule`) that a run (`run`) carries out step by step. Nothing here waits: a
+//! blocking call of the engine drives a [`ScheduleRun`] and waits for its messages. A [`CollectiveRequest`]
+//! owns its memory and advances whenever it is asked to. Each call has a number, which is its messages' tag.
+//! It is equal on all members because all make the same calls in the same order. So messages of two calls
+//! never mix, and any number of calls may be under way.
 //!
-//! On one host long data may be published instead of sent: in shared buffers (`shared_buffers`), in memory that all members can
-//! read. Messages say that it is there.
+//! On one host long data may be published instead of sent: in shared buffers (`shared_buffers`), in memory
+//! that all members can read. Messages announce it.
 //!
-//! Members are all ranks of the job or a team of them ([`Team`]). A member that died fails the collective on every other one, and
-//! every later one on the flow ([`MemberLiveness`]). Nothing is retried and no rank is left out: what the members that are left agree on
-//! is in [`survivors`].
+//! Members are all ranks of the job or a team of them ([`Team`]). A member that died fails the collective on
+//! every other one, and every later one on the flow ([`MemberLiveness`]). Nothing is retried and no rank is
+//! left out: [`survivors`] has the agreements of the members that are left.
 //!
-//! What this crate never does: wait, read a clock, or decide by what arrives first (see `choose`).
+//! This crate never waits, reads a clock, or decides by the order of arrivals (see `choose`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

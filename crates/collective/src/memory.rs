@@ -1,7 +1,8 @@
-//! The memory of one call: the three areas a schedule speaks of.
+//! The memory of one call: the three areas that a schedule names.
 //!
 //! Owns nothing: the user's two buffers are borrowed slices ([`Slices`]), or memory that outlives the call
-//! ([`Buffers`](crate::Buffers)); the scratch is the library's. Memory is looked at only while no transfer is under way.
+//! ([`Buffers`](crate::Buffers)); the scratch is the library's. Memory is accessed only while no transfer is
+//! under way.
 
 use canele_mem::buffer::{self, Divided, InBuffer, OutBuffer};
 use canele_mem::copy::copy_slice;
@@ -12,31 +13,31 @@ use canele_sys::ids::Rank;
 use crate::reduce::Reduction;
 use crate::schedule::{Area, Blocks, Local, Reduced, Span, Transfer};
 
-/// What takes buffers back that were lent of an area.
+/// A function that takes buffers back that were lent from an area.
 pub type Back<'b> = &'b mut dyn FnMut(Area, Buffer);
 
 /// The user's input and output.
 pub trait User {
-    /// Whether a buffer has blocks that are not one stretch each: those are only lent.
+    /// Returns true if a buffer has blocks that are not one stretch each: those are only lent.
     #[inline(always)]
     fn has_parts(&self) -> bool {
         false
     }
-    /// Whether the buffer that an area is has such blocks.
+    /// Returns true if the buffer of an area has such blocks.
     fn has_parts_in(&self, _: Area) -> bool {
         false
     }
-    /// A range of the input.
+    /// Returns a range of the input.
     fn input(&self, span: Span) -> &[u8];
-    /// A range of the output.
+    /// Returns a range of the output.
     fn output(&self, span: Span) -> &[u8];
-    /// The same, to be written.
+    /// Returns a range of the output, to be written.
     fn output_mut(&mut self, span: Span) -> &mut [u8];
-    /// One range of the input and one of the output.
+    /// Returns one range of the input and one of the output.
     fn both(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]);
-    /// Two ranges of the output that do not overlap.
+    /// Returns two ranges of the output that do not overlap.
     fn within_output(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]);
-    /// Lends ranges of both for as long as `f` takes, which gives all of them back.
+    /// Lends ranges of both while `f` runs, which gives all of them back.
     fn lending<T>(
         &mut self,
         sends: &[Span],
@@ -49,14 +50,14 @@ pub trait User {
 pub struct Memory<'m, U> {
     /// The input and the output.
     pub user: U,
-    /// Of the library's own.
+    /// The library's scratch.
     pub scratch: &'m mut Divided,
-    /// Where this rank publishes data.
+    /// The shared buffer of this rank.
     pub shared_buffer: Option<Window<'m>>,
 }
 
 impl<U: User> Memory<'_, U> {
-    /// What is to be sent.
+    /// Returns the data of a send.
     #[inline(always)]
     pub(crate) fn read(&self, span: Span) -> &[u8] {
         match span.area {
@@ -67,7 +68,7 @@ impl<U: User> Memory<'_, U> {
         }
     }
 
-    /// Where is to be received.
+    /// Returns the memory of a receive.
     #[inline(always)]
     pub(crate) fn write(&mut self, span: Span) -> &mut [u8] {
         match span.area {
@@ -96,13 +97,13 @@ impl<U: User> Memory<'_, U> {
         }
     }
 
-    /// Whether one of two places is in a buffer whose blocks need not be one stretch each.
+    /// Returns true if one of two places is in a buffer whose blocks need not be one stretch each.
     #[inline(always)]
     fn has_parts(&self, one: Span, other: Span) -> bool {
         self.user.has_parts() && [one, other].iter().any(|span| self.user.has_parts_in(span.area))
     }
 
-    /// Copies what one of the buffers holds as elements of a layout.
+    /// Copies from or to a buffer that holds elements of a layout.
     #[cold]
     #[inline(never)]
     fn copy_lent(&mut self, from: Span, into: Span) {
@@ -131,7 +132,7 @@ impl<U: User> Memory<'_, U> {
         });
     }
 
-    /// Takes what another rank publishes.
+    /// Takes the data that another rank publishes.
     pub(crate) fn take(&mut self, published: Window<'_>, into: Span, reduced: Option<(Reduced, &Reduction)>) {
         let Some((Reduced { through, from_first }, reduction)) = reduced else {
             if self.has_parts(into, into) {
@@ -148,7 +149,7 @@ impl<U: User> Memory<'_, U> {
         }
     }
 
-    /// Takes what another rank publishes to elements of a layout.
+    /// Takes the data that another rank publishes to elements of a layout.
     #[cold]
     #[inline(never)]
     fn take_lent(&mut self, published: Window<'_>, into: Span) {
@@ -166,7 +167,7 @@ impl<U: User> Memory<'_, U> {
             let (block, place) = self.pair(from, into);
             copy_slice(place, block);
             from.at += blocks.from_step;
-            // One step behind the last place may be before the beginning; it is not looked at.
+            // One step behind the last place may be before the beginning; it is not accessed.
             into.at = into.at.wrapping_add_signed(blocks.into_step);
         }
     }
@@ -187,7 +188,7 @@ impl<U: User> Memory<'_, U> {
         }
     }
 
-    /// Lends what the sends of a round read and what its receives fill, in their order, for as long as `f` takes.
+    /// Lends the memory of the sends and receives of a round, in their order, while `f` runs.
     pub fn lending<T>(
         &mut self,
         sends: &[Transfer],
@@ -211,7 +212,7 @@ impl<U: User> Memory<'_, U> {
     }
 }
 
-/// A range of the scratch, or what the user has lent.
+/// Lends a range of the scratch, or passes on the user's buffer.
 fn lend_mut(scratch: &mut Divided, span: Span, user: impl FnOnce() -> Option<InBuffer>) -> InBuffer {
     match span.area {
         Area::Scratch => scratch.lend_mut(span.at..span.at + span.len),
@@ -219,7 +220,7 @@ fn lend_mut(scratch: &mut Divided, span: Span, user: impl FnOnce() -> Option<InB
     }
 }
 
-/// The same, to be sent.
+/// Lends a range of the scratch to be sent, or passes on the user's buffer.
 fn lend(scratch: &mut Divided, span: Span, user: impl FnOnce() -> Option<OutBuffer>) -> OutBuffer {
     match span.area {
         Area::Scratch => scratch.lend(span.at..span.at + span.len),
@@ -229,9 +230,9 @@ fn lend(scratch: &mut Divided, span: Span, user: impl FnOnce() -> Option<OutBuff
 
 /// Borrowed memory.
 pub struct Slices<'m> {
-    /// What is given.
+    /// The input.
     pub input: &'m [u8],
-    /// What is got.
+    /// The output.
     pub output: &'m mut [u8],
 }
 
@@ -281,10 +282,10 @@ impl User for Slices<'_> {
 }
 
 impl Slices<'_> {
-    /// Cuts both into what is to be sent and what is to be filled, in their order.
+    /// Cuts both into the ranges of sends and of receives, in their order.
     ///
     /// # Panics
-    /// If what is to be filled overlaps anything else: a round does not do that.
+    /// If a range of a receive overlaps any other: a round does not do that.
     fn cut<'a>(&'a mut self, sends: &[Span], receives: &[Span]) -> (Vec<&'a [u8]>, Vec<&'a mut [u8]>) {
         let mut readable: Vec<(Span, &'a [u8])> = vec![(Span::input(0, self.input.len()), self.input)];
         let mut order: Vec<usize> = (0..receives.len()).collect();
@@ -323,7 +324,7 @@ pub(crate) fn within_mut(area: &mut [u8], span: Span) -> &mut [u8] {
     &mut area[span.at..span.at + span.len]
 }
 
-/// Two ranges of one area that do not overlap.
+/// Returns two ranges of one area that do not overlap.
 #[inline(always)]
 pub(crate) fn apart(area: &mut [u8], from: Span, into: Span) -> (&[u8], &mut [u8]) {
     if from.at < into.at {

@@ -1,4 +1,5 @@
-//! Which flow numbers of this rank are in use. They are pairs: of the users' messages, and of their collectives.
+//! The flow numbers of this rank that are in use. They are pairs: one of the users' messages, and one of
+//! their collectives.
 
 use crate::Error;
 
@@ -9,12 +10,12 @@ pub type Words = [u64; WINDOW];
 pub const FIRST_PAIR: u32 = 7;
 const PAIRS: u32 = canele_proto::MAX_FLOWS / 2;
 
-/// Words of as many pairs are looked at together.
+/// The number of words of pairs that members look at together.
 pub const WINDOW: usize = 8;
 /// Pairs of a window.
 pub const WINDOW_PAIRS: u32 = WINDOW as u32 * u64::BITS;
 
-/// Which pairs are free here, a bit each.
+/// The pairs that are free here, a bit each.
 pub struct Pairs(Box<[u64]>);
 
 impl Default for Pairs {
@@ -26,7 +27,7 @@ impl Default for Pairs {
 }
 
 impl Pairs {
-    /// Whether it was free; now it is not.
+    /// Takes a pair; returns true if it was free.
     pub fn take(&mut self, pair: u32) -> bool {
         let (word, bit) = (&mut self.0[(pair / u64::BITS) as usize], 1 << (pair % u64::BITS));
         let is_free = *word & bit != 0;
@@ -34,13 +35,13 @@ impl Pairs {
         is_free
     }
 
-    /// Gives one back.
+    /// Gives a pair back.
     pub fn free(&mut self, pair: u32) {
         self.0[(pair / u64::BITS) as usize] |= 1 << (pair % u64::BITS);
     }
 
-    /// Of the pairs from `first` on, in the window of [`WINDOW`] words that it lies in, a bit for each that is free here: what
-    /// members agree on by their conjunction.
+    /// Returns a bit for each free pair from `first` on, in its window of [`WINDOW`] words. Members agree on
+    /// a pair by the conjunction of these.
     ///
     /// # Errors
     /// There is no such pair.
@@ -59,7 +60,7 @@ impl Pairs {
     }
 }
 
-/// The first pair of a window that begins with `begin`.
+/// Returns the first pair of a window that begins with `begin`.
 pub fn first_of(begin: u32, window: &[u64]) -> Option<u32> {
     let (n, word) = (0..).zip(window).find(|(_, word)| **word != 0)?;
     Some(begin + n * u64::BITS + word.trailing_zeros())

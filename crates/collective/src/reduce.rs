@@ -1,12 +1,13 @@
-//! Reductions, element by element: of numbers here, of whatever a layer above knows by functions of its own.
+//! Reductions, element by element: of numbers here, of other types by functions of the layer above.
 //!
-//! Their results are the same bits in every run and on every rank: operands are combined in an order the schedule fixes.
+//! Their results are the same bits in every run and on every rank: operands are combined in an order the
+//! schedule fixes.
 
 use std::sync::Arc;
 
 use bytemuck::Pod;
 
-/// How two numbers become one.
+/// The operation that combines two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// Their sum; integers wrap around.
@@ -19,14 +20,14 @@ pub enum Op {
     Prod,
 }
 
-/// Combines each element of the second slice into the first; the flag says that the second's elements come first. Both
-/// have the same length, of whole elements.
+/// Combines each element of the second slice into the first; the flag is true if the second's elements come
+/// first. Both have the same length, of whole elements.
 pub type Kernel = fn(&mut [u8], &[u8], bool);
 
-/// The same with what it captured.
+/// Does this with captured state.
 pub type SharedKernel = dyn Fn(&mut [u8], &[u8], bool) + Send + Sync;
 
-/// How the elements of a call are reduced.
+/// The reduction of the elements of a call.
 #[derive(Clone)]
 pub struct Reduction(ReductionKernel);
 
@@ -58,7 +59,7 @@ impl Reduction {
         }
     }
 
-    /// Of elements `T` by `op`.
+    /// Makes the reduction of elements `T` by `op`.
     pub fn of<T: Number>(op: Op) -> Self {
         let kernel: Kernel = match op {
             Op::Sum => |into: &mut [u8], from: &[u8], first| fold(into, from, first, T::sum),
@@ -70,7 +71,8 @@ impl Reduction {
     }
 }
 
-/// Out of line: one loop per type and operation, which the compiler turns into vector instructions.
+/// Combines slices out of line: one loop per type and operation, which the compiler turns into vector
+/// instructions.
 fn fold<T: Number>(into: &mut [u8], from: &[u8], from_first: bool, f: impl Fn(T, T) -> T) {
     // User buffers are slices of `T`, scratch is aligned to 16 bytes, and no schedule cuts an element.
     let (into, from) = (bytemuck::cast_slice_mut::<u8, T>(into), bytemuck::cast_slice::<u8, T>(from));
@@ -129,7 +131,7 @@ macro_rules! floats {
             fn product(a: Self, b: Self) -> Self {
                 a * b
             }
-            // The standard library leaves open which zero it gives; here all ranks must agree.
+            // The standard library leaves open which zero it returns; here all ranks must agree.
             fn min_of(a: Self, b: Self) -> Self {
                 if b.is_nan() || a < b || (a == b && a.is_sign_negative()) { a } else { b }
             }

@@ -1,8 +1,8 @@
-//! A collective request is one rank's part in a collective, on any protocols and any rail: it goes on when asked, and never
-//! waits. Non-blocking collectives and those of many simulated ranks are such requests.
+//! Collective requests: each is one rank's part in a collective, on any protocols and any rail. It advances
+//! when asked, and never waits. Non-blocking collectives and those of many simulated ranks are such requests.
 //!
-//! Owns the memory of the library's own and lends the user's; gives both back at its end. The algorithm and its steps are
-//! those of a blocking collective.
+//! Owns the library's own memory and lends the user's; gives both back at its end. The algorithm and its
+//! steps are those of a blocking collective.
 
 use std::sync::Arc;
 
@@ -34,25 +34,25 @@ pub struct CollectiveRequest {
     scratch: Divided,
     shared_buffer: Option<SharedBuffer>,
     transfers: Transfers,
-    /// How many ranks had finished or died when this last looked for them.
+    /// The number of ranks that had finished or died at the last look.
     finished_ranks: usize,
 }
 
-/// How far a request has come.
+/// The progress of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollectiveProgress {
-    /// It has come to its end.
+    /// The request has ended.
     Done,
-    /// It goes on after a pass that did something.
+    /// The request advances after a pass that moved something.
     Waiting,
 }
 
 impl CollectiveRequest {
-    /// The part of the rank whose protocols `proto` are, one of many on processors of their own; among a team, or else all
-    /// of them. `call` is another one for each collective of a flow, the same on all ranks.
+    /// Makes the part of the rank with the protocols `proto`, one of many on processors of their own; among a
+    /// team, or else all ranks. `call` differs for each collective of a flow, and is equal on all ranks.
     ///
     /// # Errors
-    /// A root or neighbour that there is not; lists of the wrong length.
+    /// A root or neighbour does not exist; lists of the wrong length.
     pub fn new<'f>(
         proto: &Proto,
         (flow, call): (FlowId, u32),
@@ -76,17 +76,17 @@ impl CollectiveRequest {
         Ok(Self::of(schedule, (flow, Tag(call)), reduction, buffers))
     }
 
-    /// The flow and the tag of its messages.
+    /// Returns the flow and the tag of its messages.
     pub fn name(&self) -> (FlowId, Tag) {
         self.name
     }
 
-    /// The ranks whose messages of this round have not come, as far as it has looked.
+    /// Returns the ranks whose messages of this round have not come, as far as it has looked.
     pub fn missing(&self) -> impl Iterator<Item = Rank> {
         self.schedule.peers_of(self.place, &self.missing)
     }
 
-    /// Gives it the shared buffer that its schedule needs, before it begins.
+    /// Sets the shared buffer that its schedule needs, before it begins.
     ///
     /// # Panics
     /// Its schedule needs none.
@@ -96,7 +96,8 @@ impl CollectiveRequest {
         Self { shared_buffer: Some(shared_buffer), ..self }
     }
 
-    /// At the beginning of a schedule. One that needs a shared buffer is to be given one ([`CollectiveRequest::publish_in`]).
+    /// Makes a request at the beginning of a schedule. If the schedule needs a shared buffer,
+    /// [`CollectiveRequest::publish_in`] sets it.
     pub fn of(
         schedule: Arc<Schedule>,
         name: (FlowId, Tag),
@@ -120,7 +121,7 @@ impl CollectiveRequest {
         }
     }
 
-    /// What this rank has got, once all is done, in memory of the library's own.
+    /// Returns this rank's output, once all is done, in memory of the library's own.
     pub fn output(&self) -> &[u8] {
         match &self.buffers.output {
             CollectiveBuffer::Own(own) => own.bytes(),
@@ -128,15 +129,15 @@ impl CollectiveRequest {
         }
     }
 
-    /// The memory, once all is done.
+    /// Takes the memory, once all is done.
     pub fn take_buffers(&mut self) -> Buffers {
         std::mem::take(&mut self.buffers)
     }
 
-    /// Goes on as far as it can.
+    /// Advances as far as possible.
     ///
     /// # Errors
-    /// A peer died; the ranks do not make the same call; it was given up. Nothing is lent any more.
+    /// A peer died; the ranks do not make the same call; the request was given up. Nothing is lent any more.
     pub fn advance<R: FullRail>(
         &mut self,
         proto: &mut Proto,
@@ -186,10 +187,10 @@ impl CollectiveRequest {
         Ok(step)
     }
 
-    /// Gives it up, because of `error`, with which it fails as soon as nothing of it is lent.
+    /// Gives it up with `error`: it fails as soon as none of its memory is lent.
     ///
     /// # Errors
-    /// That error, if nothing is lent already.
+    /// `error`, if nothing is lent already.
     pub fn give_up(&mut self, proto: &mut Proto, error: Error) -> Result<(), Error> {
         if !self.transfers.are_under_way() {
             return Err(error);

@@ -1,20 +1,21 @@
-//! What a collective is once its algorithm is chosen: rounds of sends and receives, each followed by work on memory.
+//! The schedule of a collective after the choice of its algorithm: rounds of sends and receives, each
+//! followed by work on memory.
 //!
 //! ```text
 //!   round: sends and receives, all at once ──▶ copies and reductions, in order ──▶ next round
 //! ```
-//! Within a round the memory that is received into is touched by nothing else, and a peer is sent to at most once and
-//! received from at most once. A schedule holds no address and no tag, so it can be used again, by a call that blocks or
-//! by one that does not.
+//! Within a round no other step touches the memory of a receive. A peer is sent to at most once and received
+//! from at most once. A schedule holds no address and no tag, so blocking and non-blocking calls can use it
+//! again.
 
 use canele_sys::ids::Rank;
 
-/// Which memory of a call.
+/// An area of a call's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Area {
-    /// What the user gives; only read.
+    /// The user's input; only read.
     Input,
-    /// What the user gets.
+    /// The user's output.
     Output,
     /// The library's own, for blocks on their way.
     Scratch,
@@ -25,16 +26,16 @@ pub enum Area {
 /// A range of bytes of an area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Of which.
+    /// The area.
     pub area: Area,
-    /// Where it begins.
+    /// Its start.
     pub at: usize,
     /// Its length.
     pub len: usize,
 }
 
 impl Span {
-    /// What a message without content carries.
+    /// The span of a message without content.
     pub(crate) const NOTHING: Span = Span { area: Area::Scratch, at: 0, len: 0 };
 
     pub(crate) fn input(at: usize, len: usize) -> Self {
@@ -49,25 +50,25 @@ impl Span {
         Self { area: Area::Scratch, at, len }
     }
 
-    /// Whether they have bytes in common.
+    /// Returns true if both have bytes in common.
     pub(crate) fn overlaps(self, other: Span) -> bool {
         let meet = self.at < other.at + other.len && other.at < self.at + self.len;
         self.area == other.area && meet && self.len > 0 && other.len > 0
     }
 
-    /// The places in its area.
+    /// Returns its places in the area.
     #[inline(always)]
     pub(crate) fn range(self) -> std::ops::Range<usize> {
         self.at..self.at + self.len
     }
 
-    /// So many bytes of it, from `at` on.
+    /// Returns `len` bytes of it, from `at` on.
     pub(crate) fn part(self, at: usize, len: usize) -> Span {
         debug_assert!(at + len <= self.len, "{len} bytes at {at} of {self:?}");
         Span { area: self.area, at: self.at + at, len }
     }
 
-    /// Blocks as one, if they lie one behind the other.
+    /// Returns blocks as one span, if they are contiguous.
     pub(crate) fn joined(blocks: &[Span]) -> Option<Span> {
         let first = *blocks.first()?;
         let follows = |pair: &[Span]| pair[0].area == pair[1].area && pair[0].at + pair[0].len == pair[1].at;
@@ -75,7 +76,7 @@ impl Span {
         blocks.windows(2).all(follows).then_some(Span { len, ..first })
     }
 
-    /// Blocks one behind the other, of these lengths.
+    /// Splits it into contiguous blocks of these lengths.
     pub(crate) fn split(self, lens: impl IntoIterator<Item = usize>) -> Vec<Span> {
         let mut at = 0;
         let part = |len| {
@@ -95,7 +96,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// The other rank.
+    /// Returns the other rank.
     pub fn peer(&self) -> Rank {
         self.peer
     }
@@ -108,25 +109,25 @@ pub(crate) enum Local {
         from: Span,
         into: Span,
     },
-    /// Several blocks, each a step behind the one before, into places a step apart; places lie apart from all blocks. A
-    /// step back is one into the places only.
+    /// Copies several blocks, each a step behind the one before, into places a step apart, which lie apart
+    /// from all blocks. Only the step of the places may be negative.
     Scatter(Blocks),
-    /// `into` becomes `from ∘ into` if `from` comes first in the order of ranks, else `into ∘ from`. Operands have an
-    /// order because floating-point numbers notice (signed zeros, NaN), and a user's operation may: so every rank gets
-    /// the same bits.
+    /// `into` becomes `from ∘ into` if `from` comes first in the order of ranks, else `into ∘ from`. The
+    /// order of operands matters to floating-point numbers (signed zeros, NaN), and perhaps to a user's
+    /// operation. So every rank gets the same bits.
     Reduce {
         from: Span,
         into: Span,
         from_first: bool,
     },
-    /// What a member publishes is copied, or reduced as above, in pieces as long as `through`.
+    /// Copies data that a member publishes, or reduces it as above, in pieces as long as `through`.
     Fetch {
         from: Rank,
         published: Published,
         into: Span,
         reduced: Option<Reduced>,
     },
-    /// A member's shared buffer has been read by this rank, for this call.
+    /// Notes that this rank has read a member's shared buffer, for this call.
     HasRead {
         of: Rank,
         name: Span,
@@ -140,10 +141,10 @@ pub(crate) struct Published {
     pub at: usize,
 }
 
-/// How what is fetched is reduced.
+/// The way in which fetched data is reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reduced {
-    /// Where it is meanwhile: room for whole elements.
+    /// Scratch for fetched data, with room for whole elements.
     pub through: Span,
     pub from_first: bool,
 }
@@ -154,13 +155,13 @@ pub(crate) struct Blocks {
     /// The first block.
     pub from: Span,
     pub from_step: usize,
-    /// Where the first goes.
+    /// The place of the first block.
     pub into: Span,
     pub into_step: isize,
     pub count: usize,
 }
 
-/// Transfers that need not wait for each other, and what is done once all of them have ended.
+/// Transfers that need not wait for each other, and the work once all of them have ended.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Round {
     pub sends: Vec<Transfer>,
@@ -178,11 +179,12 @@ impl Round {
 #[derive(Default, PartialEq, Eq, Debug)]
 pub struct Schedule {
     pub(crate) rounds: Vec<Round>,
-    /// Bytes of scratch it needs.
+    /// The bytes of scratch that it needs.
     pub scratch_bytes: usize,
-    /// The shared buffer it needs.
+    /// The shared buffer that it needs.
     pub shared_buffer: Option<SharedBufferNeed>,
-    /// Of how many bytes this rank takes the data in shared buffers to be; told beside a shared buffer's name, for all must agree.
+    /// The length of the data in shared buffers, as this rank computes it; it goes with a shared buffer's
+    /// name, for all must agree.
     pub(crate) published: usize,
 }
 
@@ -191,31 +193,32 @@ pub struct Schedule {
 pub struct SharedBufferNeed {
     /// Its length.
     pub bytes: usize,
-    /// Where in scratch its name has to be when the schedule begins.
+    /// The place in scratch of its name, which is there when the schedule begins.
     pub(crate) name: Span,
-    /// So many members say that they have read it.
+    /// The number of members that confirm that they have read it.
     pub readers: usize,
 }
 
-/// A schedule being made. Peers are named by their numbers among some members; here they become ranks of the job.
+/// A schedule that is being made. Its methods take the numbers of peers among some members, and store ranks
+/// of the job.
 #[derive(Default)]
 pub(crate) struct ScheduleDraft<'t> {
     made: Schedule,
-    /// The ranks of all members; without, numbers are ranks.
+    /// The ranks of all members; for `None` numbers are ranks.
     team: Option<&'t [Rank]>,
-    /// Which of them the numbers mean now; without, all.
+    /// The members that the numbers count now; `None` means all.
     group: Option<Vec<usize>>,
-    /// Nothing is sent for what has no bytes.
+    /// True if no message is sent for an empty span.
     is_sparse: bool,
 }
 
 impl<'t> ScheduleDraft<'t> {
-    /// With members that are these ranks.
+    /// Makes a draft for members that are these ranks.
     pub fn of(team: Option<&'t [Rank]>) -> Self {
         Self { team, ..Self::default() }
     }
 
-    /// What was made.
+    /// Returns the finished schedule.
     pub fn finish(mut self) -> Schedule {
         if self.made.rounds.last().is_some_and(Round::is_empty) {
             self.made.rounds.pop();
@@ -223,12 +226,12 @@ impl<'t> ScheduleDraft<'t> {
         self.made
     }
 
-    /// From now on numbers count these members.
+    /// Makes numbers count these members from now on.
     pub fn among(&mut self, group: Option<Vec<usize>>) {
         self.group = group;
     }
 
-    /// From now on nothing is sent for what has no bytes: its receiver knows.
+    /// Omits messages of empty spans from now on: their receivers know.
     pub fn be_sparse(&mut self) {
         self.is_sparse = true;
     }
@@ -270,7 +273,7 @@ impl<'t> ScheduleDraft<'t> {
         self
     }
 
-    /// As much as both have room for, unless both are the same.
+    /// Copies as much as both have room for, unless both are equal.
     pub fn copy(&mut self, from: Span, into: Span) -> &mut Self {
         let len = from.len.min(into.len);
         let (from, into) = (from.part(0, len), into.part(0, len));
@@ -292,12 +295,12 @@ impl<'t> ScheduleDraft<'t> {
         self
     }
 
-    /// Copies what a member publishes.
+    /// Copies data that a member publishes.
     pub fn fetch(&mut self, from: usize, published: Published, into: Span) -> &mut Self {
         self.fetch_how(from, published, into, None)
     }
 
-    /// Reduces what a member publishes.
+    /// Reduces data that a member publishes.
     pub fn fetch_and_reduce(
         &mut self,
         from: usize,
@@ -323,32 +326,34 @@ impl<'t> ScheduleDraft<'t> {
         self
     }
 
-    /// Data of so many bytes will be published.
+    /// Sets the length of the data that will be published.
     pub fn publishes(&mut self, bytes: usize) {
         self.made.published = bytes;
     }
 
-    /// This rank reads no more of a member's shared buffer in this call.
+    /// Marks the end of this rank's reads from a member's shared buffer in this call.
     pub fn has_read(&mut self, of: usize, name: Span) -> &mut Self {
         let of = self.rank(of);
         self.last().then.push(Local::HasRead { of, name });
         self
     }
 
-    /// A shared buffer, whose name is put into scratch. Messages about it have no bytes, and are sent.
+    /// Sets the needed shared buffer, whose name is put into scratch. Messages about it are empty, and are
+    /// sent.
     pub fn shared_buffer(&mut self, shared_buffer: SharedBufferNeed) {
         self.is_sparse = false;
         self.made.shared_buffer = Some(shared_buffer);
     }
 
-    /// Room for `len` bytes of scratch, aligned for any element.
+    /// Reserves `len` bytes of scratch, aligned for any element.
     pub fn scratch(&mut self, len: usize) -> Span {
         let at = self.made.scratch_bytes;
         self.made.scratch_bytes += len.next_multiple_of(16);
         Span::scratch(at, len)
     }
 
-    /// The span itself, or, if something of it will be written over, a copy in scratch made at the end of this round.
+    /// Returns the span itself or, if a part of it will be written over, a copy in scratch made at the end of
+    /// this round.
     pub fn apart(&mut self, span: Span, written: Span) -> Span {
         if !span.overlaps(written) {
             return span;

@@ -1,7 +1,8 @@
-//! A cache of schedules that are made once and used again: programs repeat few shapes, often with one root after the other.
+//! A cache of schedules that are made once and used again: programs repeat few shapes, often with one root
+//! after the other.
 //!
-//! Owns those of one flow. The one found last is looked at first, and then the one behind it: shapes that take turns follow each
-//! other.
+//! Owns those of one flow. A search begins with the last one found, and goes on with the one behind it:
+//! shapes that take turns follow each other.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::Error;
 use crate::schedule::Schedule;
 use crate::spec::Shape;
 
-/// As many are kept; a rank that is the root in its turn is one of so many shapes.
+/// The most schedules that are kept; a rank that is the root in its turn is one of so many shapes.
 const MOST: usize = 32;
 
 /// A cache of schedules by shape.
@@ -48,7 +49,7 @@ impl ScheduleCache {
         self.all.get(at).is_some_and(|(known, _)| known == shape)
     }
 
-    /// In place of the one behind the last where there are too many.
+    /// Keeps a schedule; in a full cache it replaces the one behind the last.
     #[cold]
     fn keep(&mut self, shape: Shape, schedule: Schedule) -> usize {
         let new = (shape, Arc::new(schedule));
@@ -71,7 +72,7 @@ mod tests {
         Shape::new(Operation::Allreduce, bytes)
     }
 
-    /// Finds a shape; says whether its schedule was made for it just now.
+    /// Finds a shape; returns true if its schedule was made for it just now.
     fn is_made(cache: &mut ScheduleCache, bytes: usize) -> bool {
         let mut made = false;
         let schedule = cache.find(&shape(bytes), || {

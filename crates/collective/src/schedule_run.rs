@@ -1,4 +1,4 @@
-//! A run of a schedule: it goes on as far as it can and says why it stopped. It never waits.
+//! A run of a schedule: it advances as far as possible and returns the reason of its stop. It never waits.
 
 use canele_mem::buffer::RegionAddress;
 use canele_proto::matching::Want;
@@ -13,7 +13,7 @@ use crate::reduce::Reduction;
 use crate::schedule::{Local, Round, Schedule, Transfer};
 use crate::shared_buffers::{HEADER, count_reader};
 
-/// One rank's run of a schedule, and how far the run is.
+/// One rank's run of a schedule, and its progress.
 pub struct ScheduleRun<'s> {
     pub(crate) flow: FlowId,
     pub(crate) tag: Tag,
@@ -24,29 +24,29 @@ pub struct ScheduleRun<'s> {
     missing: &'s mut Vec<u32>,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Progress {
     round: usize,
-    /// Sends of the round that are done.
+    /// The number of sends of the round that are done.
     sent: usize,
-    /// What of the work that follows them is done.
+    /// The number of steps of the following work that are done.
     worked: usize,
 }
 
-/// Why a run stopped.
+/// The reason for which a run stopped.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// It has come to its end.
+    /// The run has ended.
     Done,
-    /// Messages have not come; others have since the last stop, if so it says.
+    /// Messages have not come.
     Missing {
-        /// Whether.
+        /// True if others have come since the last stop.
         moved: bool,
     },
-    /// Something else is in front of a message: a pass will take it away.
+    /// Another packet is in front of a message: a pass will take it away.
     Behind,
-    /// What is left of the round cannot be done without requests.
+    /// The rest of the round needs requests.
     Long,
 }
 
@@ -58,7 +58,7 @@ enum Look {
 }
 
 impl Schedule {
-    /// The sources of these receives of the round that a run is in.
+    /// Returns the sources of these receives of the round that a run is in.
     pub(crate) fn peers_of(&self, place: Progress, receives: &[u32]) -> impl Iterator<Item = Rank> {
         let round = self.rounds.get(place.round);
         receives.iter().filter_map(move |number| Some(round?.receives.get(*number as usize)?.peer))
@@ -66,7 +66,7 @@ impl Schedule {
 }
 
 impl<'s> ScheduleRun<'s> {
-    /// At its beginning; `missing` is memory to be used.
+    /// Makes a run at its beginning; `missing` is memory to be used.
     #[inline]
     pub fn new(
         (flow, tag): (FlowId, Tag),
@@ -79,7 +79,7 @@ impl<'s> ScheduleRun<'s> {
         run
     }
 
-    /// Where another run of the same call was, which `missing` is of too.
+    /// Makes a run in the place of another run of the same call, with that one's `missing`.
     #[inline]
     pub fn resume(
         (flow, tag): (FlowId, Tag),
@@ -91,7 +91,7 @@ impl<'s> ScheduleRun<'s> {
         Self { flow, tag, reduction, schedule, place, missing }
     }
 
-    /// How far it is.
+    /// Returns its progress.
     pub fn place(&self) -> Progress {
         self.place
     }
@@ -108,7 +108,7 @@ impl<'s> ScheduleRun<'s> {
         self.schedule.rounds.get(self.place.round)
     }
 
-    /// Goes on as far as it can without waiting and without requests.
+    /// Advances as far as possible without waiting and without requests.
     ///
     /// # Errors
     /// A message has another length than this rank expects: the ranks do not make the same call.
@@ -169,7 +169,8 @@ impl<'s> ScheduleRun<'s> {
         Ok(Stop::Done)
     }
 
-    /// Whether a transfer that is left of the round is one of elements of a layout, which is only lent.
+    /// Returns true if a transfer that is left of the round is one of elements of a layout, which is only
+    /// lent.
     #[cold]
     fn transfers_parts<U: User>(&self, round: &Round, memory: &Memory<'_, U>) -> bool {
         let sends = round.sends[self.place.sent..].iter();
@@ -177,13 +178,13 @@ impl<'s> ScheduleRun<'s> {
         sends.chain(receives).any(|transfer| memory.user.has_parts_in(transfer.span.area))
     }
 
-    /// All transfers of the round have ended.
+    /// Notes that all transfers of the round have ended.
     pub fn all_transferred(&mut self) {
         self.missing.clear();
         self.place.sent = self.current().map_or(0, |round| round.sends.len());
     }
 
-    /// Does work on another rank's shared buffer; says no as long as it is not mapped here.
+    /// Does work on another rank's shared buffer; returns false as long as it is not mapped here.
     #[inline(never)]
     fn work_afar<R: FullRail, U: User>(
         &self,
@@ -215,18 +216,19 @@ impl<'s> ScheduleRun<'s> {
         }
     }
 
-    /// The flow and the tag of its messages.
+    /// Returns the flow and the tag of its messages.
     pub fn name(&self) -> (FlowId, Tag) {
         (self.flow, self.tag)
     }
 
-    /// The sends and the receives of the round that have not ended.
+    /// Returns the sends and the receives of the round that have not ended.
     pub fn left(&self) -> (&'s [Transfer], Vec<Transfer>) {
         let Some(round) = self.current() else { return (&[], Vec::new()) };
         (&round.sends[self.place.sent..], self.missing.iter().map(|n| round.receives[*n as usize]).collect())
     }
 
-    /// Whether the run waits for a rank that is gone, whose messages lie with the other unexpected ones or never come.
+    /// Returns true if the run waits for a rank that is gone: its messages are among the unexpected ones or
+    /// never come.
     pub fn waits_for_gone(&self, proto: &Proto) -> bool {
         let Some(round) = self.current() else { return false };
         self.missing.iter().any(|n| proto.gone(round.receives[*n as usize].peer).is_some())
@@ -254,7 +256,7 @@ impl<'s> ScheduleRun<'s> {
     ) -> Look {
         let peer = receive.peer;
         if receive.span.len > proto.eager_bytes() {
-            return Look::Long; // It comes in pieces, and where they go must be known before.
+            return Look::Long; // It comes in pieces, whose place must be known before.
         }
         let want = Want { source: Some(peer), tag: Some(self.tag) };
         if !proto.is_quiet(self.flow) && proto.probe(self.flow, want).is_some() {
@@ -269,7 +271,7 @@ impl<'s> ScheduleRun<'s> {
     }
 }
 
-/// A message of a collective has the length its receiver expects, or the ranks disagree on what they do.
+/// Checks the length of a message: if it differs from the receiver's, the ranks do not make the same call.
 #[inline(always)]
 pub(crate) fn check_length(given: usize, needed: usize) -> Result<(), Error> {
     let what = "bytes that another rank gave in a collective";

@@ -1,13 +1,13 @@
-//! Shared buffers are memory in which a call publishes data to the other members, each of which copies what it wants.
+//! Shared buffers: memory in which a call publishes data to the other members, each of which copies its part.
 //!
 //! ```text
-//!   word: how many have read ──┐  64 bytes  │ what is published
+//!   word: number of readers ───┐  64 bytes  │ published data
 //! ```
-//! Owns this process's shared buffers. A call takes one that all members have read, and gives it back with the number of members that
-//! will read it; each of those counts itself in the word when it has (invariant I18). So a call returns before others have
-//! read what it showed, and no message says that they have.
+//! Owns this process's shared buffers. A call takes one that all members have read, and gives it back with
+//! the number of members that will read it. Each of those counts itself in the word after its read
+//! (invariant I18). So a call returns before others have read its data, and no message confirms their reads.
 //!
-//! What this module never does: read what a shared buffer holds.
+//! This module never reads the data in a shared buffer.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use canele_sys::ids::RegionId;
 use crate::memory::within_mut;
 use crate::schedule::{Schedule, SharedBufferNeed};
 
-/// Bytes before what is published.
+/// Bytes before the published data.
 pub const HEADER: usize = 64;
 
 /// A buffer of shared memory, with the number of readers that it has in its life.
@@ -30,41 +30,41 @@ pub struct SharedBuffer {
 }
 
 impl SharedBuffer {
-    /// Returns a shared buffer in a region with [`HEADER`] bytes more than are published.
+    /// Makes a shared buffer in a region with [`HEADER`] bytes more than are published.
     pub fn new(region: Arc<Region>) -> Self {
         Self { region, readers: 0 }
     }
 
-    /// The region that holds the buffer.
+    /// Returns the id of the region that holds the buffer.
     pub fn id(&self) -> RegionId {
         self.region.id()
     }
 
-    /// Writes its name where a schedule that needs it sends the name from.
+    /// Writes its name into the scratch from which a schedule sends it.
     pub fn write_name(&self, shared_buffer: SharedBufferNeed, schedule: &Schedule, scratch: &mut Divided) {
         let told = [self.name(), (schedule.published as u64).to_ne_bytes()].concat();
         within_mut(scratch.bytes_mut(), shared_buffer.name).copy_from_slice(&told);
     }
 
-    /// Its name for others.
+    /// Returns its name for others.
     pub fn name(&self) -> [u8; 8] {
         self.region.id().to_word().to_ne_bytes()
     }
 
-    /// The memory in which data is published.
+    /// Returns the memory in which data is published.
     pub fn window(&self) -> Option<Window<'_>> {
         self.region.window(HEADER, self.region.len() - HEADER)
     }
 
     fn is_read(&self) -> bool {
-        // Acquire pairs with the release in `count`: what is published next comes after they have read.
+        // Acquire pairs with the release in `count_reader`: the next publication comes after they have read.
         self.region.word(0).is_some_and(|word| word.load(Ordering::Acquire) == self.readers)
     }
 }
 
 /// Counts this member as a reader in the word of a shared buffer.
 pub fn count_reader(word: Window<'_>) -> bool {
-    // Release: what was read was read before this.
+    // Release: the reads come before this.
     word.word(0).map(|word| word.fetch_add(1, Ordering::Release)).is_some()
 }
 
@@ -73,10 +73,11 @@ pub fn count_reader(word: Window<'_>) -> bool {
 pub struct SharedBufferPool(Vec<SharedBuffer>);
 
 impl SharedBufferPool {
-    /// So many shared buffers may wait for their readers; a call that needs another one waits too.
+    /// The most shared buffers that wait for their readers; a call that needs another one waits too.
     pub const MOST: usize = 2;
 
-    /// Takes one with so many bytes that all members have read: the first where there are several, which the caches know best.
+    /// Takes one with `bytes` bytes that all members have read: the first of several, which the caches know
+    /// best.
     pub fn take(&mut self, bytes: usize) -> Option<SharedBuffer> {
         let fits = |held: &SharedBuffer| held.region.len() >= HEADER + bytes && held.is_read();
         let at = self.0.iter().position(fits)?;
@@ -89,7 +90,7 @@ impl SharedBufferPool {
         self.0.insert(0, held);
     }
 
-    /// Whether as many wait for their readers as may.
+    /// Returns true if the most buffers that may wait for their readers do.
     pub fn are_many(&self) -> bool {
         self.0.len() >= Self::MOST
     }

@@ -1,6 +1,6 @@
 //! The specification of a collective, without its memory.
 //!
-//! Owns the ways to say it: the same bytes from each member ([`Shape`]), parts of any size ([`Uneven`]), a schedule made
+//! Owns its forms: equal blocks ([`Shape`]), blocks of any size ([`Uneven`]), and a schedule made
 //! before ([`Plan`]).
 
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::Error;
 use crate::schedule::{Schedule, Span};
 use canele_sys::ids::Rank;
 
-/// Whose the result or the data is.
+/// The owner of the result or the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Root {
-    /// This member's; between two groups, this member's of the other group.
+    /// This member; between two groups, this member of the other group.
     At(u32),
-    /// This rank's, between two groups: the other group takes part with it alone.
+    /// This rank, between two groups: the other group takes part with it alone.
     Here,
-    /// Of another one of this rank's group, between two groups: nothing is to be done.
+    /// Another member of this rank's group, between two groups: this rank has nothing to do.
     Elsewhere,
 }
 
@@ -29,7 +29,7 @@ impl From<Rank> for Root {
     }
 }
 
-/// What all members do together.
+/// The operation that all members do together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// No member leaves before all have come.
@@ -52,29 +52,31 @@ pub enum Operation {
     ReduceScatter,
     /// Each member's output becomes the reduction of the inputs of all up to it.
     Scan,
-    /// The same of all before it; the output of the first is not touched.
+    /// Each member's output becomes the reduction of the inputs before its own; the output of the first is
+    /// not touched.
     Exscan,
 }
 
-/// A collective in which each member gives or gets the same number of bytes; equal on all members, but for the role of
+/// A collective of equal blocks; equal on all members, except for the role of
 /// each and `in_place`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
-    /// Bytes of one block: what one member contributes to one member.
+    /// Bytes of one block, which one member contributes to one member.
     pub bytes: usize,
     /// Bytes of one element; reductions never cut one.
     pub element: usize,
-    /// Whether operands may change places; they are never combined out of order otherwise.
+    /// True if operands may change places; otherwise they are never combined out of order.
     pub commutative: bool,
-    /// The input lies in the output already, there where the standard says (MPI 5.0, chapter 6): for gathering in this
-    /// rank's block, else from the beginning. At the root of `Scatter`, its own block stays where it is.
+    /// True if the input lies in the output already, in the place of the standard (MPI 5.0, chapter 6). For
+    /// gathering that is this rank's block, else the beginning. At the root of `Scatter`, its own block stays
+    /// in its place.
     pub in_place: bool,
 }
 
 impl Shape {
-    /// Of bytes, or numbers that may change places.
+    /// Makes a shape of bytes, or of numbers that may change places.
     pub fn new(operation: Operation, bytes: usize) -> Self {
         Self { operation, bytes, element: 1, commutative: true, in_place: false }
     }
@@ -83,77 +85,78 @@ impl Shape {
 /// A range of bytes of the input or the output.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Block {
-    /// Where it begins.
+    /// Its start.
     pub at: usize,
-    /// How many bytes.
+    /// Its length in bytes.
     pub len: usize,
 }
 
-/// A collective of blocks of any length, anywhere. What one member gives is as long as what the other one expects; nothing
-/// is sent for a block without bytes. Between two groups lists are of the members of the other group.
+/// A collective of blocks of any length, anywhere. A block is as long as its receiver expects; nothing
+/// is sent for an empty block. Between two groups lists are of the members of the other group.
 #[derive(Clone, Copy, Debug)]
 pub enum Uneven<'a> {
-    /// As [`Operation::Gather`].
+    /// Does [`Operation::Gather`].
     Gather {
-        /// Who gets all.
+        /// The rank that gets all.
         root: Root,
-        /// What this rank gives; nothing if it is at its place in `all` already.
+        /// This rank's block; `None` if it is in its place in `all` already.
         mine: Option<Block>,
         /// At the root: places in the output, of each member.
         all: &'a [Block],
     },
-    /// As [`Operation::Scatter`].
+    /// Does [`Operation::Scatter`].
     Scatter {
-        /// Who has all.
+        /// The rank that has all.
         root: Root,
         /// At the root: places in the input, for each member.
         all: &'a [Block],
-        /// The place in the output; nothing if the root's own part stays where it is.
+        /// The place in the output; `None` if the root's own part stays in its place.
         mine: Option<Block>,
     },
-    /// As [`Operation::Allgather`].
+    /// Does [`Operation::Allgather`].
     Allgather {
-        /// What this rank gives; nothing if it is at its place in `all` already.
+        /// This rank's block; `None` if it is in its place in `all` already.
         mine: Option<Block>,
         /// Places in the output, of each member; in one group all know the same lengths.
         all: &'a [Block],
     },
-    /// As [`Operation::Alltoall`].
+    /// Does [`Operation::Alltoall`].
     Alltoall {
-        /// In the input, for each member; nothing if these are the places in the output, whose content is exchanged.
+        /// Places in the input, for each member; `None` if the places in the output are exchanged.
         from: Option<&'a [Block]>,
-        /// In the output, of each member.
+        /// Places in the output, of each member.
         into: &'a [Block],
     },
-    /// As [`Operation::ReduceScatter`], with blocks one behind the other.
+    /// Does [`Operation::ReduceScatter`], with contiguous blocks.
     ReduceScatter {
-        /// Bytes for each member of this rank's group; all know the same.
+        /// Bytes for each member of this rank's group; equal on all members.
         lens: &'a [usize],
-        /// As in [`Shape`].
+        /// Bytes of one element: see [`Shape`].
         element: usize,
-        /// As in [`Shape`].
+        /// True if operands may change places: see [`Shape`].
         commutative: bool,
-        /// As in [`Shape`].
+        /// True if the input lies in the output already: see [`Shape`].
         in_place: bool,
     },
-    /// Messages among neighbours: each has a source and a destination that know of each other. Where a pair has several,
-    /// they are matched in the order of the lists.
+    /// Messages among neighbours: each has a source and a destination that know of each other. Several
+    /// messages of a pair are matched in the order of the lists.
     Exchange {
-        /// To whom, and what of the input.
+        /// The receivers, with their blocks of the input.
         sends: &'a [(u32, Block)],
-        /// From whom, and where in the output.
+        /// The senders, with their blocks of the output.
         receives: &'a [(u32, Block)],
     },
 }
 
-/// A collective made ready to be started many times on its flow. Plans are started in any order: each has a tag of its own.
+/// A collective made ready to be started many times on its flow. Plans are started in any order: each has a
+/// tag of its own.
 #[derive(Clone)]
 pub struct Plan {
     /// This rank's part.
     pub schedule: Arc<Schedule>,
-    /// Of its messages.
+    /// The tag of its messages.
     pub tag: Tag,
-    /// What it does, in a word.
+    /// Its operation, in a word.
     pub operation: &'static str,
 }
 
@@ -200,7 +203,7 @@ impl Operation {
     }
 }
 
-/// Whether the root is a member.
+/// Checks that the root is a member.
 pub(crate) fn check_root(seat: Seat, root: Root) -> Result<(), Error> {
     let among = if seat.is_between() { seat.remote() } else { seat.ranks };
     match root {
@@ -213,7 +216,7 @@ pub(crate) fn check_root(seat: Seat, root: Root) -> Result<(), Error> {
 }
 
 impl CollectiveSpec<'_> {
-    /// What it does, in a word.
+    /// Returns its operation, in a word.
     pub fn operation(&self) -> &'static str {
         match self {
             Self::Even(shape) => match shape.operation {
@@ -242,7 +245,7 @@ impl CollectiveSpec<'_> {
 }
 
 impl Uneven<'_> {
-    /// Whether lists are as long as they must be, and those named are there.
+    /// Checks that lists have the right length, and that the named members exist.
     pub(crate) fn check(&self, seat: Seat) -> Result<(), Error> {
         let (peers, own) =
             if seat.is_between() { (seat.remote(), seat.local) } else { (seat.ranks, seat.ranks) };

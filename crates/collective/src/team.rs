@@ -1,6 +1,6 @@
-//! Who takes part in the collectives of a flow, and whether all of them are there.
+//! The members of the collectives of a flow, and their liveness.
 //!
-//! Owns the list of members and how far it has been compared with the deaths. Never waits.
+//! Owns the list of members, and the number of deaths that it has been compared with. Never waits.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use canele_proto::request::Failure;
 
 use crate::choose::Seat;
 
-/// The ranks of the job that do a flow's collectives together, in the order in which those count them.
+/// The ranks of the job that do a flow's collectives together, in the order in which they count themselves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Team {
     me: usize,
@@ -20,7 +20,7 @@ pub struct Team {
 }
 
 impl Team {
-    /// One group. This rank is member number `me`.
+    /// Makes a team of one group. This rank is member number `me`.
     ///
     /// # Panics
     /// There is no such member.
@@ -29,8 +29,8 @@ impl Team {
         Self::between(me, members, local)
     }
 
-    /// Two groups that work with each other: the first `local` members are this rank's own group. Each side has its own
-    /// first; both count the members of a group alike.
+    /// Makes a team of two groups that work with each other: the first `local` members are this rank's own
+    /// group. Each side has its own first; both count the members of a group alike.
     ///
     /// # Panics
     /// This rank's number is not one of its own group, or that is larger than both.
@@ -39,22 +39,22 @@ impl Team {
         Self { me, members, local }
     }
 
-    /// This rank's number.
+    /// Returns this rank's number.
     pub fn me(&self) -> usize {
         self.me
     }
 
-    /// All of them, this rank's own group first.
+    /// Returns all members, this rank's own group first.
     pub fn members(&self) -> &[Rank] {
         &self.members
     }
 
-    /// How many of them are this rank's own group.
+    /// Returns the number of members of this rank's own group.
     pub fn local(&self) -> usize {
         self.local
     }
 
-    /// This rank's seat, under the conditions of another seat of the job.
+    /// Returns this rank's seat, under the conditions of another seat of the job.
     pub fn seat(&self, conditions: Seat) -> Seat {
         Seat { me: self.me, ranks: self.members.len(), local: self.local, ..conditions }
     }
@@ -64,25 +64,25 @@ impl Team {
     }
 }
 
-/// Tells whether all members of a team live.
+/// The check that all members of a team live.
 #[derive(Clone, Default)]
 pub struct MemberLiveness {
-    /// All ranks, if none.
+    /// The team; `None` means all ranks.
     pub team: Option<Team>,
-    /// The flow of their collectives: a group may be revoked, which is known by it.
+    /// The flow of its collectives, which identifies a group that may be revoked.
     flow: Option<FlowId>,
-    /// So many deaths, and pairs that communicate no more, are none of this team.
+    /// The number of deaths, and of split pairs, that were checked and are none of this team.
     deaths: usize,
     splits: usize,
 }
 
 impl MemberLiveness {
-    /// Of a team, or else all ranks, whose collectives have this flow.
+    /// Makes the check for a team, or else all ranks, whose collectives have this flow.
     pub fn new(flow: FlowId, team: Option<Team>) -> Self {
         Self { team, flow: Some(flow), ..Self::default() }
     }
 
-    /// Whether the team is of two groups.
+    /// Returns true if the team is of two groups.
     pub fn is_between(&self) -> bool {
         self.team.as_ref().is_some_and(|team| team.local < team.members.len())
     }
@@ -91,16 +91,17 @@ impl MemberLiveness {
         self.team.as_ref().is_none_or(|team| team.contains(rank))
     }
 
-    /// True if the group with this flow, or the one before it, is meant.
+    /// Returns true if `flow` is that of the group, or the one before it.
     fn is_on(&self, flow: FlowId) -> bool {
         self.flow.is_some_and(|own| own.0 | 1 == flow.0 | 1)
     }
 
-    /// Whether all members live or have finished in good order, and none has cut off another or revoked the group. `splits` are the pairs of
-    /// ranks that communicate no more, and the groups that are revoked.
+    /// Checks that all members live or have finished in good order, and that none has cut off another or
+    /// revoked the group. `splits` are the pairs of ranks that communicate no more, and the groups that are
+    /// revoked.
     ///
     /// # Errors
-    /// The first that does not hold.
+    /// The first failed condition.
     #[inline]
     pub fn check(&mut self, proto: &Proto, splits: &[Failure]) -> Result<(), Failure> {
         if proto.deaths().len() == self.deaths && splits.len() == self.splits {
@@ -111,7 +112,8 @@ impl MemberLiveness {
 
     #[cold]
     fn look_for_deaths(&mut self, proto: &Proto, splits: &[Failure]) -> Result<(), Failure> {
-        // Of a revoked group with dead members the revocation is told: it stands for what the members do about deaths.
+        // For a revoked group with dead members the revocation is reported: it is the members' reaction to
+        // deaths.
         let is_revoked = |split: &&Failure| matches!(split, Failure::Revoked { flow } if self.is_on(*flow));
         if let Some(revoked) = splits[self.splits..].iter().find(is_revoked) {
             return Err(revoked.clone());

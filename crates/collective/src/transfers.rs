@@ -1,8 +1,8 @@
-//! What is left of a round when it takes requests: long data, a peer not yet connected, a message that has come already,
-//! a wait long enough for sleep.
+//! The transfers that are left of a round when it takes requests. Data may be long, a peer not yet connected,
+//! a message here already, or a wait long enough for sleep.
 //!
-//! Owns the requests of one round; the caller that submits them waits, and takes the buffers back. Each ends before the memory is
-//! used again, also when the collective has failed.
+//! Owns the requests of one round; the caller that submits them waits, and takes the buffers back. Each ends
+//! before the memory is used again, also if the collective has failed.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_proto::matching::Want;
@@ -26,14 +26,14 @@ pub struct Transfers {
 
 struct Request {
     id: RequestId,
-    /// Where its buffer belongs.
+    /// The area of its buffer.
     area: Area,
     /// The length of a message to be received.
     needed: Option<usize>,
 }
 
 impl Transfers {
-    /// Submits what is left of the round, in lent memory.
+    /// Submits the transfers that are left of the round, in lent memory.
     pub fn submit<R: FullRail>(
         &mut self,
         run: &ScheduleRun<'_>,
@@ -41,7 +41,7 @@ impl Transfers {
         (sends, receives): (&[Transfer], &[Transfer]),
         (out, into): (Vec<OutBuffer>, Vec<InBuffer>),
     ) {
-        // Receives first: what is here already is taken before more is asked for.
+        // Receives first: messages that are here already are taken before others are requested.
         for (receive, buffer) in receives.iter().zip(into) {
             let want = Want { source: Some(receive.peer), tag: Some(run.tag) };
             let id = proto.submit_recv(run.flow, want, buffer);
@@ -53,13 +53,13 @@ impl Transfers {
         }
     }
 
-    /// Whether any is.
+    /// Returns true if any is under way.
     #[inline]
     pub fn are_under_way(&self) -> bool {
         !self.requests.is_empty()
     }
 
-    /// Takes those that have ended; says whether all have.
+    /// Takes those that have ended; returns true if all have.
     pub fn take(&mut self, proto: &mut Proto, back: Back<'_>) -> bool {
         let failed = &mut self.failed;
         self.requests.retain(|request| {
@@ -78,7 +78,7 @@ impl Transfers {
         self.requests.is_empty()
     }
 
-    /// Gives up, because of `error`: all end as soon as no rail holds a part of them.
+    /// Gives up with `error`: all end as soon as no rail holds a part of them.
     pub fn abandon(&mut self, proto: &mut Proto, error: Error) {
         self.failed.get_or_insert(error);
         for request in self.requests.iter().filter(|request| !proto.is_done(request.id)).collect::<Vec<_>>() {
@@ -86,7 +86,7 @@ impl Transfers {
         }
     }
 
-    /// Why one failed, once all have ended.
+    /// Returns the result, once all have ended.
     ///
     /// # Errors
     /// The first failure.

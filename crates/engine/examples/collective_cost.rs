@@ -1,4 +1,4 @@
-//! An allreduce of one number between two ranks in one process: what a call costs.
+//! The cost of an allreduce of one number between two ranks in one process.
 //!
 //! `target/release/examples/collective_cost BATCHES RANKS`: the best batch counts.
 
@@ -8,7 +8,7 @@ use canele_engine::collective::{Op, Operation, Reduction, Shape};
 use canele_engine::{Engine, Error, FlowId};
 use canele_sys::tunables::Tunables;
 
-/// So many calls of one rank.
+/// Makes the calls of one rank.
 fn calls(engine: &Engine, count: u32) -> Result<(), Error> {
     let sum = Reduction::of::<u64>(Op::Sum);
     let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, 8) };

@@ -1,4 +1,4 @@
-//! Messages and puts between two ranks in one process: what one of each costs in instructions at both ends.
+//! The cost of messages and puts between two ranks in one process, in instructions at both ends.
 //!
 //! `valgrind --tool=callgrind --toggle-collect='*exchange*' target/release/examples/short_cost short_8 1000`
 
@@ -7,14 +7,14 @@ use std::hint::black_box;
 use canele_engine::{Engine, Error, FlowId, Mode, Notice, Rank, Region, RegionMemory, Tag, Want};
 use canele_sys::tunables::Tunables;
 
-/// The name of a workload, the bytes of its messages, and what it does with each.
+/// The name of a workload, the bytes of its messages, and the operation on each.
 type Workload = (&'static str, usize, Work);
 
 #[derive(Clone, Copy)]
 enum Work {
-    /// Sends it; the receive wants this.
+    /// A send; the receive has this want.
     Message(Want),
-    /// Puts it, with a notice.
+    /// A put with a notice.
     Put,
 }
 
@@ -29,7 +29,7 @@ const WORKLOADS: [Workload; 5] = [
     ("put_8", 8, Work::Put),
 ];
 
-/// One message there.
+/// Sends and receives one message.
 #[inline(never)]
 fn exchange_message(
     from: &Engine,
@@ -43,7 +43,7 @@ fn exchange_message(
     Ok(())
 }
 
-/// One put there, and its notice.
+/// Puts once and takes the notice.
 #[inline(never)]
 fn exchange_put(
     from: &Engine,
@@ -70,7 +70,7 @@ fn main() -> Result<(), Error> {
     let region = to.create_region(len)?;
     let far = region.far();
     let (bytes, mut into) = (vec![7u8; len], vec![0u8; len]);
-    // The first message makes the link, whose cost is not asked for here.
+    // The first message makes the link, whose cost is not measured.
     for engine in &engines {
         engine.iprobe(FlowId(0), Want { source: None, tag: None })?;
     }

@@ -33,12 +33,13 @@ pub(crate) struct Core {
     pub collectives: Collectives,
     pub survivors: Survivors,
     pub stats: Stats,
-    /// What records the events of this rank, if it is traced.
+    /// The recorder of events, if this rank is traced.
     pub tracer: Option<Arc<Tracer>>,
 }
 
 impl Core {
-    /// Opens the rails of the lane of this number and tells the launcher about them. `traced_as` records what another lane does, if there is one.
+    /// Opens the rails of the lane of this number and informs the launcher of them. `traced_as` is the
+    /// recorder of another lane, if there is one.
     pub fn open(
         number: u8,
         tunables: &Tunables,
@@ -50,7 +51,8 @@ impl Core {
         let job = launcher.introduce()?.unwrap_or_else(job_alone);
         let me = Rank(place.rank);
         let host = job.host_of(place.rank);
-        // Ranks that are spawned later must agree with those at the start, which may be more or fewer than share the processors by now.
+        // Ranks that are spawned later must agree with those at the start. By now there may be more or fewer
+        // ranks than processors.
         let here = job.ranks_of(host);
         let (crowded_at_start, alone) = (here.len() > job.processors, job.hosts.len() == 1);
         let shares_memory_only = alone && job.spawned.iter().all(|world| world.network.is_none());
@@ -76,7 +78,8 @@ impl Core {
         if job.network.is_some() || rails.has_networks() {
             launcher.send(&ToLauncher::Addresses { rails: own_addresses(&rails) })?;
         }
-        // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
+        // Hosts may differ in processors, of which each knows its own: a job of several is never
+        // oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
         let mut lane =
@@ -107,14 +110,15 @@ impl Core {
         })
     }
 
-    /// Why nothing can be done any more, if so.
+    /// Fails if no call can be made any more.
     #[inline(always)]
     pub fn check(&self) -> Result<(), Error> {
         let over = self.lane.is_closed || self.membership.launcher.is_lost;
         if over { Err(self.why_over()) } else { Ok(()) }
     }
 
-    /// Has from now on the launcher that was started for this rank, with the job that it describes: its profile counts before there are peers.
+    /// Adopts the launcher that was started for this rank, with the job that it describes: its profile counts
+    /// before there are peers.
     pub fn adopt_launcher(&mut self, launcher: Launcher, job: JobInfo, tunables: &Tunables) {
         self.lane.proto.set_host_profile(&job.profile.host, eager_bytes(&job, tunables));
         self.collectives.set_costs(collective_costs(&job));
@@ -127,7 +131,7 @@ impl Core {
         if rank.0 < size { Ok(()) } else { Err(Error::NoSuchRank { rank, size }) }
     }
 
-    /// The hosts of a team's members, or else of all ranks, if there are several.
+    /// Returns the hosts of a team's members, or else of all ranks, if there are several.
     pub fn hosts_of_members(&self, team: Option<&Team>) -> Option<Hosts> {
         let job = &self.membership.job;
         if job.hosts.len() < 2 {
@@ -140,7 +144,7 @@ impl Core {
         }
     }
 
-    /// True if the members of a team, or else all ranks, are on one host.
+    /// Returns true if the members of a team, or else all ranks, are on one host.
     pub fn are_on_one_host(&self, team: Option<&Team>) -> bool {
         let job = &self.membership.job;
         let Some(team) = team.filter(|_| job.hosts.len() > 1) else { return job.hosts.len() < 2 };
@@ -162,22 +166,22 @@ impl Core {
     }
 }
 
-/// What the members of a collective pay, among all and inside one host.
+/// Returns the costs of the members of a collective, among all and inside one host.
 fn collective_costs(job: &JobInfo) -> (CollectiveCosts, CollectiveCosts) {
     let alone = job.hosts.len() == 1;
-    // Of several hosts no rank knows the processors of all.
+    // No rank knows the processors of all hosts.
     let processors = if alone { job.processors as usize } else { 1 };
     let inside = CollectiveCosts::of(&job.profile.host, processors);
     let all = if alone { inside } else { CollectiveCosts::between(job.profile.networks.first()) };
     (all, inside)
 }
 
-/// What a rank of this host is sent unannounced.
+/// Returns the number of bytes that a rank of this host is sent unannounced.
 fn eager_bytes(job: &JobInfo, tunables: &Tunables) -> usize {
     choice::eager_bytes(tunables.eager_bytes, &job.profile.host)
 }
 
-/// The protocols of a lane of the rank `me`.
+/// Makes the protocols of a lane of the rank `me`.
 pub(crate) fn open_proto(number: u8, me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto {
     let settings = Settings {
         eager_bytes: eager_bytes(job, tunables),
@@ -196,16 +200,17 @@ pub(crate) fn open_proto(number: u8, me: Rank, job: &JobInfo, tunables: &Tunable
     proto
 }
 
-/// The settings that all ranks must have alike, and the profile, by which they choose algorithms: jobs that become connected compare theirs.
+/// Returns the settings and the profile that all ranks must share, by which they choose algorithms. Connected
+/// jobs compare them.
 pub(crate) fn shared_settings(tunables: &Tunables, profile: &Profile) -> Vec<(String, String)> {
-    // What all must have alike is what is in force, estimated or set.
+    // All must share the value in force, estimated or set.
     let eager_bytes = choice::eager_bytes(tunables.eager_bytes, &profile.host);
     let mut settings = Tunables { eager_bytes, ..tunables.clone() }.shared();
     settings.push(("profile".into(), format!("{:016x}", profile.fingerprint())));
     settings
 }
 
-/// A job of one rank, without a launcher, with the built-in profile: it has no peers yet.
+/// Makes a job of one rank, without a launcher, with the built-in profile: it has no peers yet.
 pub(crate) fn job_alone() -> JobInfo {
     JobInfo::new(vec![Host::this(1)])
 }
@@ -234,7 +239,7 @@ mod tests {
     fn a_rank_alone_takes_the_profile_of_the_launcher_that_comes_later() {
         let tunables = Tunables::default();
         let mut core = Core::open(0, &tunables, None, None).expect("memory for an inbox");
-        // That of another machine than the one this test runs on.
+        // The profile of another machine than the one that runs this test.
         let hosts = [HostProfile::SHARED_CACHES, HostProfile::OWN_CACHES];
         let host = hosts.into_iter().find(|host| *host != Profile::built_in().host).expect("one of two");
         let profile = Profile { host, ..Profile::built_in() };

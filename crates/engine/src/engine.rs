@@ -25,20 +25,20 @@ pub struct Engine {
     pub(crate) waker: Waker,
     pub(crate) put_counts: Arc<PutCounts>,
     place: RankPlace,
-    /// As it was when this rank joined it.
+    /// The job at the time when this rank joined it.
     job: JobInfo,
     /// The ranks that share this one's world.
     world: Range<u32>,
-    /// How many ranks the job has, as far as this was looked up.
+    /// The number of ranks in the job, at the last look.
     ranks: AtomicU32,
-    /// Threads of the library.
+    /// The number of threads of the library.
     own_threads: Arc<AtomicUsize>,
-    /// One of them makes progress for the program.
+    /// True if one of them makes progress for the program.
     is_served: AtomicBool,
-    /// This rank has finished the job.
+    /// True once this rank has finished the job.
     pub(crate) is_finished: AtomicBool,
     pub(crate) tunables: Tunables,
-    /// What records the events of this rank, if it is traced.
+    /// The recorder of events, if this rank is traced.
     pub(crate) tracer: Option<Arc<Tracer>>,
     pub(crate) users: Users,
     pub(crate) lanes: Lanes,
@@ -59,7 +59,7 @@ impl Engine {
     /// Joins the job that the environment describes, with these settings in place of the environment's.
     ///
     /// # Errors
-    /// As [`Engine::start`].
+    /// Those of [`Engine::start`].
     pub fn start_with(tunables: &Tunables) -> Result<Self, Error> {
         let timeout = Duration::from_millis(tunables.remote_start_ms);
         Self::join(tunables, Control::join(timeout)?)
@@ -68,7 +68,7 @@ impl Engine {
     /// Joins the job at the other end of `control`.
     ///
     /// # Errors
-    /// As [`Engine::start`].
+    /// Those of [`Engine::start`].
     pub fn join(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
         Self::join_as(tunables, control, Lanes::first())
     }
@@ -103,8 +103,9 @@ impl Engine {
         })
     }
 
-    /// Starts a thread that makes progress on all lanes of this rank while the program computes, unless there is one; says whether there is.
-    /// Without, as where the system refuses a further thread, calls alone make progress.
+    /// Starts a thread that makes progress on all lanes of this rank while the program computes, unless there
+    /// is one. Returns true if there is one now. Without it, for example if the system refuses a thread, only
+    /// calls make progress.
     pub fn start_serving(self: &Arc<Self>) -> bool {
         self.first_lane().serve_on_thread()
     }
@@ -138,22 +139,22 @@ impl Engine {
         self.own_threads.load(Relaxed)
     }
 
-    /// This rank.
+    /// Returns this rank.
     pub fn rank(&self) -> Rank {
         Rank(self.place.rank)
     }
 
-    /// Ranks in the job at its start; of a rank that was spawned, those that were spawned with it.
+    /// Returns the number of ranks in the job at its start; for a spawned rank, of those spawned with it.
     pub fn size(&self) -> u32 {
         self.world.len() as u32
     }
 
-    /// The ranks that this one was started with, it among them.
+    /// Returns the ranks that this one was started with, it among them.
     pub fn world(&self) -> Range<u32> {
         self.world.clone()
     }
 
-    /// The index of the host that a rank runs on, one that was spawned since this rank joined the job too.
+    /// Returns the index of a rank's host, also for a rank that was spawned since this one joined the job.
     pub fn host_of(&self, rank: Rank) -> usize {
         if rank.0 < self.job.ranks() {
             return self.job.host_of(rank.0);
@@ -161,23 +162,24 @@ impl Engine {
         self.lock().map_or(0, |core| core.membership.job.host_of(rank.0))
     }
 
-    /// This rank's place in the job.
+    /// Returns this rank's place in the job.
     pub fn place(&self) -> RankPlace {
         self.place
     }
 
-    /// True if the other ranks go on when one dies.
+    /// Returns true if the other ranks go on when one dies.
     pub fn goes_on_after_failures(&self) -> bool {
         // A program that was started alone may have got a launcher since.
         self.lock().is_ok_and(|core| core.membership.job.on_failure == OnFailure::Continue)
     }
 
-    /// The job as it was when this rank joined it.
+    /// Returns the job at the time when this rank joined it.
     pub fn job(&self) -> &JobInfo {
         &self.job
     }
 
-    /// The process id of the job's launcher, which tells jobs of a host apart; 0 of a job without.
+    /// Returns the process id of the job's launcher, which tells jobs of a host apart; 0 for a job without
+    /// one.
     ///
     /// # Errors
     /// `Forked`.
@@ -185,7 +187,7 @@ impl Engine {
         Ok(self.lock()?.membership.job.launcher)
     }
 
-    /// Takes the lock of the core, and submits what was deferred.
+    /// Takes the lock of the core, and submits deferred receives.
     #[inline(always)]
     pub(crate) fn lock(&self) -> Result<Locked<'_>, Error> {
         let mut core = self.core.lock()?;
@@ -208,13 +210,14 @@ impl Engine {
         self.core.lock_by_bias()
     }
 
-    /// Takes the lock of the core, if this thread has its bias, or no thread has it and the lock is free. What was deferred stays so.
+    /// Takes the lock of the core, if this thread has its bias, or no thread has it and the lock is free.
+    /// Deferred receives stay deferred.
     #[inline(always)]
     pub(crate) fn lock_at_once(&self) -> Option<Locked<'_>> {
         self.core.lock_at_once()
     }
 
-    /// True if this thread has the bias of the lock.
+    /// Returns true if this thread has the bias of the lock.
     pub(crate) fn is_biased_here(&self) -> bool {
         self.core.is_biased_here()
     }
@@ -225,8 +228,8 @@ impl Engine {
         self.core.lock_if_free()
     }
 
-    /// Takes the lock and wakes the thread that sleeps in the rail, because what is done now may concern it
-    /// (invariant I7).
+    /// Takes the lock and wakes the thread that sleeps in the rail, because the caller's operation may
+    /// concern it (invariant I7).
     #[inline(always)]
     pub(crate) fn lock_to_submit(&self) -> Result<Locked<'_>, Error> {
         let core = self.lock()?;
@@ -235,7 +238,7 @@ impl Engine {
         Ok(core)
     }
 
-    /// What has been counted so far.
+    /// Returns the counts so far.
     ///
     /// # Errors
     /// `Forked`.
@@ -247,8 +250,8 @@ impl Engine {
         Ok(counters)
     }
 
-    /// The most unexpected messages that were held at once since the last call, and the most bytes of credit that they took; of several lanes
-    /// the sums, though each may have had its most at another time.
+    /// Returns the most unexpected messages held at once since the last call, and the most bytes of credit
+    /// that they took. For several lanes these are sums, though each may have had its most at another time.
     ///
     /// # Errors
     /// `Forked`.
@@ -261,22 +264,22 @@ impl Engine {
         })
     }
 
-    /// Whether this rank has finished the job: for what is done without the lock.
+    /// Fails if this rank has finished the job: for calls that do not take the lock.
     ///
     /// # Errors
-    /// It has.
+    /// `Finished`.
     #[inline(always)]
     pub fn check_unfinished(&self) -> Result<(), Error> {
         // Relaxed: a call that comes at the same time as the end may be before it.
         if self.is_finished.load(Relaxed) { Err(Error::Finished) } else { Ok(()) }
     }
 
-    /// True if this thread is inside the library, which it must not call then.
+    /// Returns true if this thread is inside the library, which it must not call then.
     pub fn is_inside(&self) -> bool {
         self.all_lanes().iter().any(|lane| self.numbered_lane(lane).core.is_held_here())
     }
 
-    /// What a message of `bytes` to any peer would take, and why.
+    /// Returns the variant of a message of `bytes` to any peer, and the estimates.
     ///
     /// # Errors
     /// `Forked`.
@@ -306,12 +309,13 @@ impl Engine {
         if rank.0 < self.ranks.load(Relaxed) { Ok(()) } else { self.look_for_rank(rank) }
     }
 
-    /// The job may have grown: a peer may speak of ranks that the launcher's word of has not been read here.
+    /// Looks up a rank in a job that may have grown: a peer may name ranks whose notice from the launcher was
+    /// not read here.
     #[cold]
     #[inline(never)]
     fn look_for_rank(&self, rank: Rank) -> Result<(), Error> {
         if self.lock()?.check_rank(rank).is_err() {
-            // It has told of them before it answers.
+            // The launcher has sent its notices before it answers.
             self.first().lookup("")?;
         }
         let mut core = self.lock()?;

@@ -1,4 +1,4 @@
-//! Why a call failed: who is at fault, and what to do.
+//! The errors of calls: the party at fault, and the remedy.
 
 use std::fmt;
 
@@ -12,7 +12,8 @@ use canele_sys::tunables::TunableError;
 
 use canele_control::ControlError;
 
-/// The error of every call of the engine. Its `Debug` form is its text, because that is what a `main` that returns it prints.
+/// The error of every call of the engine. Its `Debug` form is its text, because a `main` that returns it
+/// prints that.
 #[derive(thiserror::Error)]
 pub enum Error {
     /// The caller named a rank that the job does not have.
@@ -20,13 +21,13 @@ pub enum Error {
     NoSuchRank {
         /// The rank named.
         rank: Rank,
-        /// How many there are.
+        /// The number of ranks.
         size: u32,
     },
     /// The operation itself failed.
     #[error(transparent)]
     Failed(Failure),
-    /// The deadline passed; the operation was withdrawn and nothing of it will happen any more.
+    /// The deadline passed; the operation was withdrawn and has no further effect.
     #[error("the deadline passed while waiting for {0}")]
     Deadline(String),
     /// The call was made in a forked child.
@@ -35,13 +36,13 @@ pub enum Error {
     /// The peer cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// Memory could not be had.
+    /// Memory could not be allocated.
     #[error(transparent)]
     Memory(#[from] SegmentError),
     /// The rails cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Nothing to sleep on could be had.
+    /// No event to sleep on could be made.
     #[error(transparent)]
     Event(#[from] EventError),
     /// The launcher cannot be reached, or the program was started by another system's launcher.
@@ -59,11 +60,11 @@ pub enum Error {
     /// A list of buffers does not fit what the call needs.
     #[error("{what}: {given} given, {needed} needed")]
     Lengths {
-        /// Which argument.
+        /// The argument.
         what: &'static str,
-        /// How many elements or bytes there are.
+        /// The number of elements or bytes that were given.
         given: usize,
-        /// How many there must be.
+        /// The number that is needed.
         needed: usize,
     },
     /// A region does not have the range, or is gone.
@@ -76,22 +77,22 @@ pub enum Error {
         /// Length of the region.
         region: usize,
     },
-    /// What is to be unpacked is not what the message holds next.
+    /// The message holds another item next than the one to be unpacked.
     #[error("{asked} cannot be unpacked: the message holds {there} there")]
     Unpack {
-        /// What was asked for.
+        /// The item that was asked for.
         asked: String,
-        /// What the message holds.
+        /// The item that the message holds.
         there: String,
     },
-    /// The owner of memory could not do what it was asked for there. Nothing of that was done.
+    /// The owner of memory refused an operation there. Nothing of it was done.
     #[error("{owner} refused an operation on its {name}: {why}", name = name_of(*memory))]
     Refused {
-        /// Whose memory it is.
+        /// The owner of the memory.
         owner: Rank,
-        /// Which; none if it was asked for something that needs none.
+        /// The memory; `None` if the operation needs none.
         memory: Option<MemoryKey>,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
     /// Memory was not attached or detached.
@@ -100,7 +101,8 @@ pub enum Error {
     /// The mailbox was closed by its owner.
     #[error("the mailbox of {0} is closed")]
     Closed(Rank),
-    /// Ranks were not started: why, of each; empty of those that were and have been ended because of the others.
+    /// Ranks were not started. Each has a reason, empty for those that were started and ended because of the
+    /// others.
     #[error("{}", .0.iter().find(|why| !why.is_empty()).map_or("the processes were not started", |why| why))]
     NotSpawned(Vec<String>),
     /// No job is connected at a port.
@@ -111,7 +113,7 @@ pub enum Error {
     Finished,
 }
 
-/// Memory in words.
+/// Describes memory in words.
 fn name_of(memory: Option<MemoryKey>) -> String {
     match memory {
         Some(MemoryKey::Exposure(key)) => format!("exposed memory {:#x}", key.0),

@@ -1,4 +1,5 @@
-//! Ranks for tests of single parts: rails and protocols in one process, without a launcher, a lock or an engine.
+//! Ranks for tests of single parts: rails and protocols in one process, without a launcher, a lock or an
+//! engine.
 
 use canele_control::{Handed, Host, JobInfo, RankPlace};
 use canele_profile::HostProfile;
@@ -9,12 +10,12 @@ use canele_sys::tunables::Tunables;
 use crate::core::open_proto;
 use crate::lane::Lane;
 
-/// A job of two ranks: on one host, or on one each.
+/// Makes a job of two ranks: on one host, or on one each.
 pub(crate) fn job_of_two(hosts: usize) -> JobInfo {
     JobInfo::new(vec![Host::this(2 / hosts as u32); hosts])
 }
 
-/// Rank 0 or 1 of two, of which this many share its host.
+/// Makes rank 0 or 1 of two, of which this many share its host.
 fn rank_of_two(rank: u32, local_size: u32) -> Lane {
     let place = RankPlace { rank, size: 2, local_rank: rank % local_size, local_size };
     let tunables = Tunables::default();
@@ -32,7 +33,7 @@ fn rank_of_two(rank: u32, local_size: u32) -> Lane {
     )
 }
 
-/// Two ranks of one host, with a link both ways.
+/// Makes two ranks of one host, with a link both ways.
 pub(crate) fn two_on_one_host() -> [Lane; 2] {
     let mut ranks = [0, 1].map(|rank| rank_of_two(rank, 2));
     for (to, from) in [(0, 1), (1, 0)] {
@@ -43,7 +44,7 @@ pub(crate) fn two_on_one_host() -> [Lane; 2] {
     ranks
 }
 
-/// Two ranks of different hosts, each with one network, which do not know each other's addresses.
+/// Makes two ranks of different hosts, each with one network, which do not know each other's addresses.
 pub(crate) fn two_on_two_hosts() -> [Lane; 2] {
     [0, 1].map(|rank| {
         let mut lane = rank_of_two(rank, 1);

@@ -1,11 +1,12 @@
 //! The lanes of a rank: engines beside its first, so that threads on different flows do not meet.
 //!
-//! Each lane is an engine of its own, with its lock, protocols, inbox, waiters and collectives, and speaks with the same lane of other
-//! ranks alone. What a rank has once, its memory that others reach, names, and growth, is the first one's matter. A lane is opened where a
-//! flow is first made on it. No thread ever holds the locks of two lanes.
+//! Each lane is an engine of its own, with its lock, protocols, inbox, waiters and collectives. It
+//! communicates with the same lane of other ranks alone. The first lane owns the state that a rank has once:
+//! memory that peers reach, names, and growth. A lane is opened when a flow is first made on it. No thread
+//! ever holds the locks of two lanes.
 //!
-//! *Progress.* A thread that waits looks after the other lanes of its rank now and then, if no thread has made progress on them since it
-//! last looked; one of those that sleep does so as well.
+//! *Progress.* A thread that waits looks after the other lanes of its rank now and then. It makes progress on
+//! those without any since its last look. One of the sleeping threads does so as well.
 
 mod set;
 mod settings;
@@ -31,46 +32,47 @@ pub use set::{LaneSet, WantedLane};
 use settings::LaneSettings;
 use watch::Watch;
 
-/// So many idle looks of a wait come before it looks at other lanes.
+/// The number of idle looks of a wait before it looks at other lanes.
 const LOOKS: u32 = 256;
 
-/// So long after the last look at other lanes a call that does not wait looks again.
+/// The time after the last look at other lanes at which a call that does not wait looks again.
 const LOOK_INTERVAL_NS: u64 = 10_000;
 
-/// Which lane an engine is, and the others of its rank.
+/// The number of a lane, and the state that it shares with the others of its rank.
 pub(crate) struct Lanes {
     number: u8,
-    /// The rank's first lane, which is kept for the rest of the process; of that itself, nothing.
+    /// The rank's first lane, which is kept for the rest of the process; `None` for that itself.
     pub first: Option<Arc<Engine>>,
-    /// Of the first, those that are open.
+    /// On the first lane: the further lanes that are open.
     further: [OnceLock<Arc<Engine>>; MOST_LANES as usize - 1],
-    /// Of the first, those that it has asked the launcher for: it asks once for each. Held while one is opened, or a setting changed.
+    /// On the first lane: the lanes that it has asked the launcher for, once each. Held while a lane is
+    /// opened, or a setting changed.
     opening: Mutex<LaneSet>,
-    /// There is more than one, or there are to be: waits have something to do between looks and before sleeps.
+    /// True if there are several lanes, or will be: waits then have work between looks and before sleeps.
     are_several: AtomicBool,
-    /// How often threads have made progress here.
+    /// The number of times that threads have made progress here.
     visits: AtomicU32,
-    /// Which thread did last, where the rank has several lanes.
+    /// The thread that did so last, if the rank has several lanes.
     visitor: AtomicU64,
-    /// What `visits` of the others was when a thread of this one last looked.
+    /// The `visits` of the others at the last look of a thread of this lane.
     seen: [AtomicU32; MOST_LANES as usize],
     looks: AtomicU32,
-    /// When a call that did not wait last looked at other lanes.
+    /// The time of the last look at other lanes by a call that did not wait.
     looked_at_ns: AtomicU64,
-    /// Of the first, which threads of the rank sleep.
+    /// On the first lane: the threads of the rank that sleep.
     watch: Mutex<Watch>,
-    /// The thread of this lane that sleeps, or has slept in its wait, watches the others.
+    /// True if the thread of this lane that sleeps, or has slept in its wait, watches the others.
     watches: AtomicBool,
-    /// Of the first, see [`Lanes::processors`].
+    /// On the first lane: see [`Lanes::processors`].
     processors: OnceLock<u32>,
-    /// Of the first, what was set for all.
+    /// On the first lane: the settings of all lanes.
     settings: Mutex<LaneSettings>,
-    /// Of the first, agreements on flows of lanes that are under way.
+    /// On the first lane: agreements on flows of lanes that are under way.
     pub agreements: Mutex<LaneAgreements>,
 }
 
 impl Lanes {
-    /// Of a rank's first lane.
+    /// Makes the state of a rank's first lane.
     pub fn first() -> Self {
         Self::numbered(0, None)
     }
@@ -99,17 +101,17 @@ impl Lanes {
         self.number
     }
 
-    /// A thread makes progress here.
+    /// Notes that a thread makes progress here.
     #[inline]
     pub fn note_visit(&self) {
-        // Relaxed, and no addition in one step: who looks compares two values, and the lock of the lane is held.
+        // Relaxed, and no atomic addition: a reader compares two values, and the lock of the lane is held.
         self.visits.store(self.visits.load(Relaxed).wrapping_add(1), Relaxed);
         if self.are_several.load(Relaxed) {
             self.visitor.store(fork::thread_number(), Relaxed);
         }
     }
 
-    /// True if the rank has several and this look is one in which others are to be looked at.
+    /// Returns true if the rank has several lanes and it is time for a look at the others. Counts the look.
     #[inline]
     pub fn are_due(&self) -> bool {
         if !self.are_several.load(Relaxed) {
@@ -120,7 +122,7 @@ impl Lanes {
         looks.is_multiple_of(LOOKS)
     }
 
-    /// True if the rank has several and a call that does not wait, and comes at any time, is to look at others.
+    /// Returns true if the rank has several lanes and a call that does not wait is to look at the others.
     #[inline]
     pub fn are_due_in_call(&self) -> bool {
         self.are_several.load(Relaxed) && self.are_due_by_clock()
@@ -136,32 +138,35 @@ impl Lanes {
         is_due
     }
 
-    /// How many processors there are for the threads of this rank, at least 1: its part of those that the ranks of its host have.
+    /// Returns the number of processors for the threads of this rank, at least 1: its part of those of its
+    /// host's ranks.
     fn processors(&self, job: &JobInfo, place: RankPlace) -> u32 {
         *self
             .processors
             .get_or_init(|| (job.processors / place.local_size.max(1)).min(topology::usable()).max(1))
     }
 
-    /// True if the wait of this lane's thread, which ends now, has watched other lanes.
+    /// Returns true if the wait of this lane's thread, which ends now, has watched other lanes.
     #[inline]
     pub fn watches(&self) -> bool {
-        // Relaxed: another thread sets it while this one sleeps, and holds the lock of `watch`, which this one takes afterwards.
+        // Relaxed: another thread sets it while this one sleeps, and holds the lock of `watch`, which this
+        // one takes afterwards.
         self.watches.load(Relaxed)
     }
 
-    /// Of the first: its waits look after lanes from now on. A thread that does not see it yet sees it when it looks next.
+    /// Makes the waits of the first lane look after lanes from now on. A thread that does not see it yet sees
+    /// it at its next look.
     pub fn expect_several(&self) {
         self.are_several.store(true, Relaxed);
     }
 
-    /// The lanes of the rank that are open, but the first.
+    /// Returns the open lanes of the rank without the first.
     fn open(&self) -> impl Iterator<Item = &Arc<Engine>> {
         self.further.iter().filter_map(OnceLock::get)
     }
 }
 
-/// How many lanes a rank of this job may have.
+/// Returns the number of lanes that a rank of this job may have.
 fn most_lanes(job: &JobInfo, tunables: &Tunables) -> u8 {
     let lanes = match tunables.lanes {
         _ if job.launcher == 0 => 1,
@@ -171,26 +176,26 @@ fn most_lanes(job: &JobInfo, tunables: &Tunables) -> u8 {
     lanes.clamp(1, MOST_LANES.into()) as u8
 }
 
-/// What the lane of this number holds at most for messages that no receive has asked for: the first all that was set, the others together not more than
-/// that again. All ranks know it alike.
+/// Returns the most bytes that the lane of this number holds for messages without a receive. The first has
+/// the full setting, the others share as much again. All ranks compute it alike.
 pub(crate) fn unexpected_bytes_of_lane(number: u8, job: &JobInfo, tunables: &Tunables) -> u64 {
     let all = tunables.unexpected_bytes as u64;
     if number == 0 { all } else { all / u64::from(most_lanes(job, tunables)) }
 }
 
 impl Engine {
-    /// The first lane of this rank.
+    /// Returns the first lane of this rank.
     pub(crate) fn first(&self) -> &Self {
         self.lanes.first.as_deref().unwrap_or(self)
     }
 
-    /// True if no other lane of this rank is open.
+    /// Returns true if no other lane of this rank is open.
     #[inline(always)]
     pub(crate) fn has_one_lane(&self) -> bool {
         !self.lanes.are_several.load(Relaxed)
     }
 
-    /// The open lane of this number of this rank.
+    /// Returns the open lane of this number of this rank.
     ///
     /// # Panics
     /// It is not open, so there is no operation on it.
@@ -199,7 +204,7 @@ impl Engine {
         self.lane_if_open(number).expect("an operation is of a lane that is open")
     }
 
-    /// The lane of this number of this rank, if it is open.
+    /// Returns the lane of this number of this rank, if it is open.
     #[inline(always)]
     pub fn lane_if_open(&self, number: u8) -> Option<&Self> {
         if number == self.lanes.number { Some(self) } else { self.other_lane_if_open(number) }
@@ -210,18 +215,19 @@ impl Engine {
         if number == 0 { Some(self.first()) } else { self.further_lane(number).map(|lane| &**lane) }
     }
 
-    /// The lane of this number beyond the first, if it is open.
+    /// Returns the lane of this number beyond the first, if it is open.
     fn further_lane(&self, number: u8) -> Option<&Arc<Self>> {
         self.first().lanes.further.get(usize::from(number).checked_sub(1)?)?.get()
     }
 
-    /// The lane of an operation.
+    /// Returns the lane of an operation.
     #[inline(always)]
     pub(crate) fn lane_of(&self, pending: Pending) -> &Self {
         if pending.lane == self.lanes.number { self } else { self.numbered_lane(pending.lane) }
     }
 
-    /// Makes progress once on these lanes of this rank, or on all if none are named; says whether anything moved.
+    /// Makes progress once on these lanes of this rank, or on all if the set is empty; returns true if
+    /// anything moved.
     ///
     /// # Errors
     /// `Forked`.
@@ -233,23 +239,25 @@ impl Engine {
             .try_fold(false, |any, moved| Ok(any | moved?))
     }
 
-    /// The number of this lane among those of its rank; 0 of the first.
+    /// Returns the number of this lane among those of its rank; 0 for the first.
     pub fn lane_number(&self) -> u8 {
         self.lanes.number
     }
 
-    /// The first lane of this rank, which has what a rank has once: names, ports, processes that it starts, windows.
+    /// Returns the first lane of this rank, which owns the state that a rank has once: names, ports, started
+    /// processes, windows.
     pub fn first_lane(self: &Arc<Self>) -> &Arc<Self> {
         self.lanes.first.as_ref().unwrap_or(self)
     }
 
-    /// How many lanes a rank may have, which is the same for all ranks of the start: only one if there is no launcher.
+    /// Returns the number of lanes that a rank may have, equal on all ranks of the start: one without a
+    /// launcher.
     pub fn most_lanes(&self) -> u8 {
         most_lanes(self.job(), &self.tunables)
     }
 
-    /// The lane of this number of this rank, which is opened if it is not; nothing if the rank cannot have it. A rank that was spawned has its first
-    /// alone.
+    /// Returns the lane of this number of this rank, which is opened if it is not; `None` if the rank cannot
+    /// have it. A spawned rank has only its first.
     ///
     /// # Errors
     /// The launcher takes over no further lane: it or this process has no descriptor or memory left.
@@ -264,25 +272,25 @@ impl Engine {
         if first.rank().0 >= first.job().size || number >= first.most_lanes() || asked_for.has(number) {
             return Ok(None);
         }
-        // A lane that cannot reach its peers afterwards would be worse than none.
+        // A lane that cannot reach its peers later would be worse than none.
         if !has_descriptors_for_lane(first.job().ranks()) {
             return Ok(None);
         }
         let lane = Arc::new(first.join_lane(number, &mut asked_for)?);
         first.lanes.expect_several();
         let lane = place.get_or_init(|| lane).clone();
-        // Threads that sleep for good do not know it.
+        // Threads in a sleep without an end do not know it.
         first.waker.wake();
         first.change_watch(|watch| watch.change(number));
         Ok(Some(lane))
     }
 
-    /// True if the lane of this number can be used, which is opened for that.
+    /// Returns true if the lane of this number can be used; opens it for that.
     pub(crate) fn opens_lane(self: &Arc<Self>, number: u8) -> bool {
         self.lane(number).is_ok_and(|lane| lane.is_some())
     }
 
-    /// The open lane of this number, to be kept.
+    /// Returns the open lane of this number, to be kept.
     pub fn open_lane(self: &Arc<Self>, number: u8) -> Arc<Self> {
         self.further_lane(number).unwrap_or_else(|| self.first_lane()).clone()
     }
@@ -296,7 +304,7 @@ impl Engine {
         let control = Control::new(self.place(), ours.into());
         let lanes = Lanes::numbered(number, Some(self.clone()));
         let lane = Self::join_as(&self.tunables, Some(control), lanes)?;
-        // From its welcome on the lane is told of every end; of those before this one is.
+        // The launcher informs the lane of every end after its welcome; earlier ends come from here.
         let mut core = self.lock()?;
         core.read_launcher();
         let gone = |rank| core.lane.proto.gone(Rank(rank)).map(|how| (Rank(rank), how));
@@ -311,8 +319,9 @@ impl Engine {
         Ok(lane)
     }
 
-    /// Makes progress on those lanes of this rank, but this one, on which no thread has since the last call; returns true if the threads that
-    /// wait, on the others and here, have no processor each. Takes agreements on flows of lanes further. The lock of none is held.
+    /// Makes progress on the other lanes of this rank on which no thread has since the last call. Returns
+    /// true if the waiting threads, here and there, have no processor each. Advances agreements on flows of
+    /// lanes. The caller holds no lane's lock.
     #[cold]
     pub(crate) fn look_after_lanes(&self) -> bool {
         let first = self.first();
@@ -331,7 +340,7 @@ impl Engine {
         waiting > first.lanes.processors(first.job(), first.place())
     }
 
-    /// The open lanes of this rank.
+    /// Returns the open lanes of this rank.
     pub(crate) fn all_lanes(&self) -> LaneSet {
         let first = self.first();
         let further = first.further_lanes().map(|lane| lane.lanes.number);
@@ -347,13 +356,14 @@ impl Engine {
         }
     }
 
-    /// The open lanes of this rank, if this one is its first, but that itself.
+    /// Returns the open further lanes of this rank, if this one is its first.
     pub(crate) fn further_lanes(&self) -> impl Iterator<Item = &Arc<Self>> {
         self.lanes.open()
     }
 
-    /// Whether flows of the members of the flow of collectives `parent` may lie on further lanes, which all members know alike: not if a
-    /// member is not of the start, as a rank of another job may have another number of lanes.
+    /// Returns true if flows of the members of the flow of collectives `parent` may lie on further lanes,
+    /// equally on all members. It is false if a member is not of the start, as a rank of another job may have
+    /// another number of lanes.
     ///
     /// # Errors
     /// The job is over.
@@ -368,7 +378,8 @@ impl Engine {
         Ok(at_start)
     }
 
-    /// Which lane the next flow is made on that all members of the flow of collectives `parent` make, for they all count alike.
+    /// Returns the lane of the next flow that all members of the flow of collectives `parent` make, for they
+    /// all count alike.
     pub(crate) fn next_lane(&self, parent: FlowId) -> Result<u8, Error> {
         let (mut core, mut state) = self.begin(parent)?;
         let number = state.count_child();

@@ -1,12 +1,12 @@
-//! What turns protocols and rails into something that can be called: progress, waiting, threads, connecting, failure.
+//! The engine: makes protocols and rails callable, with progress, waiting, threads, connecting and failure.
 //!
 //! ```text
-//!   caller ──▶ Engine ──lock──▶ Core { Lane { protocols, rails, waiters }, connections, membership, rma, collectives, stats }
+//!   caller ──▶ Engine ──lock──▶ Core { Lane { protocols, rails, waiters }, connections, membership, … }
 //!                 │
-//!                 └─ waits: looks (Core::pass) ──▶ yields ──▶ sleeps until a packet, news or another thread
+//!                 └─ waits: looks (Core::pass) ──▶ yields ──▶ sleeps until a packet, notice or thread
 //! ```
-//! An [`Engine`] may be shared by threads; one of them at a time holds its lock (`canele_sys::biased_lock`), and among those that
-//! wait one makes progress for all.
+//! An [`Engine`] may be shared by threads. One of them at a time holds its lock (`canele_sys::biased_lock`),
+//! and among the waiting threads one makes progress for all.
 #![forbid(unsafe_code)]
 
 pub mod collective;

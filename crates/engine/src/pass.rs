@@ -1,11 +1,12 @@
-//! One pass over everything that can move: the steps in their order.
+//! One pass: the steps of progress in their order.
 
 use crate::core::Core;
 
 impl Core {
-    /// Makes one pass; says whether anything moved. The order: links that a look before a sleep has made; collectives under way, which
-    /// take their messages from where they come; packets and copies, which are most of the work; what follows operations; then connections of this host
-    /// and of others; what survivors tell each other; then what the launcher says; then what is to be asked of it.
+    /// Makes one pass; returns true if anything moved. Its first steps are links that a look before a sleep
+    /// has made, and collectives under way, which take their messages from the links. Then it moves packets
+    /// and copies, which is most of the work. Follow-ups of operations, connections, messages of survivors,
+    /// notices of the launcher and requests to it come last.
     #[inline]
     pub fn pass(&mut self) -> bool {
         let Self { lane, connections, membership, rma, collectives, survivors, .. } = self;
@@ -20,7 +21,7 @@ impl Core {
         if lane.rails.has_networks() {
             moved |= connections.tend(lane, &membership.job, moved);
         }
-        // Behind all from which notices come: puts as RMA requests are served, not received.
+        // After all sources of notices: puts in RMA requests are served, not received.
         rma.notices.call_handlers(&mut lane.proto);
         if survivors.have_work(lane, &membership.splits) {
             moved |= self.advance_survivors();

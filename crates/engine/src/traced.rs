@@ -1,7 +1,7 @@
-//! What a rank records of itself for a trace: its messages, waits and collectives.
+//! The events that a rank records for a trace: its messages, waits and collectives.
 //!
-//! Owns how these are put into events ([`canele_trace`]). Without a trace, nothing of it is looked at where a message is short and goes at
-//! once: the protocols take no short path while they have an observer.
+//! Owns the conversion into events ([`canele_trace`]). Without a trace a short message that goes at once pays
+//! nothing for it: the protocols take no short path while they have an observer.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::lane::awaited::Awaited;
 use crate::p2p::pending::{Pending, PendingKind};
 
-/// Records what the protocols tell of messages.
+/// Records the events of messages.
 pub(crate) struct MessageRecorder(pub Arc<Tracer>);
 
 impl MessageObserver for MessageRecorder {
@@ -56,13 +56,14 @@ fn message(kind: EventKind, peer: Rank, flow: FlowId, tag: Tag, bytes: usize) ->
     Event { peer: peer.0, flow: flow.0 as u16, tag: tag.0, bytes: bytes as u64, ..Event::new(kind) }
 }
 
-/// The number of the send is not part of the event: sends are numbered in the order in which they are recorded.
+/// Makes the event of a message that leaves. It has no number: sends are numbered in the order in which they
+/// are recorded.
 fn leaving_event(kind: EventKind, leaving: Leaving) -> Event {
     let Leaving { to, flow, tag, bytes, variant, rail, .. } = leaving;
     Event { variant: number_of(variant), rail, ..message(kind, to, flow, tag, bytes) }
 }
 
-/// How a message travels, by its number in events.
+/// Returns the number of a variant in events.
 fn number_of(variant: Option<Variant>) -> u8 {
     let variant = match variant {
         None => MessageVariant::Undecided,
@@ -80,32 +81,32 @@ fn number_of(variant: Option<Variant>) -> u8 {
 }
 
 impl Engine {
-    /// What records this rank's events, if it is traced.
+    /// Returns the recorder of this rank's events, if it is traced.
     pub fn tracer(&self) -> Option<&Arc<Tracer>> {
         self.tracer.as_ref()
     }
 }
 
 impl Core {
-    /// A thread looks for a message that `source` will send, or any rank; says whether that is recorded.
+    /// Records that a thread looks for a message of `source`, or of any rank; returns true if it is traced.
     #[inline(always)]
     pub(crate) fn begin_look(&self, source: Option<Rank>) -> bool {
         self.tracer.as_ref().is_some_and(|tracer| begin_look(tracer, source))
     }
 
-    /// A wait that was recorded is over.
+    /// Records the end of a recorded wait.
     #[cold]
     pub(crate) fn end_wait(&self) {
         self.tracer.iter().for_each(|tracer| tracer.record(Event::new(EventKind::WaitEnd)));
     }
 
-    /// A thread enters a collective; says whether that is recorded.
+    /// Records that a thread enters a collective; returns true if it is traced.
     #[inline(always)]
     pub(crate) fn begin_collective(&self, flow: FlowId, operation: impl FnOnce() -> &'static str) -> bool {
         self.tracer.as_ref().is_some_and(|tracer| begin_collective(tracer, flow, operation()))
     }
 
-    /// A collective that was recorded is over.
+    /// Records the end of a recorded collective.
     #[cold]
     pub(crate) fn end_collective(&self) {
         self.tracer.iter().for_each(|tracer| tracer.record(Event::new(EventKind::CollectiveEnd)));
@@ -127,7 +128,7 @@ fn begin_collective(tracer: &Tracer, flow: FlowId, operation: &'static str) -> b
 }
 
 impl Core {
-    /// A thread begins to wait; says whether that is recorded.
+    /// Records that a thread begins to wait; returns true if it is traced.
     #[cold]
     pub(crate) fn begin_wait(&self, awaited: &Awaited<'_>) -> bool {
         let Some(tracer) = &self.tracer else { return false };

@@ -1,9 +1,9 @@
 //! The libraries of a process that use its one engine: MPI's, and one with the native interface.
 //!
-//! A process is one rank. The library that comes first starts the engine and offers it to the others ([`canele_sys::copies`]), with the
-//! version of what is shared, which both check. The last one that finishes leaves the job. What a copy keeps in statics and must have in
-//! common with the others is set when it takes the engine over: barriers are registered, forks are watched, and memory is reserved on the
-//! account of the host.
+//! A process is one rank. The first library starts the engine and offers it to the others
+//! ([`canele_sys::copies`]), with the version of the shared state, which both check. The last one that
+//! finishes leaves the job. A copy that takes the engine over sets its own statics: it registers barriers,
+//! watches forks, and reserves memory on the host's account.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ use canele_sys::{copies, device, fork, membarrier};
 use crate::Error;
 use crate::engine::Engine;
 
-/// Identifies what this engine was compiled from.
+/// Identifies the sources and options of this engine's build.
 const BUILD: &str = env!("CANELE_BUILD");
 
 /// The libraries that use an engine.
 pub(crate) struct Users {
     count: AtomicUsize,
-    /// The process that has joined the job. A child that it forks has a copy of all this, and is not its rank.
+    /// The process that has joined the job. A child that it forks has a copy of all this, and is not its
+    /// rank.
     process: u32,
     /// The account of the copy that has started the engine: a function of its code reads its statics.
     account: fn() -> Result<&'static Account, SegmentError>,
@@ -34,14 +35,14 @@ impl Users {
         Self { count: AtomicUsize::new(1), process: std::process::id(), account: Account::ours }
     }
 
-    /// Adds one, unless all have left; true if that was done.
+    /// Adds a library, unless all have left; returns true if it did.
     fn enter(&self) -> bool {
-        // Acquire and release: what a library has done before it leaves is seen by those that come or leave after it.
+        // Acquire and release: later libraries see the actions of a library before it leaves.
         let more = |count: usize| (count > 0).then_some(count + 1);
         self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
-    /// Takes one away; true if others stay.
+    /// Removes a library; returns true if others stay.
     pub fn leave(&self) -> bool {
         let fewer = |count: usize| count.checked_sub(1);
         self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer).is_ok_and(|before| before > 1)
@@ -53,10 +54,11 @@ impl Users {
 }
 
 impl Engine {
-    /// Returns the engine of this process: that of another library which has joined the job, or a new one that joins it with these settings.
+    /// Returns the engine of this process: that of another library which has joined the job, or a new one
+    /// that joins it with these settings.
     ///
     /// # Errors
-    /// As [`Engine::start`]; the other library has another version of sharing, or is of another build.
+    /// Those of [`Engine::start`]; the other library has another version of sharing, or is of another build.
     pub fn of_process(tunables: &Tunables) -> Result<Arc<Self>, Error> {
         device::ask_program();
         match copies::find::<Self>(BUILD).map_err(ControlError::from)? {
@@ -75,7 +77,8 @@ impl Engine {
         }
     }
 
-    /// Uses the engine again after [`Engine::finish`], if another library has used it all the time; true if that is so.
+    /// Uses the engine again after [`Engine::finish`]; returns true if another library has used it all the
+    /// time.
     pub fn enter(&self) -> bool {
         self.users.enter()
     }

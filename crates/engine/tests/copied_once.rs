@@ -1,4 +1,5 @@
-//! Long messages between private buffers that both ends copy, by two ranks of one process that take turns in one thread.
+//! Long messages between private buffers that both ends copy, by two ranks of one process that take turns in
+//! one thread.
 
 use canele_engine::{Buffer, Completion, Engine, Error, Failure, FlowId, Mode, Pending, Rank, Tag, Want};
 use canele_mem::buffer::Owned;
@@ -15,7 +16,7 @@ fn ranks(single_copy: &'static str) -> [LocalRank; 2] {
     let tunables = Tunables { single_copy, ..Tunables::default() };
     let mut ranks = canele_testing::start(2, &tunables).unwrap().into_iter();
     let ranks = [ranks.next().unwrap(), ranks.next().unwrap()];
-    // Once each has got a message, both know what they may access.
+    // Once each has got a message, both know the memory that they may access.
     for [from, to] in [[0, 1], [1, 0]] {
         let mut message = Message::start([&ranks[from], &ranks[to]], to, 8);
         message.go_on(&ranks, || [true, true]);
@@ -90,12 +91,12 @@ fn copies(rank: &LocalRank) -> u64 {
     rank.counters().unwrap()[Counter::Copies]
 }
 
-/// Sends messages of all lengths from rank 0 to rank 1; how many pieces each rank copied.
+/// Sends messages of all lengths from rank 0 to rank 1; returns the number of pieces that each rank copied.
 fn exchange(ranks: &[LocalRank; 2], mut turns: impl FnMut() -> [bool; 2]) -> [u64; 2] {
     let before = ranks.each_ref().map(copies);
     for len in LENGTHS {
         let mut message = Message::start([&ranks[0], &ranks[1]], 1, len);
-        // The receiver meets the announcement, and says who copies.
+        // The receiver meets the announcement, and names the end that copies.
         for _ in 0..2 {
             for rank in ranks {
                 rank.poll().unwrap();
@@ -144,7 +145,8 @@ fn the_receiver_alone_copies_where_the_setting_says_so_and_none_where_it_says_ne
     assert_eq!(never[1].counters().unwrap()[Counter::DirectReceived], 0);
 }
 
-/// The sender dies with any number of pieces copied: the receive fails and its memory is the program's again.
+/// If the sender dies with any number of pieces copied, the receive fails and its memory is the program's
+/// again.
 #[test]
 fn a_receive_fails_when_its_sender_dies_amid_the_copy() {
     for passes in 0..12 {
@@ -160,14 +162,14 @@ fn a_receive_fails_when_its_sender_dies_amid_the_copy() {
         assert!(is_whole || matches!(received.result, Err(Error::Failed(Failure::PeerFailed(Rank(0))))));
         message.take_back(received);
         let kept = message.received.bytes().to_vec();
-        // What is left of the sender writes no more.
+        // The rest of the sender writes no more.
         (0..20).for_each(|_| drop(sender.poll()));
         assert!(kept == message.received.bytes(), "after {passes} passes");
         assert!(!is_whole || kept == pattern(1 << 20));
     }
 }
 
-/// The receiver dies: the send fails or has ended, and its memory comes back.
+/// If the receiver dies, the send fails or has ended, and its memory comes back.
 #[test]
 fn a_send_ends_when_its_receiver_dies_amid_the_copy() {
     for passes in 0..12 {

@@ -1,4 +1,5 @@
-//! Long messages between private buffers with gaps that both ends copy, by two ranks of one process that take turns in one thread.
+//! Long messages between private buffers with gaps that both ends copy, by two ranks of one process that take
+//! turns in one thread.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use canele_testing::LocalRank;
 
 const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(5);
-/// Such a message has many pieces.
+/// A message with many pieces.
 const LONG: Blocks = Blocks { count: 40, block: 40_000, stride: 50_000 };
 
 /// Blocks of one length at equal distances.
@@ -35,7 +36,7 @@ impl Blocks {
         Arc::new(Layout::block(self.block).repeated(self.count, self.stride as isize).unwrap())
     }
 
-    /// Memory of zeroes but for the first `len` bytes of the message.
+    /// Returns memory with the first `len` bytes of the message, and zeros elsewhere.
     fn memory(self, len: usize) -> Vec<u8> {
         let mut memory = vec![0; self.count * self.stride];
         for at in 0..len {
@@ -53,7 +54,7 @@ fn ranks() -> [LocalRank; 2] {
     let tunables = Tunables { single_copy: "both", ..Tunables::default() };
     let mut ranks = canele_testing::start(2, &tunables).unwrap().into_iter();
     let ranks = [ranks.next().unwrap(), ranks.next().unwrap()];
-    // Once each has got a message, both know what they may access.
+    // Once each has got a message, both know the memory that they may access.
     for to in [1, 0] {
         let message = Message::start(&ranks, to, [Blocks::one(8); 2]);
         message.go_on(&ranks, || [true, true]);
@@ -112,14 +113,15 @@ impl Message {
     }
 }
 
-/// The memory of a receive that has ended.
+/// Returns the memory of a receive that has ended.
 fn take_back(mut memory: ReusableMemory, buffer: Buffer, blocks: Blocks) -> Vec<u8> {
     let Buffer::In(buffer) = buffer else { panic!("a receive gives its buffer back") };
     memory.take_back_mut(buffer);
     memory.raw().bytes_mut(0, blocks.count * blocks.stride).to_vec()
 }
 
-/// Sends a message from rank 0 to rank 1; how many pieces each rank copied of it, and whether it was copied once.
+/// Sends a message from rank 0 to rank 1; returns the number of pieces that each rank copied, and true if it
+/// was copied once.
 fn exchange(
     ranks: &[LocalRank; 2],
     blocks: [Blocks; 2],
@@ -129,7 +131,7 @@ fn exchange(
     let before = ranks.each_ref().map(|rank| count(rank, Counter::Copies));
     let direct = count(&ranks[1], Counter::DirectReceived);
     let message = Message::start(ranks, 1, blocks);
-    // The receiver meets the announcement, and says who copies.
+    // The receiver meets the announcement, and names the end that copies.
     for _ in 0..2 {
         ranks.iter().for_each(|rank| rank.poll().map(drop).unwrap());
     }
@@ -140,7 +142,7 @@ fn exchange(
     ([after[0] - before[0], after[1] - before[1]], is_direct)
 }
 
-/// The message without gaps, to or from which the long one goes.
+/// Returns the message without gaps, to or from which the long one goes.
 fn whole() -> Blocks {
     Blocks::one(LONG.total())
 }
@@ -219,7 +221,8 @@ fn start(passes: usize, blocks: [Blocks; 2]) -> ([LocalRank; 2], Message) {
     (ranks, message)
 }
 
-/// The sender dies with any number of pieces copied: the receive fails and its memory is the program's again.
+/// If the sender dies with any number of pieces copied, the receive fails and its memory is the program's
+/// again.
 #[test]
 fn a_receive_with_gaps_fails_when_its_sender_dies_amid_the_copy() {
     for (passes, blocks) in (0..10).zip([[LONG, LONG], [whole(), LONG]].into_iter().cycle()) {
@@ -234,14 +237,14 @@ fn a_receive_with_gaps_fails_when_its_sender_dies_amid_the_copy() {
         let bytes =
             |memory: &mut ReusableMemory| memory.raw().bytes_mut(0, LONG.count * LONG.stride).to_vec();
         let kept = bytes(&mut memory);
-        // What is left of the sender writes no more.
+        // The rest of the sender writes no more.
         (0..20).for_each(|_| drop(sender.poll()));
         assert!(kept == bytes(&mut memory), "after {passes} passes");
         assert!(!is_whole || kept == LONG.memory(LONG.total()));
     }
 }
 
-/// The receiver dies: the send fails or has ended.
+/// If the receiver dies, the send fails or has ended.
 #[test]
 fn a_send_with_gaps_ends_when_its_receiver_dies_amid_the_copy() {
     for (passes, blocks) in (0..10).zip([[LONG, LONG], [LONG, whole()]].into_iter().cycle()) {

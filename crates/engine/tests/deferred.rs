@@ -1,4 +1,5 @@
-//! Deferred receives beside a reference: what each gets follows from the order of receives and messages alone, whatever is called between.
+//! Deferred receives beside a reference: their messages follow from the order of receives and messages alone,
+//! for any calls between.
 
 use std::collections::VecDeque;
 
@@ -13,12 +14,12 @@ use canele_testing::LocalRank;
 const SEEDS: u64 = 300;
 const STEPS: usize = 240;
 const FLOW: FlowId = FlowId(0);
-/// Of short messages, and of all.
+/// The longest short message, and the longest of all.
 const SHORT_BYTES: usize = 48;
 const MOST_BYTES: usize = 400;
 const ANY: Want = Want { source: None, tag: None };
 
-/// A receive that was started: its name, its tag, and the length of the message that is its.
+/// A receive that was started: its name, its tag, and the length of its message.
 struct Started {
     name: u32,
     tag: u32,
@@ -26,7 +27,7 @@ struct Started {
     has_ended: bool,
 }
 
-/// The two ranks, and what a reference says of them. Messages are told apart by their lengths.
+/// The two ranks, and the state of the reference. Messages differ in their lengths.
 struct World {
     engines: Vec<LocalRank>,
     source: DeferredSource,
@@ -34,7 +35,7 @@ struct World {
     sent: usize,
     /// The longest message.
     most: usize,
-    /// So many deferred receives ended at once.
+    /// The number of deferred receives that ended at once.
     at_once: usize,
     /// Messages for which there is no receive yet.
     unexpected: VecDeque<(u32, usize)>,
@@ -85,7 +86,7 @@ impl World {
         (self.random >> 11) % below
     }
 
-    /// Mostly the same, so that messages often come in the order of the receives.
+    /// Returns mostly the same tag, so that messages often come in the order of the receives.
     fn draw_tag(&mut self) -> u32 {
         self.draw(12).saturating_sub(9) as u32
     }
@@ -98,7 +99,7 @@ impl World {
         let (tag, len) = (self.draw_tag(), 1 + self.sent % self.most);
         self.sent += 1;
         if self.sent.is_multiple_of(16) {
-            // So that there is room.
+            // This makes room.
             self.receiver().poll().unwrap();
         }
         self.engines[0].send(Rank(1), FLOW, Tag(tag), Mode::Standard, &vec![9; len], None).unwrap();
@@ -148,7 +149,7 @@ impl World {
         self.at_once += ended;
     }
 
-    /// A blocking receive of a message that is there and that no receive has.
+    /// Receives a message, blocking, that is there and that no receive has.
     fn receive(&mut self) {
         let tag = self.unexpected[0].0;
         if let Some(expected) = self.take_unexpected(tag) {
@@ -158,7 +159,7 @@ impl World {
         }
     }
 
-    /// Asks what became of all, and waits for those whose messages were sent.
+    /// Takes the results of all, and waits for those whose messages were sent.
     fn wait_for_submitted(&mut self) {
         let names: Vec<u32> = self.started.iter().map(|one| one.name).collect();
         let mut pending = Vec::new();
@@ -175,7 +176,7 @@ impl World {
                     let end = self.engines[1].wait(pending, None).unwrap();
                     assert_eq!(end.result.unwrap().bytes, expected);
                 }
-                // It may not take what comes for others.
+                // It must not take messages for others.
                 None => {
                     assert!(self.engines[1].cancel(pending).unwrap());
                     assert!(self.engines[1].wait(pending, None).unwrap().result.is_err());

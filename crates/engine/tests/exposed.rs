@@ -1,4 +1,4 @@
-//! Exposed memory: ranks that share a host, and ranks that sockets lead to, access it, lock it and signal to its owner.
+//! Exposed memory: ranks of one host, and ranks joined by sockets, access it, lock it and signal its owner.
 
 use std::sync::Arc;
 use std::thread;
@@ -14,7 +14,8 @@ use canele_sys::counters::Counter;
 use canele_sys::tunables::Tunables;
 use canele_testing::LocalRank;
 
-/// What each rank exposes: a word that all count in, one that is locked, then an area of each rank.
+/// The length of an area. Each rank exposes a word that all count in, one that is locked, and an area of each
+/// rank.
 const AREA: usize = 400_000;
 const WORDS: ElementOperation = ElementOperation { op: 1, element: 8, element_bytes: 8, fetch_op: None };
 
@@ -94,7 +95,7 @@ fn get(into: InBuffer) -> Access {
     Access::Get { into }
 }
 
-/// Starts ranks that each expose some memory; gives them and the keys.
+/// Starts ranks that each expose some memory; returns them and the keys.
 fn start(hosts: &[u32], bytes: usize) -> (Vec<LocalRank>, Vec<Exposed>, Vec<ExposureKey>) {
     let ranks = canele_testing::start_on_hosts(hosts, &Tunables::default()).unwrap();
     let memory: Vec<_> = ranks.iter().map(|_| Exposed::of(vec![0; bytes])).collect();
@@ -106,7 +107,7 @@ fn start(hosts: &[u32], bytes: usize) -> (Vec<LocalRank>, Vec<Exposed>, Vec<Expo
     (ranks, memory, keys)
 }
 
-/// Says to all that this rank has done its part, and waits until all have.
+/// Signals to all that this rank has done its part, and waits until all have.
 fn all_are_done(me: &Engine, keys: &[ExposureKey], round: u64) {
     for (rank, key) in keys.iter().enumerate() {
         me.signal((Rank(rank as u32), *key), 0).unwrap();
@@ -116,7 +117,7 @@ fn all_are_done(me: &Engine, keys: &[ExposureKey], round: u64) {
     }
 }
 
-/// What a rank does at each owner, itself among them.
+/// Accesses the memory of each owner, this rank among them.
 fn play(me: &Engine, keys: &[ExposureKey]) {
     let rank = me.rank().0 as usize;
     let all: Vec<_> = keys.iter().enumerate().map(|(owner, key)| (Rank(owner as u32), *key)).collect();
@@ -141,7 +142,7 @@ fn play(me: &Engine, keys: &[ExposureKey]) {
             data: out(&[]),
             into,
         });
-        // The last elements lie behind what was put.
+        // The last elements lie behind the data of the put.
         assert_eq!((before[0], before[71_999]), (rank as u8 + 41, 1), "{owner}");
         for _ in 0..50 {
             count(

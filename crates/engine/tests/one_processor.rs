@@ -1,4 +1,5 @@
-//! Two ranks that the kernel has put on one processor: each gives it up at once when it waits, in every way of waiting.
+//! Two ranks that the kernel has put on one processor: each gives it up at once when it waits, in every way
+//! of waiting.
 
 use canele_engine::{Engine, FlowId, Mode, Rank, Tag, Want};
 use canele_sys::affinity::ProcessorSet;
@@ -10,7 +11,7 @@ const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(1);
 const TURNS: u64 = 500;
 
-/// Passes a message to and fro on one processor; gives how often the rank slept.
+/// Passes a message to and fro on one processor; returns the number of sleeps.
 fn exchange(engine: &Engine, processor: u32) -> u64 {
     ProcessorSet::new(&[processor]).bind_thread().expect("an allowed processor");
     let other = Rank(1 - engine.rank().0);
@@ -29,7 +30,8 @@ fn exchange(engine: &Engine, processor: u32) -> u64 {
     engine.counters().expect("not forked")[Counter::Sleeps]
 }
 
-/// Backoff that only the end of a time slice would cut short: without the look at the peer's processor a rank never sleeps.
+/// With back-off alone only the end of a time slice ends a wait: without the look at the peer's processor a
+/// rank never sleeps.
 #[test]
 fn a_rank_sleeps_while_its_peer_needs_the_processor() {
     let processor = topology::allowed().expect("the kernel tells")[0];

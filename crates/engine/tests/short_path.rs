@@ -1,4 +1,4 @@
-//! What a short or eager message must not cost: an allocation, or a system call.
+//! Costs that a short or eager message must not have: an allocation, or a system call.
 
 use canele_engine::{Engine, Envelope, FlowId, Mode, Rank, ShortAddress, ShortSent, Started, Tag, Want};
 use canele_sys::counters::Counter;
@@ -13,12 +13,13 @@ fn exchange(from: &Engine, to: &Engine, bytes: &[u8], want: Want, into: &mut [u8
     assert_eq!((status.source, status.bytes), (from.rank(), bytes.len()));
 }
 
-/// Allocations and system calls of `MESSAGES` messages of `bytes` bytes, after as many to warm up.
+/// Returns the allocations and system calls of `MESSAGES` messages of `bytes` bytes, after as many to warm
+/// up.
 fn cost(bytes: usize) -> (u64, u64) {
     cost_of(bytes, Want { source: Some(Rank(0)), tag: Some(Tag(1)) })
 }
 
-/// The same with receives of what `want` says.
+/// Returns these costs with receives of this `want`.
 fn cost_of(bytes: usize, want: Want) -> (u64, u64) {
     let engines = canele_testing::start(2, &Tunables::default()).unwrap();
     let (message, mut into) = (vec![7; bytes], vec![0; bytes]);
@@ -71,7 +72,7 @@ fn an_allocation_would_be_counted() {
 
 const WANT: Want = Want { source: Some(Rank(0)), tag: Some(Tag(1)) };
 
-/// Two ranks, and the address of the second one for the first one, whose link is open.
+/// Makes two ranks, and the address of the second one for the first one, whose link is open.
 fn with_an_open_link() -> (Vec<LocalRank>, ShortAddress) {
     let engines = canele_testing::start(2, &Tunables::default()).unwrap();
     for engine in &engines {
@@ -82,7 +83,8 @@ fn with_an_open_link() -> (Vec<LocalRank>, ShortAddress) {
     (engines, address)
 }
 
-/// The messages on the short path fill the ring; the next ones join the backlog without another try of a cell, and keep the order.
+/// Messages on the short path fill the ring; the next ones join the backlog without another try of a cell,
+/// and keep the order.
 #[test]
 fn what_a_cell_has_refused_goes_on_behind_it() {
     let (engines, address) = with_an_open_link();
@@ -107,7 +109,8 @@ fn what_a_cell_has_refused_goes_on_behind_it() {
     });
 }
 
-/// Longer messages on the short path fill the ring; none is sent twice or lost, and they keep their order among short ones.
+/// Longer messages on the short path fill the ring; none is sent twice or lost, and they keep their order
+/// among short ones.
 #[test]
 fn longer_messages_of_the_short_path_keep_their_order() {
     let (engines, address) = with_an_open_link();

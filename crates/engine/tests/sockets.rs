@@ -1,4 +1,4 @@
-//! Ranks that sockets lead to, and ranks that share memory, sleep and wake as one.
+//! Sleeping and waking of ranks with sockets and shared memory.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn want(from: impl Into<Option<u32>>, tag: u32) -> Want {
     Want { source: from.into().map(Rank), tag: Some(Tag(tag)) }
 }
 
-/// Receives a message of `bytes` bytes, all alike; gives one of them.
+/// Receives a message of `bytes` equal bytes; returns one of them.
 fn recv(at: &Engine, from: impl Into<Option<u32>>, tag: u32, bytes: usize) -> u8 {
     let mut into = vec![0; bytes];
     let status = at.recv(FLOW, want(from, tag), &mut into, None).unwrap();
@@ -31,7 +31,7 @@ fn recv(at: &Engine, from: impl Into<Option<u32>>, tag: u32, bytes: usize) -> u8
     into[0]
 }
 
-/// Sends a message there and back so often.
+/// Sends a message there and back `turns` times.
 fn ping_pong(engines: [LocalRank; 2], turns: u32, bytes: usize) -> [LocalRank; 2] {
     let [a, b] = engines;
     let back = thread::spawn(move || {
@@ -39,7 +39,7 @@ fn ping_pong(engines: [LocalRank; 2], turns: u32, bytes: usize) -> [LocalRank; 2
             let byte = recv(&b, 0, n, bytes);
             send(&b, 0, n, &vec![byte + 1; bytes]);
         }
-        // What a socket has not taken yet leaves while its sender is inside the library.
+        // Bytes that a socket has not taken yet leave while their sender is inside the library.
         b.finish().unwrap();
         b
     });
@@ -47,7 +47,7 @@ fn ping_pong(engines: [LocalRank; 2], turns: u32, bytes: usize) -> [LocalRank; 2
         send(&a, 1, n, &vec![n as u8 % 100; bytes]);
         assert_eq!(recv(&a, 1, n, bytes), n as u8 % 100 + 1);
     }
-    // It tells the other that everything has come.
+    // It reports to the other rank that everything has come.
     a.finish().unwrap();
     [a, back.join().unwrap()]
 }
@@ -69,7 +69,7 @@ fn messages_of_all_sizes_come_back_however_ranks_wait() {
     }
 }
 
-/// Rank 0 shares memory with 1 and has a socket to 2; whichever speaks finds it asleep.
+/// Rank 0 shares memory with 1 and has a socket to 2; a message of either finds it asleep.
 #[test]
 fn a_peer_of_either_kind_that_speaks_wakes_a_rank() {
     const TURNS: u32 = 2000;
@@ -82,7 +82,7 @@ fn a_peer_of_either_kind_that_speaks_wakes_a_rank() {
                 let rank = engine.rank().0;
                 for n in 0..TURNS {
                     assert_eq!(recv(&engine, 0, n, 8), rank as u8);
-                    // To one who names its source, or takes what comes.
+                    // To a receive with a source, or to one from any source.
                     send(&engine, 0, n, &[rank as u8; 8]);
                 }
                 engine
@@ -107,8 +107,8 @@ fn a_peer_of_either_kind_that_speaks_wakes_a_rank() {
     }
 }
 
-/// A thread that waits sleeps on the sockets; another one of the same rank submits, receives and tests meanwhile, and takes
-/// from the sockets what would have ended that sleep.
+/// A thread that waits sleeps on the sockets. Another one of the rank submits, receives and tests meanwhile,
+/// and takes packets from the sockets that would have ended that sleep.
 #[test]
 fn threads_of_a_rank_wake_each_other() {
     const TURNS: u32 = 1000;
@@ -155,7 +155,7 @@ fn a_deadline_ends_a_sleep_on_sockets_and_the_message_still_comes() {
     other.join().unwrap();
 }
 
-/// Its receiver knows of the message, and is asked to forget it.
+/// The receiver knows of the message, and is asked to forget it.
 #[test]
 fn a_deadline_withdraws_a_long_send_that_no_rank_receives() {
     let [a, b] = two(Wait::Sleep);

@@ -1,4 +1,5 @@
-//! Messages whose bytes lie in strides, of all sizes and on all ways: to oneself, through shared memory, through sockets.
+//! Messages whose bytes lie in strides, of all sizes and on all routes: to oneself, through shared memory,
+//! through sockets.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,10 +11,10 @@ use canele_mem::layout::Layout;
 use canele_sys::tunables::Tunables;
 
 const FLOW: FlowId = FlowId(0);
-/// Packed bytes: all protocols.
+/// Numbers of packed bytes, for all protocols.
 const SIZES: [usize; 5] = [24, 960, 9600, 96_000, 9_600_000];
 
-/// Ways for so many bytes to lie in memory: short blocks, records, blocks long enough for a driver, one stretch.
+/// Returns layouts of so many bytes: short blocks, records, blocks long enough for a driver, one stretch.
 fn layouts(bytes: usize) -> Vec<Layout> {
     let block = |len: usize, stride: isize| Layout::block(len).repeated(bytes / len, stride).unwrap();
     let record = Layout::sequence([Layout::block(4), Layout::block(8).shifted(8).unwrap()]).unwrap();
@@ -28,7 +29,7 @@ fn layouts(bytes: usize) -> Vec<Layout> {
     all
 }
 
-/// The memory of one element and of the place 0.
+/// Returns the memory of one element, and the offset of the place 0.
 fn memory(layout: &Layout) -> RawMut {
     let span = layout.span(1);
     let (before, behind) = (span.start.min(0).unsigned_abs(), span.end.max(0).unsigned_abs());
@@ -43,7 +44,7 @@ fn message(bytes: usize, seed: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i * 31 + i / 253 + seed) as u8).collect()
 }
 
-/// The message that lies as a layout says.
+/// Returns the message in a layout.
 fn filled(layout: &Arc<Layout>, seed: usize) -> OutBuffer {
     let mut raw = memory(layout);
     layout.unpack(&mut raw, 1, 0, &message(layout.size(), seed));
@@ -56,7 +57,7 @@ fn emptied(layout: &Arc<Layout>) -> (ReusableMemory, InBuffer) {
     (memory, buffer)
 }
 
-/// What each message of the exchange is sent and received as.
+/// Returns the length and the two layouts of each message of the exchange.
 fn pairs() -> impl Iterator<Item = (usize, Arc<Layout>, Arc<Layout>)> {
     let all = SIZES.iter().flat_map(|bytes| {
         let kinds = layouts(*bytes).len();

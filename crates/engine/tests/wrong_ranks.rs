@@ -1,4 +1,4 @@
-//! A rank that the job does not have is an error of the call, whichever way the message would take.
+//! A rank that the job does not have is an error of the call, on every route of a message.
 
 use canele_engine::{Error, FlowId, Mode, Rank, Tag};
 use canele_sys::tunables::Tunables;

@@ -3,12 +3,13 @@
 //! ```sh
 //! cargo build --release -p canele-proto --example matching_cost
 //! for rounds in 1000 2000; do
-//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/matching_cost exact $rounds
+//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+//!         target/release/examples/matching_cost exact $rounds
 //! done
 //! ```
 //!
-//! Each prints "Collected : n"; the difference of the two, divided by 1000, is the cost of one round. `nothing`
-//! gives the cost of the loop itself (to subtract); the other workloads are listed in `main`.
+//! Each prints "Collected : n"; the difference of the two, divided by 1000, is the cost of one round.
+//! `nothing` gives the cost of the loop itself (to subtract); the other workloads are listed in `main`.
 
 use std::hint::black_box;
 
@@ -48,14 +49,14 @@ fn nothing(_matcher: &mut Matcher, number: u32) {
     black_box((exact(3, 7), Rank(number), Tag(7)));
 }
 
-/// A receive is posted and its message arrives.
+/// Posts a receive, then its message arrives.
 #[inline(never)]
 fn posted_exact(matcher: &mut Matcher, _number: u32) {
     matcher.post(exact(3, 7), REQUEST);
     black_box(matcher.arrive(black_box(Rank(3)), black_box(Tag(7))));
 }
 
-/// Four receives from four ranks, whose messages arrive in another order.
+/// Posts four receives from four ranks, whose messages arrive in another order.
 #[inline(never)]
 fn posted_by_neighbours(matcher: &mut Matcher, number: u32) {
     for source in 0..4 {
@@ -66,21 +67,21 @@ fn posted_by_neighbours(matcher: &mut Matcher, number: u32) {
     }
 }
 
-/// As `posted_exact`, from any source.
+/// Posts a receive from any source, then its message arrives.
 #[inline(never)]
 fn posted_any_source(matcher: &mut Matcher, _number: u32) {
     matcher.post(black_box(Want { source: None, tag: Some(Tag(7)) }), REQUEST);
     black_box(matcher.arrive(black_box(Rank(3)), black_box(Tag(7))));
 }
 
-/// A message arrives first and its receive comes later.
+/// Lets a message arrive first; its receive comes later.
 #[inline(never)]
 fn unexpected_exact(matcher: &mut Matcher, number: u32) {
     matcher.store(black_box(Rank(3)), black_box(Tag(7)), number);
     black_box(matcher.take(exact(3, 7)));
 }
 
-/// As `unexpected_exact`, by a receive of anything.
+/// Lets a message arrive first; a receive of any message comes later.
 #[inline(never)]
 fn unexpected_anything(matcher: &mut Matcher, number: u32) {
     matcher.store(black_box(Rank(3)), black_box(Tag(7)), number);

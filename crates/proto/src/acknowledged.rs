@@ -1,4 +1,5 @@
-//! Receives from any source on flows whose program acknowledges deaths: they stay posted, and a caller that waits for one looks here.
+//! Receives from any source on flows whose program acknowledges deaths: they stay posted, and a waiting
+//! caller checks here.
 
 use canele_sys::ids::{FlowId, RequestId};
 
@@ -6,15 +7,15 @@ use crate::Proto;
 use crate::request::{Failure, State};
 
 impl Proto {
-    /// From now on a death ends no receive from any source on this flow: a caller that waits for one is told of it, again and again, until it is
-    /// acknowledged.
+    /// Makes receives from any source on this flow survive deaths. A caller that waits for one gets each
+    /// death reported until it is acknowledged.
     pub fn acknowledge_deaths(&mut self, flow: FlowId) {
         if let Some(flow) = self.flow(flow) {
             (flow.acknowledges, flow.deaths_told) = (true, 0);
         }
     }
 
-    /// Acknowledges the first deaths, so many of all.
+    /// Acknowledges the first `deaths` of all known deaths.
     pub fn acknowledge(&mut self, flow: FlowId, deaths: usize) {
         let known = self.deaths().len();
         if let Some(flow) = self.flow(flow) {
@@ -26,7 +27,8 @@ impl Proto {
         self.flows.acknowledges(flow)
     }
 
-    /// Why a receive from any source on this flow may wait in vain: a sender died, which is not acknowledged.
+    /// Returns the failure of a sender on this flow whose death is not acknowledged: a receive from any
+    /// source may wait for it in vain.
     pub fn unacknowledged(&mut self, flow: FlowId) -> Option<Failure> {
         let mut told = self.flows.known(flow).filter(|flow| flow.acknowledges)?.deaths_told;
         let dead = loop {
@@ -36,12 +38,13 @@ impl Proto {
                 None => break None,
             }
         };
-        // Others need not be looked at again.
+        // Earlier deaths need no second check.
         self.flow(flow)?.deaths_told = told;
         self.why_gone(dead?)
     }
 
-    /// Why a request may wait in vain: it is a receive from any source without a message, as [`Proto::unacknowledged`] says.
+    /// Returns why a receive from any source without a message may wait in vain, as [`Proto::unacknowledged`]
+    /// does.
     #[inline]
     pub fn why_pending(&mut self, id: RequestId) -> Option<Failure> {
         if self.deaths().is_empty() {
@@ -56,7 +59,7 @@ impl Proto {
         }
     }
 
-    /// Ends such a request; says whether it was one.
+    /// Ends a request that [`Proto::why_pending`] names a failure for; returns true if there was one.
     #[inline]
     pub fn fail_pending(&mut self, id: RequestId) -> bool {
         let failure = self.why_pending(id);

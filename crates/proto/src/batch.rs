@@ -4,8 +4,8 @@
 //!   bulk   ┌ kind │ inline_len │ bulk_len u16 │ flow │ tag │ sequence ┬ inline … ┬ bulk … ┐ next …
 //!          └ 16 bytes ────────────────────────────────────────────────┴──────────┴────────┘
 //! ```
-//! Each part is handled as if it had come alone. A batch in a batch is refused, and so is a part that does not end where the
-//! bulk does.
+//! Each part is handled as a packet of its own. A batch in a batch is refused, and so is a part that ends
+//! beyond the bulk.
 
 use canele_mem::window::Window;
 use canele_rail::{Header, MAX_INLINE, Packet};
@@ -14,12 +14,12 @@ use crate::wire::Kind;
 
 /// Bytes before each part.
 pub const HEAD: usize = 16;
-/// Room that any answer or announcement takes.
+/// Room that suffices for any answer or announcement.
 pub const CONTROL_ROOM: usize = HEAD + MAX_INLINE;
-/// Bytes that a batch has at most.
+/// The length of the longest batch, in bytes.
 pub const MOST: usize = 65_536;
 
-/// Room that a message of `len` bytes takes.
+/// Returns the room that a message of `len` bytes takes.
 pub fn room(len: usize) -> usize {
     HEAD + len
 }
@@ -31,12 +31,12 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Into this bulk.
+    /// Makes a writer into this bulk.
     pub fn new(bulk: Window<'a>) -> Self {
         Self { bulk, at: 0 }
     }
 
-    /// Room for what stands beside the header and for the bulk of the next part.
+    /// Returns the memory for the inline bytes and for the bulk of the next part.
     ///
     /// # Panics
     /// The batch is full.
@@ -49,17 +49,17 @@ impl<'a> Writer<'a> {
         (part(at, inline), part(at + inline, bulk))
     }
 
-    /// Adds parts with what stands before each.
+    /// Adds parts that already have their heads.
     pub fn add_parts(&mut self, parts: &[u8]) {
         self.bulk.write(self.at, parts);
         self.at += parts.len();
     }
 }
 
-/// What stands before a part with `bulk` bytes of bulk.
+/// Returns the head of a part with `bulk` bytes of bulk.
 ///
 /// # Panics
-/// That is too much.
+/// The bulk has 64 KiB or more.
 #[inline]
 pub fn head(header: Header, bulk: usize) -> [u8; HEAD] {
     let length = u16::try_from(bulk).expect("a part has less than 64 KiB");
@@ -79,7 +79,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of this bulk.
+    /// Makes a reader of this bulk.
     pub fn new(bulk: Window<'a>) -> Self {
         Self { bulk, at: 0 }
     }
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Iterator for Reader<'a> {
-    /// A part, or nothing where there should be one.
+    /// A part, or `None` if the bytes are no part.
     type Item = Option<Packet<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,13 +1,14 @@
 //! Pieces of a transfer that both ends copy.
 //!
-//! When both buffers lie in regions, or each end can access the memory of the other's process, both ends take pieces from a chunk counter
-//! in shared memory: the receiver from the front, the sender from the back. Both processors copy, and either can finish alone. Only the
-//! receiver ends such a transfer, when neither end copies any more (invariant I13).
+//! If both buffers lie in regions, or each end can access the memory of the other's process, both ends copy.
+//! They take pieces from a chunk counter in shared memory: the receiver from the front, the sender from the
+//! back. Either end can finish alone. Only the receiver ends such a transfer, when neither end copies any
+//! more (invariant I13).
 //!
 //! ```text
-//!   regions:          reach ─▶ window ─▶ copy            processes:   receiver: copy_from_peer    sender: copy_to_peer
+//!   regions: reach ─▶ window ─▶ copy       processes: receiver: copy_from_peer   sender: copy_to_peer
 //!   a sender that cannot write fails its piece  ─▶ the receiver reads all of it alone
-//!   a receiver that cannot read takes the rest  ─▶ once the sender has stopped, it asks for the message in pieces
+//!   a receiver that cannot read takes the rest  ─▶ once the sender stops, it asks for the message in pieces
 //! ```
 
 use canele_mem::chunk_counter::{self, ChunkCounter, CopyProgress};
@@ -18,7 +19,8 @@ use crate::direct::{ALONE, Step, reach};
 use crate::request::{Fallback, Receive, Send, Share};
 use crate::wire::BufferPlace;
 
-/// The length of the pieces of a transfer copied by both ends. A piece between processes costs system calls, so a short message has two.
+/// Returns the length of the pieces of a transfer copied by both ends. A piece between processes costs system
+/// calls, so a short message has two.
 pub(crate) fn piece_of(far: BufferPlace, len: usize) -> usize {
     let least = match far {
         BufferPlace::Region(_) => 16 << 10,
@@ -28,7 +30,8 @@ pub(crate) fn piece_of(far: BufferPlace, len: usize) -> usize {
     (len / 8).next_multiple_of(4096).clamp(least, ALONE).max(len.div_ceil(most_pieces))
 }
 
-/// The receiver takes the lowest piece that is left and copies it. When none is left, it sees whether the sender still copies.
+/// Copies the lowest piece that is left, as the receiver. If none is left, it checks whether the sender still
+/// copies.
 pub(crate) fn copy_front<R: FullRail>(
     rail: &mut R,
     receive: &mut Receive,
@@ -58,7 +61,8 @@ pub(crate) fn copy_front<R: FullRail>(
     }
     let Some(counter) = counter_of(rail, link, true, share) else { return Step::Waits };
     if share.fallback.is_some() {
-        // So that neither end copies what is left. Until the sender has copied what it took, it writes into the memory of this rank.
+        // Neither end copies the rest. The sender writes into the memory of this rank until it has copied the
+        // pieces that it took.
         counter.take_rest(share.generation, pieces);
     }
     match counter.progress(share.generation, pieces) {
@@ -71,7 +75,7 @@ pub(crate) fn copy_front<R: FullRail>(
     }
 }
 
-/// Copies the `n` bytes at `at` of a message from where it lies.
+/// Copies the `n` bytes at `at` of a message from its place into the receiver's buffer.
 pub(crate) fn copy_piece_here<R: FullRail>(
     rail: &mut R,
     link: LinkId,
@@ -91,7 +95,8 @@ pub(crate) fn copy_piece_here<R: FullRail>(
     }
 }
 
-/// The sender takes the highest piece that is left and copies it. A piece that was taken is copied, or said to have failed.
+/// Copies the highest piece that is left, as the sender. A piece that was taken is copied, or reported as
+/// failed.
 pub(crate) fn copy_back<R: FullRail>(rail: &mut R, send: &mut Send, share: &Share, copies: &mut u64) -> Step {
     let (to, len) = (send.to, send.buffer.len());
     let Some(link) = rail.link(to) else { return Step::Waits };
@@ -127,8 +132,8 @@ pub(crate) fn copy_back<R: FullRail>(rail: &mut R, send: &mut Send, share: &Shar
     Step::Copied
 }
 
-/// Whether the memory of the other end is there, before a piece is taken: a piece that was taken must be copied. Memory of a process is tried
-/// by the copy itself.
+/// Checks that the other end's memory can be reached before a piece is taken: a piece that was taken must be
+/// copied. Memory of a process is tried by the copy itself.
 fn reach_far<R: FullRail>(rail: &mut R, link: LinkId, share: &Share, len: usize) -> Step {
     let BufferPlace::Region(far) = share.far else { return Step::Copied };
     match rail.reach(link, far, len) {
@@ -138,7 +143,7 @@ fn reach_far<R: FullRail>(rail: &mut R, link: LinkId, share: &Share, len: usize)
     }
 }
 
-/// The chunk counter of a transfer, for its receiver (`mine`) or its sender.
+/// Returns the chunk counter of a transfer, for its receiver (`mine`) or its sender.
 fn counter_of<'a, R: FullRail>(
     rail: &'a mut R,
     link: LinkId,

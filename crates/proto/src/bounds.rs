@@ -1,6 +1,6 @@
-//! What a peer can make this rank hold beside payload, which credit bounds: announcements without a receive, notices that were not
-//! polled, fences. Each has a bound for each peer, far beyond what programs leave lying; a peer that passes it is cut off with an error that
-//! names it.
+//! Bounds on the state, beside payload, that a peer can make this rank hold: announcements without a receive,
+//! notices that were not polled, fences. Credit bounds payload. Each bound holds for each peer and is far
+//! beyond the needs of programs. A peer that passes it is cut off with an error that names it.
 
 use canele_rail::Corrupt;
 use canele_sys::ids::Rank;
@@ -8,19 +8,19 @@ use canele_sys::ids::Rank;
 use crate::Proto;
 use crate::peer::Reply;
 
-/// Announced messages without a receive. The sender holds as many requests.
+/// The most announced messages without a receive. The sender holds as many requests.
 pub(crate) const MOST_ANNOUNCED: u32 = 1 << 22;
-/// Notices that were not polled.
+/// The most notices that were not polled.
 const MOST_NOTICES: u32 = 1 << 24;
-/// Fences whose answers wait for room.
+/// The most fences whose answers wait for room.
 const MOST_FENCES: usize = 4096;
 
-/// Counts of what one peer makes this rank hold beside payload.
+/// Counts of the state, beside payload, that one peer makes this rank hold.
 #[derive(Clone, Copy, Default)]
 pub struct BoundedCounts {
     announced: u32,
     notices: u32,
-    /// Fences of this rank that it has not answered.
+    /// Fences that the peer has not answered.
     fences: u32,
 }
 
@@ -29,7 +29,7 @@ impl Proto {
         &mut self.peers[peer.0 as usize].held
     }
 
-    /// Counts an announced message that is to be kept.
+    /// Counts an announced message that is kept.
     pub(crate) fn charge_announced(&mut self, from: Rank) -> Result<(), Corrupt> {
         let held = self.held(from);
         if held.announced >= MOST_ANNOUNCED {
@@ -41,13 +41,13 @@ impl Proto {
         Ok(())
     }
 
-    /// An announced message is kept no more.
+    /// Subtracts an announced message that is no longer kept.
     pub(crate) fn discharge_announced(&mut self, from: Rank) {
         let held = self.held(from);
         held.announced = held.announced.saturating_sub(1);
     }
 
-    /// Counts a notice that is to be kept.
+    /// Counts a notice that is kept.
     pub(crate) fn charge_notice(&mut self, from: Rank) -> Result<(), Corrupt> {
         let held = self.held(from);
         if held.notices >= MOST_NOTICES {
@@ -57,7 +57,7 @@ impl Proto {
         Ok(())
     }
 
-    /// A notice is kept no more. Those of this rank to itself are not counted.
+    /// Subtracts a notice that is no longer kept. Notices of this rank to itself are not counted.
     pub(crate) fn discharge_notice(&mut self, from: Rank) {
         if from != self.me {
             let held = self.held(from);
@@ -65,12 +65,12 @@ impl Proto {
         }
     }
 
-    /// This rank has asked a peer for the answer to a fence.
+    /// Counts a fence that this rank sends to a peer.
     pub(crate) fn charge_fence(&mut self, to: Rank) {
         self.held(to).fences += 1;
     }
 
-    /// A peer has answered a fence, which must have been asked for.
+    /// Handles the answer to a fence, which this rank must have sent.
     pub(crate) fn on_fenced(&mut self, from: Rank, ticket: u64) -> Result<(), Corrupt> {
         let held = self.held(from);
         let Some(left) = held.fences.checked_sub(1) else {
@@ -82,7 +82,7 @@ impl Proto {
         Ok(())
     }
 
-    /// A peer asks for the answer to a fence.
+    /// Handles a fence of a peer, by an answer.
     pub(crate) fn on_fence(&mut self, from: Rank, ticket: u64) -> Result<(), Corrupt> {
         let replies = &self.peers[from.0 as usize].replies;
         // They are counted only where many answers of any kind wait, so that an ordinary fence costs nothing.

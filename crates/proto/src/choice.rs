@@ -1,15 +1,16 @@
-//! Protocol selection, with the eager limit: how a message travels.
+//! Protocol selection, with the eager limit: the choice of the way in which a message travels.
 //!
 //! Owns the sender's and the receiver's half of the decision, and a table that describes every variant.
 //!
 //! ```text
 //!   profile, caps ──estimates──▶ limits           computed when a link opens
-//!   sender:   begin(path, bytes, mode, region?) ─▶ whole │ multi-fragment eager │ announced     if there is credit
-//!   receiver: choose_rendezvous(regions, ends)  ─▶ read │ write │ both │ stream                 of an announced message
+//!   sender:   begin(path, bytes, mode, region?) ─▶ whole │ multi-fragment eager │ announced, with credit
+//!   receiver: choose_rendezvous(regions, ends)  ─▶ read │ write │ both │ stream, of an announcement
 //!   both:     choose(caps, bytes, ends)         ─▶ a variant, for `canele info` and tests
 //! ```
-//! Each variant states its time as a function of the bytes and the costs of the link (`estimate`). Where two of these times cross lies a
-//! limit (`limits`). Pure functions: everything that decides is an argument. No other file compares a size with a limit.
+//! Each variant states its time as a function of the bytes and the costs of the link (`estimate`). A limit is
+//! the length at which two of these times are equal (`limits`). All functions are pure. No other file
+//! compares a size with a limit.
 
 mod estimate;
 mod limits;
@@ -22,7 +23,7 @@ pub use limits::{Limits, eager_bytes};
 
 use crate::request::Mode;
 
-/// The protocols, as they are counted.
+/// The protocols, as counters name them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Protocol {
     /// In one cell.
@@ -36,7 +37,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Its name in commands and counters.
+    /// Returns its name in commands and counters.
     pub fn name(self) -> &'static str {
         match self {
             Self::Short => "short",
@@ -70,48 +71,50 @@ pub enum Variant {
     DirectBoth,
 }
 
-/// What decides about the messages to one peer.
+/// The values that decide how messages travel to one peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Path {
     /// The lengths up to which a message goes unannounced.
     pub limits: Limits,
     /// The longest bulk of one packet.
     pub max_bulk: usize,
-    /// Messages carry numbers ([`Caps::needs_numbers`]).
+    /// True if messages carry numbers ([`Caps::needs_numbers`]).
     pub numbered: bool,
-    /// How its regions are accessed, and ours by it.
+    /// The access to its regions, and of it to ours.
     pub regions: RegionAccess,
 }
 
-/// How the two ends of a link access each other's regions; by messages alone where nothing else is.
+/// The access of the two ends of a link to each other's regions. If neither field allows any, messages move
+/// all data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RegionAccess {
-    /// They are mapped: either end copies.
+    /// True if regions are mapped: either end copies.
     pub is_mapped: bool,
-    /// The network reads and writes them.
+    /// The verbs by which the network reads and writes them.
     pub verbs: Verbs,
 }
 
 impl RegionAccess {
-    /// The access over links with these capabilities.
+    /// Returns the access over links with these capabilities.
     #[inline(always)]
     pub fn over(caps: &Caps) -> Self {
         Self { is_mapped: caps.maps_regions, verbs: caps.verbs }
     }
 
-    /// True if a receiver can read a message out of the sender's region.
+    /// Returns true if a receiver can read a message out of the sender's region.
     pub fn can_read(self) -> bool {
         self.is_mapped || self.verbs.contains(Verbs::GET)
     }
 
-    /// True if a sender can write a message into the receiver's region.
+    /// Returns true if a sender can write a message into the receiver's region.
     pub fn can_write(self) -> bool {
         self.is_mapped || self.verbs.contains(Verbs::PUT)
     }
 }
 
 impl Path {
-    /// The same for a peer that has no other link, where a message may be as long as a piece that the link takes now.
+    /// Returns this path for a peer without another link: a message may be as long as a piece that the link
+    /// takes now.
     pub fn over_only_link(mut self, caps: &Caps, piece: usize) -> Self {
         if caps.lends {
             let longest = self.limits.only_link_bytes.min(piece as u32);
@@ -120,7 +123,8 @@ impl Path {
         self
     }
 
-    /// The path to a peer that has one link with these capabilities and limits, which is as fast as they say.
+    /// Returns the path to a peer that has one link with these capabilities and limits, which is as fast as
+    /// they say.
     pub fn nominal(caps: &Caps, limits: Limits) -> Self {
         let path = Self::over(caps, limits);
         if !caps.lends {
@@ -131,20 +135,20 @@ impl Path {
         Self { max_bulk: piece, ..path.over_only_link(caps, piece) }
     }
 
-    /// The path over links with these capabilities and limits.
+    /// Returns the path over links with these capabilities and limits.
     pub fn over(caps: &Caps, limits: Limits) -> Self {
         let (max_bulk, regions) = (caps.max_bulk, RegionAccess::over(caps));
         Self { limits, max_bulk, numbered: caps.needs_numbers(), regions }
     }
 
-    /// The largest message that goes in one packet without being announced.
+    /// Returns the length of the largest message that goes in one packet without being announced.
     #[inline]
     pub fn whole_bytes(&self) -> usize {
         (self.limits.whole_bytes as usize).min(self.max_bulk).max(MAX_INLINE)
     }
 }
 
-/// How a send begins that has credit. Without credit it announces its message.
+/// The first step of a send that has credit. Without credit a send announces its message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Begin {
     /// In one packet.
@@ -155,8 +159,8 @@ pub enum Begin {
     Announced,
 }
 
-/// How a send begins; `region` if its memory lies in one. Pieces can follow an announcement unasked only where one link keeps
-/// packets in order.
+/// Returns the first step of a send; `region` if its memory lies in one. Pieces can follow an announcement
+/// unasked only if one link keeps packets in order.
 #[inline]
 pub fn begin(path: &Path, bytes: usize, mode: Mode, region: bool) -> Begin {
     let reached = region && path.regions.can_read();
@@ -169,30 +173,30 @@ pub fn begin(path: &Path, bytes: usize, mode: Mode, region: bool) -> Begin {
     }
 }
 
-/// Which ends of a message lie in regions.
+/// The ends of a message that lie in regions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ends {
-    /// The sender's.
+    /// True if the sender's memory does.
     pub source: bool,
-    /// The receiver's.
+    /// True if the receiver's memory does.
     pub target: bool,
 }
 
-/// How the bytes of an announced message get to the receiver.
+/// The way in which the bytes of an announced message get to the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rendezvous {
     /// The receiver copies from the sender's region.
     Read,
     /// The sender copies into the receiver's region.
     Write,
-    /// Both copy, piece by piece.
+    /// Both ends copy, piece by piece.
     Both,
     /// The sender sends pieces.
     Stream,
 }
 
 impl Rendezvous {
-    /// The variant of a message that is answered so.
+    /// Returns the variant of a message that is answered so.
     pub fn variant(self) -> Variant {
         match self {
             Self::Read => Variant::DirectRead,
@@ -203,7 +207,7 @@ impl Rendezvous {
     }
 }
 
-/// How the receiver has an announced message travel.
+/// Returns the way that the receiver chooses for an announced message.
 #[inline]
 pub fn choose_rendezvous(regions: RegionAccess, ends: Ends) -> Rendezvous {
     match ends {
@@ -214,7 +218,7 @@ pub fn choose_rendezvous(regions: RegionAccess, ends: Ends) -> Rendezvous {
     }
 }
 
-/// The variant a message takes that finds its link idle and has credit.
+/// Returns the variant of a message that finds its link idle and has credit.
 pub fn variant(path: &Path, bytes: usize, mode: Mode, ends: Ends) -> Variant {
     match begin(path, bytes, mode, ends.source) {
         Begin::Whole if bytes <= MAX_INLINE => Variant::Short,
@@ -232,11 +236,11 @@ pub struct Row {
     pub protocol: Option<Protocol>,
     /// Its name in commands.
     pub name: &'static str,
-    /// What it does.
+    /// Its description.
     pub doc: &'static str,
 }
 
-/// The variants.
+/// All variants.
 #[rustfmt::skip]
 pub const TABLE: [Row; 9] = {
     use Variant::*;
@@ -261,13 +265,13 @@ pub const TABLE: [Row; 9] = {
 };
 
 impl Variant {
-    /// Its row in [`TABLE`].
+    /// Returns its row in [`TABLE`].
     pub fn row(self) -> &'static Row {
         const { &TABLE }.iter().find(|row| row.variant == self).expect("every variant has a row")
     }
 
-    /// True if it can carry such a message at all: in standard or synchronous mode, with or without credit, on an idle link or a
-    /// busy one.
+    /// Returns true if it can carry such a message in any case. The mode, the credit and the load of the link
+    /// do not matter.
     pub fn can_carry(self, path: &Path, bytes: usize, ends: Ends) -> bool {
         let is_short = bytes <= MAX_INLINE;
         match self {
@@ -284,15 +288,16 @@ impl Variant {
     }
 }
 
-/// A variant, and what each of them would cost.
+/// A variant, and the estimates of all variants.
 pub struct Choice {
-    /// What is taken.
+    /// The variant that is taken.
     pub variant: Variant,
     /// Every variant's estimate in nanoseconds, if it can carry the message.
     pub estimates: Vec<(&'static str, Option<f64>)>,
 }
 
-/// What a message of `bytes` takes over links with these capabilities on hosts with this profile, and what each variant would cost.
+/// Returns the variant of a message of `bytes` over links with these capabilities on hosts with this profile,
+/// and all estimates.
 pub fn choose(caps: &Caps, host: &HostProfile, eager_bytes: usize, bytes: usize, ends: Ends) -> Choice {
     let path = Path::nominal(caps, Limits::over(caps, host, eager_bytes));
     let costs = LinkCosts::over(caps, host);
@@ -304,13 +309,16 @@ pub fn choose(caps: &Caps, host: &HostProfile, eager_bytes: usize, bytes: usize,
     Choice { variant, estimates: TABLE.iter().map(estimate).collect() }
 }
 
-/// Shorter blocks of a message with gaps go through the ring.
+/// The least length of a block that is copied directly; shorter blocks of a message with gaps go through the
+/// ring.
 const LEAST_BLOCK: usize = 16 << 10;
-/// The kernel looks up so many blocks of a peer's memory in the time that the beginning of a message takes that both ends copy.
+/// The number of blocks that the kernel looks up in a peer's memory while a message begins that both ends
+/// copy.
 const BLOCKS_OF_A_BEGINNING: usize = 8;
 
-/// The length of a message without gaps that gains as little by both ends' copies as one of `len` bytes with gaps between blocks of `block` bytes;
-/// `None` if such blocks are too short. The beginning, which no byte makes up for, is longer by the time for the blocks.
+/// Returns the length of a message without gaps that gains as little by both ends' copies as this one. This
+/// one has `len` bytes in blocks of `block` bytes; `None` if such blocks are too short. The time for the
+/// blocks makes the beginning longer, which no byte makes up for.
 pub fn bytes_without_gaps(len: usize, block: usize) -> Option<usize> {
     (block >= LEAST_BLOCK).then(|| {
         let beginnings = BLOCKS_OF_A_BEGINNING + len.div_ceil(block);
@@ -318,25 +326,27 @@ pub fn bytes_without_gaps(len: usize, block: usize) -> Option<usize> {
     })
 }
 
-/// The packets that fill a pipeline of equal stages fastest, in bytes, by BIP's cost model: a message takes `packets + stages − 1` steps,
-/// and each step an overhead and a packet's bytes, so the best length is √(length × overhead × bandwidth ÷ (stages − 1)).
+/// Returns the length of the packets that fill a pipeline of equal stages fastest, by BIP's cost model. A
+/// message takes `packets + stages − 1` steps, each with an overhead and a packet's bytes. So the best length
+/// is √(length × overhead × bandwidth ÷ (stages − 1)).
 pub fn pipeline_bytes(len: usize, overhead_ns: f64, bytes_per_us: f64, stages: u64) -> usize {
     (len as f64 * overhead_ns * bytes_per_us / 1000.0 / (stages - 1) as f64).sqrt() as usize
 }
 
-/// The length of the pieces of a streamed message: of a pipeline of two copies with the overhead of a cell on each side.
+/// Returns the length of the pieces of a streamed message: a pipeline of two copies with the overhead of a
+/// cell on each side.
 pub fn piece_bytes(caps: &Caps, len: usize, most: usize) -> usize {
     let best = pipeline_bytes(len, caps.latency_ns.into(), caps.bytes_per_us.into(), 2);
     let most = most.min(caps.max_bulk);
     let best = best.next_multiple_of(4096).clamp(8192.min(most), most);
-    // All about as long: what is left for the last one would be a packet of its own.
+    // All pieces are about as long: a short remainder would be a packet of its own.
     let pieces = (len / best).max(len.div_ceil(most)).max(1);
     len.div_ceil(pieces).next_multiple_of(64).min(most)
 }
 
-/// The length of pieces that stay in the user's memory until they have arrived: as much as a link carries in half a millisecond, so
-/// that a piece costs little beside its bytes and nothing waits long behind it, and no more than caches hold beside what the
-/// system copies it to. Where something `urgent` may come, a part of that.
+/// Returns the length of pieces that stay in the user's memory until they have arrived. A link carries as
+/// much in half a millisecond: a piece costs little beside its bytes, and no message waits long behind it. It
+/// also fits into caches beside the system's copy. If an `urgent` message may come, pieces are shorter.
 pub fn timely_bytes(speed: Speed, most: usize, urgent: bool) -> usize {
     let (micros, cached) = if urgent { (500 / 8, 64 << 10) } else { (500, 256 << 10) };
     let timely = (speed.bytes_per_us as usize).saturating_mul(micros);

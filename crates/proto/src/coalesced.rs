@@ -1,11 +1,12 @@
-//! Coalesces short messages into the next packet while they wait for it: their memory is the sender's again at once, and they
-//! need no request.
+//! Coalesces short messages into the next packet while they wait for it: the sender may reuse their memory at
+//! once, and they need no request.
 //!
 //! ```text
 //!   link busy, nothing else waits ─▶ coalesced: part │ part │ part …  ─▶ the next packet, as it is
 //! ```
-//! Only where messages carry numbers and the strategy puts together in the order of submission whatever is there, so that nothing
-//! is left to decide. Each has taken its number and its credit when it joins (invariant I10): it cannot be announced any more.
+//! This needs messages with numbers, and a strategy that combines all messages in the order of submission, so
+//! that it has nothing to decide. Each message takes its number and its credit when it joins (invariant I10):
+//! it cannot be announced any more.
 
 use canele_rail::{Busy, Class, FullRail, Header, MAX_INLINE, Rail};
 use canele_sys::ids::{LinkId, Rank, Tag};
@@ -20,29 +21,29 @@ use crate::request::{Buffer, Outcome, Status};
 use crate::wire::Kind;
 use crate::{Envelope, Payload, Proto, Sent};
 
-/// Longer messages are not worth a copy.
+/// The length of the longest message that is worth a copy.
 pub const LONGEST: usize = 1024;
 
-/// Bytes that are coalesced for one peer at most: what some hundred short messages take.
+/// The most bytes that are coalesced for one peer: some hundred short messages.
 const ROOM: usize = 32 << 10;
 
 /// The coalesced messages for one peer.
 #[derive(Default)]
 pub struct Coalesced {
     parts: Vec<u8>,
-    /// Messages that have joined, and that have left.
+    /// The numbers of messages that have joined, and that have left.
     joined: u64,
     left: u64,
 }
 
 impl Coalesced {
-    /// Whether nothing waits.
+    /// Returns true if no message waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Messages that wait.
+    /// Returns the number of waiting messages.
     fn len(&self) -> u64 {
         self.joined - self.left
     }
@@ -68,7 +69,7 @@ pub struct CoalescedSend {
     to: Rank,
     tag: Tag,
     len: u16,
-    /// So many have joined with it: the 48 bits in which that is counted.
+    /// The number of messages that had joined, with this one, in 48 bits.
     number_high: u16,
     number_low: u32,
 }
@@ -119,14 +120,15 @@ impl Proto {
         Sent::Posted(CoalescedSend::new(to, tag, len, number))
     }
 
-    /// Sends what was coalesced for a peer, if anything was and there is room; says whether anything moved.
+    /// Sends the coalesced messages for a peer, if there are some and there is room; returns true if a packet
+    /// left.
     #[inline]
     pub(crate) fn send_if_coalesced<R: FullRail>(&mut self, rail: &mut R, to: Rank) -> bool {
         let waits = |peer: &Peer| peer.coalesced().is_some_and(|coalesced| !coalesced.is_empty());
         self.peers.known(to).is_some_and(waits) && self.transmit_to(rail, to)
     }
 
-    /// Sends what was coalesced for a peer, and the answers that wait.
+    /// Sends the coalesced messages for a peer, and the answers that wait.
     pub(crate) fn send_coalesced<R: Rail>(
         &mut self,
         rail: &mut R,
@@ -154,7 +156,7 @@ impl Proto {
         Ok(true)
     }
 
-    /// How a message ended that was coalesced; nothing while it may still wait.
+    /// Returns the outcome of a coalesced message, or `None` while it may still wait.
     pub fn take_coalesced(&self, send: CoalescedSend) -> Option<Outcome> {
         let (CoalescedSend { to, tag, len, .. }, number) = (send, send.number());
         let result = match self.peers[to.0 as usize].coalesced() {
@@ -165,7 +167,7 @@ impl Proto {
         Some(Outcome { result, buffer: Buffer::None })
     }
 
-    /// A peer is gone: what was coalesced for it never leaves.
+    /// Discards the coalesced messages for a peer that is gone.
     pub(crate) fn discard_coalesced(&mut self, peer: Rank, coalesced: &Coalesced) {
         if !coalesced.is_empty() {
             self.departures.discard(peer, coalesced.left);

@@ -1,4 +1,4 @@
-//! Counts comparisons of keys, so that tests can say what a look-up costs.
+//! Counts comparisons of keys, so that tests can check the cost of a look-up.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -7,7 +7,7 @@ thread_local! {
     static COMPARISONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Returns how often keys were compared in this thread.
+/// Returns the number of comparisons of keys in this thread.
 pub fn comparisons() -> u64 {
     COMPARISONS.get()
 }

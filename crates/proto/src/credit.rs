@@ -1,13 +1,15 @@
-//! Flow control by credit: what a message costs, and how a rank shares out among its peers what it may have to keep of them.
+//! Flow control by credit: the costs of messages, and the shares of a rank's memory for them that its peers
+//! get.
 //!
 //! ```text
-//!          ── the peer used its window, or lacked credit for a message ──▶
-//!    pool                                                                  window of the peer = credit that it has
-//!          ◀── it is gone, or has more than its share when another lacks ──    + under way + charged here + to be returned
+//!          ── the peer used its window, or lacked credit for a message ──▶   window of the peer =
+//!    pool                                                                    credit that it has + under way
+//!          ◀── it is gone, or has more than its share when another lacks ──  + charged here + to be returned
 //! ```
-//! The windows of all ranks together are never more than [`Settings::unexpected_bytes`](crate::Settings), or 1024 bytes for each.
-//! Half of that is shared out at the start. Beyond an equal share a window grows only while as much as it has stays free for others: the
-//! dynamic thresholds of switches with a shared buffer (Choudhury and Hahne, 1998).
+//! The windows of all ranks together are never more than [`Settings::unexpected_bytes`](crate::Settings), or
+//! 1024 bytes for each. Half of that is shared out at the start. Beyond an equal share a window grows only
+//! while as much as it has stays free for others. Switches with a shared buffer have such dynamic thresholds
+//! (Choudhury and Hahne, 1998).
 
 mod pool;
 
@@ -18,20 +20,20 @@ use crate::Proto;
 use crate::wire::Rts;
 pub(crate) use pool::CreditPool;
 
-/// What an unexpected message costs its receiver beside its payload, in bytes of credit: its places in the two tables
-/// it waits in, a little more than they take. With less, a flood of short messages takes more memory than its cap.
+/// The cost of an unexpected message beside its payload, in bytes of credit: slightly more than its entries
+/// in two tables take. With less, a flood of short messages takes more memory than its cap.
 pub const ENTRY_BYTES: u64 = 160;
 
-/// No window is narrower, in bytes: a few short messages.
+/// The narrowest window, in bytes: a few short messages.
 pub(crate) const LEAST_WINDOW: u64 = 1024;
 
-/// The credit a message of `len` bytes takes.
+/// Returns the credit that a message of `len` bytes takes.
 #[inline(always)]
 pub fn credit_cost(len: usize) -> u64 {
     ENTRY_BYTES + len as u64
 }
 
-/// The window that each peer has at the start: an equal share of half of `total` bytes.
+/// Returns the window of each peer at the start: an equal share of half of `total` bytes.
 pub fn base_window(total: u64, ranks: usize) -> u64 {
     (total / 2 / ranks as u64).max(LEAST_WINDOW)
 }
@@ -41,38 +43,38 @@ pub fn base_window(total: u64, ranks: usize) -> u64 {
 pub struct SendCredit(u64);
 
 impl SendCredit {
-    /// True if a message of `len` bytes may be sent unannounced.
+    /// Returns true if a message of `len` bytes may be sent unannounced.
     #[inline(always)]
     pub fn can_pay(self, len: usize) -> bool {
         self.0 >= credit_cost(len)
     }
 
-    /// Takes what a message costs that is sent unannounced. It must be there.
+    /// Takes the cost of a message that is sent unannounced. The credit must suffice.
     #[inline(always)]
     pub fn pay(&mut self, len: usize) {
         self.0 -= credit_cost(len);
     }
 }
 
-/// The credit between this rank and one peer: what this rank may send, and what it has given the peer.
+/// The credit between this rank and one peer, in both directions.
 #[derive(Clone, Copy, Default)]
 pub struct Credit {
     send: SendCredit,
     /// Bytes that the peer has been given.
     window: u64,
-    /// Of these, bytes to be given back.
+    /// Bytes of the window to be given back.
     to_return: u64,
-    /// Of these, bytes that the peer's unexpected messages kept here are charged.
+    /// Bytes of the window that kept unexpected messages of the peer are charged.
     charged: u64,
 }
 
 impl Credit {
-    /// The credit that both ranks begin with.
+    /// Returns the credit that both ranks begin with.
     pub fn new(bytes: u64) -> Self {
         Self { send: SendCredit(bytes), window: bytes, to_return: 0, charged: 0 }
     }
 
-    /// True if a message of `len` bytes may be sent unannounced.
+    /// Returns true if a message of `len` bytes may be sent unannounced.
     #[inline(always)]
     pub fn can_pay(&self, len: usize) -> bool {
         self.send.can_pay(len)
@@ -84,52 +86,54 @@ impl Credit {
         self.send.pay(len);
     }
 
-    /// The peer gives so many bytes of credit. This rank never has more than `widest`.
+    /// Adds credit that the peer gives. This rank never has more than `widest`.
     pub fn granted(&mut self, bytes: u64, widest: u64) {
         self.send.0 = self.send.0.saturating_add(bytes).min(widest);
     }
 
-    /// The credit for messages to the peer, of which a packet that is planned may pay.
+    /// Returns the credit for messages to the peer, of which a packet that is planned may pay.
     pub fn for_sending(&self) -> SendCredit {
         self.send
     }
 
-    /// Bytes that may be sent unannounced.
+    /// Returns the bytes that may be sent unannounced.
     pub fn sendable(&self) -> u64 {
         self.send.0
     }
 
-    /// Bytes that the peer has been given: those that it has, under way, charged here or to be given back.
+    /// Returns the bytes that the peer has been given: those that it has, under way, charged here or to be
+    /// given back.
     pub fn window(&self) -> u64 {
         self.window
     }
 
-    /// Bytes to be given back.
+    /// Returns the bytes to be given back.
     pub fn to_return(&self) -> u64 {
         self.to_return
     }
 
-    /// A message of `len` bytes was consumed. Returns true if it is time to give credit back.
+    /// Notes that a message of `len` bytes was consumed. Returns true if it is time to give credit back.
     #[inline(always)]
     pub fn consumed(&mut self, len: usize) -> bool {
         self.to_return += credit_cost(len);
         self.is_return_due()
     }
 
-    /// So many messages of `bytes` bytes together were consumed. Returns true if it is time to give credit back.
+    /// Notes that messages of `bytes` bytes together were consumed. Returns true if it is time to give credit
+    /// back.
     #[inline(always)]
     pub fn consumed_run(&mut self, messages: u64, bytes: u64) -> bool {
         self.to_return += messages * credit_cost(0) + bytes;
         messages > 0 && self.is_return_due()
     }
 
-    /// True if it may be time to give credit back after the next message without a bulk.
+    /// Returns true if it may be time to give credit back after the next message without a bulk.
     #[inline(always)]
     pub fn is_return_near(&self) -> bool {
         2 * (self.to_return + credit_cost(MAX_INLINE)) >= self.window
     }
 
-    /// True if it is time to give credit back: it goes in steps of half the window.
+    /// Returns true if it is time to give credit back: it goes in steps of half the window.
     #[inline(always)]
     pub fn is_return_due(&self) -> bool {
         self.to_return >= self.window / 2
@@ -140,22 +144,22 @@ impl Credit {
         self.to_return += bytes;
     }
 
-    /// Takes all that is to be given back.
+    /// Takes all bytes that are to be given back.
     pub fn take_return(&mut self) -> u64 {
         std::mem::take(&mut self.to_return)
     }
 
-    /// The peer is gone, and gets nothing back.
+    /// Drops the bytes to be given back, because the peer is gone.
     pub fn peer_went(&mut self) {
         self.to_return = 0;
     }
 
-    /// Bytes that the peer has, or will have when it learns of them, or that pay for what is under way.
+    /// Returns the bytes that the peer has, that are on their way to it, or that pay for messages under way.
     pub fn outstanding(&self) -> u64 {
         self.window.saturating_sub(self.charged + self.to_return)
     }
 
-    /// True if the peer may send `bytes` bytes in several packets without asking. There must be some.
+    /// Returns true if the peer may send `bytes` bytes in several packets without asking. There must be some.
     pub fn covers(&self, bytes: u64) -> bool {
         (1..=self.window).contains(&bytes)
     }
@@ -166,27 +170,28 @@ impl Credit {
         self.charged <= self.window
     }
 
-    /// True if the window has room for one more message that is kept.
+    /// Returns true if the window has room for one more message that is kept.
     fn can_charge(&self, len: usize) -> bool {
         self.charged + credit_cost(len) <= self.window
     }
 
-    /// A message that was charged is kept no more.
+    /// Takes back the charge of a message that is no longer kept.
     pub fn discharge(&mut self, len: usize) {
         self.charged -= credit_cost(len);
     }
 
-    /// True if the window is wide enough for such a message at all.
+    /// Returns true if the window is wide enough for such a message at all.
     pub fn is_wide_enough(&self, len: usize) -> bool {
         credit_cost(len) <= self.window
     }
 
-    /// True if the credit to be given back pays for a message.
+    /// Returns true if the credit to be given back pays for a message.
     pub fn has_in_hand(&self, len: usize) -> bool {
         credit_cost(len) <= self.to_return
     }
 
-    /// Charges the peer for a message that is pulled, with credit that would be given back. That must be enough.
+    /// Charges the peer for a message that is pulled, with credit that would be given back. That must be
+    /// enough.
     pub fn charge_in_hand(&mut self, len: usize) {
         self.to_return -= credit_cost(len);
         self.charged += credit_cost(len);
@@ -194,7 +199,7 @@ impl Credit {
 }
 
 impl Proto {
-    /// Notes that a peer had no credit for a message, if it says so: its window may grow.
+    /// Notes that a peer had no credit for a message, if `rts` says so: its window may grow.
     pub(crate) fn note_lack(&mut self, from: Rank, rts: &Rts) {
         if rts.lacks_credit {
             let pulls = self.peers[from.0 as usize].pulls.get_or_insert_default();
@@ -222,7 +227,7 @@ impl Proto {
         }
     }
 
-    /// Keeps a message of a peer no more.
+    /// Takes back the charge of a peer's message that is no longer kept.
     pub(crate) fn discharge(&mut self, from: Rank, len: usize) {
         self.traffic.release_credit(credit_cost(len));
         let peer = &mut self.peers[from.0 as usize];
@@ -232,7 +237,7 @@ impl Proto {
         }
     }
 
-    /// Takes back the credit of a peer that is gone, if it sends nothing more.
+    /// Takes back the credit of a peer that is gone, if no more packets come from it.
     pub(crate) fn reclaim_credit(&mut self, peer: Rank) {
         let state = &mut self.peers[peer.0 as usize];
         if state.silent {

@@ -1,6 +1,7 @@
-//! What packets have brought and is done once they are released, because it needs the rail.
+//! Work that packets have brought and that waits until they are released, because it needs the rail.
 //!
-//! Owns small puts whose turn it is, and what peers say of links that they closed. Nothing stays here beyond the packet that brought it.
+//! Owns small puts whose turn it is, and reports of links that peers closed. Nothing stays here beyond the
+//! packet that brought it.
 
 use std::collections::VecDeque;
 
@@ -24,7 +25,7 @@ impl Deferred {
         self.puts.push_back((from, put));
     }
 
-    /// Adds what a peer says of a link that it closed.
+    /// Adds a peer's report of a link that it closed.
     pub fn add_closed_link(&mut self, from: Rank, link_closed: LinkClosed) {
         self.closed_links.push_back((from, link_closed));
     }
@@ -35,7 +36,7 @@ impl Deferred {
         self.puts.pop_front()
     }
 
-    /// Takes what was said first of a closed link.
+    /// Takes the report of a closed link that came first.
     #[inline(always)]
     fn take_closed_link(&mut self) -> Option<(Rank, LinkClosed)> {
         self.closed_links.pop_front()
@@ -43,11 +44,11 @@ impl Deferred {
 }
 
 impl Proto {
-    /// Does what waited for a packet to be released: puts first, then closed links.
+    /// Applies the deferred puts, then handles the closed links.
     #[inline]
     pub(crate) fn handle_deferred<R: FullRail>(&mut self, rail: &mut R) {
         while let Some((from, put)) = self.deferred.take_put() {
-            // Nothing more is taken of a peer that was cut off.
+            // A put of a peer that was cut off is dropped.
             if self.peers[from.0 as usize].gone() != Some(PeerEnd::Failed)
                 && let Some(notice) = self.apply_put(rail, from, &put)
                 && let Err(corrupt) = self.keep_notice(notice)

@@ -1,7 +1,7 @@
-//! Which ranks are gone, in the order in which it became known, and why.
+//! The ranks that are gone, in the order in which it became known, and the reasons.
 //!
-//! Owns what is known of ranks that died or cannot be reached, and of the end of this rank. What a departure does to requests is
-//! `gone.rs`.
+//! Owns the knowledge of ranks that died or cannot be reached, and of the end of this rank. `gone.rs` applies
+//! a departure to requests.
 
 use std::collections::HashMap;
 
@@ -10,71 +10,73 @@ use canele_sys::ids::Rank;
 use crate::peer::PeerEnd;
 use crate::request::Failure;
 
-/// The ranks that are gone, and why.
+/// The ranks that are gone, and the reasons.
 #[derive(Default)]
 pub(crate) struct Departures {
-    /// Ranks that died, or are as good as dead, in the order in which it became known.
+    /// Ranks that died, or count as dead, in the order in which it became known.
     deaths: Vec<Rank>,
-    /// Other ranks from which something may come.
+    /// The number of other ranks from which packets may come.
     speaking: usize,
-    /// This rank has finished the job.
+    /// True once this rank has finished the job.
     is_closed: bool,
-    /// Why peers cannot be reached, or accept nothing from here.
+    /// The reasons for which peers cannot be reached, or accept nothing from here.
     reasons: HashMap<Rank, Box<str>>,
-    /// Peers that went while messages were coalesced for them, and how many had left before.
+    /// Peers that went while messages were coalesced for them, with the number of messages that had left
+    /// before.
     discarded: HashMap<Rank, u64>,
 }
 
 impl Departures {
-    /// No rank is gone, and something may come from so many others.
+    /// Makes a state in which no rank is gone, and packets may come from `others` ranks.
     pub fn new(others: usize) -> Self {
         Self { speaking: others, ..Self::default() }
     }
 
-    /// Adds so many ranks.
+    /// Adds `more` ranks.
     pub fn ranks_added(&mut self, more: usize) {
         self.speaking += more;
     }
 
-    /// Nothing more comes from one of the other ranks.
+    /// Notes that nothing more comes from one of the other ranks.
     pub fn fell_silent(&mut self) {
         self.speaking -= 1;
     }
 
-    /// True if nothing more comes from any other rank.
+    /// Returns true if nothing more comes from any other rank.
     #[inline]
     pub fn is_alone(&self) -> bool {
         self.speaking == 0
     }
 
-    /// Moves whenever one of so many ranks is gone.
+    /// Returns a number that changes whenever one of the `ranks` ranks is gone.
     #[inline]
     pub fn count_gone(&self, ranks: usize) -> usize {
         self.deaths.len() + ranks - self.speaking
     }
 
-    /// A rank died, or is as good as dead for this one.
+    /// Notes that a rank died, or counts as dead for this one.
     pub fn died(&mut self, peer: Rank) {
         self.deaths.push(peer);
     }
 
-    /// The ranks that died.
+    /// Returns the ranks that died.
     #[inline(always)]
     pub fn deaths(&self) -> &[Rank] {
         &self.deaths
     }
 
-    /// The latest death that a flow was not told of, which was told of the first `told`, among ranks that `matters` names.
+    /// Returns the latest unreported death on a flow that knows the first `told` ones, among ranks that
+    /// `matters` accepts.
     pub fn unreported(&self, told: usize, matters: impl Fn(Rank) -> bool) -> Option<Rank> {
         self.deaths.get(told..)?.iter().rev().copied().find(|dead| matters(*dead))
     }
 
-    /// This rank has finished the job.
+    /// Notes that this rank has finished the job.
     pub fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// Why nothing can be done any more, if this rank has finished the job.
+    /// Returns the failure of all operations, if this rank has finished the job.
     pub fn why_closed(&self) -> Option<Failure> {
         self.is_closed.then_some(Failure::Finished)
     }
@@ -84,7 +86,7 @@ impl Departures {
         self.reasons.insert(peer, why.into());
     }
 
-    /// Why nothing can be sent from `me` to a peer that is gone.
+    /// Returns why nothing can be sent from `me` to a peer that is gone.
     pub fn why_gone(&self, me: Rank, peer: Rank, how: Option<PeerEnd>) -> Option<Failure> {
         let why = || self.reasons.get(&peer).cloned().unwrap_or_default();
         self.why_closed().or_else(|| {
@@ -97,12 +99,12 @@ impl Departures {
         })
     }
 
-    /// A peer went while messages were coalesced for it, of which those up to number `left` had left.
+    /// Notes that a peer went while messages were coalesced for it; those up to number `left` had left.
     pub fn discard(&mut self, peer: Rank, left: u64) {
         self.discarded.insert(peer, left);
     }
 
-    /// True if a coalesced message with this number never left, because its receiver went.
+    /// Returns true if a coalesced message with this number never left, because its receiver went.
     pub fn is_discarded(&self, peer: Rank, number: u64) -> bool {
         self.discarded.get(&peer).is_some_and(|left| *left < number)
     }

@@ -20,27 +20,27 @@ use crate::wire::{BufferPlace, Cts, CtsKind, FinStatus};
 /// Bytes copied by one end before others have their turn.
 pub(crate) const ALONE: usize = 256 << 10;
 
-/// The same of what the kernel copies, which costs a system call each time.
+/// Bytes copied by the kernel before others have their turn; each such copy costs a system call.
 const FETCHED: usize = 1 << 20;
 
-/// What a step of a copy came to.
+/// The result of one step of a copy.
 pub(crate) enum Step {
-    /// Something was copied and there may be more.
+    /// A piece was copied, and there may be more.
     Copied,
-    /// Nothing to do for now.
+    /// This step had nothing to do.
     Waits,
     /// This end has nothing more to copy.
     Over,
     /// The peer's memory cannot be reached.
     Lost,
-    /// This verb moves the whole message.
+    /// One verb moves the whole message.
     Verb(LinkId, Verb),
 }
 
 impl Proto {
     /// Puts a request into a state in which this side copies.
     pub(crate) fn copy_later(&mut self, id: RequestId, state: State) {
-        // Memory is reached through a link to the peer, which nothing else may ever ask for.
+        // A link to the peer is needed to reach its memory, and perhaps nothing else asks for one.
         if let Some(peer) = state.peer().filter(|peer| self.peers[peer.0 as usize].links().is_empty()) {
             self.list(peer);
         }
@@ -48,7 +48,7 @@ impl Proto {
         self.requests.copy_later(id);
     }
 
-    /// The sender's part of a transfer copied by both ends.
+    /// Starts the sender's part of a transfer copied by both ends.
     pub(crate) fn share_as_sender(
         &mut self,
         id: RequestId,
@@ -85,7 +85,8 @@ impl Proto {
         any
     }
 
-    /// The receiver sets up a chunk counter and invites the sender; without a free chunk counter it copies alone.
+    /// Sets up a chunk counter as the receiver and invites the sender; without a free chunk counter the
+    /// receiver copies alone.
     fn start_share<R: FullRail>(&mut self, rail: &mut R, id: RequestId) -> Step {
         let Some(State::ToShare(receive, far, request)) = self.requests.leave(id) else { return Step::Over };
         let from = receive.from;
@@ -154,7 +155,7 @@ impl Proto {
         }
     }
 
-    /// This end has copied its part.
+    /// Handles the end of this end's part of a copy.
     pub(crate) fn copied(&mut self, id: RequestId) {
         match self.requests.leave(id) {
             Some(State::Writing(send, _, receiver, _)) => {
@@ -163,7 +164,7 @@ impl Proto {
                 self.requests.end(id, sent(send, Ok(())));
             }
             Some(State::SharingOut(send, _, receiver)) => {
-                // The receiver may have gone to sleep over the piece that was copied here last.
+                // The receiver may sleep since this end took the last piece.
                 self.answer(send.to, Reply::Fin(receiver, FinStatus::Done));
                 self.requests.enter(id, State::ExpectFin(send));
             }
@@ -194,8 +195,8 @@ impl Proto {
         }
     }
 
-    /// The peer's memory cannot be reached, as by a process that has no descriptor left for its region: the message is sent in pieces,
-    /// from its first byte.
+    /// Falls back to pieces, from the first byte: the peer's memory cannot be reached, for example without a
+    /// descriptor left for its region.
     pub(crate) fn send_in_pieces(&mut self, id: RequestId) {
         match self.requests.leave(id) {
             Some(State::Reading(receive, _, request, _)) => {
@@ -255,7 +256,7 @@ fn step<R: FullRail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
     }
 }
 
-/// How the regions of a peer are accessed, once a link to it is open.
+/// Returns the access to regions of a peer, once a link to it is open.
 fn open_route<R: FullRail>(rail: &R, peer: Rank, verb: Verbs) -> Option<MemoryRoute> {
     rail.link(peer).map(|_| route(rail, peer, verb))
 }
@@ -279,7 +280,7 @@ pub(crate) fn reach<R: FullRail>(
     Step::Copied
 }
 
-/// After a step of a copy by one end alone.
+/// Counts a step of a copy by one end alone; returns [`Step::Over`] after the last one.
 fn alone(result: Step, done: &mut usize, n: usize, len: usize, copies: &mut u64) -> Step {
     if let Step::Copied = result {
         *done += n;

@@ -1,12 +1,13 @@
-//! Multi-fragment eager messages: several packets without a handshake, where waiting for the answer takes as long as they do.
+//! Multi-fragment eager messages: several packets without a handshake, where waiting for the answer takes as
+//! long as they do.
 //!
 //! ```text
 //!   sender                                 receiver
-//!   first (length, sender's request) ──▶   matched: into the buffer.  Not yet: kept, whole, paid for by credit
-//!   more  (sender's request, offset) ──▶   appended there; a receive that comes meanwhile takes what there is, and the rest
+//!   first (length, sender's request) ──▶   matched: into the buffer.  Not yet: kept, paid for by credit
+//!   more  (sender's request, offset) ──▶   appended; a receive that comes meanwhile takes this and the rest
 //! ```
-//! Owns, at the receiver, what is under way and where it goes. Only on links that keep their packets in order: each piece must be
-//! the next of its message, or the sender is corrupt.
+//! Owns, at the receiver, the messages under way and their targets. Only on links that keep their packets in
+//! order: each piece must be the next of its message, or the sender is corrupt.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +24,11 @@ use crate::unexpected::Body;
 use crate::wire::{Kind, Rts, piece_words};
 use crate::{Envelope, Proto, ProtoEvent, Sent};
 
-/// What stands for the sender's request in messages that leave at once, all pieces of which follow one another: they need none.
+/// The request in messages that leave at once, all pieces of which follow one another: they need none.
 const WHOLE: RequestId = RequestId { index: u32::MAX, generation: u32::MAX };
 
-/// The multi-fragment eager messages of which packets are still to come, by their senders and those senders' requests.
+/// The multi-fragment eager messages of which packets are still to come, by their senders and those senders'
+/// requests.
 pub(crate) struct EagerMultis<P = Rank>(BTreeMap<(P, RequestId), EagerMulti>);
 
 /// A multi-fragment eager message of which packets are still to come.
@@ -36,13 +38,13 @@ struct EagerMulti {
     to: Target,
 }
 
-/// Where it goes.
+/// The place of its bytes.
 enum Target {
-    /// To this receive, if it still waits for it.
+    /// The buffer of this receive, if it still waits for the message.
     Receive(RequestId),
-    /// To what is kept of it until a receive takes it.
+    /// The unexpected message that keeps them until a receive takes it.
     Unexpected(Key),
-    /// Nowhere: it was too long.
+    /// Nowhere: the message was too long.
     Nothing,
 }
 
@@ -65,7 +67,7 @@ impl<P: Ord + Copy> EagerMultis<P> {
         self.0.remove(&(from, request))
     }
 
-    /// Forgets those of a peer.
+    /// Forgets the messages of a peer.
     pub fn remove_of(&mut self, peer: P) {
         let least = RequestId { index: 0, generation: 0 };
         let of_peer = (peer, least)..=(peer, WHOLE);
@@ -77,8 +79,8 @@ impl<P: Ord + Copy> EagerMultis<P> {
 }
 
 impl Proto {
-    /// Sends a message that is too long for one packet straight from `bytes`, if nothing stands in its way and all of it finds
-    /// room now.
+    /// Sends a message that is too long for one packet straight from `bytes`, if it need not wait and all of
+    /// it finds room now.
     #[inline(never)]
     pub(crate) fn post_eager_multi<R: FullRail>(
         &mut self,
@@ -122,7 +124,7 @@ impl Proto {
         Sent::Done
     }
 
-    /// A message comes that was not announced.
+    /// Handles the first packet of a message that was not announced.
     pub(crate) fn on_eager_first(
         &mut self,
         from: Rank,
@@ -160,7 +162,7 @@ impl Proto {
         Ok(())
     }
 
-    /// A receive that has `got` of `len` bytes waits for the rest, if it has room for them.
+    /// Lets a receive that has `got` of `len` bytes wait for the rest, if its buffer has room.
     fn expect_rest(
         &mut self,
         id: RequestId,
@@ -183,7 +185,7 @@ impl Proto {
         Target::Receive(id)
     }
 
-    /// A receive takes what is kept of a message that is still coming.
+    /// Gives a receive the bytes of a message that is still coming.
     pub(crate) fn take_over(
         &mut self,
         id: RequestId,
@@ -204,7 +206,7 @@ impl Proto {
         }
     }
 
-    /// The next piece of a message that is coming.
+    /// Handles the next piece of a message.
     pub(crate) fn on_eager_more(
         &mut self,
         from: Rank,
@@ -241,7 +243,7 @@ impl Proto {
         Ok(())
     }
 
-    /// All of it has come.
+    /// Ends a message of which all pieces have come.
     fn finish_eager_multi(&mut self, from: Rank, request: RequestId) {
         let Some(EagerMulti { len, to, .. }) = self.eager_multis.remove(from, request) else { return };
         match to {
@@ -256,7 +258,7 @@ impl Proto {
     }
 }
 
-/// One packet, for which there is room.
+/// Sends one packet, for which there is room.
 fn send_packet<R: Rail>(rail: &mut R, link: LinkId, header: Header, words: &[u64], bulk: &[u8]) {
     let Ok(slot) = rail.claim(link, bulk.len(), Class::Message) else {
         unreachable!("the rail has said that it has room");

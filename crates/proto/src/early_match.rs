@@ -1,11 +1,13 @@
-//! Messages in one packet that meet their receive when only their head has come: the rail receives their bulk into its buffer.
+//! Messages in one packet that meet their receive when only their head has come: the rail receives their bulk
+//! into its buffer.
 //!
 //! ```text
-//!   head here ─▶ matched ─▶ the rail fills the buffer ─▶ whole                                  ─▶ the receive ends
-//!                    └────▶ link lost ─▶ the message comes again over another one, and is copied ──┘
+//!   head here ─▶ matched ─▶ the rail fills the buffer ─▶ whole                           ─▶ the receive ends
+//!                    └────▶ link lost ─▶ the message comes again over another, is copied ──┘
 //! ```
-//! Owns, at the receiver, which receives wait for the rest of such a message. Where messages carry numbers it stays the next one of its flow
-//! until all of it is here, so there is one of each flow and sender.
+//! Owns, at the receiver, the receives that wait for the rest of such a message. If messages carry numbers,
+//! the message stays the next one of its flow until all of it is here. So there is one for each flow and
+//! sender.
 
 use canele_rail::{Corrupt, Header, Packet};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
@@ -17,7 +19,8 @@ use crate::request::{Receive, State};
 use crate::rma::REQUESTS;
 use crate::sequencer::SequenceCheck;
 
-/// The receives that wait for the rest of a message in one packet, with its sender and its flow. There are few at a time.
+/// The receives that wait for the rest of a message in one packet, with its sender and its flow. There are
+/// few at a time.
 #[derive(Default)]
 pub(crate) struct EarlyMatches(Vec<(Rank, FlowId, RequestId)>);
 
@@ -26,13 +29,13 @@ impl EarlyMatches {
         self.0.iter().position(|(rank, of, _)| (*rank, *of) == (from, flow))
     }
 
-    /// True if a message of this sender and flow has its receive already.
+    /// Returns true if a message of this sender and flow has its receive already.
     #[inline]
     pub fn contains(&self, from: Rank, flow: FlowId) -> bool {
         !self.0.is_empty() && self.position(from, flow).is_some()
     }
 
-    /// The receive of the message that comes now, which is all here.
+    /// Takes the receive of the message that has now come whole.
     #[inline]
     pub fn take(&mut self, from: Rank, flow: FlowId) -> Option<RequestId> {
         if self.0.is_empty() {
@@ -41,17 +44,18 @@ impl EarlyMatches {
         self.position(from, flow).map(|at| self.0.swap_remove(at).2)
     }
 
-    /// Forgets those of a peer.
+    /// Forgets the receives from a peer.
     pub fn remove_of(&mut self, peer: Rank) {
         self.0.retain(|(from, ..)| *from != peer);
     }
 }
 
 impl Proto {
-    /// Gives the message whose head has come its receive, if one is posted into whose buffer its `len` bytes can come at once.
+    /// Returns the receive for a message whose head has come, if one is posted whose buffer can take its
+    /// `len` bytes at once.
     pub(crate) fn match_early(&mut self, from: Rank, header: Header, len: usize) -> Option<RequestId> {
         let (flow, tag) = (FlowId(header.flow), Tag(header.tag));
-        // Before anything is kept of the flow: it may be none.
+        // This check comes first: the flow may not exist.
         if flow == REQUESTS || self.flow(flow).is_none() || self.gone(from).is_some() {
             return None;
         }
@@ -75,7 +79,7 @@ impl Proto {
         Some(id)
     }
 
-    /// A message that has its receive is all here.
+    /// Ends a receive whose message is all here.
     pub(crate) fn finish_early(
         &mut self,
         from: Rank,
@@ -83,7 +87,7 @@ impl Proto {
         packet: &Packet<'_>,
     ) -> Result<(), Corrupt> {
         let len = packet.bulk.len() + packet.direct_bytes;
-        // If it waits no more, it failed meanwhile.
+        // A receive that no longer waits has failed meanwhile.
         if let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id) {
             if receive.len != len {
                 return Err(Corrupt(format!(

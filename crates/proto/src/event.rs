@@ -1,7 +1,7 @@
-//! Events that a tool may want to be told of as they happen.
+//! Events for a tool that listens to the protocols.
 //!
-//! Owns what is told. Nothing is told, and nothing costs more than a look at a word, unless there is a listener. Events come from
-//! where something out of the ordinary happens; a message that finds its receive and fits into one packet raises none.
+//! Owns the events. Without a listener an event costs one look at a word. Events come from unusual cases; a
+//! message that finds its receive and fits into one packet raises none.
 
 use canele_sys::ids::{FlowId, Rank, Tag};
 
@@ -9,7 +9,7 @@ use crate::Proto;
 use crate::choice::Variant;
 use crate::peer::PeerEnd;
 
-/// Something that has happened.
+/// An event of the protocols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProtoEvent {
     /// A message came that no receive had asked for.
@@ -30,29 +30,29 @@ pub enum ProtoEvent {
         /// The number of the rail that it was on.
         rail: u8,
     },
-    /// A peer will do nothing more, and has not finished.
+    /// A peer died, or counts as dead.
     RankDied {
         /// The peer.
         peer: Rank,
-        /// What has become of it.
+        /// The way in which it ended.
         how: PeerEnd,
     },
-    /// It was decided here how a message travels that does not fit into one packet, or must wait for its receive.
+    /// This rank chose the way of a message that does not fit into one packet, or must wait for its receive.
     ProtocolChosen {
         /// The other end.
         peer: Rank,
         /// Its length.
         bytes: u64,
-        /// How it travels.
+        /// The way in which it travels.
         variant: Variant,
         /// True if this rank sends it.
         is_sender: bool,
     },
 }
 
-/// What is told of events, inside the library: it must not call it.
+/// A receiver of events inside the library. It must not call the library.
 pub trait EventListener: Send {
-    /// Something has happened.
+    /// Handles an event.
     fn notify(&mut self, event: ProtoEvent);
 }
 
@@ -61,12 +61,12 @@ pub trait EventListener: Send {
 pub(crate) struct Listener(Option<Box<dyn EventListener>>);
 
 impl Proto {
-    /// Tells a listener of events from now on, or none.
+    /// Sets the listener for events from now on, or removes it.
     pub fn set_listener(&mut self, listener: Option<Box<dyn EventListener>>) {
         self.listener = Listener(listener);
     }
 
-    /// Tells the listener, if there is one.
+    /// Sends the event to the listener, if there is one.
     #[inline(always)]
     pub(crate) fn tell(&mut self, event: impl FnOnce() -> ProtoEvent) {
         if let Some(listener) = &mut self.listener.0 {

@@ -1,4 +1,4 @@
-//! Flows of a rank: each has its own matching, and how urgent its messages are.
+//! Flows of a rank: each has its own matching, and its own level and rail policy.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use crate::Proto;
 use crate::backlog::{LEVELS, ORDINARY, RailPolicy};
 use crate::matching::Matcher;
 
-/// Flows are numbered below this, so that a corrupted number cannot make a table of any size.
+/// The bound on numbers of flows, so that a corrupted number cannot make a table of any size.
 pub const MAX_FLOWS: u32 = 1 << 16;
 
 /// One flow of this rank.
 pub(crate) struct Flow {
     pub matcher: Matcher,
-    /// How urgent its messages are, and which rails take them.
+    /// The level of its messages, and the rails that take them.
     pub level: u8,
     pub policy: RailPolicy,
-    /// The ranks that send on it; all, if the program did not say.
+    /// The ranks that send on it; `None` means all.
     pub senders: Option<Arc<[Rank]>>,
-    /// How many of the deaths so far its any-source receives have been told of.
+    /// The number of deaths that were reported to its any-source receives.
     pub deaths_told: usize,
-    /// Deaths count as told only once they are acknowledged.
+    /// True if deaths count as reported only once they are acknowledged.
     pub acknowledges: bool,
-    /// Operations that wait for a peer fail, and so do new ones.
+    /// True if operations that wait for a peer fail, and new ones too.
     pub revoked: bool,
 }
 
@@ -34,24 +34,24 @@ impl Default for Flow {
     }
 }
 
-/// The flows of this rank, by their numbers. One comes about when this rank or a peer first uses it.
+/// The flows of this rank, by their numbers. A flow is made when this rank or a peer first uses it.
 #[derive(Default)]
 pub(crate) struct Flows(Vec<Flow>);
 
 impl Flows {
-    /// The flow, if it was used.
+    /// Returns the flow, if it was used.
     #[inline(always)]
     pub fn known(&self, id: FlowId) -> Option<&Flow> {
         self.0.get(id.0 as usize)
     }
 
-    /// The same, to be changed.
+    /// Returns the flow to be changed, if it was used.
     #[inline(always)]
     pub fn known_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
         self.0.get_mut(id.0 as usize)
     }
 
-    /// The flow, made if it is new here; none if there can be no such flow.
+    /// Returns the flow, made if it is new here; `None` if there can be no such flow.
     #[inline(always)]
     pub fn touched(&mut self, id: FlowId) -> Option<&mut Flow> {
         if id.0 as usize >= self.0.len() {
@@ -69,51 +69,51 @@ impl Flows {
         Some(())
     }
 
-    /// The flows that were used, with their numbers.
+    /// Returns the flows that were used, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
         (0..).map(FlowId).zip(&self.0)
     }
 
-    /// True if no receive and no message waits on a flow.
+    /// Returns true if no receive and no message waits on a flow.
     #[inline(always)]
     pub fn is_quiet(&self, id: FlowId) -> bool {
         self.known(id).is_none_or(|flow| flow.matcher.is_quiet())
     }
 
-    /// True if a message waits on a flow for which there is no receive.
+    /// Returns true if a message without a receive waits on a flow.
     #[inline(always)]
     pub fn has_unexpected(&self, id: FlowId) -> bool {
         self.known(id).is_some_and(|flow| flow.matcher.has_unexpected())
     }
 
-    /// True if a flow was revoked.
+    /// Returns true if a flow was revoked.
     pub fn is_revoked(&self, id: FlowId) -> bool {
         self.known(id).is_some_and(|flow| flow.revoked)
     }
 
-    /// True if a program acknowledges deaths on a flow.
+    /// Returns true if a program acknowledges deaths on a flow.
     pub fn acknowledges(&self, id: FlowId) -> bool {
         self.known(id).is_some_and(|flow| flow.acknowledges)
     }
 
-    /// True if not every rail may take the messages of a flow.
+    /// Returns true if not every rail may take the messages of a flow.
     pub fn chooses_rail(&self, id: FlowId) -> bool {
         self.known(id).is_some_and(|flow| flow.policy != RailPolicy::Any)
     }
 
-    /// True if a peer sends on a flow, as far as is known.
+    /// Returns true if a peer sends on a flow, as far as is known.
     pub fn has_sender(&self, id: FlowId, peer: Rank) -> bool {
         let senders = self.known(id).and_then(|flow| flow.senders.as_ref());
         senders.is_none_or(|senders| senders.contains(&peer))
     }
 
-    /// Of how many deaths a flow was told.
+    /// Returns the number of deaths that were reported on a flow.
     #[inline(always)]
     pub fn deaths_told(&self, id: FlowId) -> usize {
         self.known(id).map_or(0, |flow| flow.deaths_told)
     }
 
-    /// Forgets all but the deaths that a flow was told of, if nothing waits there: it may be used anew.
+    /// Forgets a flow except for its reported deaths, if nothing waits on it: it may be used anew.
     pub fn reset(&mut self, id: FlowId) {
         if let Some(flow) = self.known_mut(id).filter(|flow| flow.matcher.is_quiet()) {
             *flow = Flow { deaths_told: flow.deaths_told, ..Flow::default() };
@@ -122,12 +122,12 @@ impl Flows {
 }
 
 impl Proto {
-    /// What [`Proto::set_flow`] was told of a flow last.
+    /// Returns the last settings of a flow by [`Proto::set_flow`].
     pub fn flow_settings(&mut self, flow: FlowId) -> (u8, RailPolicy) {
         self.flow(flow).map_or((ORDINARY, RailPolicy::Any), |flow| (flow.level, flow.policy))
     }
 
-    /// How urgent the messages of a flow are from now on, and which rails take them.
+    /// Sets the level of the messages of a flow, and the rails that take them.
     ///
     /// # Panics
     /// There is no such level.
@@ -138,7 +138,7 @@ impl Proto {
         }
     }
 
-    /// The flow, made if it is new here: a peer may use one before this rank does.
+    /// Returns the flow, made if it is new here: a peer may use one before this rank does.
     #[inline(always)]
     pub(crate) fn flow(&mut self, id: FlowId) -> Option<&mut Flow> {
         self.flows.touched(id)

@@ -1,4 +1,4 @@
-//! Peers that are no more: every operation that cannot do without them fails, naming them; nothing else changes.
+//! Peers that are gone: each operation that needs one fails and names it; nothing else changes.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::request::{Buffer, Failure, Outcome, State, received, sent};
 use crate::{Proto, ProtoEvent};
 
 impl Proto {
-    /// A peer has finished or failed. Call it after the last packet of the peer has been received: what it sent before
-    /// is still delivered (invariant I15).
+    /// Handles the end of a peer that has finished or failed. Call it after the last packet of the peer has
+    /// been received: all that it sent before is still delivered (invariant I15).
     pub fn handle_gone(&mut self, peer: Rank, how: PeerEnd) {
         let state = &mut self.peers[peer.0 as usize];
-        // What cannot be reached may still reach this rank.
+        // A peer that cannot be reached may still reach this rank.
         if how != PeerEnd::Unreachable && peer != self.me && !std::mem::replace(&mut state.silent, true) {
             self.departures.fell_silent();
         }
@@ -37,31 +37,32 @@ impl Proto {
         self.requests.count_completion();
     }
 
-    /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
+    /// Handles the loss of all ways to a peer, because of `why`. For this rank the peer counts as dead.
     pub fn handle_unreachable(&mut self, peer: Rank, why: String) {
         self.departures.note_reason(peer, why);
         self.handle_gone(peer, PeerEnd::Unreachable);
     }
 
-    /// A peer accepts nothing more from this rank, because of `why`, and sends nothing more. As for a death, this comes
-    /// after the last packet of the peer.
+    /// Handles a peer that accepts nothing more from this rank, because of `why`, and sends nothing more.
+    /// Call it after the last packet of the peer, as for a death.
     pub fn handle_cut_off(&mut self, by: Rank, why: String) {
         self.departures.note_reason(by, why);
         self.handle_gone(by, PeerEnd::CutOff);
     }
 
-    /// Whether nothing can come from another rank any more, and everything that came has been taken from the rail.
+    /// Returns true if nothing can come from another rank any more, and all packets have been taken from the
+    /// rail.
     #[inline]
     pub fn is_alone(&self) -> bool {
         self.departures.is_alone()
     }
 
-    /// Whether a request is a receive from any source that has no message yet.
+    /// Returns true if a request is a receive from any source that has no message yet.
     pub fn is_from_any_source(&self, id: RequestId) -> bool {
         self.requests.get(id).is_some_and(State::is_any_source)
     }
 
-    /// Ends a receive from any source because no sender is left; says whether it was one.
+    /// Ends a receive from any source because no sender is left; returns true if it was one.
     pub fn give_up(&mut self, id: RequestId) -> bool {
         let hopeless = self.is_from_any_source(id);
         if hopeless {
@@ -70,24 +71,25 @@ impl Proto {
         hopeless
     }
 
-    /// True if sends on a flow are under way, also those that no caller will ask about.
+    /// Returns true if sends on a flow are under way, also those whose outcome no caller will take.
     pub fn is_sending_on(&self, flow: FlowId) -> bool {
         self.requests.any(|state| state.sends_on() == Some(flow))
     }
 
-    /// Moves whenever another peer is gone.
+    /// Returns a number that changes whenever another peer is gone.
     #[inline]
     pub fn count_gone(&self) -> usize {
         self.departures.count_gone(self.peers.len())
     }
 
-    /// Whether and how a peer is gone.
+    /// Returns how a peer ended, if it is gone.
     pub fn gone(&self, peer: Rank) -> Option<PeerEnd> {
         self.peers[peer.0 as usize].gone()
     }
 
-    /// Ends an operation on ordinary memory whatever state it is in: for when its other end is known to give up too,
-    /// because what still comes of it is dropped and nothing answers for the rest. A send whose receiver may read its memory is asked back.
+    /// Ends an operation on ordinary memory, in any state, if its other end is known to give up too. Later
+    /// packets of it are dropped, and nothing answers for the rest. If the receiver may read the memory of a
+    /// send, the send is asked back.
     pub fn abandon(&mut self, id: RequestId) {
         if self.cancel_here(id) {
             return;
@@ -112,13 +114,14 @@ impl Proto {
         }
     }
 
-    /// The peers that died so far, in the order in which it became known.
+    /// Returns the peers that died so far, in the order in which it became known.
     #[inline(always)]
     pub fn deaths(&self) -> &[Rank] {
         self.departures.deaths()
     }
 
-    /// Says which ranks send on a flow: the death of another rank does not matter to receives from any source there.
+    /// Sets the ranks that send on a flow: the death of another rank does not matter to receives from any
+    /// source there.
     pub fn set_senders(&mut self, flow: FlowId, senders: Arc<[Rank]>) {
         if let Some(flow) = self.flow(flow) {
             flow.senders = Some(senders);
@@ -129,8 +132,8 @@ impl Proto {
         self.flows.has_sender(flow, peer)
     }
 
-    /// The requests that cannot end without the peer. A receive from any source is among them when the peer died, because
-    /// it may have been the one.
+    /// Returns the requests that cannot end without the peer. If the peer died, this includes receives from
+    /// any source, which may have waited for it.
     fn concerned(&self, peer: Rank, how: PeerEnd) -> Vec<RequestId> {
         let may_be_the_one = |state: &State| match state {
             State::ExpectMessage { want, flow, .. } => {
@@ -171,14 +174,15 @@ impl Proto {
         self.requests.end(id, done);
     }
 
-    /// True if the next receive from any source on a flow may have to be told of a death.
+    /// Returns true if a death may have to be reported to the next receive from any source on a flow.
     #[inline]
     pub fn has_unreported_death(&self, flow: FlowId) -> bool {
         let deaths = self.deaths().len();
         deaths > 0 && deaths > self.flows.deaths_told(flow)
     }
 
-    /// The death that the next receive from any source on this flow is told of: each flow learns of each death once.
+    /// Returns the death to report to the next receive from any source on this flow: each flow gets each
+    /// death once.
     pub(crate) fn unreported_death(&mut self, flow: FlowId) -> Option<Failure> {
         let deaths = self.deaths().len();
         let told = std::mem::replace(&mut self.flow(flow)?.deaths_told, deaths);

@@ -1,4 +1,4 @@
-//! What comes in: one function per kind of packet.
+//! Incoming packets: one function for each kind.
 
 use canele_mem::window::Window;
 use canele_rail::{Corrupt, FullRail, Packet, Rail};
@@ -19,21 +19,21 @@ use crate::wire::{
 
 /// Packets taken from one link before the next one has its turn.
 const BUDGET: usize = 32;
-/// Messages of a peer that may wait for one that stands before them.
+/// The most messages of a peer that may wait for an earlier one.
 const MOST_OUT_OF_ORDER: usize = 1 << 20;
 
-/// What came of a packet whose bulk is still to come.
+/// The result of looking at a packet whose bulk is still to come.
 enum Shown {
-    /// There is none.
+    /// There is no such packet.
     Nothing,
-    /// It has no place yet, and is shown again, or read by the rail.
+    /// The packet has no place yet, and is shown again, or read by the rail.
     Unplaced,
-    /// It comes to its place.
+    /// Its bulk comes to its place.
     Placed,
 }
 
 impl Proto {
-    /// Takes packets from every link on which something may come.
+    /// Takes packets from every link on which packets may wait.
     pub fn receive<R: FullRail>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
         let mut i = 0;
@@ -46,7 +46,8 @@ impl Proto {
         any
     }
 
-    /// Takes all that has come on a link which brings nothing more: bounded by what lies there. A rail may leave out one look.
+    /// Takes all packets from a link that brings nothing more: bounded by those that lie there. A rail may
+    /// leave out one look.
     pub fn receive_rest<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         while (0..2).any(|_| self.receive_from(rail, link)) {}
     }
@@ -83,8 +84,8 @@ impl Proto {
             }
             rail.release(link);
             self.handle_deferred(rail);
-            // A caller that has waited for all of a long message says first where the next one goes; until then that lies well
-            // where it is.
+            // A caller that has waited for all of a long message first posts the buffer of the next one.
+            // Until then that message stays in the rail.
             if of_long && self.requests.completions() != completions {
                 break;
             }
@@ -92,7 +93,8 @@ impl Proto {
         true
     }
 
-    /// Lets the rail receive the next piece, or the next message in one packet, directly into the posted buffer.
+    /// Lets the rail receive the next piece, or the next message in one packet, directly into the posted
+    /// buffer.
     fn receive_directly<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> Shown {
         let Some((packet, len)) = rail.peek_bulk(link) else { return Shown::Nothing };
         let header = packet.header;
@@ -121,7 +123,7 @@ impl Proto {
         let flow = match kind {
             Kind::Short | Kind::Eager | Kind::Rts | Kind::EagerFirst | Kind::Withdraw => {
                 let flow = FlowId(packet.header.flow);
-                // The flow of puts is none either.
+                // The flow of puts does not exist here either.
                 if self.flow(flow).is_none() {
                     return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
                 }
@@ -160,7 +162,7 @@ impl Proto {
             }
             Kind::Eager => match self.early_matches.take(from, flow) {
                 Some(id) => self.finish_early(from, id, packet)?,
-                // Its receive has failed with all that this peer was to send.
+                // Its receive has failed with everything that this peer was to send.
                 None if packet.direct_bytes > 0 => {}
                 None => self.on_message(from, flow, tag, packet.bulk, Protocol::Eager)?,
             },
@@ -208,7 +210,7 @@ impl Proto {
         Ok(())
     }
 
-    /// Keeps what has come before its turn.
+    /// Keeps a message that has come before its turn.
     fn keep_out_of_order(
         &mut self,
         from: Rank,
@@ -217,7 +219,7 @@ impl Proto {
         packet: &Packet<'_>,
         broken: impl Fn() -> Corrupt,
     ) -> Result<(), Corrupt> {
-        // Before anything is kept of it.
+        // This check comes before anything is kept.
         if self.sequencer(from).is_some_and(|sequencer| sequencer.out_of_order() >= MOST_OUT_OF_ORDER) {
             return Err(Corrupt(format!(
                 "{from} sent {MOST_OUT_OF_ORDER} messages ahead of one that is missing"
@@ -286,7 +288,7 @@ impl Proto {
         Ok(())
     }
 
-    /// A peer broke the protocol: nothing more is taken from it.
+    /// Cuts off a peer that broke the protocol: nothing more is taken from it.
     pub fn on_corrupt<R: Rail>(&mut self, rail: &mut R, from: Rank, corrupt: Corrupt) {
         let here: Vec<LinkId> = rail.incoming().iter().copied().filter(|link| link.peer() == from).collect();
         here.into_iter()
@@ -303,7 +305,7 @@ impl Proto {
     }
 }
 
-/// The bytes beside a header.
+/// Returns the bytes beside a header.
 fn beside<'a>(packet: &Packet<'a>) -> Option<Window<'a>> {
     packet.inline.part(0, packet.header.inline_len as usize)
 }

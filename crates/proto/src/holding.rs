@@ -1,4 +1,5 @@
-//! What a rank holds at the moment: for tests, and for people who look for memory.
+//! The requests, messages and memory that a rank holds at the moment: for tests, and for people who look for
+//! memory.
 
 use canele_sys::ids::Rank;
 
@@ -6,14 +7,14 @@ use crate::Proto;
 use crate::credit::credit_cost;
 use crate::unexpected::{Body, KeptPayload};
 
-/// What is held. All zero when every operation has been taken and every message received.
+/// The state that a rank holds. All zero when every operation has been taken and every message received.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Holding {
     /// Requests that were not taken yet.
     pub requests: usize,
     /// Messages without a receive, announced ones included.
     pub unexpected: usize,
-    /// What those kept here cost in credit, in bytes: at most what the job agreed on.
+    /// The credit of those kept here, in bytes: at most what the job agreed on.
     pub unexpected_bytes: u64,
     /// Memory allocated for their payload, in bytes.
     pub unexpected_memory: u64,
@@ -26,7 +27,7 @@ pub struct Holding {
 }
 
 impl Proto {
-    /// What is held now. Looks at every message, so not for the short path.
+    /// Returns the state that is held now. Visits every message, so not for the short path.
     pub fn holding(&self) -> Holding {
         let mut holding = Holding {
             requests: self.requests.len(),
@@ -54,18 +55,20 @@ impl Proto {
         holding
     }
 
-    /// Bytes that may be sent to a peer unannounced, and bytes of its credit that are still to be given back.
+    /// Returns the bytes that may be sent to a peer unannounced, and the bytes of its credit that are still
+    /// to be given back.
     pub fn credit(&self, peer: Rank) -> (u64, u64) {
         let peer = &self.peers[peer.0 as usize];
         (peer.credit.sendable(), peer.credit.to_return())
     }
 
-    /// The credit that a peer has been given, in bytes: what it has, what is under way, charged here or still to be given back.
+    /// Returns the credit that a peer has been given, in bytes: its own, under way, charged here or still to
+    /// be given back.
     pub fn credit_window(&self, peer: Rank) -> u64 {
         self.peers[peer.0 as usize].credit.window()
     }
 
-    /// The credit that all ranks have been given, in bytes.
+    /// Returns the credit that all ranks have been given, in bytes.
     pub fn credit_given(&self) -> u64 {
         (0..self.peers.len()).map(|rank| self.peers[rank].credit.window()).sum()
     }

@@ -1,7 +1,7 @@
-//! What this rank holds of messages that came before their receive.
+//! Messages that this rank holds because they came before their receive.
 //!
-//! Owns these messages, the memory of their payload, and the link at which the next receive from any source looks first. Never matches a message
-//! (`matching`), and never charges its sender for it (`credit.rs`).
+//! Owns these messages, the memory of their payload, and the link at which the next receive from any source
+//! looks first. Never matches a message (`matching`), and never charges its sender for it (`credit.rs`).
 
 use canele_mem::window::Window;
 use canele_rail::MAX_INLINE;
@@ -31,12 +31,12 @@ impl Incoming {
         key
     }
 
-    /// The number of messages that are held.
+    /// Returns the number of messages that are held.
     pub fn len(&self) -> usize {
         self.unexpected.len()
     }
 
-    /// The messages that are held.
+    /// Returns the messages that are held.
     pub fn iter(&self) -> impl Iterator<Item = &Unexpected> {
         self.unexpected.iter().map(|(_, message)| message)
     }
@@ -76,7 +76,8 @@ impl Incoming {
         self.unexpected.remove_at(place);
     }
 
-    /// Writes a piece into the memory of a message whose rest is still to come. Returns false if a receive took it meanwhile.
+    /// Writes a piece into the memory of a message whose rest is still to come. Returns false if a receive
+    /// took it meanwhile.
     pub fn append(&mut self, key: Key, offset: usize, piece: Window<'_>) -> bool {
         let Some(Unexpected { body: Body::Coming { data, got, .. }, .. }) = self.unexpected.get_mut(key)
         else {
@@ -129,7 +130,7 @@ impl Incoming {
         self.spare.give(data);
     }
 
-    /// The incoming link at which a receive from any source looks first.
+    /// Returns the incoming link at which a receive from any source looks first.
     #[inline(always)]
     pub fn first_look(&self) -> usize {
         self.first_look

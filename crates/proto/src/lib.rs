@@ -1,7 +1,9 @@
-//! Canelé's protocols: how messages are matched, announced, moved and paid for. No I/O, no clock, no randomness.
+//! Canelé's protocols: how messages are matched, announced, moved and paid for. No I/O, no clock, no
+//! randomness.
 //!
-//! [`Proto`] is the state of one rank. It meets the world in one place: a rail passed to [`Proto::pass`], from which it
-//! takes packets and whose slots it fills. The same code runs on shared memory and on simulated ranks.
+//! [`Proto`] is the state of one rank. It meets the world in one place: a rail passed to [`Proto::pass`],
+//! from which it takes packets and whose slots it fills. The same code runs on shared memory and on simulated
+//! ranks.
 //!
 //! ```text
 //!  submit ──▶ request ──▶ backlog of the peer ──▶ packet ──▶ rail        (transmit)
@@ -101,19 +103,20 @@ pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
 use verbs::PostedVerbs;
 
-/// What a job agrees on.
+/// The settings that all ranks of a job agree on.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Messages up to this many bytes go to a rank of this host without a handshake ([`choice::eager_bytes`]).
+    /// Messages up to this many bytes go to a rank of this host without a handshake
+    /// ([`choice::eager_bytes`]).
     pub eager_bytes: usize,
     /// Largest piece of a streamed message in bytes.
     pub piece_bytes: usize,
-    /// Unexpected payload a rank holds at most, in bytes, shared out among its peers as they use it.
+    /// The most unexpected payload that a rank holds, in bytes, shared out among its peers as they use it.
     pub unexpected_bytes: u64,
 }
 
 impl Settings {
-    /// No window of credit is wider.
+    /// Returns the widest window of credit.
     fn widest_window(&self) -> u64 {
         self.unexpected_bytes.max(LEAST_WINDOW)
     }
@@ -123,20 +126,25 @@ impl Settings {
 ///
 /// It has neither I/O nor a clock: its caller brings the rail and calls it in this order.
 ///
-/// 1. [`Proto::new`] or [`Proto::added`], then [`Proto::set_host_profile`], [`Proto::set_strategy`], [`Proto::observe_messages`] and
-///    [`Proto::set_flow`] say what holds from the start. [`Proto::add_ranks`] and [`Proto::link_opened`] follow the job as it grows.
-/// 2. [`Proto::post`] and [`Proto::try_recv`] do at once what needs no request, or change nothing.
-/// 3. [`Proto::submit_send`], [`Proto::submit_recv`], [`Proto::submit_put`] and [`Proto::submit_fence`] begin the rest.
-/// 4. [`Proto::pass`] takes packets, sends and copies. When [`Proto::completions`] has changed, [`Proto::take`] gives outcomes, and
-///    [`Proto::take_notice`] notices.
-/// 5. If [`Proto::wants_anything`] after a pass, the caller does what [`Proto::take_wanted`], [`Proto::take_fenced`] and
-///    [`Proto::take_fault`] give; [`Proto::take_lost_link`] names links to be made again.
-/// 6. [`Proto::handle_gone`], [`Proto::handle_unreachable`] and [`Proto::handle_cut_off`] end what needs a peer that is gone.
+/// 1. [`Proto::new`] or [`Proto::added`], then [`Proto::set_host_profile`], [`Proto::set_strategy`],
+///    [`Proto::observe_messages`] and [`Proto::set_flow`] set the state of the start.
+///    [`Proto::add_ranks`] and [`Proto::link_opened`] follow the job as it grows.
+/// 2. [`Proto::post`] and [`Proto::try_recv`] do an operation that needs no request, or change nothing.
+/// 3. [`Proto::submit_send`], [`Proto::submit_recv`], [`Proto::submit_put`] and [`Proto::submit_fence`] begin
+///    the other operations.
+/// 4. [`Proto::pass`] takes packets, sends and copies. When [`Proto::completions`] has changed,
+///    [`Proto::take`] gives outcomes, and [`Proto::take_notice`] notices.
+/// 5. If [`Proto::wants_anything`] after a pass, the caller handles the results of [`Proto::take_wanted`],
+///    [`Proto::take_fenced`] and [`Proto::take_fault`].
+///    [`Proto::take_lost_link`] names links to be made again.
+/// 6. [`Proto::handle_gone`], [`Proto::handle_unreachable`] and [`Proto::handle_cut_off`] end operations that
+///    need a peer that is gone.
 /// 7. [`Proto::close`] ends all operations, once [`Proto::is_flushed`].
 ///
-/// Each field owns its state and the rules for it, in the file of its type. The files of calls and packets (`submit.rs`, `handle.rs` …) use several.
+/// Each field owns its state and the rules for it, in the file of its type. The files of calls and packets
+/// (`submit.rs`, `handle.rs` …) use several.
 pub struct Proto {
-    // Who takes part, and what the job agreed on.
+    // The ranks of the job, and its settings.
     me: Rank,
     settings: Settings,
     /// The costs from which limits are computed.
@@ -147,11 +155,11 @@ pub struct Proto {
     departures: Departures,
     credit_pool: CreditPool,
 
-    // What callers have begun.
+    // Operations that callers have begun.
     flows: Flows,
     requests: Requests,
 
-    // What has come from peers and was not taken.
+    // Packets from peers that were not taken.
     incoming: Incoming,
     eager_multis: EagerMultis,
     early_matches: EarlyMatches,
@@ -159,24 +167,24 @@ pub struct Proto {
     notices: Notices,
     /// RMA requests that the target has not taken.
     arrived_requests: VecDeque<rma::ArrivedRequest>,
-    /// An RMA request has come, or was submitted here: passes look after them.
+    /// True if an RMA request has come, or was submitted here: passes look after them.
     rma_requested: bool,
 
-    // What goes to peers.
+    // Packets to peers.
     outgoing: Outgoing,
     verbs: PostedVerbs,
 
-    // What the caller, a tool and a trace are told.
+    // Reports to the caller, a tool and a trace.
     reports: Reports,
     listener: Listener,
     observer: Observer,
-    /// What has moved so far.
+    /// Counts of packets and bytes so far.
     pub traffic: Traffic,
 }
 
 impl Proto {
-    /// The state of rank `me`, which was added to a running job that has `ranks` with it. As [`Proto::add_ranks`] has it in the others, it and
-    /// its peers begin with the least credit for each other.
+    /// Makes the state of rank `me`, which was added to a running job that has `ranks` with it. It and its
+    /// peers begin with the least credit for each other, as in [`Proto::add_ranks`].
     pub fn added(me: Rank, ranks: usize, settings: Settings) -> Self {
         let mut proto = Self::new(me, 1, settings);
         proto.credit_pool = CreditPool::least(settings.unexpected_bytes, ranks);
@@ -186,7 +194,7 @@ impl Proto {
         proto
     }
 
-    /// From now on the job has so many ranks. Those that are new begin with the least credit.
+    /// Grows the job to so many ranks. New ranks begin with the least credit.
     pub fn add_ranks(&mut self, ranks: usize) {
         let more = ranks.saturating_sub(self.peers.len());
         self.peers.grow(ranks);
@@ -194,7 +202,7 @@ impl Proto {
         self.departures.ranks_added(more);
     }
 
-    /// The state of rank `me` among `ranks`.
+    /// Makes the state of rank `me` among `ranks`.
     pub fn new(me: Rank, ranks: usize, settings: Settings) -> Self {
         Self {
             me,
@@ -222,22 +230,23 @@ impl Proto {
         }
     }
 
-    /// This rank.
+    /// Returns this rank.
     pub fn me(&self) -> Rank {
         self.me
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.peers.len()
     }
 
-    /// The largest message that goes without a handshake, in bytes.
+    /// Returns the length of the largest message that goes without a handshake, in bytes.
     pub fn eager_bytes(&self) -> usize {
         self.settings.eager_bytes.min(self.max_bulk)
     }
 
-    /// One progress pass: take what has come, send what waits, copy what is to be copied. Says whether it did anything.
+    /// Makes one progress pass: takes packets, sends waiting messages, copies. Returns true if it did
+    /// anything.
     ///
     /// Sending comes before copying, so that the other end can copy at the same time.
     pub fn pass<R: FullRail>(&mut self, rail: &mut R) -> bool {
@@ -246,7 +255,7 @@ impl Proto {
         self.close_lost_links(rail);
         let sent = self.transmit(rail);
         let copied = self.copy(rail);
-        // The peer is told now what a copy has completed: the caller may leave, and come back late or never.
+        // The peer learns now that a copy has ended: the caller may leave, and come back late or never.
         if copied {
             self.transmit(rail);
         }
@@ -254,85 +263,89 @@ impl Proto {
         received | sent | copied | moved | self.close_buffers(rail)
     }
 
-    /// Goes on with requests whose buffers a rail held; says whether there was one.
+    /// Advances requests whose buffers a rail held; returns true if there was one.
     #[inline(always)]
     fn close_buffers<R: FullRail>(&mut self, rail: &mut R) -> bool {
         self.requests.has_held_buffers()
             && (self.handle_completed_verbs(rail) | self.requests.close_buffers())
     }
 
-    /// The costs of this job's hosts, and the bytes that go unannounced by them, before any link opens: links that open later have limits by them.
+    /// Sets the costs of this job's hosts, and the bytes that go unannounced. Links that open later have
+    /// limits by them.
     pub fn set_host_profile(&mut self, host: &HostProfile, eager_bytes: usize) {
         (self.host, self.settings.eager_bytes) = (*host, eager_bytes);
     }
 
-    /// The costs of this job's hosts.
+    /// Returns the costs of this job's hosts.
     pub fn host_profile(&self) -> &HostProfile {
         &self.host
     }
 
-    /// The policy by which what waits is put into packets.
+    /// Sets the policy that puts waiting messages into packets.
     ///
     /// Messages that wait already keep the order that the policy before gave them.
     pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
         self.outgoing.set_strategy(strategy);
     }
 
-    /// What a rank holds at most of messages that came before their receive, in bytes of credit.
+    /// Returns the most that a rank holds of messages that came before their receive, in bytes of credit.
     pub fn credit_total(&self) -> u64 {
         self.settings.widest_window()
     }
 
-    /// The name of that policy.
+    /// Returns the name of the strategy.
     pub fn strategy(&self) -> &str {
         self.outgoing.strategy()
     }
 
-    /// A peer whose link is to be opened, if there is one; answered by [`Proto::link_opened`].
+    /// Takes a peer whose link is to be opened, if there is one. [`Proto::link_opened`] answers it.
     pub fn take_wanted(&mut self) -> Option<Rank> {
         self.reports.take_wanted()
     }
 
-    /// Whether [`Proto::take_wanted`], [`Proto::take_fenced`] or [`Proto::take_fault`] gives something.
+    /// Returns true if [`Proto::take_wanted`], [`Proto::take_fenced`] or [`Proto::take_fault`] has a result.
     #[inline(always)]
     pub fn wants_anything(&self) -> bool {
         self.reports.wants_anything()
     }
 
-    /// A fence that was answered: the peer and the ticket it was asked with.
+    /// Takes an answered fence: the peer and the ticket of the fence.
     pub fn take_fenced(&mut self) -> Option<(Rank, u64)> {
         self.reports.take_fenced()
     }
 
-    /// A peer that broke the protocol and was cut off, with what it did.
+    /// Takes a peer that broke the protocol and was cut off, with its fault.
     pub fn take_fault(&mut self) -> Option<(Rank, Corrupt)> {
         self.reports.take_fault()
     }
 
-    /// Whether this rank has ever had to do with an RMA request.
+    /// Returns true once this rank has sent or got an RMA request.
     #[inline(always)]
     pub fn has_rma_requests(&self) -> bool {
         self.rma_requested
     }
 
-    /// Changes whenever an operation completes, or something comes that a call may wait for.
+    /// Returns a count that changes whenever an operation completes, or a packet comes that a call may wait
+    /// for.
     pub fn completions(&self) -> u64 {
         self.requests.completions()
     }
 
-    /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
+    /// Returns true if no packet or copy of this rank waits, not even for a peer whose link is still to be
+    /// opened.
     pub fn is_flushed(&self) -> bool {
         let waits = |peer: &Peer| peer.send_path() == SendPath::ExpectLink && peer.has_outgoing();
         self.is_idle() && !self.peers.iter().any(|peer| waits(peer) || peer.has_unacked())
     }
 
-    /// Whether a pass that receives nothing would do nothing.
+    /// Returns true if a pass that receives nothing would do nothing.
     pub fn is_idle(&self) -> bool {
         self.outgoing.is_empty() && self.requests.is_idle()
     }
 
-    /// Ends every operation that is under way, because this rank has finished the job, and begins none any more. No message goes straight to
-    /// the rail: whatever is tried takes the general path, which says why not. Call it once all is flushed.
+    /// Ends every operation that is under way, because this rank has finished the job, and begins none any
+    /// more. No message goes straight to the rail: each takes the general path, which returns the reason.
+    /// Call it once [`Proto::is_flushed`].
     pub fn close(&mut self) {
         self.departures.close();
         self.peers.close();
@@ -345,7 +358,7 @@ impl Proto {
         self.requests.count_completion();
     }
 
-    /// Why nothing can be done any more, if this rank has finished the job.
+    /// Returns the failure of all operations, if this rank has finished the job.
     pub fn why_closed(&self) -> Option<Failure> {
         self.departures.why_closed()
     }

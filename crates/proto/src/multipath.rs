@@ -7,8 +7,8 @@
 //!                                                       ◀── LinkClosed, how far the peer's end had come
 //!   what the peer does not have is sent again, over whatever link there is
 //! ```
-//! Either end may be the first to notice; the other closes its end when it is told. What a link carried twice cannot be, since
-//! each end speaks of it only after it has closed its own.
+//! Either end may be the first to notice; the other closes its end when it is informed. An end reports its
+//! progress on a link only after it has closed that link, so no packet arrives twice.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -23,7 +23,7 @@ use crate::unexpected::Body;
 use crate::wire::LinkClosed;
 use crate::{Proto, ProtoEvent};
 
-/// Links that a peer may have closed before this end knows of them.
+/// The most links that a peer may have closed before this end knows of them.
 const MOST_PEER_CLOSED: usize = 16;
 
 /// State of a peer that is reached over several links, or over links that can be lost.
@@ -35,22 +35,23 @@ pub struct Multipath {
     coalesced: Coalesced,
     /// Links that were closed here, but not at the peer as far as is known, with the numbers of their rails.
     closing: Vec<(u8, Unacked)>,
-    /// What the peer has said about links that are not closed here yet.
+    /// Reports of the peer about links that are not closed here yet.
     peer_closed: Vec<LinkClosed>,
-    /// The links that were closed here: rails and generations.
+    /// The rails and generations of the links that were closed here.
     closed: HashSet<(u8, u32)>,
     /// Packets that were on lost links and are to be sent again.
     retransmit: VecDeque<UnackedPacket>,
-    /// How often a receive has looked.
+    /// The number of looks by receives.
     looks: usize,
 }
 
 impl Multipath {
-    /// Notes that a link was closed here. Returns what the peer is told.
+    /// Notes that a link was closed here. Returns the reports for the peer.
     fn link_closed(&mut self, link: LinkId, unacked: Unacked) -> Vec<Reply> {
         self.closed.insert((link.rail(), unacked.generation));
         self.closing.push((link.rail(), unacked));
-        // Of the others too: what was said of them may have been on this one, and each end would wait for the other.
+        // The reports of other links are repeated: they may have been lost with this one, and each end would
+        // wait for the other.
         let said = |(rail, unacked): &(u8, Unacked)| {
             let (generation, expected) = (unacked.generation, Some(unacked.expected));
             Reply::LinkClosed(LinkClosed { rail: *rail, generation, expected })
@@ -58,12 +59,12 @@ impl Multipath {
         self.closing.iter().map(said).collect()
     }
 
-    /// Whether packets were on a lost link of which it is not known whether the peer has them.
+    /// Returns true if a lost link carried packets that the peer may not have.
     fn has_unacked(&self) -> bool {
         self.closing.iter().any(|(_, unacked)| !unacked.kept.is_empty())
     }
 
-    /// True if this close notice is a duplicate.
+    /// Returns true if this close notice is a duplicate.
     fn is_duplicate(&self, link_closed: LinkClosed) -> bool {
         let link = (link_closed.rail, link_closed.generation);
         let waits = self.closing.iter().any(|(rail, unacked)| (*rail, unacked.generation) == link);
@@ -72,9 +73,9 @@ impl Multipath {
     }
 }
 
-/// What callers ask of a peer alike whether its messages carry numbers or not.
+/// Methods that peers with and without numbered messages share.
 impl Peer {
-    /// True if messages carry numbers.
+    /// Returns true if messages carry numbers.
     #[inline(always)]
     pub fn is_numbered(&self) -> bool {
         self.multipath.is_some()
@@ -87,54 +88,56 @@ impl Peer {
         is_new
     }
 
-    /// The number of the next message to be sent on a flow, or of the next put or fence; 0 if they carry none.
+    /// Returns the number of the next message to be sent on a flow, or of the next put or fence; 0 if they
+    /// carry none.
     pub fn next_number(&mut self, flow: FlowId) -> u32 {
         self.sequencer().map_or(0, |sequencer| sequencer.next(flow))
     }
 
-    /// The message with that number was sent.
+    /// Notes that the message with that number was sent.
     pub fn number_sent(&mut self, flow: FlowId) {
         if let Some(sequencer) = self.sequencer() {
             sequencer.sent(flow);
         }
     }
 
-    /// The number of a message that is sent now.
+    /// Returns the number of a message that is sent now, and counts it.
     #[inline]
     pub fn take_number(&mut self, flow: FlowId) -> u32 {
         self.sequencer().map_or(0, |sequencer| sequencer.take_next(flow))
     }
 
-    /// The numbers of its messages, if they carry any.
+    /// Returns the numbers of its messages, if they carry any.
     #[inline]
     pub fn sequencer(&mut self) -> Option<&mut Sequencer> {
         self.multipath.as_mut().map(|multipath| &mut multipath.sequencer)
     }
 
-    /// Short messages for its next packet. Only messages with numbers are coalesced.
+    /// Returns the short messages for its next packet. Only messages with numbers are coalesced.
     pub fn coalesced(&self) -> Option<&Coalesced> {
         self.multipath.as_ref().map(|multipath| &multipath.coalesced)
     }
 
-    /// The same, to be changed.
+    /// Returns the short messages for its next packet, to be changed.
     #[inline]
     pub fn coalesced_mut(&mut self) -> Option<&mut Coalesced> {
         self.multipath.as_mut().map(|multipath| &mut multipath.coalesced)
     }
 
-    /// True if packets or messages wait that have their numbers: they go before all others.
+    /// Returns true if packets or messages wait that have their numbers: they go before all others.
     pub fn has_numbered_waiting(&self) -> bool {
         let waits =
             |multipath: &Multipath| !multipath.retransmit.is_empty() || !multipath.coalesced.is_empty();
         self.multipath.as_deref().is_some_and(waits)
     }
 
-    /// True if packets were on a lost link of which it is not known whether the peer has them.
+    /// Returns true if a lost link carried packets that the peer may not have.
     pub fn has_unacked(&self) -> bool {
         self.multipath.as_ref().is_some_and(|multipath| multipath.has_unacked())
     }
 
-    /// The link on which a receive looks now: every other time the first, where most comes, in between one of the others after the other.
+    /// Returns the link on which a receive looks now: every other time the first, which brings most messages,
+    /// in between each other link in turn.
     pub fn next_look(&mut self, first: LinkId) -> LinkId {
         let links = self.links().len();
         let Some(multipath) = &mut self.multipath else { return first };
@@ -145,7 +148,7 @@ impl Peer {
 }
 
 impl Proto {
-    /// A link to `peer` can be used.
+    /// Notes that a link to `peer` can be used.
     pub fn link_opened<R: FullRail>(&mut self, rail: &R, peer: Rank, link: LinkId) {
         let caps = rail.caps(link);
         self.max_bulk = self.max_bulk.min(caps.max_bulk);
@@ -179,18 +182,19 @@ impl Proto {
         }
     }
 
-    /// The peer of a link has said over it that it has finished. That is news of the peer itself, before the launcher's: no
-    /// link to it is made any more. The rail keeps its end until it is told to disconnect.
+    /// Handles a peer's notice over a link that it has finished. The notice concerns the peer and may precede
+    /// the launcher's: no link to the peer is made any more. The rail keeps its end until it has to
+    /// disconnect.
     fn handle_finished<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
-        // Nothing but what the peer knows to be here: it waited for the acknowledgement of all packets.
+        // The peer waited for the acknowledgement of all packets, so all that remain are here.
         self.receive_rest(rail, link);
         self.handle_gone(link.peer(), PeerEnd::Finished);
     }
 
-    /// Closes a link that carries nothing more, or is not trusted to.
+    /// Closes a link that carries nothing more, or that this rank does not trust to.
     pub fn close_link<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         let peer = link.peer();
-        // What had come before; bounded by what the rail holds.
+        // Packets that came before the loss; bounded by the rail's room.
         self.receive_rest(rail, link);
         let unacked = rail.close_link(link);
         let state = &mut self.peers[peer.0 as usize];
@@ -202,7 +206,7 @@ impl Proto {
             state.replies.extend(multipath.link_closed(link, unacked));
         }
         self.reports.link_lost(link);
-        // Whatever waits, and what is to be told, needs a link.
+        // Waiting messages, and the reports, need a link.
         self.list(peer);
         self.tell(|| ProtoEvent::RailLost { peer, rail: link.rail() });
         if let Err(corrupt) = self.reconcile(peer) {
@@ -210,7 +214,7 @@ impl Proto {
         }
     }
 
-    /// The peer has closed its end of a link.
+    /// Handles the report that the peer has closed its end of a link.
     pub(crate) fn on_link_closed<R: FullRail>(
         &mut self,
         rail: &mut R,
@@ -222,7 +226,7 @@ impl Proto {
         let is_open = peer.links().contains(&link);
         let Some(multipath) = &mut peer.multipath else { return Ok(()) };
         if multipath.is_duplicate(link_closed) {
-            return Ok(()); // It is said again whenever another link is lost.
+            return Ok(()); // The peer repeats it whenever another link is lost.
         }
         if multipath.peer_closed.len() >= MOST_PEER_CLOSED {
             return Err(Corrupt(format!("{from} closed {MOST_PEER_CLOSED} links that are none")));
@@ -239,8 +243,8 @@ impl Proto {
         self.reconcile(from)
     }
 
-    /// No link over rail `rail` older than generation `before` can come about here any more: the peer is told of those it
-    /// had and this end never did, as when the last word of a handshake is lost.
+    /// Notes that no link over rail `rail` older than generation `before` can open here any more. The peer
+    /// gets a report for each link that only it had, as after the loss of the last packet of a handshake.
     pub fn report_never_opened(&mut self, peer: Rank, rail: u8, before: u32) {
         let state = &mut self.peers[peer.0 as usize];
         let Some(multipath) = &mut state.multipath else { return };
@@ -254,7 +258,8 @@ impl Proto {
         self.list(peer);
     }
 
-    /// Compares what both ends have said of closed links, and marks the packets that the peer does not have for retransmission.
+    /// Compares the reports of both ends on closed links, and marks the packets that the peer does not have
+    /// for retransmission.
     fn reconcile(&mut self, peer: Rank) -> Result<(), Corrupt> {
         let state = &mut self.peers[peer.0 as usize];
         let Some(multipath) = &mut state.multipath else { return Ok(()) };
@@ -264,7 +269,7 @@ impl Proto {
             let Some(told) = multipath.peer_closed.iter().position(same) else { continue };
             let expected = multipath.peer_closed.swap_remove(told).expected;
             let mut unacked = multipath.closing.swap_remove(at).1;
-            // Who never had the link has nothing of it.
+            // A peer that never had the link has none of its packets.
             if let Some(expected) = expected {
                 unacked.reconcile(expected).map_err(|(first, end)| {
                     Corrupt(format!("{peer} expected packet {expected:#x} of {first:#x} to {end:#x}"))
@@ -297,23 +302,23 @@ impl Proto {
         Ok(true)
     }
 
-    /// A link that was lost, to be made again; whether the peer has others does not matter.
+    /// Takes a lost link that is to be made again, also if the peer has other links.
     pub fn take_lost_link(&mut self) -> Option<LinkId> {
         self.reports.take_lost()
     }
 
-    /// Whether something waits for a link to a peer.
+    /// Returns true if a message or a transfer waits for a link to a peer.
     pub fn is_wanted(&self, peer: Rank) -> bool {
         self.peers[peer.0 as usize].send_path() == SendPath::ExpectLink
     }
 
-    /// Whether a peer that lives has no link left though it had one.
+    /// Returns true if a peer that lives has lost its last link.
     pub fn is_cut(&self, peer: Rank) -> bool {
         let peer = &self.peers[peer.0 as usize];
         peer.gone().is_none() && peer.is_numbered() && peer.links().is_empty()
     }
 
-    /// The links to a peer, the fastest first.
+    /// Returns the links to a peer, the fastest first.
     pub fn links_to(&self, peer: Rank) -> impl Iterator<Item = LinkId> + '_ {
         self.peers[peer.0 as usize].links().iter().copied()
     }
@@ -333,7 +338,7 @@ impl Proto {
         Ok(())
     }
 
-    /// The next message of a flow has come.
+    /// Notes that the next message of a flow has come, and delivers the messages behind it.
     pub(crate) fn number_came(&mut self, from: Rank, flow: FlowId) -> Result<(), Corrupt> {
         let Some(sequencer) = self.sequencer(from) else { return Ok(()) };
         sequencer.advance(flow);
@@ -344,7 +349,8 @@ impl Proto {
         self.peers[peer.0 as usize].sequencer()
     }
 
-    /// A peer is gone: what came too early never has its turn, and what was coalesced never leaves.
+    /// Drops the state of a peer that is gone: messages that came too early, and coalesced ones that never
+    /// left.
     pub(crate) fn drop_multipath(&mut self, peer: Rank, multipath: Option<Box<Multipath>>) {
         let Some(mut multipath) = multipath else { return };
         self.discard_coalesced(peer, &multipath.coalesced);

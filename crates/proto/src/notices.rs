@@ -1,6 +1,6 @@
 //! Remote notifications: the identifiers that peers put beside their data, until the program polls them.
 //!
-//! Owns their order. How many one peer may have waiting here is in `bounds.rs`.
+//! Owns their order. `bounds.rs` bounds the number of waiting notices of one peer.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::Proto;
 /// A remote notification: the identifier a peer put beside its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notice {
-    /// The rank whose put it is.
+    /// The rank that issued the put.
     pub from: Rank,
     /// The identifier.
     pub id: u64,
@@ -23,7 +23,7 @@ pub struct Notice {
 pub(crate) struct Notices(VecDeque<Notice>);
 
 impl Proto {
-    /// Notifies this rank itself.
+    /// Adds a notice of this rank to itself.
     pub fn notice_self(&mut self, id: u64) {
         self.notices.0.push_back(Notice { from: self.me, id });
         self.requests.count_completion();
@@ -36,7 +36,7 @@ impl Proto {
         Ok(())
     }
 
-    /// A remote notification that the program has not polled yet.
+    /// Takes the oldest notice.
     #[inline]
     pub fn take_notice(&mut self) -> Option<Notice> {
         if self.notices.0.is_empty() { None } else { self.take_kept_notice() }
@@ -49,7 +49,7 @@ impl Proto {
         Some(notice)
     }
 
-    /// Lets `keep` decide which of the notices that the program has not polled yet stay.
+    /// Drops the unpolled notices for which `keep` returns false.
     pub fn retain_notices(&mut self, mut keep: impl FnMut(Notice) -> bool) {
         let mut notices = std::mem::take(&mut self.notices);
         notices.0.retain(|notice| {

@@ -1,12 +1,14 @@
-//! What an observer is told of every message, for a trace.
+//! Events of every message for an observer, such as a trace.
 //!
-//! Without an observer nothing of this is looked at where a message is short or goes at once: the states that the short paths test anyway
-//! are such that, with an observer, no message may take them ([`ReceivePath::General`](crate::peer::ReceivePath), never [`SendPath::Short`](crate::peer::SendPath)). An observer is set
-//! before the first link opens, so that it misses nothing.
+//! Without an observer the short paths pay nothing for it: they test states that with an observer let no
+//! message take them ([`ReceivePath::General`](crate::peer::ReceivePath), never
+//! [`SendPath::Short`](crate::peer::SendPath)). An observer is set before the first link opens, so that it
+//! misses no event.
 //!
-//! Of the messages from one rank to another on one flow with one tag, `Sent` at the sender and `Matched` at the receiver are told in the same
-//! order: the n-th of one belongs to the n-th of the other, withdrawn ones left out. Sends of a rank are numbered from 0 in the order in which
-//! `Sent` is told; a withdrawn one is named by its number, since others with the same envelope may have been sent behind it.
+//! Events of the messages from one rank to another on one flow with one tag come in the same order at both
+//! ends. The n-th `Sent` at the sender belongs to the n-th `Matched` at the receiver, withdrawn ones left
+//! out. Sends of a rank are numbered from 0 in the order of their `Sent`. A withdrawn one is named by its
+//! number, since others with the same envelope may have been sent behind it.
 
 use canele_sys::ids::{FlowId, Rank, Tag};
 
@@ -14,7 +16,7 @@ use crate::Proto;
 use crate::choice::{Protocol, Variant};
 use crate::request::Send;
 
-/// A message that is sent, or what leaves of it.
+/// A message that is sent, or a part of it that leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leaving {
     /// The number of the send among all of this rank.
@@ -27,16 +29,16 @@ pub struct Leaving {
     pub tag: Tag,
     /// Length of the message, or of the piece that leaves.
     pub bytes: usize,
-    /// How the message travels, if that is known.
+    /// The way in which the message travels, if that is known.
     pub variant: Option<Variant>,
     /// The number of the rail.
     pub rail: u8,
 }
 
-/// What has happened to a message.
+/// An event of one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageEvent {
-    /// A message is sent: told before any of it can arrive. With a variant it leaves now, on this rail.
+    /// A message is sent: this comes before any of it can arrive. With a variant it leaves now, on this rail.
     Sent(Leaving),
     /// A message that had to wait is put on a rail, or announced; or a piece of one is.
     Departed(Leaving),
@@ -51,7 +53,7 @@ pub enum MessageEvent {
         /// Its length.
         bytes: usize,
     },
-    /// A message that has met its receive before has come.
+    /// A matched message has come.
     Completed {
         /// Its sender.
         from: Rank,
@@ -59,16 +61,16 @@ pub enum MessageEvent {
         tag: Tag,
         /// Its length.
         bytes: usize,
-        /// How it came.
+        /// The protocol by which it came.
         protocol: Protocol,
     },
-    /// It was decided here how a message travels that was announced, or leaves in several packets.
+    /// This rank chose the way of a message that was announced, or leaves in several packets.
     Chosen {
         /// The other end.
         peer: Rank,
         /// Its length.
         bytes: usize,
-        /// How it travels.
+        /// The way in which it travels.
         variant: Variant,
     },
     /// A send was withdrawn: its message meets no receive.
@@ -84,9 +86,9 @@ pub enum MessageEvent {
     },
 }
 
-/// What is told of every message, inside the library: it must not call it.
+/// A receiver of the events of all messages, inside the library. It must not call the library.
 pub trait MessageObserver: std::marker::Send {
-    /// Something has happened.
+    /// Handles an event.
     fn notify(&mut self, event: MessageEvent);
 }
 
@@ -94,14 +96,14 @@ pub trait MessageObserver: std::marker::Send {
 #[derive(Default)]
 pub(crate) struct Observer(Option<Box<Counting<dyn MessageObserver>>>);
 
-/// An observer and the count of sends that it was told of: a rank without an observer has no room for the count.
+/// An observer and its count of sends: a rank without an observer has no room for the count.
 struct Counting<O: MessageObserver + ?Sized> {
     sends: u64,
     observer: O,
 }
 
 impl Proto {
-    /// Tells an observer of every message from now on, which takes the general path then.
+    /// Sets an observer of every message from now on. All messages then take the general path.
     ///
     /// # Panics
     /// A link has opened before.
@@ -110,13 +112,13 @@ impl Proto {
         self.observer = Observer(Some(Box::new(Counting { sends: 0, observer })));
     }
 
-    /// Tells the observer, if there is one.
+    /// Sends the event to the observer, if there is one.
     #[inline(always)]
     pub(crate) fn observe(&mut self, event: impl FnOnce() -> MessageEvent) {
         self.observer.observe(event);
     }
 
-    /// Tells the observer, if there is one, that a send was withdrawn.
+    /// Informs the observer, if there is one, that a send was withdrawn.
     pub(crate) fn observe_withdrawal(&mut self, send: &Send) {
         let Send { number, to, flow, tag, .. } = *send;
         self.observe(|| MessageEvent::Withdrawn { number, to, flow, tag });
@@ -124,12 +126,12 @@ impl Proto {
 }
 
 impl Observer {
-    /// True if there is one.
+    /// Returns true if there is an observer.
     pub fn is_there(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells the observer, if there is one.
+    /// Sends the event to the observer, if there is one.
     #[inline(always)]
     pub fn observe(&mut self, event: impl FnOnce() -> MessageEvent) {
         if let Some(counting) = &mut self.0 {
@@ -137,7 +139,7 @@ impl Observer {
         }
     }
 
-    /// Tells the observer, if there is one, of a send, which is given its number here; returns the number, or 0.
+    /// Numbers a send and informs the observer of it, if there is one; returns the number, or 0.
     #[inline(always)]
     pub fn observe_send(&mut self, leaving: impl FnOnce(u64) -> Leaving) -> u64 {
         let Some(counting) = &mut self.0 else { return 0 };

@@ -1,4 +1,4 @@
-//! What callers see of requests: whether they have ended, their outcomes, and what they wait for.
+//! The state of requests for callers: their ends, their outcomes, and the reasons for which they wait.
 
 use canele_sys::ids::{Rank, RequestId};
 
@@ -6,29 +6,29 @@ use crate::Proto;
 use crate::request::{Buffer, Outcome, PendingOperation, PointToPoint, Receive, Send, State, Status};
 
 impl Proto {
-    /// Whether a request has ended.
+    /// Returns true if a request has ended and its outcome was not taken.
     pub fn is_done(&self, id: RequestId) -> bool {
         matches!(self.requests.get(id), Some(State::Done(_)))
     }
 
-    /// Whether a request has ended, its outcome taken or not.
+    /// Returns true if a request has ended, its outcome taken or not.
     pub fn is_over(&self, id: RequestId) -> bool {
         matches!(self.requests.get(id), Some(State::Done(_)) | None)
     }
 
-    /// The outcome of a request that has ended; the id is stale afterwards.
+    /// Takes the outcome of a request that has ended; the id is stale afterwards.
     pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
         self.requests.take(id)
     }
 
-    /// The status of a request that has ended well, whose buffer no caller wants back; the id is stale afterwards. A request that
-    /// has failed stays.
+    /// Takes the status of a request that has ended well, whose buffer no caller wants back; the id is stale
+    /// afterwards. A request that has failed stays.
     #[inline]
     pub fn take_status(&mut self, id: RequestId) -> Option<Status> {
         self.requests.take_status(id)
     }
 
-    /// What a request waits for, in words, and the peer it names; for people who wonder why nothing moves.
+    /// Describes in words the event that a request waits for, and the peer it names, for messages to users.
     pub fn explain(&self, id: RequestId) -> Option<(&'static str, Option<Rank>)> {
         let state = self.requests.get(id)?;
         let what = match state {
@@ -41,7 +41,7 @@ impl Proto {
         Some((what, state.peer()))
     }
 
-    /// What a request that has not ended waits for.
+    /// Describes a request that has not ended.
     pub fn pending_operation(&self, id: RequestId) -> Option<PendingOperation> {
         let send = |send: &Send, is_moving| PendingOperation {
             is_send: true,
@@ -80,7 +80,7 @@ impl Proto {
         })
     }
 
-    /// What a request does, whether it is under way or has ended well; nothing of one that failed.
+    /// Describes a request that is under way or has ended well; returns `None` for one that failed.
     pub fn describe(&self, id: RequestId) -> Option<PointToPoint> {
         Some(match self.requests.get(id)? {
             State::ExpectRoom(send, _)

@@ -1,7 +1,8 @@
-//! The order in which this rank's peers are served, and the policy by which the messages that wait for one are put into packets.
+//! The order in which this rank's peers are served, and the policy that puts the waiting messages of one into
+//! packets.
 //!
-//! Owns the list of peers, the strategy with the packet that it plans, and backlogs that no peer needs. Never sends anything
-//! (`transmit.rs`).
+//! Owns the list of peers, the strategy with the packet that it plans, and backlogs that no peer needs. Never
+//! sends anything (`transmit.rs`).
 
 use std::collections::VecDeque;
 
@@ -14,34 +15,34 @@ use crate::choice::timely_bytes;
 use crate::peer::Peer;
 use crate::strategy::{self, PacketDraft, RailView, Strategy};
 
-/// Peers that can have something to be sent at the same time before their list grows.
+/// The number of peers with packets to be sent before the list of them grows.
 const LISTED: usize = 64;
 
-/// As many backlogs that no peer needs are kept at most.
+/// The most backlogs that are kept without a peer.
 const SPARE_BACKLOGS: usize = 4;
 
-/// A link that delivers later than twice the best one, and this, takes no messages that may go another way; where something
-/// urgent waits, later than the best one, and this.
+/// A link that delivers later than twice the time of the best one plus this takes no messages that may go
+/// another way. If an urgent message waits, the bound is the time of the best one plus this.
 pub(crate) const SLACK_NS: u64 = 20_000;
 
-/// The peers with something to be sent, and how packets are planned.
+/// The peers with packets to be sent, and the planning of these packets.
 pub(crate) struct Outgoing {
-    /// Peers with something to be sent. Each is there once, and [`Peer::listed`].
+    /// Peers with packets to be sent. Each is there once, and [`Peer::listed`].
     active: VecDeque<Rank>,
     strategy: Box<dyn Strategy>,
-    /// True if the strategy lets messages be put together before it is asked.
+    /// True if the strategy lets messages be combined without a call to it.
     coalesces: bool,
     /// The memory of the packet that was planned last.
     draft: PacketDraft,
-    /// How fast the links to its peer are.
+    /// The speeds of the links to its peer.
     speeds: Vec<Speed>,
-    /// Backlogs that no peer needs: few peers of many have something waiting at a time.
+    /// Backlogs that no peer needs: few peers of many have messages waiting at a time.
     #[allow(clippy::vec_box)] // The boxes move to peers and back.
     spare_backlogs: Vec<Box<Backlog>>,
 }
 
 impl Outgoing {
-    /// Nothing waits for any of so many ranks.
+    /// Makes a list for so many ranks, in which no message waits.
     pub fn new(ranks: usize) -> Self {
         let strategy = strategy::default();
         Self {
@@ -54,51 +55,51 @@ impl Outgoing {
         }
     }
 
-    /// The policy from now on. Messages that wait already keep the order that the policy before gave them.
+    /// Sets the policy. Messages that wait already keep the order that the policy before gave them.
     pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
         self.coalesces = strategy.coalesces();
         self.strategy = strategy;
     }
 
-    /// The name of that policy.
+    /// Returns the name of the policy.
     pub fn strategy(&self) -> &str {
         self.strategy.name()
     }
 
-    /// True if messages may be put into the next packet before the policy is asked.
+    /// Returns true if messages may be put into the next packet without a call to the policy.
     pub fn coalesces(&self) -> bool {
         self.coalesces
     }
 
-    /// The level at which messages of a flow of this level join a backlog.
+    /// Returns the level at which messages of a flow of this level join a backlog.
     pub fn level(&self, level: u8) -> u8 {
         if self.strategy.by_priority() { level } else { ORDINARY }
     }
 
-    /// True if something urgent may come that pieces of large messages must not hold up.
+    /// Returns true if an urgent message may come that pieces of large messages must not hold up.
     pub fn expects_urgent(&self, backlog: &Backlog) -> bool {
         self.strategy.by_priority() && backlog.expects_urgent()
     }
 
-    /// True if no peer has something to be sent.
+    /// Returns true if no peer has packets to be sent.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.active.is_empty()
     }
 
-    /// The number of peers with something to be sent.
+    /// Returns the number of peers with packets to be sent.
     pub fn len(&self) -> usize {
         self.active.len()
     }
 
-    /// Puts a peer behind the others with something to be sent, unless it is among them.
+    /// Puts a peer behind the others with packets to be sent, unless it is among them.
     pub fn list(&mut self, rank: Rank, peer: &mut Peer) {
         if !std::mem::replace(&mut peer.listed, true) {
             self.active.push_back(rank);
         }
     }
 
-    /// Takes the peer whose turn it is. The caller notes that it is listed no more.
+    /// Takes the peer whose turn it is. The caller clears [`Peer::listed`].
     pub fn next_listed(&mut self) -> Option<Rank> {
         self.active.pop_front()
     }
@@ -119,7 +120,7 @@ impl Outgoing {
         }
     }
 
-    /// Lets the strategy choose what goes into the next packet of a link. [`Outgoing::recycle`] takes the plan back.
+    /// Lets the strategy plan the next packet of a link. [`Outgoing::recycle`] takes the plan back.
     pub fn plan<R: Rail>(
         &mut self,
         rail: &R,
@@ -161,14 +162,14 @@ impl Outgoing {
     }
 }
 
-/// The longest piece of a large message that a link takes: what is lent is bounded by time alone, what is copied by
-/// `copied` bytes, and by time where something urgent may come.
+/// Returns the length of the longest piece of a large message that a link takes. Time bounds a lent piece.
+/// `copied` bounds a copied piece, and time too if an urgent message may come.
 pub(crate) fn longest_piece(caps: &Caps, speed: Speed, copied: usize, urgent: bool) -> usize {
     let most = if caps.lends { caps.max_bulk } else { caps.max_bulk.min(copied) };
     if caps.lends || urgent { timely_bytes(speed, most, urgent) } else { most }
 }
 
-/// When something small that leaves now arrives: behind what is under way.
+/// Returns the time until a small message that leaves now arrives, behind the bytes under way.
 pub(crate) fn delivery_ns(speed: Speed) -> u64 {
     let behind_ns = speed.under_way as u64 * 1000 / u64::from(speed.bytes_per_us.max(1));
     u64::from(speed.round_trip_ns / 2) + behind_ns

@@ -1,6 +1,8 @@
-//! Filling packets: answers, messages alone and together, pieces of large ones; and what becomes of each when it has left.
+//! Packing: fills packets with answers, messages alone and together, and pieces of large ones; notes those
+//! that have left.
 //!
-//! Never chooses: what goes into a packet has been decided (`transmit.rs`). What finds no room is as it was before.
+//! Never chooses: `transmit.rs` has decided the contents of a packet. A message that finds no room is
+//! unchanged.
 
 use canele_mem::buffer::OutBuffer;
 use canele_mem::window::Window;
@@ -17,11 +19,11 @@ use crate::request::{Send, State, sent};
 use crate::strategy::{PacketDraft, Pick};
 use crate::wire::{BufferPlace, Kind, Rts, piece_words};
 
-/// Pieces of one message that may follow one another before anything else is looked at.
+/// The most pieces of one message that follow one another before other messages have their turn.
 const RUN: usize = 16;
 
 impl Proto {
-    /// The answer that has waited longest.
+    /// Sends the answer that has waited longest.
     pub(crate) fn send_reply<R: Rail>(&mut self, rail: &mut R, to: Rank, link: LinkId) -> Result<(), Busy> {
         let peer = &mut self.peers[to.0 as usize];
         let Some(reply) = peer.replies.front() else { return Err(Busy) };
@@ -33,7 +35,7 @@ impl Proto {
         Ok(())
     }
 
-    /// The answer that has waited longest was sent.
+    /// Notes that the answer that has waited longest was sent.
     fn replied(&mut self, to: Rank) {
         let peer = &mut self.peers[to.0 as usize];
         if let Some(flow) = peer.replies.pop_front().and_then(|reply| reply.sequence()) {
@@ -42,7 +44,7 @@ impl Proto {
         self.traffic.control += 1;
     }
 
-    /// A message alone.
+    /// Sends a message alone.
     pub(crate) fn send_message<R: FullRail>(
         &mut self,
         rail: &mut R,
@@ -56,10 +58,10 @@ impl Proto {
         };
         let lends = bulk > 0 && rail.caps(link).lends;
         let slot = rail.claim(link, bulk, Class::Message)?;
-        // Before it leaves: its receiver may be told of it at once.
+        // Before it leaves: the observer of its receiver may get it at once.
         self.observe_departure(to, pick, link);
         match self.requests.get_mut(pick.request) {
-            // It goes from where it lies; there is room, as the claim says.
+            // It goes from the sender's memory; there is room, as the claim shows.
             Some(State::ExpectRoom(send, _)) if lends && !send.buffer.is_fine() => {
                 rail.post_share(link, header, || send.buffer.share(0, bulk), bulk)?;
             }
@@ -73,7 +75,7 @@ impl Proto {
         Ok(())
     }
 
-    /// Answers and messages in one packet.
+    /// Sends answers and messages in one packet.
     pub(crate) fn send_batch<R: Rail>(
         &mut self,
         rail: &mut R,
@@ -112,7 +114,8 @@ impl Proto {
         }
     }
 
-    /// How many of the answers that wait fit into a batch beside `len` bytes, and its length with them.
+    /// Returns the number of waiting answers that fit into a batch beside `len` bytes, and its length with
+    /// them.
     pub(crate) fn answers_beside(&self, to: Rank, len: usize, max_bulk: usize) -> (usize, usize) {
         let most = max_bulk.min(batch::MOST);
         let (mut count, mut total) = (0, len);
@@ -126,7 +129,7 @@ impl Proto {
         (count, total)
     }
 
-    /// The header of a message that waits, and the length of its bulk.
+    /// Returns the header of a message that waits, and the length of its bulk.
     fn message_header(&mut self, to: Rank, pick: Pick) -> Option<(Header, usize)> {
         let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request) else { return None };
         let (flow, tag, len) = (send.flow, send.tag, send.buffer.len());
@@ -161,7 +164,7 @@ impl Proto {
         inline.write_words(0, &rts.to_words());
     }
 
-    /// Tells the observer that a message that had to wait is put on a rail, or announced.
+    /// Informs the observer that a message that had to wait is put on a rail, or announced.
     pub(crate) fn observe_departure(&mut self, to: Rank, pick: Pick, link: LinkId) {
         let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request) else { return };
         let (number, flow, tag) = (send.number, send.flow, send.tag);
@@ -174,7 +177,7 @@ impl Proto {
         self.observe(|| MessageEvent::Departed(Leaving { number, to, flow, tag, bytes, variant, rail }));
     }
 
-    /// A message has left the backlog, whole or announced.
+    /// Notes that a message has left the backlog, whole or announced.
     fn left(&mut self, to: Rank, pick: Pick) {
         let id = pick.request;
         let Some(State::ExpectRoom(send, key)) = self.requests.leave(id) else { return };
@@ -195,7 +198,8 @@ impl Proto {
         self.requests.end(id, sent(send, Ok(())));
     }
 
-    /// A piece of a large message; and the next ones, if it has its only link for itself: a strategy would choose nothing else.
+    /// Sends a piece of a large message. If the message has the only link for itself, it sends the next ones
+    /// too: a strategy would choose them.
     pub(crate) fn send_piece<R: FullRail>(
         &mut self,
         rail: &mut R,
@@ -234,7 +238,7 @@ impl Proto {
                     backlog.go_on(id, level, 0);
                     return Err(busy);
                 }
-                Err(_) => break, // The next one will find that out.
+                Err(_) => break, // The next call finds that out.
             }
             backlog.carried(true);
             let Send { number, flow, tag, .. } = *send;
@@ -260,7 +264,8 @@ impl Proto {
     }
 }
 
-/// A piece that is copied into the rail's own room: because the rail has nothing else, or the piece many short stretches.
+/// Copies a piece into the rail's own room: because the rail has nothing else, or the piece many short
+/// stretches.
 fn fill_piece<R: Rail>(
     rail: &mut R,
     link: LinkId,
@@ -275,7 +280,7 @@ fn fill_piece<R: Rail>(
     Ok(())
 }
 
-/// The number of the answer that has waited longest, if it needs one.
+/// Returns the number of the answer that has waited longest, if it needs one.
 fn reply_number(peer: &mut Peer) -> u32 {
     let sequence = peer.replies.front().and_then(Reply::sequence);
     sequence.map_or(0, |flow| peer.next_number(flow))

@@ -1,7 +1,8 @@
-//! What is known of one peer: the links to it, what waits to be sent to it, and the credit between the two.
+//! The state of one peer: the links to it, the messages that wait for it, and the credit between the two.
 //!
-//! Answers (cts, fin, credit) are kept here until there is room for them: at most a few per request under way. What only
-//! peers with several links, or links that can be lost, need lies apart (`multipath.rs`): there may be many thousand peers.
+//! Answers (cts, fin, credit) are kept here until there is room for them: at most a few per request under
+//! way. State that only peers with several links or recoverable links need lies apart (`multipath.rs`): there
+//! may be many thousand peers.
 
 mod path;
 
@@ -22,18 +23,18 @@ use crate::sequencer::PUTS;
 use crate::wire::{Cts, FinStatus, Kind, LinkClosed, Pull, Put, fin_words, withdraw_word};
 pub use path::{PeerEnd, ReceivePath, SendPath};
 
-/// Something to be sent in one cell, from the cells reserved for control.
+/// An answer, or another short packet, to be sent in a cell that is reserved for control.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Reply {
-    /// An announced message may come.
+    /// Asks for the data of an announced message.
     Cts(Cts),
-    /// It has come.
+    /// Reports the end of a message.
     Fin(RequestId, FinStatus),
-    /// So many bytes may be sent unannounced again.
+    /// Allows this number of further bytes to be sent unannounced.
     Credit(u64),
     /// Asks for an answer behind everything sent before.
     Fence(u64),
-    /// The answer.
+    /// The answer to a fence.
     Fenced(u64),
     /// A small put.
     Put(Put),
@@ -41,12 +42,12 @@ pub enum Reply {
     LinkClosed(LinkClosed),
     /// A message that was announced with this envelope is wanted back.
     Withdraw(RequestId, FlowId, Tag),
-    /// There is room for announced messages.
+    /// Asks for announced messages, as there is room for them.
     Pull(Pull),
 }
 
 impl Reply {
-    /// Writes it beside a header, which it gives.
+    /// Writes its bytes beside a header, and returns the header.
     pub fn write(&self, inline: Window<'_>) -> Header {
         let words = |words: &[u64]| inline.write_words(0, words);
         match self {
@@ -66,7 +67,7 @@ impl Reply {
         Header { inline_len: self.bytes() as u8, ..self.kind().header(0) }
     }
 
-    /// Bytes it takes beside a header.
+    /// Returns the number of its bytes beside a header.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Cts(_) => Cts::BYTES,
@@ -77,7 +78,7 @@ impl Reply {
         }
     }
 
-    /// What kind of packet it is.
+    /// Returns its kind of packet.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Cts(_) => Kind::Cts,
@@ -92,7 +93,7 @@ impl Reply {
         }
     }
 
-    /// The sequence within which it must be handled in the order in which it was sent.
+    /// Returns the sequence within which it must be handled in the order in which it was sent.
     pub fn sequence(&self) -> Option<FlowId> {
         match self {
             Self::Put(_) | Self::Fence(_) => Some(PUTS),
@@ -105,27 +106,27 @@ impl Reply {
 /// One peer.
 #[derive(Default)]
 pub struct Peer {
-    /// Where a message for it goes.
+    /// The path of a message for it.
     send_path: SendPath,
-    /// Where a receive may take a message of it.
+    /// The path by which a receive may take a message of it.
     receive_path: ReceivePath,
     /// The links to it, the fastest first; one, if messages carry no numbers.
     links: Vec<LinkId>,
-    /// Nothing more comes from it.
+    /// True if nothing more comes from it.
     pub silent: bool,
-    /// Whether it is in the list of peers with something to send.
+    /// True if it is in the list of peers with packets to be sent.
     pub listed: bool,
-    /// How its regions are accessed, and ours by it.
+    /// The access to its regions, and of it to ours.
     pub regions: RegionAccess,
     /// The lengths up to which a message to it goes unannounced.
     pub limits: Limits,
-    /// Which chunk counters of the link from this peer are in use, one bit each.
+    /// The chunk counters of the link from this peer that are in use, one bit each.
     pub chunk_counters: u8,
     /// The credit for unannounced messages, in both directions.
     pub credit: Credit,
-    /// What else is held of it.
+    /// Counts of the other things that this rank holds for it.
     pub held: BoundedCounts,
-    /// Where messages carry numbers: those, and what is known of lost links.
+    /// The numbers of messages and the state of lost links, if messages carry numbers.
     pub(crate) multipath: Option<Box<Multipath>>,
     /// Answers to be sent.
     pub replies: VecDeque<Reply>,
@@ -136,68 +137,69 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// One that was never touched, with the credit that each begins with in either direction.
+    /// Makes a peer that was never touched, with the credit that each begins with in either direction.
     pub fn untouched(credit: u64) -> Self {
         Self { credit: Credit::new(credit), ..Self::default() }
     }
 
-    /// One that is touched now and was as `untouched` before.
+    /// Makes a peer that is touched now and was as `untouched` before.
     pub fn touched(untouched: &Self) -> Self {
         Self { send_path: untouched.send_path, credit: untouched.credit, ..Self::default() }
     }
 
-    /// The link, if a message of `len` bytes may go straight to it.
+    /// Returns the link, if a message of `len` bytes may go straight to it.
     #[inline(always)]
     pub fn straight_for(&mut self, len: usize) -> Option<(&mut Self, LinkId)> {
         let link = self.send_path.straight().filter(|_| self.credit.can_pay(len))?;
         Some((self, link))
     }
 
-    /// Decides how a send to it begins, whether that is posted or submitted, before a link is chosen: `max_bulk` is the longest bulk that
-    /// all links carry. A link that takes a message out of the backlog decides by [`Peer::path_over`].
+    /// Decides the first step of a send to it, posted or submitted, before a link is chosen: `max_bulk` is
+    /// the longest bulk that all links carry. A link that takes a message out of the backlog decides by
+    /// [`Peer::path_over`].
     #[inline(always)]
     pub fn begin(&self, max_bulk: usize, len: usize, mode: Mode) -> Begin {
         choice::begin(&self.path(max_bulk), len, mode, false)
     }
 
-    /// What decides how messages to it travel in packets of up to `max_bulk` bytes.
+    /// Returns the values that decide how messages to it travel in packets of up to `max_bulk` bytes.
     #[inline]
     pub fn path(&self, max_bulk: usize) -> Path {
         Path { limits: self.limits, max_bulk, numbered: self.is_numbered(), regions: self.regions }
     }
 
-    /// The same over one of its links, which may carry more in one packet than every link does: a message goes whole over it that is announced or
-    /// in several packets over another one.
+    /// Returns the path over one of its links, which may carry more in one packet than every link does. A
+    /// message may go whole over it and announced or in several packets over another one.
     pub fn path_over(&self, link: &Caps) -> Path {
         self.path(link.max_bulk)
     }
 
-    /// What waits for it.
+    /// Returns its backlog, made if there is none.
     pub fn backlog(&mut self) -> &mut Backlog {
         self.backlog.get_or_insert_default()
     }
 
-    /// Whether messages wait.
+    /// Returns true if messages wait.
     pub fn has_messages(&self) -> bool {
         self.backlog.as_ref().is_some_and(|backlog| !backlog.is_empty())
     }
 
-    /// Whether messages wait, or pieces of large ones.
+    /// Returns true if messages wait, or pieces of large ones.
     pub fn has_backlog(&self) -> bool {
         self.backlog.as_ref().is_some_and(|backlog| !backlog.is_empty() || backlog.has_streams())
     }
 
-    /// Whether it is time to return credit, or to see whether there is more.
+    /// Returns true if it is time to return credit, or to look for more.
     pub fn is_credit_due(&self) -> bool {
         self.credit.is_return_due() || self.pulls.as_ref().is_some_and(|pulls| pulls.lacked > 0)
     }
 
-    /// Whether anything waits to be sent, or credit is to be given.
+    /// Returns true if a packet waits to be sent, or credit is to be given.
     pub fn has_work(&self) -> bool {
         self.is_credit_due() || self.has_outgoing()
     }
 
-    /// Whether anything waits to be sent.
+    /// Returns true if a packet waits to be sent.
     pub fn has_outgoing(&self) -> bool {
         !self.replies.is_empty()
             || self.has_backlog()
@@ -205,7 +207,7 @@ impl Peer {
             || self.has_numbered_waiting()
     }
 
-    /// A free chunk counter, if there is one.
+    /// Returns a free chunk counter, if there is one.
     pub fn free_chunk_counter(&self) -> Option<u8> {
         let free = self.chunk_counters.trailing_ones();
         ((free as usize) < canele_rail::CHUNK_COUNTERS).then_some(free as u8)

@@ -1,4 +1,4 @@
-//! The table of peers: those that were touched, one after the other, and pages that say at which place each of them lies.
+//! The table of peers: the peers that were touched, one after the other, and pages with the place of each.
 //!
 //! ```text
 //!   pages ─┬─▶ [ places ] ─┬─▶ peer 0
@@ -6,8 +6,8 @@
 //!          ├─  none yet
 //!          └─▶ [ places ] ───▶ peer 130
 //! ```
-//! A rank of a large job talks to few others: the rest of them cost it one byte for eight. The table never forgets a peer. Who is
-//! looked for again and again is found without the pages.
+//! A rank of a large job talks to few others: eight others cost it one byte. The table never forgets a peer.
+//! A peer that is looked up repeatedly is found without the pages.
 
 use std::ops::{Index, IndexMut};
 
@@ -16,18 +16,19 @@ use canele_sys::ids::{FlowId, Rank};
 use crate::credit::LEAST_WINDOW;
 use crate::peer::Peer;
 
-/// Places in a page: a page costs memory for one peer that is touched, a longer list of pages for all that are not.
+/// The number of places in a page. A large page costs more for one touched peer, a small one makes a longer
+/// list of pages.
 const PAGE: usize = 64;
 /// The place of a peer that was never touched.
 const NOWHERE: u32 = u32::MAX;
 
 type Page = Box<[u32; PAGE]>;
 
-/// Where a peer lies in the table: the place is the same as long as the table lives. No peer lies where none was found.
+/// The place of a peer in the table, valid as long as the table lives; [`PeerIndex::NONE`] if none was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerIndex(pub u32);
 
-/// Where short messages to or from a peer go.
+/// The address of short messages to or from a peer.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortAddress {
     /// The peer.
@@ -41,22 +42,22 @@ impl PeerIndex {
     pub const NONE: Self = Self(NOWHERE);
 }
 
-/// All ranks of the job, as one of them knows them.
+/// All ranks of the job as peers of this one.
 pub(crate) struct Peers {
     ranks: usize,
     /// The peer that was changed last, and its place.
     last: (Rank, u32),
     touched: Vec<Peer>,
     pages: Vec<Option<Page>>,
-    /// The first of those that were added later.
+    /// The first of the peers that were added later.
     added: usize,
-    /// What is known of those that were never touched: of those at the start, and of those that were added.
+    /// The state of peers that were never touched: of those at the start, and of those that were added.
     untouched: Peer,
     untouched_added: Peer,
 }
 
 impl Peers {
-    /// `ranks` of them, each of which begins with `credit`.
+    /// Makes `ranks` peers, each of which begins with `credit`.
     pub fn new(ranks: usize, credit: u64) -> Self {
         let pages = (0..ranks.div_ceil(PAGE)).map(|_| None).collect();
         Self {
@@ -70,14 +71,14 @@ impl Peers {
         }
     }
 
-    /// More of them, each of which begins with the least credit.
+    /// Grows the table to `ranks` peers; new ones begin with the least credit.
     pub fn grow(&mut self, ranks: usize) {
         let more = ranks.div_ceil(PAGE).saturating_sub(self.pages.len());
         self.pages.extend((0..more).map(|_| None));
         self.ranks = self.ranks.max(ranks);
     }
 
-    /// What is known of a peer that was never touched.
+    /// Returns the state of a peer that was never touched.
     #[cold]
     fn untouched(&self, at: usize) -> &Peer {
         if at < self.added { &self.untouched } else { &self.untouched_added }
@@ -87,14 +88,14 @@ impl Peers {
         self.ranks
     }
 
-    /// A peer that was touched before.
+    /// Returns a peer that was touched before.
     #[inline(always)]
     pub fn known(&self, rank: Rank) -> Option<&Peer> {
         let place = if rank == self.last.0 { self.last.1 } else { self.place(rank) };
         self.touched.get(place as usize)
     }
 
-    /// Where a peer lies, or [`PeerIndex::NONE`] if it was never touched.
+    /// Returns the place of a peer, or [`PeerIndex::NONE`] if it was never touched.
     #[inline(always)]
     pub fn index_of(&mut self, rank: Rank) -> PeerIndex {
         if rank != self.last.0 {
@@ -103,7 +104,7 @@ impl Peers {
         PeerIndex(self.last.1)
     }
 
-    /// Where a peer lies, who is touched if it was not before; [`PeerIndex::NONE`] if there is no such rank.
+    /// Returns the place of a peer and touches it; [`PeerIndex::NONE`] if there is no such rank.
     pub fn touched_index(&mut self, rank: Rank) -> PeerIndex {
         if (rank.0 as usize) < self.ranks {
             let _ = &mut self[rank.0 as usize];
@@ -111,13 +112,13 @@ impl Peers {
         self.index_of(rank)
     }
 
-    /// The peer that lies there.
+    /// Returns the peer in a place.
     #[inline(always)]
     pub fn at_mut(&mut self, at: PeerIndex) -> Option<&mut Peer> {
         self.touched.get_mut(at.0 as usize)
     }
 
-    /// The same, to be changed.
+    /// Returns a peer that was touched before, to be changed.
     #[inline(always)]
     pub fn known_mut(&mut self, rank: Rank) -> Option<&mut Peer> {
         let at = self.index_of(rank);
@@ -130,19 +131,19 @@ impl Peers {
         self.last = (rank, self.place(rank));
     }
 
-    /// Those that were touched.
+    /// Returns the peers that were touched.
     pub fn iter(&self) -> impl Iterator<Item = &Peer> {
         self.touched.iter()
     }
 
-    /// From now on all of them are gone, unless they were before.
+    /// Closes all peers, unless they were gone before.
     pub fn close(&mut self) {
         for peer in self.touched.iter_mut().chain([&mut self.untouched, &mut self.untouched_added]) {
             peer.job_closed();
         }
     }
 
-    /// Where a peer lies among those that were touched.
+    /// Returns the place of a peer among those that were touched.
     #[inline]
     fn place(&self, rank: Rank) -> u32 {
         let at = rank.0 as usize;

@@ -5,7 +5,8 @@
 //!   link busy, short       ─▶ coalesced with others                ─▶ next packet   Posted
 //!   anything else          ─▶ untouched: the caller lends it to submit_send         Busy
 //! ```
-//! No request, no list, no allocation. The numbers of messages, their credit and their protocol are decided here, once.
+//! No request, no list, no allocation. The numbers of messages, their credit and their protocol are decided
+//! here, once.
 
 use canele_mem::window::Window;
 use canele_rail::{Class, FullRail, Header, MAX_INLINE, Slot, TryPost};
@@ -21,7 +22,7 @@ use crate::traffic::Traffic;
 use crate::wire::Kind;
 use crate::{CoalescedSend, Proto};
 
-/// Where a message goes, and how.
+/// The address, tag and mode of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Envelope {
     /// The receiver.
@@ -30,20 +31,20 @@ pub struct Envelope {
     pub flow: FlowId,
     /// The tag.
     pub tag: Tag,
-    /// When the send is complete.
+    /// The send mode: it decides when the send is complete.
     pub mode: Mode,
     /// True if a message that is posted may leave with a later packet, from a copy.
     pub coalesce: bool,
 }
 
 impl Envelope {
-    /// A message in standard mode, which leaves at once or not at all.
+    /// Makes the envelope of a message in standard mode, which leaves at once or not at all.
     #[inline(always)]
     pub fn new(to: Rank, flow: FlowId, tag: Tag) -> Self {
         Self { to, flow, tag, mode: Mode::Standard, coalesce: false }
     }
 
-    /// The same where the receiver is known to ask for it ([`Mode::Expected`]).
+    /// Makes the envelope of a message that its receiver is known to ask for ([`Mode::Expected`]).
     #[inline(always)]
     pub fn expected(to: Rank, flow: FlowId, tag: Tag) -> Self {
         Self { mode: Mode::Expected, ..Self::new(to, flow, tag) }
@@ -52,15 +53,15 @@ impl Envelope {
 
 /// The bytes of a message.
 pub trait Payload {
-    /// Their number.
+    /// Returns their number.
     fn len(&self) -> usize;
 
-    /// True if there are none.
+    /// Returns true if there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes, if they lie in memory one after the other.
+    /// Returns the bytes, if they lie in memory one after the other.
     fn bytes(&self) -> Option<&[u8]>;
 
     /// Writes the bytes into a window of their length.
@@ -88,7 +89,7 @@ impl Payload for &[u8] {
 pub struct Filled<F> {
     /// Its length in bytes.
     pub len: usize,
-    /// Called at most once.
+    /// Writes the bytes; called at most once.
     pub fill: F,
 }
 
@@ -109,30 +110,30 @@ impl<F: FnOnce(Window<'_>)> Payload for Filled<F> {
     }
 }
 
-/// What became of a message that was posted.
+/// The result of posting a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// It is on its way; its memory may be used again.
+    /// The message is on its way; its memory may be used again.
     Done,
-    /// It was copied and leaves with the next packet; its memory may be used again.
+    /// The message was copied and leaves with the next packet; its memory may be used again.
     Posted(CoalescedSend),
     /// Nothing was sent and its payload was not read: it needs a request.
     Busy,
 }
 
-/// What became of a short message that was posted.
+/// The result of posting a short message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShortSent {
     /// Nothing has changed.
     Left,
-    /// It is on its way.
+    /// The message is on its way.
     Done,
-    /// It is on its way, and the peer sleeps and is to be woken ([`Proto::wake_peer`]).
+    /// The message is on its way, and the peer sleeps and is to be woken ([`Proto::wake_peer`]).
     ToSleeper,
 }
 
 impl Proto {
-    /// Where a peer lies among those that this rank has to do with, of which it becomes one.
+    /// Returns the place of a peer, and touches it.
     pub fn peer_index(&mut self, peer: Rank) -> PeerIndex {
         self.peers.touched_index(peer)
     }
@@ -146,7 +147,8 @@ impl Proto {
         }
     }
 
-    /// Sends a message of at most [`MAX_INLINE`] bytes whose link takes it at once, in few instructions and without a call.
+    /// Sends a message of at most [`MAX_INLINE`] bytes whose link takes it at once, in few instructions and
+    /// without a call.
     #[inline(always)]
     pub fn post_short<R: FullRail>(
         &mut self,
@@ -161,7 +163,7 @@ impl Proto {
         }
         let Some(peer) = self.peers.at_mut(to.peer) else { return ShortSent::Left };
         let SendPath::Short(link) = peer.send_path() else { return ShortSent::Left };
-        // With less than the longest of such messages costs, the general path sees what is left.
+        // With less credit than the longest such message costs, the general path decides.
         if !peer.credit.can_pay(MAX_INLINE) {
             return ShortSent::Left;
         }
@@ -174,7 +176,7 @@ impl Proto {
         if posted == TryPost::Posted { ShortSent::Done } else { ShortSent::ToSleeper }
     }
 
-    /// Sends a message that does not fit into a cell but into one packet, if its link takes it at once; returns whether it has.
+    /// Sends a message with a bulk in one packet, if its link takes it at once; returns true if it has.
     #[inline(always)]
     pub fn post_bulk<R: FullRail>(
         &mut self,
@@ -193,8 +195,8 @@ impl Proto {
         post_bulk_on(link, (rail, &mut peer.credit, &mut self.traffic), header, bytes)
     }
 
-    /// Sends a message that fits into one packet, or finds room for all its packets, if nothing stands in its way. A short
-    /// one is inlined down to the rail's store.
+    /// Sends a message in one packet, or in several if all find room, if it need not wait. A short message is
+    /// inlined down to the rail's store.
     #[inline(always)]
     pub fn post<R: FullRail, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
         let Envelope { to, flow, tag, mode, .. } = envelope;
@@ -206,8 +208,8 @@ impl Proto {
         self.post_otherwise(rail, envelope, payload)
     }
 
-    /// Sends a message that fits into a cell, if its link is open and takes it at once. Returns whether it has; if not,
-    /// [`Proto::post_otherwise`] comes next.
+    /// Sends a message that fits into a cell, if its link is open and takes it at once. Returns true if it
+    /// has; otherwise the caller goes on with [`Proto::post_otherwise`].
     #[inline(always)]
     pub fn post_in_cell<R: FullRail>(
         &mut self,
@@ -230,7 +232,8 @@ impl Proto {
         }
     }
 
-    /// Posts a message that does not fit into a cell, is written in place, carries a number, or finds no cell that is known to be free.
+    /// Posts a message that does not fit into a cell, is written in place, carries a number, or finds no free
+    /// cell.
     #[inline(never)]
     pub fn post_otherwise<R: FullRail, P: Payload>(
         &mut self,
@@ -256,21 +259,22 @@ impl Proto {
         }
     }
 
-    /// Posts a message that goes in one packet but is written in place, carries a number, or is told to an observer. What finds no room
-    /// may be coalesced. It has a function of its own so that a message with a bulk needs a small frame.
+    /// Posts a message that goes in one packet but is written in place, carries a number, or has an observer.
+    /// A message without room may be coalesced. It has a function of its own so that a message with a bulk
+    /// needs a small frame.
     #[inline(never)]
     fn post_whole<R: FullRail, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
         let Envelope { to, flow, tag, coalesce, .. } = envelope;
         let len = payload.len();
         let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
         if let Some((peer, link)) = peer.straight_for(len) {
-            // A flow that chooses its rail may mean another link.
+            // A flow that chooses its rail may need another link.
             let may = !peer.is_numbered() || !self.flows.chooses_rail(flow);
             let header = header(kind_of(len).0, flow, tag, len, peer.next_number(flow));
             let bulk = if len <= MAX_INLINE { 0 } else { len };
             if may && let Ok(slot) = rail.claim(link, bulk, Class::Message) {
                 let variant = Some(if bulk == 0 { Variant::Short } else { Variant::Eager });
-                // Before it leaves: its receiver may be told of it at once.
+                // Before it leaves: the observer of its receiver may get it at once.
                 self.observer.observe_send(|number| Leaving {
                     number,
                     to,
@@ -281,7 +285,7 @@ impl Proto {
                     rail: link.rail(),
                 });
                 match payload.bytes() {
-                    // It goes from where it lies; there is room, as the claim says.
+                    // It goes from the sender's memory; there is room, as the claim shows.
                     Some(bytes) if bulk > 0 => {
                         if rail.post_bulk(link, header, bytes).is_err() {
                             return Sent::Busy;
@@ -303,7 +307,8 @@ impl Proto {
     }
 }
 
-/// Posts a bulk on a link of a short path, which takes it in few instructions, and of which no observer is told; returns whether it has.
+/// Posts a bulk on a link of a short path, which takes it in few instructions and has no observer; returns
+/// true if it left.
 #[inline(always)]
 fn post_bulk_on<R: FullRail>(
     link: LinkId,
@@ -321,20 +326,20 @@ fn post_bulk_on<R: FullRail>(
     posted
 }
 
-/// How a message of `len` bytes goes that fits into one packet.
+/// Returns the kind and the protocol of a message of `len` bytes that fits into one packet.
 #[inline(always)]
 pub(crate) fn kind_of(len: usize) -> (Kind, Protocol) {
     if len <= MAX_INLINE { (Kind::Short, Protocol::Short) } else { (Kind::Eager, Protocol::Eager) }
 }
 
-/// The header of a message that fits into one packet.
+/// Returns the header of a message that fits into one packet.
 #[inline(always)]
 pub(crate) fn header(kind: Kind, flow: FlowId, tag: Tag, len: usize, sequence: u32) -> Header {
     let inline_len = if kind == Kind::Short { len as u8 } else { 0 };
     Header { kind: kind as u8, inline_len, flow: flow.0, tag: tag.0, sequence }
 }
 
-/// The first `len` inline bytes of a slot.
+/// Returns the first `len` inline bytes of a slot.
 #[inline(always)]
 fn within<'a>(slot: &Slot<'a>, len: usize) -> Window<'a> {
     slot.inline.part(0, len).unwrap_or(Window::empty())

@@ -1,12 +1,13 @@
-//! Pulls announced messages that only lacked credit: their receiver asks for them as soon as it has room, before a receive asks for
-//! them, so that a flood beyond the credit costs few packets and no round trip for each message.
+//! Pulls announced messages that only lacked credit. Their receiver asks for them as soon as it has room,
+//! before a receive wants them. So a flood beyond the credit costs few packets and no round trip for each
+//! message.
 //!
 //! ```text
 //!   rts (no credit left) ──▶ waits ─▶ credit comes back to hand: pull ──▶ pulled, many in a packet ──▶ kept
 //!                              └──▶ received before that: as any announced message
 //! ```
-//! The credit that a peer would get pays for what is pulled first. A message that was pulled is kept under the key that the
-//! pull named; a receive that comes before its bytes claims it and waits for them.
+//! Credit for a peer first pays for pulled messages. A message that was pulled is kept under the key that the
+//! pull named. A receive that comes before its bytes claims it and waits for them.
 
 use std::collections::VecDeque;
 
@@ -25,24 +26,24 @@ use crate::unexpected::Body;
 use crate::wire::{FinStatus, Kind, PULLED_INLINE, Pull, PulledPart, Rts};
 use crate::{batch, bounds};
 
-/// So many announced messages may have been received meanwhile before their list is searched for them.
+/// The least number of entries at which the list of announced messages is searched for received ones.
 const SEARCHED_FROM: usize = 64;
 
-/// What is to be pulled from a peer, and what it has asked for.
+/// The messages to be pulled from a peer, and those that it has asked for.
 #[derive(Default)]
 pub struct Pulls {
-    /// The most that a message costs for which the peer had no credit, since its window was to grow last.
+    /// The greatest cost of a message for which the peer had no credit, since its window was last to grow.
     pub(crate) lacked: u64,
     /// Messages that may be pulled, oldest first, among some that were received meanwhile.
     announced: VecDeque<Key>,
-    /// The length at which these are searched for.
+    /// The length of the list at which it is searched for them.
     search_at: usize,
-    /// Requests of this rank whose messages the peer asks for, and what it calls them.
+    /// Requests of this rank whose messages the peer asks for, with the peer's keys.
     asked: VecDeque<(RequestId, Key)>,
 }
 
 impl Pulls {
-    /// Whether the peer has asked for messages.
+    /// Returns true if the peer has asked for messages.
     pub fn has_asked(&self) -> bool {
         !self.asked.is_empty()
     }
@@ -66,12 +67,13 @@ impl Proto {
         pulls.announced.push_back(key);
     }
 
-    /// The longest message that fits into a packet of those that were pulled.
+    /// Returns the length of the longest message that fits into a packet of pulled ones.
     fn longest_pulled(&self) -> usize {
         self.max_bulk.min(batch::MOST).saturating_sub(batch::room(PULLED_INLINE))
     }
 
-    /// Widens the window of a peer where it may be, pulls messages with the credit that is to go to it, and returns the rest.
+    /// Widens the window of a peer if it may grow, pulls messages with the credit to be returned, and returns
+    /// the rest.
     pub(crate) fn pull_or_return(&mut self, to: Rank) {
         let Self { peers, credit_pool, .. } = self;
         let peer = &mut peers[to.0 as usize];
@@ -94,7 +96,7 @@ impl Proto {
         }
     }
 
-    /// Returns the credit of a peer that is in hand.
+    /// Returns the rest of a peer's credit to it.
     fn return_rest(&mut self, to: Rank) {
         let Self { peers, credit_pool, .. } = self;
         let peer = &mut peers[to.0 as usize];
@@ -105,7 +107,7 @@ impl Proto {
         }
     }
 
-    /// Pulls messages of a peer with the credit that is to go to it, and with more where its window may grow.
+    /// Pulls messages of a peer with the credit to be returned to it, and with more if its window may grow.
     fn pull(&mut self, from: Rank) {
         let Self { peers, incoming, credit_pool, traffic, .. } = self;
         let peer = &mut peers[from.0 as usize];
@@ -139,11 +141,12 @@ impl Proto {
         if !pull.is_empty() {
             peer.replies.push_back(Reply::Pull(pull));
         }
-        // They are charged as what is kept from now on.
+        // From now on they are charged as kept messages.
         (0..pulled).for_each(|_| self.discharge_announced(from));
     }
 
-    /// A peer asks for messages that were announced to it: each at most once, and not more than it may have announced to it.
+    /// Handles a peer's request for announced messages: each at most once, and no more than can be announced
+    /// to it.
     pub(crate) fn on_pull(&mut self, from: Rank, pull: Pull) -> Result<(), Corrupt> {
         let asked = &mut self.peers[from.0 as usize].pulls.get_or_insert_default().asked;
         asked.extend(pull.iter());
@@ -155,7 +158,7 @@ impl Proto {
         Ok(())
     }
 
-    /// The length of a message that a peer has asked for; none if it is not to be had any more.
+    /// Returns the length of a message that a peer has asked for; `None` if it is no longer available.
     fn asked_len(&self, to: Rank, request: RequestId) -> Option<usize> {
         match self.requests.get(request) {
             Some(State::ExpectCts(send)) if send.to == to => {
@@ -199,7 +202,7 @@ impl Proto {
         Ok(true)
     }
 
-    /// Puts the message that was asked for first into a batch, or that there is none any more.
+    /// Puts the message that was asked for first into a batch, or a note that it is gone.
     fn load_pulled(&mut self, to: Rank, batch: &mut batch::Writer<'_>) {
         let asked = self.peers[to.0 as usize].pulls.as_mut().and_then(|pulls| pulls.asked.pop_front());
         let Some((request, key)) = asked else { return };
@@ -218,7 +221,8 @@ impl Proto {
         self.requests.end(request, sent(send, Ok(())));
     }
 
-    /// A receive meets a message that was pulled and has not come: it waits for the bytes, if it has room for them.
+    /// Lets a receive claim a message that was pulled and has not come. It waits for the bytes, if it has
+    /// room for them.
     pub(crate) fn claim_pulled(&mut self, id: RequestId, key: Key, buffer: InBuffer) {
         let Some(message) = self.incoming.get_mut(key) else { return };
         let Body::Pulled(rts) = message.body else { return };
@@ -238,7 +242,7 @@ impl Proto {
         self.requests.end(id, received(receive, Err(failure)));
     }
 
-    /// A message that was pulled has come, or is not to be had.
+    /// Handles a pulled message that has come, or the note that it is gone.
     pub(crate) fn on_pulled(
         &mut self,
         from: Rank,
@@ -265,7 +269,7 @@ impl Proto {
                 }
                 return Ok(()); // Its credit goes back when it is received.
             }
-            // As if it had never been pulled.
+            // It counts as never pulled.
             (None, false) => {
                 self.charge_announced(from)?;
                 if let Some(message) = self.incoming.get_mut(key) {
@@ -299,7 +303,7 @@ impl Proto {
         }
     }
 
-    /// A message that was pulled has met its receive before its sender wanted it back: it is received as any announced message.
+    /// Receives a pulled message as any announced one: it met its receive before its sender wanted it back.
     fn receive_unpulled(&mut self, id: RequestId, from: Rank, rts: Rts) {
         match self.requests.leave(id) {
             Some(State::ExpectPieces(Receive { tag, buffer, .. }, 0)) => {
@@ -309,7 +313,8 @@ impl Proto {
         }
     }
 
-    /// Notes that a message in a place was withdrawn; says whether it was pulled, and so its sender answers that there is none.
+    /// Notes that a message in a place was withdrawn; returns true if it was pulled, so that its sender
+    /// answers that it is gone.
     pub(crate) fn withdraw_pulled(&mut self, place: u32) -> bool {
         let key = self.incoming.key_at(place);
         let Some(message) = self.incoming.get_mut(key) else { return false };
@@ -318,7 +323,7 @@ impl Proto {
         true
     }
 
-    /// A peer is gone: what receives have claimed of it never comes.
+    /// Drops the messages of a peer that is gone which receives have claimed.
     pub(crate) fn drop_pulls(&mut self, peer: Rank) {
         if self.peers[peer.0 as usize].pulls.take().is_none() {
             return;

@@ -12,7 +12,7 @@ use crate::wire::Put;
 use crate::{Notice, Proto, Received, Sent};
 
 impl Proto {
-    /// Sends a put of at most [`crate::wire::MAX_PUT`] bytes straight to the rail, if nothing stands in its way.
+    /// Sends a put of at most [`crate::wire::MAX_PUT`] bytes straight to the rail, if it need not wait.
     #[inline]
     pub fn try_put<R: Rail>(
         &mut self,
@@ -27,7 +27,7 @@ impl Proto {
             SendPath::Short(link) | SendPath::Plain(link) => Some(link),
             // A put may overtake messages.
             SendPath::Queued if !peer.is_numbered() => peer.first_link(),
-            // Where puts are numbered, all of them go one way.
+            // Numbered puts all go one way.
             _ => None,
         };
         let Some(link) = link.filter(|_| peer.replies.is_empty()) else { return Sent::Busy };
@@ -38,12 +38,13 @@ impl Proto {
         Sent::Done
     }
 
-    /// The general path of a small put: behind whatever waits to be sent to that peer.
+    /// Sends a small put by the general path: behind all packets that wait for that peer.
     pub fn submit_put<R: FullRail>(&mut self, rail: &mut R, to: Rank, put: Put) -> Result<(), Failure> {
         self.reply(rail, to, Reply::Put(put))
     }
 
-    /// Takes the next packet of a link if it is a small put; gives its notice. Only while no older notice waits.
+    /// Takes the next packet of a link if it is a small put; returns its notice. Only while no older notice
+    /// waits.
     #[inline(always)]
     pub fn try_notice<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> Received<Notice> {
         let from = link.peer();
@@ -58,8 +59,7 @@ impl Proto {
         }
     }
 
-    /// Writes the data of a put into its place. A put to a region that is gone is dropped, as a late message to a closed
-    /// door; its notice too.
+    /// Writes the data of a put into its place. A put to a region that is gone is dropped, with its notice.
     #[inline(always)]
     pub(crate) fn apply_put<R: FullRail>(&mut self, rail: &mut R, from: Rank, put: &Put) -> Option<Notice> {
         rail.own(put.place, put.len)?.write(0, &put.data().as_flattened()[..put.len]);

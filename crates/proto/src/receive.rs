@@ -4,9 +4,10 @@
 //!   flow is quiet ─▶ the oldest packet of the source's link ──▶ is it a wanted message? taken
 //!                    of each link in turn, from any source      something else? left to the general path
 //! ```
-//! No request, no list, no allocation. A flow is *quiet* while no receive and no message waits in its matcher: then the
-//! oldest packet of any link is the oldest message of its sender, and a receive that takes it overtakes nothing. Where
-//! messages carry numbers, the packet must also be the next expected one of its flow.
+//! No request, no list, no allocation. A flow is *quiet* while no receive and no message waits in its
+//! matcher. Then the oldest packet of any link is the oldest message of its sender, and a receive that takes
+//! it overtakes nothing. If messages carry numbers, the packet must also be the next expected one of its
+//! flow.
 
 use canele_mem::window::Window;
 use canele_rail::{FullRail, Header, Rail, TakeIf, TryTake};
@@ -22,20 +23,20 @@ use crate::request::Status;
 use crate::traffic::Traffic;
 use crate::wire::Kind;
 
-/// What a look for a message gave.
+/// The result of a look for a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received<T = Status> {
-    /// It came.
+    /// A message has come.
     Done(T),
-    /// Nothing has come.
+    /// No message has come.
     Nothing,
-    /// Something is there that needs the general path.
+    /// A packet is there that needs the general path.
     NotHere,
 }
 
 /// Memory for a message whose length is not known before it comes.
 pub trait Room {
-    /// Memory of this length, if it can be had.
+    /// Returns memory of this length, if it can be had.
     fn room(&mut self, len: usize) -> Option<&mut [u8]>;
 }
 
@@ -47,7 +48,8 @@ impl Room for [u8] {
 }
 
 impl Proto {
-    /// Returns true if a receive on `flow` may call [`Proto::try_recv`]: no other receive and no message waits there.
+    /// Returns true if a receive on `flow` may call [`Proto::try_recv`]: no other receive and no message
+    /// waits there.
     #[inline(always)]
     pub fn is_quiet(&self, flow: FlowId) -> bool {
         self.flows.is_quiet(flow)
@@ -65,8 +67,8 @@ impl Proto {
         self.link_from(peer).or_else(|| one_way_link(rail, peer))
     }
 
-    /// Takes the oldest message of a link if `want` accepts it and it fits into `into`. From any source, the links take
-    /// turns: the link that was served last is looked at last. Only while the flow is quiet.
+    /// Takes the oldest message of a link if `want` accepts it and it fits into `into`. From any source, the
+    /// links take turns: the link that was served last is looked at last. Only while the flow is quiet.
     #[inline(always)]
     pub fn try_recv<R: FullRail, M: Room + ?Sized>(
         &mut self,
@@ -98,8 +100,9 @@ impl Proto {
         }
     }
 
-    /// Takes a message of at most [`canele_rail::MAX_INLINE`] bytes if it is the oldest of its source and fits into
-    /// `into`, in few instructions and without a call; returns its length. Only while the flow is quiet.
+    /// Takes a message of at most [`canele_rail::MAX_INLINE`] bytes if it is the oldest of its source and
+    /// fits into `into`; returns its length. It takes few instructions and no call. Only while the flow is
+    /// quiet.
     #[inline(always)]
     pub fn take_short<R: FullRail>(
         &mut self,
@@ -110,7 +113,7 @@ impl Proto {
     ) -> Option<usize> {
         let peer = self.peers.at_mut(from.peer)?;
         let ReceivePath::Short(link) = peer.receive_path() else { return None };
-        // With the largest of such messages: what returns credit is left to the others.
+        // With the largest such message: the general path returns credit.
         if peer.credit.is_return_near() {
             return None;
         }
@@ -124,7 +127,7 @@ impl Proto {
         Some(len)
     }
 
-    /// [`Proto::try_recv`] from one source.
+    /// Does [`Proto::try_recv`] from one source.
     #[inline(never)]
     fn try_recv_from<R: FullRail, M: Room + ?Sized>(
         &mut self,
@@ -139,7 +142,7 @@ impl Proto {
         self.try_recv_on(rail, (from, link), flow, tag, into)
     }
 
-    /// [`Proto::try_recv`] from any source.
+    /// Does [`Proto::try_recv`] from any source.
     #[inline(never)]
     fn try_recv_any<R: FullRail, M: Room + ?Sized>(
         &mut self,
@@ -164,7 +167,7 @@ impl Proto {
         Received::Nothing
     }
 
-    /// [`Proto::try_recv`] on one link.
+    /// Does [`Proto::try_recv`] on one link.
     #[inline(always)]
     fn try_recv_on<R: FullRail, M: Room + ?Sized>(
         &mut self,
@@ -180,7 +183,8 @@ impl Proto {
         }
     }
 
-    /// Takes the oldest packet of a link if it is wanted and, where messages carry numbers, the next expected one.
+    /// Takes the oldest packet of a link if it is wanted and, if messages carry numbers, the next expected
+    /// one.
     #[inline(always)]
     fn take_next<const ANY_TAG: bool, R: FullRail, M: Room + ?Sized>(
         &mut self,
@@ -198,7 +202,8 @@ impl Proto {
         }
     }
 
-    /// The same where messages carry numbers, are told to an observer, or come on a link that was not opened from here.
+    /// Takes the oldest packet if messages carry numbers, have an observer, or come on a link that was not
+    /// opened from here.
     #[inline(never)]
     fn take_next_otherwise<const ANY_TAG: bool, R: FullRail, M: Room + ?Sized>(
         &mut self,
@@ -238,7 +243,7 @@ impl Proto {
         }
         let Some(sequencer) = self.sequencer(from) else { return Received::NotHere };
         let next_expected = sequencer.next_expected(flow);
-        // A look lets the rail go on, as a pass does: an answer to what comes need not wait for a pass.
+        // Polling here also makes the rail progress: an answer need not wait for a pass.
         rail.begin_pass();
         let mut numbered = Numbered { next_expected, wanted };
         match rail.try_take(link, &mut numbered) {
@@ -273,10 +278,10 @@ fn one_way_link<R: Rail>(rail: &R, peer: Rank) -> Option<LinkId> {
     rail.incoming().iter().copied().find(|link| link.peer() == peer)
 }
 
-/// A message that is looked for.
+/// A message to look for.
 struct Wanted<'a, const ANY_TAG: bool, M: ?Sized> {
     flow: FlowId,
-    /// With any tag: that of the message, once it has come.
+    /// The wanted tag; for any tag that of the message, once it has come.
     tag: Tag,
     into: &'a mut M,
     taken: TakenPayload,
@@ -308,7 +313,7 @@ impl<const ANY_TAG: bool, M: Room + ?Sized> TakeIf for Wanted<'_, ANY_TAG, M> {
     }
 }
 
-/// A message without bulk that is looked for.
+/// A message without bulk to look for.
 struct ShortMessage<'a> {
     from: &'a ShortAddress,
     tag: Tag,
@@ -354,7 +359,7 @@ impl TakenPayload {
     }
 }
 
-/// A message that is looked for, if it is the next expected one of its flow.
+/// A message to look for, if it is the next expected one of its flow.
 struct Numbered<'a, const ANY_TAG: bool, M: ?Sized> {
     next_expected: u32,
     wanted: Wanted<'a, ANY_TAG, M>,

@@ -1,6 +1,7 @@
-//! Several receives from one source on one flow, which take their messages one after the other straight from the link.
+//! Several receives from one source on one flow, which take their messages one after the other straight from
+//! the link.
 //!
-//! What a single receive looks up (the flow, the peer, its link) is looked up once for all of them. Everything else is as in
+//! The flow, the peer and its link are looked up once for all of them. Everything else is as in
 //! [`receive`](crate::receive).
 
 use canele_mem::window::Window;
@@ -15,13 +16,13 @@ use crate::{Moved, Proto};
 pub trait Receives {
     /// True if all are of messages of at most [`MAX_INLINE`](canele_rail::MAX_INLINE) bytes.
     const SHORT: bool;
-    /// Whether the next one wants a message with this tag and these bytes: then it has received them.
+    /// Receives the bytes and returns true if the next receive wants a message with this tag and these bytes.
     fn accept(&mut self, tag: Tag, bytes: Window<'_>) -> bool;
 }
 
 impl Proto {
-    /// Lets receives take their messages, as long as the oldest packet of the source's link is what the next one wants. Only over a link
-    /// where that takes few instructions.
+    /// Lets receives take their messages, as long as the next one wants the oldest packet of the source's
+    /// link. Only over a link that gives packets in few instructions.
     #[inline(always)]
     pub fn receive_run<R: FullRail, M: Receives>(
         &mut self,
@@ -50,14 +51,14 @@ impl Proto {
     }
 }
 
-/// Receives, and what they have got.
+/// Receives, and counts of their messages.
 struct Run<'a, M> {
     flow: FlowId,
     receives: &'a mut M,
-    /// All of them.
+    /// The number of messages, and their bytes.
     messages: u32,
     bytes: u64,
-    /// Of these, those with a bulk.
+    /// The messages with a bulk among them.
     eager: Moved,
 }
 

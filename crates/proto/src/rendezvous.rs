@@ -1,11 +1,13 @@
-//! The rendezvous protocol: what the two ends of an announced message tell each other, from the announcement to the end.
+//! The rendezvous protocol: the packets between the two ends of an announced message, from the announcement
+//! to the end.
 //!
 //! ```text
 //!   rts ──▶ matched ──▶ cts, pieces   or the receiver copies   or both do; ──▶ fin
 //!    └──▶ waits ──(withdraw)──▶ taken out of matching ──▶ fin
 //! ```
-//! A withdrawal has a number in the sequence of its flow, so it never overtakes its announcement. One that comes too late is
-//! dropped: the message has its receive, and ends as if its sender had not wanted it back (invariant I10).
+//! A withdrawal has a number in the sequence of its flow, so it never overtakes its announcement. One that
+//! comes too late is dropped: the message has its receive, and ends as if there had been no withdrawal
+//! (invariant I10).
 
 use canele_mem::buffer::InBuffer;
 use canele_rail::{Corrupt, Packet};
@@ -19,7 +21,7 @@ use crate::wire::{BufferPlace, Cts, CtsKind, FinStatus, Rts};
 use crate::{MessageEvent, Proto, ProtoEvent};
 
 impl Proto {
-    /// A message is announced.
+    /// Handles the announcement of a message.
     pub(crate) fn on_rts(&mut self, from: Rank, flow: FlowId, tag: Tag, rts: Rts) -> Result<(), Corrupt> {
         self.note_lack(from, &rts);
         match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
@@ -40,12 +42,13 @@ impl Proto {
         }
     }
 
-    /// An announced message meets its receive: says how it is to travel.
+    /// Chooses the way of an announced message that meets its receive.
     pub(crate) fn accept(&mut self, id: RequestId, from: Rank, tag: Tag, rts: Rts, buffer: InBuffer) {
         let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
         let receive = Receive::new(from, tag, buffer, len);
         if let Some(failure) = self.why_gone(from) {
-            return self.requests.end(id, received(receive, Err(failure))); // It announced the message and died.
+            // The sender announced the message and died.
+            return self.requests.end(id, received(receive, Err(failure)));
         }
         if len > receive.buffer.len() {
             self.answer(from, Reply::Fin(rts.request, FinStatus::Done));
@@ -63,7 +66,8 @@ impl Proto {
                 self.tell_rendezvous(from, len, Rendezvous::Stream);
                 return self.invite(id, from, rts.request, CtsKind::Stream, receive);
             }
-            return self.copy_later(id, State::ToShare(receive, far, rts.request)); // The rail says who copies.
+            // The rail chooses the end that copies.
+            return self.copy_later(id, State::ToShare(receive, far, rts.request));
         }
         let ends = Ends { source: rts.place.is_some(), target: place.is_some() };
         let rendezvous = choice::choose_rendezvous(self.peers[from.0 as usize].regions, ends);
@@ -82,7 +86,7 @@ impl Proto {
         }
     }
 
-    /// Tells the listener how an announced message travels.
+    /// Informs the listener of the way of an announced message.
     pub(crate) fn tell_rendezvous(&mut self, peer: Rank, len: usize, rendezvous: Rendezvous) {
         let (bytes, variant) = (len as u64, rendezvous.variant());
         self.tell(|| ProtoEvent::ProtocolChosen { peer, bytes, variant, is_sender: false });
@@ -102,9 +106,9 @@ impl Proto {
         self.requests.enter(id, State::ExpectPieces(receive, 0));
     }
 
-    /// An announced message may come, and how.
+    /// Handles the answer to an announcement: the data may go, in the way it names.
     pub(crate) fn on_cts(&mut self, from: Rank, cts: Cts) {
-        // A stale or foreign request means that the peer is behind: it gave up, or we did (invariant I11).
+        // A stale or foreign request means that the peer is behind: one of the two gave up (invariant I11).
         // A receiver that cannot reach memory that both were to copy asks for the message a second time.
         let ours = match self.requests.get(cts.request) {
             Some(State::ExpectCts(send)) => send.to == from,
@@ -121,7 +125,7 @@ impl Proto {
             _ => return,
         };
         if send.buffer.is_empty() {
-            return self.requests.end(cts.request, sent(send, Ok(()))); // There is nothing to be invited.
+            return self.requests.end(cts.request, sent(send, Ok(()))); // There is no data to invite.
         }
         match cts.how {
             CtsKind::Stream => self.stream(cts.request, send, cts.receiver),
@@ -144,7 +148,7 @@ impl Proto {
         self.list(to);
     }
 
-    /// Part of an announced message.
+    /// Handles a piece of an announced message.
     pub(crate) fn on_piece(
         &mut self,
         from: Rank,
@@ -173,7 +177,7 @@ impl Proto {
         Ok(())
     }
 
-    /// A receive has all its bytes.
+    /// Ends a receive that has all its bytes.
     pub(crate) fn finish_receive(&mut self, id: RequestId, protocol: Protocol) {
         let receive = match self.requests.leave(id) {
             Some(State::ExpectPieces(r, _) | State::Reading(r, ..) | State::SharingIn(r, ..)) => r,
@@ -186,7 +190,7 @@ impl Proto {
         self.requests.end(id, received(receive, Ok(())));
     }
 
-    /// An announced message has ended at the other side.
+    /// Handles the end of an announced message at the other side.
     pub(crate) fn on_fin(&mut self, from: Rank, id: RequestId, ending: FinStatus) {
         if self.requests.get(id).and_then(State::peer) != Some(from) {
             return;
@@ -214,12 +218,13 @@ impl Proto {
                 self.traffic.received(Protocol::Direct, receive.len);
                 self.requests.end(id, received(receive, result));
             }
-            // Of a receive copied by both ends it says that the sender has copied its part: see `copied`. That word may come late.
+            // To a receive copied by both ends it means that the sender has copied its part: see `copied`. It
+            // may come late.
             other => self.requests.enter(id, other),
         }
     }
 
-    /// The sender of an announced message wants it back: it gets it, unless a receive was faster.
+    /// Handles a withdrawal by the sender of an announced message: it succeeds, unless a receive was faster.
     pub(crate) fn on_withdraw(&mut self, from: Rank, flow: FlowId, tag: Tag, request: RequestId) {
         let incoming = &self.incoming;
         let is_it = |message: u32| matches!(incoming.at(message).body, Body::Announced(rts) | Body::Pulled(rts) if rts.request == request);

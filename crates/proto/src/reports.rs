@@ -1,6 +1,7 @@
-//! What the engine has to learn or to do for the protocols, until it asks.
+//! Reports of the protocols to the engine, until it takes them.
 //!
-//! Owns the links that are to be opened, or were lost, answers to fences, and peers that broke the protocol. Never acts on any of them.
+//! Owns the links that are to be opened, or were lost, answers to fences, and peers that broke the protocol.
+//! Never acts on any of them.
 
 use std::collections::VecDeque;
 
@@ -9,21 +10,21 @@ use canele_sys::ids::{LinkId, Rank};
 
 use crate::peer::{Peer, PeerEnd};
 
-/// What the engine is told when it asks.
+/// The reports that the engine has not taken.
 #[derive(Default)]
 pub(crate) struct Reports {
     /// Peers whose link is to be opened.
     wanted: Vec<Rank>,
     /// Links that were lost.
     lost: VecDeque<LinkId>,
-    /// Fences that were answered: the peer and the ticket.
+    /// Answered fences: the peer and the ticket.
     fenced: VecDeque<(Rank, u64)>,
-    /// Peers that broke the protocol and were cut off, with what they did.
+    /// Peers that broke the protocol and were cut off, with their faults.
     faults: Vec<(Rank, Corrupt)>,
 }
 
 impl Reports {
-    /// A link to a peer is needed: the engine is asked once for it.
+    /// Asks the engine once for a link to a peer.
     pub fn want_link(&mut self, rank: Rank, peer: &mut Peer) {
         if peer.link_wanted() {
             self.wanted.push(rank);
@@ -35,7 +36,7 @@ impl Reports {
         self.wanted.pop()
     }
 
-    /// A link was lost.
+    /// Adds a link that was lost.
     pub fn link_lost(&mut self, link: LinkId) {
         self.lost.push_back(link);
     }
@@ -45,7 +46,7 @@ impl Reports {
         self.lost.pop_front()
     }
 
-    /// A peer has answered a fence.
+    /// Adds a fence that a peer has answered.
     pub fn fence_answered(&mut self, by: Rank, ticket: u64) {
         self.fenced.push_back((by, ticket));
     }
@@ -55,8 +56,8 @@ impl Reports {
         self.fenced.pop_front()
     }
 
-    /// A peer that is gone in this way, or not gone, broke the protocol. One that died is not accused again, nor one that accused
-    /// this rank.
+    /// Reports a peer that broke the protocol; `gone` says how it ended, if it did. A peer that died is not
+    /// reported again, nor one that cut this rank off.
     pub fn accuse(&mut self, peer: Rank, gone: Option<PeerEnd>, corrupt: Corrupt) {
         if matches!(gone, None | Some(PeerEnd::Finished)) {
             self.faults.push((peer, corrupt));
@@ -68,7 +69,7 @@ impl Reports {
         self.faults.pop()
     }
 
-    /// True if a link is to be opened, a fence was answered, or a peer broke the protocol.
+    /// Returns true if a link is to be opened, a fence was answered, or a peer broke the protocol.
     #[inline(always)]
     pub fn wants_anything(&self) -> bool {
         !(self.wanted.is_empty() && self.fenced.is_empty() && self.faults.is_empty())

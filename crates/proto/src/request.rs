@@ -1,4 +1,4 @@
-//! Operations under way, and how they ended.
+//! Operations under way, and their outcomes.
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_mem::chunk_counter::Generation;
@@ -9,25 +9,25 @@ use crate::matching::{PostedId, Want};
 use crate::slab::Key;
 use crate::wire::BufferPlace;
 
-/// How a send is to complete.
+/// The mode of a send: it decides when the send completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// When its memory may be used again.
+    /// Completes when its memory may be used again.
     #[default]
     Standard,
-    /// Not before the receive has been matched.
+    /// Completes only after its receive has been matched.
     Synchronous,
-    /// As standard; the program promises that the receive is posted already.
+    /// Completes as a standard send; the program promises that the receive is posted already.
     Ready,
-    /// As standard; the receiver asks for it whatever becomes of this rank's other operations, so that it may wait for that where this is
-    /// faster.
+    /// Completes as a standard send. The receiver asks for the message whatever becomes of this rank's other
+    /// operations. So the send may wait for that if this is faster.
     Expected,
 }
 
-/// What became of the wish to withdraw an operation.
+/// The result of a request to withdraw an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cancel {
-    /// It has ended with [`Failure::Cancelled`].
+    /// The operation has ended with [`Failure::Cancelled`].
     Done,
     /// Its receiver is asked: it ends with [`Failure::Cancelled`], or as if it had not been asked.
     Asked,
@@ -35,10 +35,10 @@ pub enum Cancel {
     TooLate,
 }
 
-/// What a receive got.
+/// The envelope and length of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// Who sent it.
+    /// Its sender.
     pub source: Rank,
     /// The tag it was sent with.
     pub tag: Tag,
@@ -46,34 +46,34 @@ pub struct Status {
     pub bytes: usize,
 }
 
-/// What an operation does, for people who wonder what is under way.
+/// A description of an operation, for messages to users.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PointToPoint {
     /// A send.
     Send {
-        /// Who is to receive it.
+        /// Its receiver.
         to: Rank,
         /// The tag it is sent with.
         tag: Tag,
     },
-    /// A receive of such a message.
+    /// A receive of a message that this want accepts.
     Receive(Want),
 }
 
-/// What an operation that has not ended waits for.
+/// A description of an operation that has not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PendingOperation {
-    /// It sends; otherwise it receives.
+    /// True for a send; false for a receive.
     pub is_send: bool,
-    /// The other rank; none: any.
+    /// The other rank; `None` means any.
     pub peer: Option<Rank>,
-    /// Its flow; none of a receive that has its message.
+    /// Its flow; `None` for a receive that has its message.
     pub flow: Option<FlowId>,
-    /// Its tag; none: any.
+    /// Its tag; `None` means any.
     pub tag: Option<Tag>,
     /// Length of the message in bytes, or of the buffer for it.
     pub bytes: usize,
-    /// Both ends have found each other: data moves.
+    /// True once both ends have found each other: data moves.
     pub is_moving: bool,
 }
 
@@ -83,7 +83,7 @@ impl PointToPoint {
     }
 }
 
-/// Why an operation failed.
+/// The reason for which an operation failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Failure {
     /// The message is longer than the buffer; nothing was written.
@@ -95,7 +95,7 @@ pub enum Failure {
         message: usize,
         /// Length of the buffer in bytes.
         buffer: usize,
-        /// Who sent it.
+        /// Its sender.
         source_rank: Rank,
         /// Its tag.
         tag: Tag,
@@ -103,41 +103,41 @@ pub enum Failure {
     /// The peer died.
     #[error("{0} has failed: its process has ended, and it had not finished the job")]
     PeerFailed(Rank),
-    /// There is no way to the peer.
+    /// The peer cannot be reached.
     #[error("{0} cannot be reached: {1}")]
     Unreachable(Rank, Box<str>),
-    /// A rank found that another one broke the protocol, most likely because its memory is corrupted. The two communicate
-    /// no more; both do with all others, but not in collectives.
+    /// A rank found that another one broke the protocol, most likely because its memory is corrupted. The two
+    /// communicate no more; both do with all others, but not in collectives.
     #[error("{by} accepts nothing more from {of}: {why}")]
     CutOff {
-        /// Who found it.
+        /// The rank that found it.
         by: Rank,
-        /// Who broke the protocol: this rank itself, unless a collective fails.
+        /// The rank that broke the protocol: this rank itself, unless a collective fails.
         of: Rank,
-        /// What was found.
+        /// The fault.
         why: Box<str>,
     },
     /// The peer left the job in good order, so nothing more comes from it or can reach it.
     #[error("{0} has finished: it takes part in no more communication")]
     PeerFinished(Rank),
-    /// It waited for a message from any source, and no rank is left that could send one.
+    /// The operation waited for a message from any source, and no rank is left that could send one.
     #[error("all other ranks have finished or died: no message can come any more")]
     NoSenderLeft,
-    /// What carries the message takes no memory of this kind. Nothing of it was accessed.
+    /// The route of the message takes no memory of this kind. Nothing of it was accessed.
     #[error("the buffer is {memory}, which {route} does not take: copy it to memory of the host first")]
     Memory {
-        /// Which memory.
+        /// The kind of memory.
         memory: MemoryKind,
-        /// What would have carried the message: the name of a driver, or this library itself.
+        /// The route of the message: the name of a driver, or this library itself.
         route: &'static str,
     },
-    /// It was cancelled.
+    /// The operation was cancelled.
     #[error("the operation was cancelled")]
     Cancelled,
     /// A member has revoked the group that communicates on the flow.
     #[error("the group that communicates on flow {} was revoked: its members agree on who is left, and go on as another group", flow.0)]
     Revoked {
-        /// Which, or the one before.
+        /// The flow, or the one before.
         flow: FlowId,
     },
     /// This rank has finished the job meanwhile.
@@ -152,7 +152,7 @@ pub enum Failure {
 const MOVED: MemoryKinds = MemoryKinds::HOST;
 
 impl Failure {
-    /// Why memory is not moved by a route with this name, which takes these kinds; none if it is.
+    /// Returns the failure of a route with this name that takes these kinds; `None` if it moves the memory.
     #[inline]
     pub(crate) fn of_memory(memory: MemoryKind, takes: MemoryKinds, route: &'static str) -> Option<Self> {
         let is_moved = (takes & MOVED).contains(memory.as_set());
@@ -160,18 +160,18 @@ impl Failure {
     }
 }
 
-/// A buffer that comes back.
+/// A buffer that returns to its caller.
 pub enum Buffer {
-    /// Of a send.
+    /// The buffer of a send.
     Out(OutBuffer),
-    /// Of a receive.
+    /// The buffer of a receive.
     In(InBuffer),
-    /// There is none: the data was kept by the library.
+    /// No buffer: the library kept the data.
     None,
 }
 
 impl Buffer {
-    /// Whether a rail still holds part of it.
+    /// Returns true if a rail still holds part of it.
     pub(crate) fn is_shared(&self) -> bool {
         match self {
             Self::Out(buffer) => buffer.is_shared(),
@@ -181,9 +181,9 @@ impl Buffer {
     }
 }
 
-/// How an operation ended, with its buffer.
+/// The outcome of an operation, with its buffer.
 pub struct Outcome {
-    /// What happened. A send's status names the receiver.
+    /// The status or the failure. A send's status names the receiver.
     pub result: Result<Status, Failure>,
     /// The memory that was lent.
     pub buffer: Buffer,
@@ -195,13 +195,13 @@ pub(crate) struct Send {
     pub(crate) flow: FlowId,
     pub(crate) tag: Tag,
     pub(crate) mode: Mode,
-    /// Its number among the sends that the observer was told of.
+    /// Its number among the sends that the observer got.
     pub(crate) number: u64,
-    /// How urgent it is.
+    /// Its level of priority.
     pub(crate) level: u8,
-    /// Its receiver was asked to give it back: it is not to be pulled any more.
+    /// True once its receiver was asked to give it back: it is not to be pulled any more.
     pub(crate) asked_back: bool,
-    /// It is announced, and its receiver is to read it from memory.
+    /// True if it is announced, and its receiver is to read it from memory.
     pub(crate) fetched: bool,
     pub(crate) buffer: OutBuffer,
 }
@@ -213,7 +213,8 @@ pub(crate) struct Receive {
     pub(crate) buffer: InBuffer,
     /// Length of the message.
     pub(crate) len: usize,
-    /// Both ends began to copy it, and it is sent in pieces now: the sender may still say that it has copied its part.
+    /// True if both ends began to copy it and it is sent in pieces now. The sender may still report that it
+    /// has copied its part.
     pub(crate) was_shared: bool,
 }
 
@@ -223,7 +224,7 @@ impl Receive {
     }
 }
 
-/// What a receiver does about a message that both ends began to copy and did not copy to the end.
+/// The reaction of a receiver to a message that both ends began to copy and did not copy to the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fallback {
     /// The sender cannot write: the receiver reads all of it.
@@ -235,12 +236,12 @@ pub(crate) enum Fallback {
 /// A transfer copied by both ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Share {
-    /// Where the other end's buffer lies.
+    /// The place of the other end's buffer.
     pub(crate) far: BufferPlace,
     pub(crate) chunk_counter: u8,
     pub(crate) generation: Generation,
     pub(crate) piece: usize,
-    /// What the receiver does as soon as neither end copies any more, if the message is not complete then.
+    /// The fallback of the receiver once neither end copies any more, if the message is not complete then.
     pub(crate) fallback: Option<Fallback>,
 }
 
@@ -249,16 +250,16 @@ impl Share {
         len.div_ceil(self.piece) as u32
     }
 
-    /// Where a piece begins, and its length.
+    /// Returns the offset of a piece, and its length.
     pub(crate) fn piece_at(&self, piece: u32, len: usize) -> (usize, usize) {
         let at = piece as usize * self.piece;
         (at, self.piece.min(len - at))
     }
 }
 
-/// What an operation waits for.
+/// The event that an operation waits for, with its data.
 pub(crate) enum State {
-    /// A send in the backlog, and where.
+    /// A send in the backlog, and its key there.
     ExpectRoom(Send, Key),
     /// A send that was announced.
     ExpectCts(Send),
@@ -268,9 +269,9 @@ pub(crate) enum State {
     Writing(Send, RegionAddress, RequestId, usize),
     /// A send copied by both ends: the receiver's request.
     SharingOut(Send, Box<Share>, RequestId),
-    /// A send whose receiver will say when it has all.
+    /// A send whose receiver reports when it has all data.
     ExpectFin(Send),
-    /// A send to this very rank that waits for its receive.
+    /// A send to this rank itself that waits for its receive.
     ExpectSelf(Send),
     /// A receive that waits for its message.
     ExpectMessage { want: Want, flow: FlowId, posted: PostedId, buffer: InBuffer },
@@ -278,20 +279,21 @@ pub(crate) enum State {
     ExpectPieces(Receive, usize),
     /// A receive that this side copies from the sender's memory: place, sender's request, bytes read.
     Reading(Receive, BufferPlace, RequestId, usize),
-    /// A receive that is to be copied by both ends, if the rail has a chunk counter for it: place, sender's request.
+    /// A receive that is to be copied by both ends, if the rail has a chunk counter for it: place, sender's
+    /// request.
     ToShare(Receive, BufferPlace, RequestId),
     /// A receive copied by both ends: the sender's request.
     SharingIn(Receive, Box<Share>, RequestId),
-    /// It has ended, but a rail still holds part of its buffer.
+    /// The operation has ended, but a rail still holds part of its buffer.
     Closing(Outcome),
-    /// It has ended; the outcome waits to be taken.
+    /// The operation has ended; the outcome waits to be taken.
     Done(Outcome),
     /// Between two states.
     Moving,
 }
 
 impl State {
-    /// The flow of a send that has not ended.
+    /// Returns the flow of a send that has not ended.
     pub(crate) fn sends_on(&self) -> Option<FlowId> {
         match self {
             Self::ExpectRoom(s, _) | Self::ExpectCts(s) | Self::Streaming(s, ..) | Self::Writing(s, ..) => {
@@ -302,7 +304,7 @@ impl State {
         }
     }
 
-    /// The peer it cannot do without.
+    /// Returns the peer without which it cannot end.
     pub(crate) fn peer(&self) -> Option<Rank> {
         match self {
             Self::ExpectRoom(s, _) | Self::ExpectCts(s) | Self::Streaming(s, ..) | Self::Writing(s, ..) => {
@@ -318,19 +320,19 @@ impl State {
         }
     }
 
-    /// Whether it receives from any source.
+    /// Returns true if it receives from any source.
     pub(crate) fn is_any_source(&self) -> bool {
         matches!(self, Self::ExpectMessage { want, .. } if want.source.is_none())
     }
 }
 
-/// The end of a send.
+/// Returns the state of a send that has ended.
 pub(crate) fn sent(send: Send, result: Result<(), Failure>) -> State {
     let status = Status { source: send.to, tag: send.tag, bytes: send.buffer.len() };
     State::Done(Outcome { result: result.map(|()| status), buffer: Buffer::Out(send.buffer) })
 }
 
-/// The end of a receive.
+/// Returns the state of a receive that has ended.
 pub(crate) fn received(receive: Receive, result: Result<(), Failure>) -> State {
     let status = Status { source: receive.from, tag: receive.tag, bytes: receive.len };
     State::Done(Outcome { result: result.map(|()| status), buffer: Buffer::In(receive.buffer) })

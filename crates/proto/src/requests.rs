@@ -1,7 +1,7 @@
-//! The requests of this rank, and how each goes from state to state.
+//! The requests of this rank, and their states.
 //!
-//! Owns their states, the turns of those that this rank copies, those whose buffers a rail still holds, and the count of completions. Never
-//! decides which state comes next: the file of each kind of packet does.
+//! Owns these states, the turns of those that this rank copies, those whose buffers a rail still holds, and
+//! the count of completions. Never decides which state comes next: the file of each kind of packet does.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::slab::Slab;
 /// The requests that were not taken yet.
 pub(crate) struct Requests {
     states: Slab<State>,
-    /// Requests with something to be copied here, in the order of their turns.
+    /// Requests with data to be copied here, in the order of their turns.
     copies: VecDeque<RequestId>,
     /// Requests whose buffers a rail still holds: those that have ended, and those that a verb moves.
     held: Vec<RequestId>,
@@ -25,7 +25,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// No requests.
+    /// Makes an empty table.
     pub const fn new() -> Self {
         Self { states: Slab::new(), copies: VecDeque::new(), held: Vec::new(), completions: 0, shares: 0 }
     }
@@ -36,7 +36,7 @@ impl Requests {
         self.states.insert(state).into()
     }
 
-    /// The number of requests that were not taken yet.
+    /// Returns the number of requests that were not taken yet.
     pub fn len(&self) -> usize {
         self.states.len()
     }
@@ -53,12 +53,12 @@ impl Requests {
         self.states.get_mut(id.into())
     }
 
-    /// True if a request is in a state that `is_meant`.
+    /// Returns true if a request is in a state that `is_meant` accepts.
     pub fn any(&self, is_meant: impl Fn(&State) -> bool) -> bool {
         self.states.iter().any(|(_, state)| is_meant(state))
     }
 
-    /// The requests in states that `is_meant`.
+    /// Returns the requests in states that `is_meant` accepts.
     pub fn find(&self, is_meant: impl Fn(&State) -> bool) -> Vec<RequestId> {
         self.states.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| key.into()).collect()
     }
@@ -73,7 +73,8 @@ impl Requests {
         }
     }
 
-    /// Takes the status of a request that has ended well and whose buffer no caller wants back. A request that has failed stays.
+    /// Takes the status of a request that has ended well and whose buffer no caller wants back. A request
+    /// that has failed stays.
     #[inline(always)]
     pub fn take_status(&mut self, id: RequestId) -> Option<Status> {
         let Some(State::Done(Outcome { result: Ok(status), .. })) = self.get(id) else { return None };
@@ -82,7 +83,8 @@ impl Requests {
         Some(status)
     }
 
-    /// Takes a request's state out for a moment; [`Requests::end`] or [`Requests::enter`] puts the next one in.
+    /// Takes a request's state out for a moment; [`Requests::end`] or [`Requests::enter`] puts the next one
+    /// in.
     #[inline(always)]
     pub fn leave(&mut self, id: RequestId) -> Option<State> {
         Some(std::mem::replace(self.get_mut(id)?, State::Moving))
@@ -96,7 +98,8 @@ impl Requests {
         }
     }
 
-    /// Ends a request. While a rail holds part of its buffer, no caller gets it, and it does not count as completed.
+    /// Ends a request. While a rail holds part of its buffer, no caller gets it, and it does not count as
+    /// completed.
     #[inline(always)]
     pub fn end(&mut self, id: RequestId, done: State) {
         match done {
@@ -111,7 +114,7 @@ impl Requests {
         }
     }
 
-    /// True if a rail holds the buffer of a request.
+    /// Returns true if a rail holds the buffer of a request.
     #[inline(always)]
     pub fn has_held_buffers(&self) -> bool {
         !self.held.is_empty()
@@ -122,7 +125,7 @@ impl Requests {
         self.held.push(id);
     }
 
-    /// Ends the requests whose buffers no rail holds any more; says whether there was one.
+    /// Ends the requests whose buffers no rail holds any more; returns true if there was one.
     pub fn close_buffers(&mut self) -> bool {
         let before = self.held.len();
         for id in std::mem::take(&mut self.held) {
@@ -139,31 +142,31 @@ impl Requests {
         self.held.len() != before
     }
 
-    /// Changes whenever a waiter should look again: a request has ended, or something has come that a call may wait for.
+    /// Returns the count of completions; waiters re-check when it changes.
     #[inline(always)]
     pub fn completions(&self) -> u64 {
         self.completions
     }
 
-    /// Has waiters look again.
+    /// Makes waiters re-check.
     #[inline(always)]
     pub fn count_completion(&mut self) {
         self.completions += 1;
     }
 
-    /// True if a pass has nothing to copy and no rail holds a buffer.
+    /// Returns true if a pass has nothing to copy and no rail holds a buffer.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
         self.held.is_empty() && self.copies.is_empty()
     }
 
-    /// Puts a request behind the others with something to be copied here.
+    /// Puts a request behind the others with data to be copied here.
     #[inline(always)]
     pub fn copy_later(&mut self, id: RequestId) {
         self.copies.push_back(id);
     }
 
-    /// The number of requests with something to be copied here.
+    /// Returns the number of requests with data to be copied here.
     #[inline(always)]
     pub fn copies(&self) -> usize {
         self.copies.len()
@@ -175,7 +178,8 @@ impl Requests {
         self.copies.pop_front()
     }
 
-    /// Tells the next transfer that both ends copy from the earlier ones with the same chunk counter.
+    /// Returns the generation of the next transfer by both ends; it differs from earlier ones with the same
+    /// chunk counter.
     pub fn next_share(&mut self) -> Generation {
         self.shares = self.shares.wrapping_add(1);
         Generation(self.shares)

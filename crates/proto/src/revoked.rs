@@ -1,7 +1,7 @@
-//! Flows that are revoked: what waits there for another rank ends, and nothing new begins.
+//! Revoked flows: operations that wait there for another rank end, and no new ones begin.
 //!
-//! A message that has met its receive is moved to its end, as both ranks live. One that was announced is asked back, because only its
-//! receiver knows whether it is read already.
+//! A message that has met its receive is moved to its end, as both ranks live. One that was announced is
+//! asked back, because only its receiver knows whether it is read already.
 
 use canele_sys::ids::FlowId;
 
@@ -29,12 +29,12 @@ impl Proto {
         }
     }
 
-    /// Why nothing can be done on a flow, if it is revoked.
+    /// Returns the failure of operations on a flow, if it is revoked.
     pub fn why_revoked(&self, flow: FlowId) -> Option<Failure> {
         self.flows.is_revoked(flow).then_some(Failure::Revoked { flow })
     }
 
-    /// True if a message waits on a flow for which there is no receive.
+    /// Returns true if a message without a receive waits on a flow.
     #[inline(always)]
     pub fn has_unexpected(&self, flow: FlowId) -> bool {
         self.flows.has_unexpected(flow)

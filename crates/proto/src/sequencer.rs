@@ -1,6 +1,7 @@
-//! Reordering by sequence number, where the rails of a pair lose the order among its messages.
+//! Reordering by sequence number, if the rails of a pair lose the order among its messages.
 //!
-//! Owns both ends' numbers for every flow. Never looks into a message. Numbers are given when a message leaves its backlog,
+//! Owns both ends' numbers for every flow. Never reads a message. Numbers are given when a message leaves its
+//! backlog,
 //! in the order of its flow; puts and fences have a sequence of their own.
 
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ use crate::wire::Put;
 /// The flow of puts and fences.
 pub const PUTS: FlowId = FlowId(u32::MAX);
 
-/// A message that has come before one that precedes it.
+/// A message that has come before its predecessors.
 pub enum OutOfOrder {
     /// A message, kept in the table of unexpected ones but not to be found there yet.
     Message(Tag, Key),
@@ -21,18 +22,18 @@ pub enum OutOfOrder {
     Put(Put),
     /// A fence.
     Fence(u64),
-    /// The sender's request of a message that is wanted back.
+    /// A withdrawal: the tag, and the sender's request.
     Withdraw(Tag, RequestId),
 }
 
-/// What a sequence number that has come says of its message.
+/// The meaning of a sequence number that has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SequenceCheck {
-    /// It is the next.
+    /// The message is the next one.
     Next,
     /// Others come before it.
     OutOfOrder,
-    /// It has come before.
+    /// The number has come before.
     Duplicate,
 }
 
@@ -44,7 +45,7 @@ pub struct Sequencer {
     out_of_order: HashMap<(FlowId, u32), OutOfOrder>,
 }
 
-/// Of one flow: the next to be sent, the next to come.
+/// The numbers of one flow: the next to be sent, the next to come.
 #[derive(Clone, Copy, Default)]
 struct Numbers {
     next: u32,
@@ -64,20 +65,20 @@ impl Sequencer {
         &mut self.flows[at]
     }
 
-    /// The number of the next message to be sent on a flow, or of the next put or fence.
+    /// Returns the number of the next message to be sent on a flow, or of the next put or fence.
     #[inline]
     pub fn next(&mut self, flow: FlowId) -> u32 {
         self.numbers(flow).next
     }
 
-    /// It was sent.
+    /// Notes that this message was sent.
     #[inline]
     pub fn sent(&mut self, flow: FlowId) {
         let numbers = self.numbers(flow);
         numbers.next = numbers.next.wrapping_add(1);
     }
 
-    /// The number of the next message on a flow, which is sent with it.
+    /// Returns the number of the next message on a flow, and counts it as sent.
     #[inline]
     pub fn take_next(&mut self, flow: FlowId) -> u32 {
         let number = self.next(flow);
@@ -85,20 +86,20 @@ impl Sequencer {
         number
     }
 
-    /// The sequence number of the message that is to come next on a flow.
+    /// Returns the sequence number of the message that is to come next on a flow.
     #[inline]
     pub fn next_expected(&mut self, flow: FlowId) -> u32 {
         self.numbers(flow).next_expected
     }
 
-    /// It has come.
+    /// Notes that this message has come.
     #[inline]
     pub fn advance(&mut self, flow: FlowId) {
         let numbers = self.numbers(flow);
         numbers.next_expected = numbers.next_expected.wrapping_add(1);
     }
 
-    /// What a number that has come on a flow says.
+    /// Compares a number that has come on a flow with the expected one.
     #[inline]
     pub fn check(&mut self, flow: FlowId, number: u32) -> SequenceCheck {
         match number.wrapping_sub(self.next_expected(flow)) {
@@ -126,12 +127,12 @@ impl Sequencer {
         Some(out_of_order)
     }
 
-    /// The number of out-of-order messages that wait.
+    /// Returns the number of out-of-order messages that wait.
     pub fn out_of_order(&self) -> usize {
         self.out_of_order.len()
     }
 
-    /// Empties it of all out-of-order messages, whose predecessors never come.
+    /// Removes and returns all out-of-order messages, whose predecessors never come.
     pub fn drain(&mut self) -> impl Iterator<Item = OutOfOrder> + '_ {
         self.out_of_order.drain().map(|(_, out_of_order)| out_of_order)
     }

@@ -1,9 +1,9 @@
 //! A table whose entries keep their place until removed, and whose keys outlive them harmlessly.
 //!
-//! Owns the entries and the reuse of their places: the place freed last is taken first, while it is still in the
-//! cache, and without allocating. A key carries the generation of its place, so a key kept after its entry was
-//! removed finds nothing, never the next tenant. Never shrinks: it holds as many places as were once in use at
-//! the same time.
+//! Owns the entries and the reuse of their places: the place freed last is taken first, without allocating,
+//! while it is still in the cache. A key carries the generation of its place, so a key kept after its entry
+//! was removed finds nothing, never the next entry there. Never shrinks: it holds as many places as were once
+//! in use at the same time.
 //!
 //! ```
 //! # use canele_proto::slab::Slab;
@@ -19,12 +19,12 @@ use canele_sys::ids::RequestId;
 /// No place: the end of a chain of places. Never the index of an entry.
 pub const NIL: u32 = u32::MAX;
 
-/// Where an entry is, and which of the successive tenants of that place it is.
+/// The place of an entry, with the number that tells it from earlier and later entries there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Key {
     /// The place in the slab.
     pub index: u32,
-    /// Counts the tenants of that place.
+    /// Counts the entries that the place has had.
     pub generation: u32,
 }
 
@@ -66,8 +66,9 @@ enum Content<T> {
 }
 
 impl<T> Slot<T> {
-    /// The tenant at `index` has left: what is first on the free list then. A place whose generations are used up is left out
-    /// of the list for ever: 2^32 tenants later a forgotten key would otherwise find a stranger.
+    /// Advances the generation of a place whose entry has left; returns the new head of the free list. A
+    /// place whose generations are used up never joins the list: otherwise an old key would find another
+    /// entry 2^32 entries later.
     #[inline(always)]
     fn retire(&mut self, index: u32, free: u32) -> u32 {
         if self.generation == u32::MAX {
@@ -79,24 +80,24 @@ impl<T> Slot<T> {
 }
 
 impl<T> Slab<T> {
-    /// An empty slab; allocates nothing yet.
+    /// Makes an empty slab; allocates nothing yet.
     pub const fn new() -> Slab<T> {
         Slab { slots: Vec::new(), free: NIL, len: 0 }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether there is no entry.
+    /// Returns true if there is no entry.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many places there are, taken or free: the memory held.
+    /// Returns the number of places, taken or free: the memory held.
     pub fn places(&self) -> usize {
         self.slots.len()
     }
@@ -118,7 +119,7 @@ impl<T> Slab<T> {
         Key { index, generation: slot.generation }
     }
 
-    /// Adds a free place when there is none.
+    /// Adds a free place if there is none.
     #[cold]
     #[inline(never)]
     fn add_place(&mut self) {
@@ -127,7 +128,7 @@ impl<T> Slab<T> {
         self.slots.push(Slot { generation: 0, content: Content::Vacant { next: NIL } });
     }
 
-    /// The entry, unless it was removed.
+    /// Returns the entry, unless it was removed.
     #[inline]
     pub fn get(&self, key: Key) -> Option<&T> {
         match self.slots.get(key.index as usize) {
@@ -138,7 +139,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The entry to change, unless it was removed.
+    /// Returns the entry to change, unless it was removed.
     #[inline]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         match self.slots.get_mut(key.index as usize) {
@@ -167,15 +168,15 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The key of whatever is, or was last, at a place.
+    /// Returns the key of the entry that is, or was last, at a place.
     pub fn key_at(&self, index: u32) -> Key {
         Key { index, generation: self.slots[index as usize].generation }
     }
 
-    /// The entry at a place, for owners that chain their entries by index.
+    /// Returns the entry at a place, for owners that chain their entries by index.
     ///
     /// # Panics
-    /// When the place is free.
+    /// The place is free.
     #[inline]
     pub fn at(&self, index: u32) -> &T {
         match &self.slots[index as usize].content {
@@ -184,10 +185,10 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The entry at a place, to change.
+    /// Returns the entry at a place, to change.
     ///
     /// # Panics
-    /// When the place is free.
+    /// The place is free.
     #[inline]
     pub fn at_mut(&mut self, index: u32) -> &mut T {
         match &mut self.slots[index as usize].content {
@@ -199,7 +200,7 @@ impl<T> Slab<T> {
     /// Takes out the entry at a place.
     ///
     /// # Panics
-    /// When the place is free.
+    /// The place is free.
     #[inline]
     pub fn remove_at(&mut self, index: u32) -> T {
         let slot = &mut self.slots[index as usize];
@@ -215,7 +216,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// All entries with their keys, by place (which is not the order of insertion).
+    /// Returns all entries with their keys, by place (which is not the order of insertion).
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| match &slot.content {
             Content::Occupied(value) => {
@@ -279,11 +280,11 @@ mod tests {
         slab.at(0);
     }
 
-    /// The steps of a random test, at most.
+    /// The most steps of a random test.
     const MOST: usize = if cfg!(miri) { 40 } else { 200 };
 
     proptest! {
-        /// A step inserts its number, or removes the entry of that one of all keys ever given.
+        /// Each step inserts its number, or removes the entry of one of all keys ever given.
         #[test]
         fn behaves_as_a_list_of_keys_and_values(program in prop::collection::vec((any::<bool>(), any::<u8>()), 0..MOST)) {
             let mut slab = Slab::new();

@@ -1,7 +1,7 @@
-//! Memory of payload that was received, to be used again, by size: a small message never sits in the memory of a large
-//! one, so what is allocated is at most twice what is held.
+//! Spare memory of received payload, by size: a small message never takes the memory of a large one. So at
+//! most twice the needed memory is allocated.
 
-/// As many vectors of a size are kept at most.
+/// The most vectors of a size that are kept.
 const MOST: usize = 64;
 
 /// Vectors whose capacity is at least `1 << n`, at place `n`; larger ones are not kept.
@@ -9,7 +9,7 @@ const MOST: usize = 64;
 pub(crate) struct Spare([Vec<Vec<u8>>; 32]);
 
 impl Spare {
-    /// `len` bytes, whatever they are.
+    /// Returns `len` bytes with any content.
     pub fn take(&mut self, len: usize) -> Vec<u8> {
         let size = len.next_power_of_two();
         let same = self.0.get_mut(size.trailing_zeros() as usize);

@@ -1,4 +1,4 @@
-//! What users ask for: sends, receives, cancels, small puts and fences.
+//! Requests of users: sends, receives, cancels, small puts and fences.
 
 use canele_mem::buffer::{InBuffer, OutBuffer, StridedMemory};
 use canele_rail::{CopyingEnds, FullRail};
@@ -14,19 +14,20 @@ use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, Stat
 use crate::unexpected::{Body, KeptPayload};
 use crate::{Envelope, Proto};
 
-/// What carries a message to this rank itself, one to a peer that has no link yet, and one from any peer, in words.
+/// The routes of messages to this rank itself, to a peer without a link yet, and from any peer, in words.
 const TO_SELF: &str = "a message of a rank to itself";
 const UNOPENED: &str = "a link that is to be opened";
 const RECEIVE: &str = "a receive";
 
-/// Why a message is not received into this memory, if it is not: the processor of this rank puts it there.
+/// Returns the failure if a message is not received into this memory, which the processor of this rank
+/// writes.
 #[inline]
 pub(crate) fn why_not_received(buffer: &InBuffer) -> Option<Failure> {
     Failure::of_memory(buffer.memory(), MemoryKinds::all(), RECEIVE)
 }
 
-/// The ends that had better copy a message that begins so, from memory to memory. One that would leave in several packets without being asked for
-/// is copied by the receiver alone only if it is known to be asked for.
+/// Returns the ends that copy such a message fastest, from memory to memory. A message that would leave in
+/// several packets unasked is copied by the receiver alone only if the receiver is known to ask for it.
 pub(crate) fn ends_that_copy<R: FullRail>(
     rail: &mut R,
     link: LinkId,
@@ -42,7 +43,7 @@ pub(crate) fn ends_that_copy<R: FullRail>(
     }
 }
 
-/// Returns whether both ends had better copy `len` bytes that lie in this memory of one of them.
+/// Returns true if both ends copy `len` bytes in this memory of one of them faster than one.
 pub(crate) fn prefers_both_ends_for<R: FullRail>(
     rail: &mut R,
     link: LinkId,
@@ -57,7 +58,7 @@ pub(crate) fn prefers_both_ends_for<R: FullRail>(
 }
 
 impl Proto {
-    /// Sends a message; it goes out as far as there is room, now, and further in later passes.
+    /// Sends a message: the part that finds room leaves now, the rest in later passes.
     pub fn submit_send<R: FullRail>(
         &mut self,
         rail: &mut R,
@@ -82,7 +83,7 @@ impl Proto {
         }
         self.observe_submission(&mut send, None);
         let peer = &self.peers[to.0 as usize];
-        // Others wait already, because there is no room: a pass will see when there is.
+        // Others wait already for room: a pass finds out when there is some.
         let waits = peer.listed && peer.has_messages();
         let id = self.wait_for_room(send, policy);
         self.list(to);
@@ -92,7 +93,7 @@ impl Proto {
         id
     }
 
-    /// Why a message in this memory does not go to a peer, if it does not.
+    /// Returns the failure if a message in this memory cannot go to a peer.
     #[inline]
     fn why_not_sent<R: FullRail>(&self, rail: &R, to: Rank, buffer: &OutBuffer) -> Option<Failure> {
         let memory = buffer.memory();
@@ -106,7 +107,7 @@ impl Proto {
         Failure::of_memory(memory, takes, route)
     }
 
-    /// Tells the observer, if there is one, of a send, and notes its number.
+    /// Informs the observer, if there is one, of a send, and notes its number.
     fn observe_submission(&mut self, send: &mut Send, variant: Option<Variant>) {
         let Send { to, flow, tag, .. } = *send;
         let bytes = send.buffer.len();
@@ -114,8 +115,9 @@ impl Proto {
             self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes, variant, rail: 0 });
     }
 
-    /// Returns whether the receiver is to copy a message from the memory of this process, alone or while this rank writes, and notes the offer here: the rail has counted it
-    /// when it is asked about the next message, whether this one leaves at once or waits.
+    /// Returns true if the receiver is to copy a message from the memory of this process, alone or while this
+    /// rank writes. The offer is noted here: the rail counts it before it is asked about the next message,
+    /// also if this one waits.
     fn offer_peer_copy<R: FullRail>(&self, rail: &mut R, envelope: Envelope, buffer: &OutBuffer) -> bool {
         let Envelope { to, mode, .. } = envelope;
         let memory = buffer.strided().filter(|_| buffer.place().is_none());
@@ -131,7 +133,7 @@ impl Proto {
         ends.is_some()
     }
 
-    /// A send joins the backlog.
+    /// Adds a send to the backlog.
     fn wait_for_room(&mut self, send: Send, policy: RailPolicy) -> RequestId {
         let Send { to, flow, level, mode, .. } = send;
         let (bytes, region) = (send.buffer.len(), send.fetched || send.buffer.place().is_some());
@@ -145,20 +147,20 @@ impl Proto {
         id
     }
 
-    /// How urgent the messages of a flow are, and which rails take them.
+    /// Returns the level of the messages of a flow, and the rails that take them.
     pub(crate) fn standing(&mut self, flow: FlowId) -> (u8, RailPolicy) {
         let (level, policy) =
             self.flow(flow).map_or((ORDINARY, RailPolicy::Any), |flow| (flow.level, flow.policy));
         (self.outgoing.level(level), policy)
     }
 
-    /// One more waits for room.
+    /// Counts a message that joins the backlog.
     pub(crate) fn count_waiting(&mut self, to: Rank) {
         self.traffic.waited += 1;
         self.traffic.deepest = self.traffic.deepest.max(self.peers[to.0 as usize].backlog().len() as u64);
     }
 
-    /// Why nothing can be sent to a peer any more.
+    /// Returns why nothing can be sent to a peer any more.
     pub fn why_gone(&self, peer: Rank) -> Option<Failure> {
         self.departures.why_gone(self.me, peer, self.peers[peer.0 as usize].gone())
     }
@@ -180,18 +182,18 @@ impl Proto {
         id
     }
 
-    /// A small message to this rank itself is kept, so that its send need not wait.
+    /// Keeps a small message to this rank itself, so that its send need not wait.
     fn keep_own(&mut self, id: RequestId) {
         let Some(State::ExpectSelf(send)) = self.requests.leave(id) else { return };
         let mut data = self.incoming.take_memory(send.buffer.len());
         send.buffer.copy_to_slice(0, &mut data);
         let (flow, tag) = (send.flow, send.tag);
         self.requests.end(id, sent(send, Ok(())));
-        // The flow exists: `send_to_self` has looked into it.
+        // The flow exists: `send_to_self` has checked it.
         drop(self.store(flow, self.me, tag, Body::Here(KeptPayload::Long(data))));
     }
 
-    /// A message of this rank to itself meets its receive.
+    /// Delivers a message of this rank to itself to its receive.
     pub(crate) fn deliver_own(&mut self, receive: RequestId, send: RequestId, mut buffer: InBuffer) {
         let send_state = match self.requests.leave(send) {
             Some(State::ExpectSelf(send) | State::ExpectFin(send)) => send,
@@ -247,8 +249,8 @@ impl Proto {
         self.requests.enter(id, State::ExpectMessage { want, flow, posted, buffer });
     }
 
-    /// Withdraws an operation, if it is not too late. A send that was announced is asked back, for only its receiver knows
-    /// whether it has met a receive.
+    /// Withdraws an operation, if it is not too late. A send that was announced is asked back, for only its
+    /// receiver knows whether it has met a receive.
     pub fn cancel(&mut self, id: RequestId) -> Cancel {
         if self.cancel_here(id) {
             return Cancel::Done;
@@ -260,13 +262,13 @@ impl Proto {
         Cancel::Asked
     }
 
-    /// Withdraws what no other rank knows of: a receive without a message, a send still in the backlog, a send to this
-    /// rank itself that found no receive.
+    /// Withdraws an operation that no other rank knows of. It may be a receive without a message, a send
+    /// still in the backlog, or a send to this rank itself without a receive.
     pub fn cancel_here(&mut self, id: RequestId) -> bool {
         self.withdraw_here(id, Failure::Cancelled)
     }
 
-    /// The same because of `failure`.
+    /// Withdraws such an operation because of `failure`.
     pub(crate) fn withdraw_here(&mut self, id: RequestId, failure: Failure) -> bool {
         let Some(state) = self.requests.leave(id) else { return false };
         match state {
@@ -280,7 +282,8 @@ impl Proto {
             }
             State::ExpectSelf(send) => {
                 self.observe_withdrawal(&send);
-                // Its announcement stays among the unexpected messages until a receive looks there: see `discard_stale`.
+                // Its announcement stays among the unexpected messages until a receive looks there: see
+                // `discard_stale`.
                 self.requests.end(id, sent(send, Err(failure)));
                 true
             }
@@ -306,7 +309,7 @@ impl Proto {
         Ok(())
     }
 
-    /// Has the link to a peer opened, if it is not open yet.
+    /// Requests that the link to a peer is opened, if it is not open yet.
     pub fn want_link(&mut self, peer: Rank) {
         self.reports.want_link(peer, &mut self.peers[peer.0 as usize]);
     }
@@ -321,7 +324,8 @@ impl Proto {
         Ok(())
     }
 
-    /// Notes of this rank waiting for room towards a peer; a caller that makes many waits for them to become few.
+    /// Returns the number of answers and puts that wait for room towards a peer; a caller that makes many
+    /// waits until they are few.
     pub fn replies_waiting(&self, to: Rank) -> usize {
         self.peers[to.0 as usize].replies.len()
     }

@@ -1,11 +1,11 @@
-//! What has moved: messages and bytes per protocol, and the copies made for it.
+//! Counts of messages and bytes per protocol, and of the copies made for them.
 
 use crate::choice::Protocol;
 
 /// Messages and their bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Moved {
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
     /// Bytes of payload.
     pub bytes: u64,
@@ -19,28 +19,28 @@ impl Moved {
     }
 }
 
-/// The highest level of something, also since it was last asked for.
+/// The highest level of a quantity, also since it was last asked for.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Watermark {
-    /// Since it was last taken.
+    /// The highest level since it was last taken.
     peak: u64,
-    /// Before that.
+    /// The highest level before that.
     before: u64,
 }
 
 impl Watermark {
-    /// The level is this now.
+    /// Notes the present level.
     #[inline(always)]
     pub(crate) fn note(&mut self, level: u64) {
         self.peak = self.peak.max(level);
     }
 
-    /// The highest level so far.
+    /// Returns the highest level so far.
     pub fn most(self) -> u64 {
         self.peak.max(self.before)
     }
 
-    /// Returns the highest level since the last call, and begins anew at the level of now.
+    /// Returns the highest level since the last call, and begins anew at the present level.
     pub(crate) fn take(&mut self, level: u64) -> u64 {
         self.before = self.most();
         std::mem::replace(&mut self.peak, level)
@@ -50,43 +50,43 @@ impl Watermark {
 /// Counts since the start.
 #[derive(Clone, Default, Debug)]
 pub struct Traffic {
-    /// Sent, by protocol in the order of [`Protocol`].
+    /// Messages sent, by protocol in the order of [`Protocol`].
     pub sent: [Moved; 4],
-    /// Received, likewise.
+    /// Messages received, likewise.
     pub received: [Moved; 4],
-    /// From this rank to itself.
+    /// Messages from this rank to itself.
     pub own: Moved,
     /// Puts of this rank with a notice.
     pub put: Moved,
-    /// Of the short messages sent and received, those that only told of one in a region, which counts in their place.
+    /// Short messages, sent and received, that only announced one in a region, which counts in their place.
     pub told: [Moved; 2],
     /// Copies of payload made by this rank.
     pub copies: u64,
     /// Messages that came before their receive.
     pub unexpected: u64,
-    /// How many of them were held at once.
+    /// The number of them that were held at once.
     pub unexpected_most: Watermark,
     /// Bytes of credit that messages held here take.
     pub credit_held: u64,
-    /// How many they took at once.
+    /// The bytes of credit that they took at once.
     pub credit_most: Watermark,
     /// Answers and announcements sent.
     pub control: u64,
-    /// Packets that strategies put together, and the parts in them.
+    /// Packets that strategies composed.
     pub packets: u64,
     /// Parts of those packets.
     pub parts: u64,
     /// Bytes copied to put several parts into one packet.
     pub aggregated: u64,
-    /// Messages that joined a backlog, and the most that waited in one.
+    /// Messages that joined a backlog.
     pub waited: u64,
     /// Longest backlog, in messages.
     pub deepest: u64,
-    /// Messages that came before one that stands before them.
+    /// Messages that came before their predecessors.
     pub reordered: u64,
-    /// Links that were lost, and packets sent again because of it.
+    /// Links that were lost.
     pub lost_links: u64,
-    /// Packets sent again.
+    /// Packets sent again after the loss of a link.
     pub sent_again: u64,
 }
 
@@ -101,7 +101,7 @@ impl Traffic {
         self.received[protocol as usize].add(bytes);
     }
 
-    /// Several messages of a run of receives were received.
+    /// Counts the messages of a run of receives.
     #[inline(always)]
     pub(crate) fn received_run(&mut self, short: Moved, eager: Moved) {
         let add = |received: &mut Moved, moved: Moved| {
@@ -119,50 +119,51 @@ impl Traffic {
         self.own.add(bytes);
     }
 
-    /// A message that lies in a region was posted to a peer; a short one of `telling` bytes told of it.
+    /// Counts a message in a region that was posted to a peer; a short one of `telling` bytes announced it.
     pub fn posted(&mut self, bytes: usize, telling: usize) {
         self.sent(Protocol::Direct, bytes);
         self.told[0].add(telling);
         self.control += 1;
     }
 
-    /// A message that lies in a region of a peer was retrieved, likewise.
+    /// Counts a message in a region of a peer that was retrieved, likewise.
     pub fn retrieved(&mut self, bytes: usize, telling: usize) {
         self.received(Protocol::Direct, bytes);
         self.told[1].add(telling);
     }
 
-    /// The same from this rank itself: what told of it has been counted as a message of its own.
+    /// Counts a retrieved message of this rank itself: its announcement was counted as a message of its own.
     pub fn retrieved_own(&mut self, bytes: usize, telling: usize) {
         self.own.bytes = (self.own.bytes + bytes as u64).saturating_sub(telling as u64);
     }
 
-    /// What was sent and received by each protocol: one that told of a message in a region is none beside it.
+    /// Returns the messages sent and received by each protocol, without those that only announced one in a
+    /// region.
     pub fn by_protocol(&self) -> [[Moved; 4]; 2] {
         let mut all = [self.sent, self.received];
         for (moved, told) in all.iter_mut().zip(self.told) {
             let short = &mut moved[Protocol::Short as usize];
-            // What tells may still wait for room, or have had to be announced.
+            // An announcing message may still wait for room, or have gone by another protocol.
             short.messages = short.messages.saturating_sub(told.messages);
             short.bytes = short.bytes.saturating_sub(told.bytes);
         }
         all
     }
 
-    /// A put of this rank with a notice.
+    /// Counts a put of this rank with a notice.
     pub fn put(&mut self, bytes: usize) {
         self.put.add(bytes);
     }
 }
 
 impl Traffic {
-    /// A message that is held takes so much credit.
+    /// Adds the credit of a message that is held.
     pub(crate) fn hold_credit(&mut self, bytes: u64) {
         self.credit_held += bytes;
         self.credit_most.note(self.credit_held);
     }
 
-    /// A message is held no more.
+    /// Subtracts the credit of a message that is no longer held.
     pub(crate) fn release_credit(&mut self, bytes: u64) {
         self.credit_held -= bytes;
     }

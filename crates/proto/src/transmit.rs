@@ -1,5 +1,5 @@
-//! What goes out, peer by peer and link by link: whose turn it is, and what a strategy chooses for the next packet of a link.
-//! `packet.rs` fills it.
+//! Transmission, peer by peer and link by link: the turns of peers, and the strategy's plan for the next
+//! packet of a link. `packet.rs` fills it.
 
 use canele_rail::{Busy, FullRail, Rail};
 use canele_sys::ids::{LinkId, Rank};
@@ -12,7 +12,7 @@ use crate::strategy::PacketDraft;
 /// Packets sent over one link before others have their turn.
 const PACKETS: usize = 64;
 
-/// Why a link is left: it has no room, or nothing is to be sent over it.
+/// The reason to leave a link: it has no room, or nothing is to be sent over it.
 enum LinkLeft {
     Busy,
     Idle,
@@ -25,8 +25,8 @@ impl From<Busy> for LinkLeft {
 }
 
 impl Proto {
-    /// Sends what waits, as far as there is room. Every peer has its turn. Says whether anything moved: that nothing waits any more
-    /// is also worth another look, even if what waited is gone with its peer.
+    /// Sends the waiting packets, as far as there is room. Every peer has its turn. Returns true if anything
+    /// moved. It also does if no message waits any more because its peer is gone: callers look again then.
     #[inline(always)]
     pub(crate) fn transmit<R: FullRail>(&mut self, rail: &mut R) -> bool {
         !self.outgoing.is_empty() && self.transmit_waiting(rail)
@@ -42,7 +42,7 @@ impl Proto {
         any || self.outgoing.is_empty()
     }
 
-    /// Sends what waits for one peer, and lists it again if something is left.
+    /// Sends the waiting packets for one peer, and lists it again if some are left.
     pub(crate) fn transmit_to<R: FullRail>(&mut self, rail: &mut R, to: Rank) -> bool {
         let peer = &mut self.peers[to.0 as usize];
         if peer.links().is_empty() {
@@ -57,7 +57,7 @@ impl Proto {
                 let Some(link) = self.peers[to.0 as usize].link_at((first + n) % links) else { break };
                 busy |= matches!(self.use_link(rail, to, link, guests, &mut any), LinkLeft::Busy);
             }
-            // What prefers a rail that has no room may take another one.
+            // A message whose preferred rail is full may use another rail.
             let guests = self.peers[to.0 as usize].backlog.as_ref().is_some_and(|b| b.has_choosy());
             if !guests {
                 break;
@@ -97,7 +97,7 @@ impl Proto {
         LinkLeft::Idle
     }
 
-    /// One packet.
+    /// Sends one packet.
     fn send_packet<R: FullRail>(
         &mut self,
         rail: &mut R,
@@ -125,7 +125,7 @@ impl Proto {
         result
     }
 
-    /// Sends what was chosen; what finds no room goes back to where it was.
+    /// Sends the chosen messages; those that find no room go back to their places.
     fn send_draft<R: FullRail>(
         &mut self,
         rail: &mut R,
@@ -154,8 +154,8 @@ impl Proto {
     }
 }
 
-/// Which of the links to a peer is asked first, and how many there are: something small that waits takes the one that delivers it
-/// first.
+/// Returns the number of the link to a peer that is asked first, and of all links. A waiting short message
+/// takes the link that delivers it first.
 fn first_link<R: Rail>(rail: &R, peer: &Peer) -> (usize, usize) {
     let links = peer.links();
     let first = match links.len() > 1 && (peer.has_messages() || peer.has_numbered_waiting()) {
@@ -165,7 +165,7 @@ fn first_link<R: Rail>(rail: &R, peer: &Peer) -> (usize, usize) {
     (first.unwrap_or(0), links.len())
 }
 
-/// Whether something small that was coalesced would arrive over a link about as soon as over the best one.
+/// Returns true if a coalesced message would arrive over a link about as soon as over the best one.
 fn is_timely<R: Rail>(rail: &R, peer: &Peer, link: LinkId) -> bool {
     let links = peer.links();
     if links.len() < 2 || !peer.has_numbered_waiting() {

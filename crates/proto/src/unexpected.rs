@@ -1,4 +1,5 @@
-//! The unexpected queue: messages that came before their receive, payload copied out at once, or the announcement of a large one.
+//! The unexpected queue: messages that came before their receive, payload copied out at once, or the
+//! announcement of a large one.
 
 use canele_mem::buffer::{self, InBuffer};
 use canele_mem::window::Window;
@@ -15,7 +16,7 @@ use crate::submit::why_not_received;
 use crate::wire::Rts;
 use crate::{Proto, ProtoEvent};
 
-/// Unexpected messages of a flow that are looked at to find the oldest.
+/// The most unexpected messages of a flow that are checked to find the oldest.
 const MOST_LOOKED_AT: usize = 4096;
 
 /// One waiting message.
@@ -43,21 +44,23 @@ impl KeptPayload {
         self.bytes().len()
     }
 
-    /// The protocol by which it came.
+    /// Returns the protocol by which it came.
     pub fn protocol(&self) -> Protocol {
         if let Self::Short(..) = self { Protocol::Short } else { Protocol::Eager }
     }
 }
 
-/// What is held of it.
+/// The part of a message that is held.
 pub(crate) enum Body {
     Here(KeptPayload),
     Announced(Rts),
-    /// One that was announced and is asked for.
+    /// An announced message that this rank has asked for.
     Pulled(Rts),
-    /// One that is asked for and has met its receive; none if that had no room, or if the message was withdrawn.
+    /// A message that is asked for and has met its receive; `None` if that had no room, or if the message was
+    /// withdrawn.
     Claimed(Rts, Option<RequestId>),
-    /// What has come of a message whose rest is still to come, in memory for all of it; and the sender's request.
+    /// The first part of a message whose rest is still to come, in memory for all of it; and the sender's
+    /// request.
     Coming {
         data: Vec<u8>,
         got: usize,
@@ -77,7 +80,7 @@ impl Body {
         }
     }
 
-    /// The announcement, of a message that this rank has not asked for yet.
+    /// Returns the announcement of a message that this rank has not asked for yet.
     fn announced(&self) -> Option<Rts> {
         if let Self::Announced(rts) = self { Some(*rts) } else { None }
     }
@@ -87,7 +90,7 @@ impl Body {
 #[derive(PartialEq, Eq, Debug)]
 pub struct Matched {
     key: RequestId,
-    /// What a receive will get.
+    /// The status that its receive gets.
     pub status: Status,
 }
 
@@ -109,13 +112,13 @@ impl Proto {
         Ok(key)
     }
 
-    /// How many messages are held that no receive has asked for.
+    /// Returns the number of held messages that no receive has asked for.
     pub fn unexpected_held(&self) -> u64 {
         self.incoming.len() as u64
     }
 
-    /// The oldest unexpected messages of each flow that `is_meant`, at most `most` in all, and how many more wait there; for people who
-    /// wonder what they are. Of very many some are looked at.
+    /// Returns the oldest unexpected messages of the flows that `is_meant` accepts, at most `most`, and the
+    /// number of further ones. They are for messages to users. Of very many only some are checked.
     pub fn unexpected_messages(
         &self,
         most: usize,
@@ -139,13 +142,14 @@ impl Proto {
         (told, left_out)
     }
 
-    /// The most messages that were held at once since the last call, and the most bytes of credit that they took.
+    /// Returns the most messages held at once since the last call, and the most bytes of credit that they
+    /// took.
     pub fn take_peaks(&mut self) -> [u64; 2] {
         let (held, traffic) = (self.unexpected_held(), &mut self.traffic);
         [traffic.unexpected_most.take(held), traffic.credit_most.take(traffic.credit_held)]
     }
 
-    /// A message that came too early has its turn.
+    /// Delivers a message that came too early, now in its turn.
     pub(crate) fn deliver_out_of_order(&mut self, flow: FlowId, from: Rank, tag: Tag, key: Key) {
         let Some(matcher) = self.flow(flow).map(|flow| &mut flow.matcher) else { return };
         match matcher.arrive(from, tag) {
@@ -169,8 +173,8 @@ impl Proto {
         }
     }
 
-    /// A copy of payload, in memory used before where possible (invariant I5). A peer may have as much kept as its
-    /// credit allows (invariant I9).
+    /// Keeps a copy of payload, in memory used before where possible (invariant I5). The credit of a peer
+    /// bounds the payload that is kept for it (invariant I9).
     pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
         self.charge(from, payload.len())?;
         Ok(Body::Here(self.incoming.copy_payload(payload, &mut self.traffic)))
@@ -190,7 +194,7 @@ impl Proto {
         }
     }
 
-    /// The message a receive would get now; it stays.
+    /// Returns the status of the message that a receive would get now; it stays.
     pub fn probe(&mut self, flow: FlowId, want: Want) -> Option<Status> {
         self.discard_stale(flow, want);
         let found = self.flow(flow)?.matcher.peek(want)?;
@@ -206,13 +210,14 @@ impl Proto {
         if let Body::Own(send, _) = self.incoming.at(found.message).body
             && let Some(State::ExpectSelf(state)) = self.requests.leave(send)
         {
-            self.requests.enter(send, State::ExpectFin(state)); // It has met its receive: too late to cancel it.
+            // The message has met its receive: it is too late to cancel it.
+            self.requests.enter(send, State::ExpectFin(state));
         }
         let key = self.incoming.key_at(found.message).into();
         Some(Matched { key, status })
     }
 
-    /// Tells the observer that a message that was kept has met its receive.
+    /// Informs the observer that a message that was kept has met its receive.
     #[inline]
     pub(crate) fn observe_found(&mut self, flow: FlowId, found: FoundMessage) {
         let FoundMessage { source: from, tag, message } = found;
@@ -249,7 +254,8 @@ impl Proto {
         });
     }
 
-    /// Drops every message of a flow that no receive has taken, and what is known of it: it may be used anew.
+    /// Drops every message of a flow that no receive has taken, and the state of the flow: it may be used
+    /// anew.
     pub fn drop_flow(&mut self, flow: FlowId) {
         let any = Want { source: None, tag: None };
         if self.flows.known(flow).is_none() {
@@ -261,7 +267,7 @@ impl Proto {
         self.flows.reset(flow);
     }
 
-    /// Does the same if a message of the flow was not received.
+    /// Drops a flow if one of its messages was not received.
     pub fn drop_unexpected(&mut self, flow: FlowId) {
         if self.has_unexpected(flow) {
             self.drop_flow(flow);
@@ -321,7 +327,7 @@ impl Proto {
         }
     }
 
-    /// A message that was kept has found its receive.
+    /// Counts a message that was kept and has found its receive.
     pub(crate) fn consumed(&mut self, from: Rank, protocol: Protocol, len: usize) {
         self.discharge(from, len);
         if from == self.me {
@@ -333,7 +339,7 @@ impl Proto {
 }
 
 impl Receive {
-    /// The error of a message longer than the buffer.
+    /// Returns the error of a message longer than the buffer.
     pub(crate) fn truncated(&self) -> Failure {
         Failure::Truncated {
             message: self.len,

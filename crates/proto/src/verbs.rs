@@ -1,6 +1,7 @@
-//! The verbs that this rank has posted, and what each of them is for.
+//! The verbs that this rank has posted, each with its use.
 //!
-//! Owns what the token of a verb means. A verb moves a large message between regions, or is the call of an [`RmaOrigin`].
+//! Owns the meaning of the token of a verb. A verb moves a large message between regions, or is the call of
+//! an [`RmaOrigin`].
 //!
 //! [`RmaOrigin`]: crate::rma::RmaOrigin
 
@@ -14,19 +15,19 @@ use crate::request::State;
 use crate::rma::PendingVerb;
 use crate::slab::{Key, Slab};
 
-/// What a verb is for.
+/// The use of a verb.
 pub(crate) enum VerbUse {
-    /// It moves the message of this request.
+    /// The verb moves the message of this request.
     Message(RequestId),
-    /// It is a call to the owner of memory.
+    /// The verb is a call to the owner of memory.
     Call(PendingVerb),
 }
 
-/// The verbs under way, and those of calls that have completed.
+/// The verbs under way, and the completed verbs of calls.
 #[derive(Default)]
 pub(crate) struct PostedVerbs {
     posted: Slab<VerbUse>,
-    /// What has completed and its origin has not taken.
+    /// Completed verbs of calls that their origin has not taken.
     completed_calls: VecDeque<(PendingVerb, Result<u64, VerbError>)>,
 }
 
@@ -41,7 +42,7 @@ impl PostedVerbs {
         is_posted
     }
 
-    /// The number of verbs under way, and of calls whose completion was not taken.
+    /// Returns the number of verbs under way, and of calls whose completion was not taken.
     pub fn len(&self) -> usize {
         self.posted.len() + self.completed_calls.len()
     }
@@ -59,7 +60,8 @@ impl PostedVerbs {
 }
 
 impl Proto {
-    /// Goes on with the messages whose verbs have completed, and keeps what completed of calls; says whether any verb had.
+    /// Advances the messages whose verbs have completed, and keeps the results of calls; returns true if a
+    /// verb had completed.
     pub(crate) fn handle_completed_verbs<R: FullRail>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
         while let Some((verb_use, result)) = self.verbs.take_completion(rail) {
@@ -83,7 +85,7 @@ impl Proto {
         self.verbs.completed_calls.pop_front()
     }
 
-    /// A verb has moved the message of a request, or has not. The request may have failed meanwhile.
+    /// Handles the end of the verb of a request, with success or not. The request may have failed meanwhile.
     fn handle_moved(&mut self, id: RequestId, is_moved: bool) {
         if !matches!(self.requests.get(id), Some(State::Reading(..) | State::Writing(..))) {
             return;

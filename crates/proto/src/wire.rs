@@ -1,17 +1,18 @@
-//! The packets of the protocols: what stands beside a header, as little-endian 64-bit words.
+//! The packets of the protocols: the words beside a header, as little-endian 64-bit words.
 //!
 //! ```text
-//!   short   the message                      rts    length, sender's request, region, offset, block and stride
-//!   eager   (bulk: the message)              cts    sender's request, receiver's request, how, region, offset, block and stride
+//!   short   the message                      rts    length, sender's request, region, offset, block, stride
+//!   eager   (bulk: the message)              cts    both requests, how, region, offset, block, stride
 //!   fin     request, status                  piece  receiver's request, offset   (bulk: the piece)
 //!   credit  bytes                            put    region, offset, notice, up to 24 bytes of data
 //!   fence   ticket                           fenced ticket
 //!   first   as rts                           more   sender's request, offset     (bulk: the piece)
 //!   closed  rail and generation, expected    batch  (bulk: several packets)
-//!   withdraw  sender's request               pull   up to three times sender's request and the receiver's key
+//!   withdraw  sender's request               pull   up to three pairs: sender's request, receiver's key
 //!   pulled  the receiver's key               (bulk: the message)
 //! ```
-//! Everything read here comes from another process: a packet that is too short, or of no known kind, gives nothing.
+//! Everything read here comes from another process: a packet that is too short, or of no known kind, gives
+//! nothing.
 
 use canele_mem::buffer::{RegionAddress, StridedMemory};
 use canele_mem::chunk_counter::Generation;
@@ -24,7 +25,7 @@ mod put;
 pub use pull::{PULLED_INLINE, Pull, PulledPart};
 pub use put::{MAX_PUT, Put};
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -32,15 +33,15 @@ pub enum Kind {
     Short = 1,
     /// A message in the bulk.
     Eager,
-    /// A message is announced.
+    /// The announcement of a message.
     Rts,
-    /// An announced message may come, and how.
+    /// The answer to it: the message may come, in this way.
     Cts,
     /// Part of an announced message.
     Piece,
-    /// An announced message has been delivered, or has failed.
+    /// The end of an announced message: it has been delivered, or has failed.
     Fin,
-    /// Unexpected payload was consumed.
+    /// Credit that is given back.
     Credit,
     /// Data for a region, and a notice.
     Put,
@@ -48,7 +49,7 @@ pub enum Kind {
     Fence,
     /// The answer.
     Fenced,
-    /// A link was closed at this end, and how far it had come.
+    /// The report that a link was closed at this end, with its progress.
     LinkClosed,
     /// Several packets.
     Batch,
@@ -60,12 +61,12 @@ pub enum Kind {
     Withdraw,
     /// The receiver of announced messages has room for them.
     Pull,
-    /// One of them, or that it is not to be had any more.
+    /// A pulled message, or a note that it is gone.
     Pulled,
 }
 
 impl Kind {
-    /// The kind a header names, if there is one.
+    /// Returns the kind that a header names, if there is one.
     #[inline(always)]
     pub fn of(header: &Header) -> Option<Self> {
         use Kind::*;
@@ -76,13 +77,13 @@ impl Kind {
         ALL.get(usize::from(header.kind).wrapping_sub(1)).copied()
     }
 
-    /// The header of a packet of this kind with `words` words beside it.
+    /// Returns the header of a packet of this kind with `words` words beside it.
     pub fn header(self, words: usize) -> Header {
         Header { kind: self as u8, inline_len: 8 * words as u8, ..Header::default() }
     }
 }
 
-/// Where the buffer of one end lies, for the other end to copy from it or to it.
+/// The place of the buffer of one end, for the other end to copy from it or to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferPlace {
     /// In a region.
@@ -91,7 +92,7 @@ pub enum BufferPlace {
     Process(StridedMemory),
 }
 
-/// What stands for the memory of a process where the word of a region would be.
+/// The value that stands for the memory of a process in the word of a region.
 const PROCESS: u64 = u32::MAX as u64;
 
 /// A message announced by its sender.
@@ -101,13 +102,14 @@ pub struct Rts {
     pub len: u64,
     /// The sender's request.
     pub request: RequestId,
-    /// Where its receiver may copy it from, if it may.
+    /// The place from which its receiver may copy it, if it may.
     pub place: Option<BufferPlace>,
-    /// It is announced for want of credit: its receiver may give more, and pull it before it is received. Not where a place is named.
+    /// True if it is announced for want of credit: its receiver may give more, and pull it before it is
+    /// received. False if a place is named.
     pub lacks_credit: bool,
 }
 
-/// How an announced message travels.
+/// The way in which an announced message travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CtsKind {
     /// In pieces through the payload ring.
@@ -125,16 +127,16 @@ pub struct Cts {
     pub request: RequestId,
     /// The receiver's, which pieces name.
     pub receiver: RequestId,
-    /// What the sender is to do.
+    /// The action of the sender.
     pub how: CtsKind,
 }
 
-/// How an announced message ended.
+/// The end of an announced message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FinStatus {
-    /// It was delivered, or the receiver wants no more of it.
+    /// The message was delivered, or the receiver wants no more of it.
     Done = 0,
-    /// Its sender has it back: no receive had it.
+    /// The message was withdrawn: no receive had it.
     Withdrawn = 1,
 }
 
@@ -143,9 +145,9 @@ pub enum FinStatus {
 pub struct LinkClosed {
     /// The number of its rail, the same at both ends.
     pub rail: u8,
-    /// Which of the successive links over that rail.
+    /// Tells apart the successive links over that rail.
     pub generation: u32,
-    /// The number of the packet that was expected next there; none if this end never had that link.
+    /// The number of the packet that was expected next there; `None` if this end never had that link.
     pub expected: Option<u32>,
 }
 
@@ -184,7 +186,8 @@ fn buffer_words(place: Option<BufferPlace>) -> [u64; 3] {
     }
 }
 
-/// A place, if there is one, by its first two words. The third one is read for memory of a process only; nothing is returned if it is missing.
+/// Returns a place, if there is one, by its first two words. The third one is read for memory of a process
+/// only; fails if it is missing.
 fn buffer_place(words: [u64; 2], blocks: impl FnOnce() -> Option<u64>) -> Option<Option<BufferPlace>> {
     let [PROCESS, address] = words else { return Some(place(words).map(BufferPlace::Region)) };
     let blocks = blocks()?;
@@ -192,7 +195,7 @@ fn buffer_place(words: [u64; 2], blocks: impl FnOnce() -> Option<u64>) -> Option
     Some(Some(BufferPlace::Process(StridedMemory { address, block_bytes, stride_bytes })))
 }
 
-/// The first `N` words beside a header, if there are as many.
+/// Returns the first `N` words beside a header, if there are as many.
 pub fn words<const N: usize>(packet: &Packet<'_>) -> Option<[u64; N]> {
     if (packet.header.inline_len as usize) < 8 * N {
         return None;
@@ -201,10 +204,10 @@ pub fn words<const N: usize>(packet: &Packet<'_>) -> Option<[u64; N]> {
 }
 
 impl Rts {
-    /// Bytes it takes beside a header.
+    /// Its length beside a header, in bytes.
     pub const BYTES: usize = 40;
 
-    /// Its words.
+    /// Returns its words.
     pub fn to_words(self) -> [u64; 5] {
         let [region, offset, blocks] = match self.place {
             None => [place_words(None)[0], u64::from(self.lacks_credit), 0],
@@ -213,7 +216,7 @@ impl Rts {
         [self.len, request_word(self.request), region, offset, blocks]
     }
 
-    /// Read from a packet.
+    /// Reads it from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [len, id, region, offset] = words(packet)?;
         let place = buffer_place([region, offset], || words(packet).map(|[_, _, _, _, blocks]| blocks))?;
@@ -222,10 +225,10 @@ impl Rts {
 }
 
 impl Cts {
-    /// Bytes it takes beside a header.
+    /// Its length beside a header, in bytes.
     pub const BYTES: usize = 48;
 
-    /// Its words.
+    /// Returns its words.
     pub fn to_words(self) -> [u64; 6] {
         let (how, at) = match self.how {
             CtsKind::Stream => (0, None),
@@ -238,7 +241,7 @@ impl Cts {
         [request_word(self.request), request_word(self.receiver), how, region, offset, blocks]
     }
 
-    /// Read from a packet.
+    /// Reads it from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [sender, receiver, how, region, offset] = words(packet)?;
         let at = buffer_place([region, offset], || words(packet).map(|[_, _, _, _, _, blocks]| blocks))?;
@@ -252,12 +255,12 @@ impl Cts {
     }
 }
 
-/// The words of a fin.
+/// Returns the words of a fin.
 pub fn fin_words(id: RequestId, ending: FinStatus) -> [u64; 2] {
     [request_word(id), ending as u64]
 }
 
-/// Read from a fin.
+/// Reads a fin: the request and its end.
 pub fn read_fin(packet: &Packet<'_>) -> Option<(RequestId, FinStatus)> {
     let [id, ending] = words(packet)?;
     let ending = match ending {
@@ -268,34 +271,34 @@ pub fn read_fin(packet: &Packet<'_>) -> Option<(RequestId, FinStatus)> {
     Some((request(id), ending))
 }
 
-/// The word of a withdrawal.
+/// Returns the word of a withdrawal.
 pub fn withdraw_word(id: RequestId) -> u64 {
     request_word(id)
 }
 
-/// Read from a withdrawal: the sender's request.
+/// Reads a withdrawal: the sender's request.
 pub fn read_withdraw(packet: &Packet<'_>) -> Option<RequestId> {
     words(packet).map(|[id]| request(id))
 }
 
-/// The words of a piece.
+/// Returns the words of a piece.
 pub fn piece_words(receiver: RequestId, offset: u64) -> [u64; 2] {
     [request_word(receiver), offset]
 }
 
-/// Read from a piece: the receiver's request and the offset of the piece in the message.
+/// Reads a piece: the receiver's request and the offset of the piece in the message.
 pub fn read_piece(packet: &Packet<'_>) -> Option<(RequestId, u64)> {
     let [id, offset] = words(packet)?;
     Some((request(id), offset))
 }
 
 impl LinkClosed {
-    /// Its words.
+    /// Returns its words.
     pub fn to_words(self) -> [u64; 2] {
         [pack(u32::from(self.rail), self.generation), self.expected.map_or(u64::MAX, u64::from)]
     }
 
-    /// Read from a packet.
+    /// Reads it from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [link, expected] = words(packet)?;
         let rail = u8::try_from(link as u32).ok()?;

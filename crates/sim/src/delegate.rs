@@ -1,7 +1,7 @@
-//! Methods of a rail that wraps another one and passes a call on as it is.
+//! Methods of a rail that wraps another one and passes a call on unchanged.
 
-/// Writes methods of [`Rail`](canele_rail::Rail), [`OneSided`](canele_rail::OneSided) and [`Recoverable`](canele_rail::Recoverable) that
-/// call the rail in a field: `delegate!(below: speed link)`.
+/// Writes methods of [`Rail`](canele_rail::Rail), [`OneSided`](canele_rail::OneSided) and
+/// [`Recoverable`](canele_rail::Recoverable) that call the rail in a field: `delegate!(below: speed link)`.
 macro_rules! delegate {
     (@caps $rail:ident) => {
         fn caps(&self, link: ::canele_sys::ids::LinkId) -> &::canele_rail::Caps {

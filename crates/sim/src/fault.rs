@@ -1,10 +1,10 @@
 //! A rail that loses, doubles, reorders, holds back and corrupts packets, and kills links, from a seed.
 //!
 //! ```text
-//!   claim, fill, commit ─▶ [ dropped? flipped bits? twice? held back? ] ─▶ claim, fill, commit of the rail below
+//!   claim, fill, commit ─▶ [ dropped? flipped bits? twice? held back? ] ─▶ claim, fill, commit below
 //! ```
-//! Owns what is held back: a bounded number of packets a link. What arrives is left alone. It knows no time: a packet is
-//! held back while others pass, or for some passes.
+//! Owns the packets that are held back: a bounded number for each link. Packets that arrive are left alone.
+//! The rail knows no time: it holds a packet back while others pass, or for some passes.
 
 use canele_mem::window::Window;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,20 +18,20 @@ use canele_rail::{
     PeerCopy, Rail, Recoverable, Rma, Slot, Unacked, Verbs,
 };
 
-/// How often what goes wrong, in percent of the packets.
+/// The rates of the faults, in percent of the packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rates {
-    /// It is lost.
+    /// The rate of lost packets.
     pub drop: usize,
-    /// It comes twice.
+    /// The rate of packets that come twice.
     pub double: usize,
-    /// It is held back while up to `window` packets or passes go by.
+    /// The rate of packets that are held back while up to `window` packets or passes go by.
     pub hold: usize,
-    /// Packets that may be held back on a link.
+    /// The number of packets that may be held back on a link.
     pub window: usize,
-    /// A bit is wrong: in the header, beside it, or in the bulk.
+    /// The rate of packets with a wrong bit: in the header, beside it, or in the bulk.
     pub corrupt: usize,
-    /// A link is lost with its packet number 1 to `kill`, counted anew on each; 0: none is.
+    /// A link is lost with its packet number 1 to `kill`, counted anew on each link. If 0, no link is lost.
     pub kill: u64,
 }
 
@@ -45,18 +45,18 @@ pub struct Fault<R> {
     lost: VecDeque<Lost>,
 }
 
-/// What a link has of its own.
+/// The state that this rail keeps for a link.
 struct Line {
     inline: [u8; MAX_INLINE],
     bulk: Vec<u8>,
     class: Option<Class>,
     held: VecDeque<HeldPacket>,
-    /// Packets until it is lost; 0: it is.
+    /// The number of packets until the link is lost; 0 if it is lost.
     lives: Option<u64>,
 }
 
 struct HeldPacket {
-    /// Packets or passes to let by.
+    /// The number of packets or passes to let by.
     wait: usize,
     class: Class,
     header: Header,
@@ -65,18 +65,18 @@ struct HeldPacket {
 }
 
 impl<R: Rail> Fault<R> {
-    /// Faults at these rates, from this seed.
+    /// Makes faults at these rates, from this seed.
     pub fn new(below: R, rates: Rates, seed: u64) -> Self {
         let (caps, lines) = (BTreeMap::new(), BTreeMap::new());
         Self { below, rates, random: Random(seed), caps, lines, lost: VecDeque::new() }
     }
 
-    /// The rail below.
+    /// Returns the rail below.
     pub fn below(&mut self) -> &mut R {
         &mut self.below
     }
 
-    /// Notes what the rail of a link can do; called for links that are opened from now on.
+    /// Notes the capabilities of a link's rail; called for links that are opened from now on.
     pub fn opened(&mut self, link: LinkId) {
         let caps = *self.below.caps(link);
         self.caps.insert(
@@ -99,7 +99,8 @@ impl<R: Rail> Fault<R> {
         });
     }
 
-    /// One packet or pass goes by a link: what has waited long enough goes out, as far as there is room.
+    /// Lets one packet or pass go by a link. Packets that have waited long enough leave, as far as there is
+    /// room.
     fn go_by(&mut self, link: LinkId) {
         let Some(line) = self.lines.get_mut(&link) else { return };
         line.held.iter_mut().for_each(|held| held.wait = held.wait.saturating_sub(1));
@@ -157,7 +158,7 @@ impl<R: Rail> Rail for Fault<R> {
         self.below.disconnect(link);
     }
 
-    /// Room in memory of its own, if there is room below and not too much is held back.
+    /// Returns room in memory of its own, if there is room below and not too much is held back.
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
         let line = self.lines.get_mut(&link).ok_or(Busy)?;
         if line.lives == Some(0) || line.held.len() > self.rates.window {
@@ -204,7 +205,7 @@ impl<R: Rail> Rail for Fault<R> {
         links.into_iter().for_each(|link| self.go_by(link));
     }
 
-    /// Nothing is held back from those who sleep.
+    /// Lets all packets out: nothing is held back from ranks that sleep.
     fn arm(&mut self) -> Armed {
         let links: Vec<_> = self.lines.keys().copied().collect();
         for link in links {

@@ -1,8 +1,10 @@
-//! Simulated networks and what runs on them: the networks as rails ([`world`]), wrappers that make packets go wrong ([`fault`]) and
-//! mend them ([`reliable`]), networks from parameter files ([`preset`]), and campaigns of random
-//! programs of the real protocols ([`campaign`]). Programs whose calls take time ([`script`]).
+//! Simulated networks and their users. Rails simulate networks ([`world`]); wrappers make packets go wrong
+//! ([`fault`]) and repair it ([`reliable`]); parameter files describe networks ([`preset`]). Campaigns run
+//! random programs of the real protocols ([`campaign`]). Scripts are programs whose calls take time
+//! ([`script`]).
 //!
-//! Everything runs on virtual time, in one thread per world, from a seed. No process, no socket, no clock.
+//! Everything runs on virtual time, in one thread for each world, from a seed. There is no process, no socket
+//! and no clock.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

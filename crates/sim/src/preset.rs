@@ -1,7 +1,7 @@
 //! Networks by name, or from a file: the parameters of a [`Model`] in TOML.
 //!
-//! A file says what differs from [`Model::default`]. Today's Ethernet is built in, with the source of its numbers in the file. A caller
-//! adds further networks by name.
+//! A file gives the parameters that differ from [`Model::default`]. Today's Ethernet is built in, with the
+//! source of its numbers in the file. A caller adds further networks by name.
 
 use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ pub type Preset = (&'static str, &'static str);
 /// The networks that every caller knows.
 const BUILT_IN: [Preset; 1] = [("ethernet", include_str!("presets/ethernet.toml"))];
 
-/// Why there is no such network.
+/// The reason why there is no such network.
 #[derive(Debug, thiserror::Error)]
 pub enum PresetError {
-    /// It is none of the presets and no file.
+    /// The name is none of the presets and no file.
     #[error("no network is called {name}: there are {known}, or name a file that ends in .toml")]
     Unknown {
         /// The name.
@@ -30,23 +30,24 @@ pub enum PresetError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// It is no network.
+    /// The text describes no network.
     #[error("{name}: {why}")]
     Wrong {
         /// The file or preset.
         name: String,
-        /// What is wrong in it, and where.
+        /// The error in it, and its place.
         why: String,
     },
 }
 
-/// Returns the preset of this name among `more` and the built-in ones, or the network in the file of this name if it ends in `.toml`.
+/// Returns the network called `name` among `more` and the built-in presets, or the one in the file of this
+/// name if it ends in `.toml`.
 ///
 /// # Errors
-/// There is none, or it cannot be simulated.
+/// Fails if there is none, or it cannot be simulated.
 pub fn find(name: &str, more: &[Preset]) -> Result<Model, PresetError> {
     let presets = more.iter().chain(&BUILT_IN);
     if let Some((_, text)) = presets.clone().find(|(preset, _)| *preset == name) {

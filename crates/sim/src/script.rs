@@ -1,9 +1,9 @@
-//! Ranks whose calls take processor time: short programs of sends, receives and computation, played by the real protocols on
-//! one simulated network.
+//! Ranks whose calls take processor time: short programs of sends, receives and computation, played by the
+//! real protocols on simulated networks.
 //!
-//! The world's own time is that of the network. A [`Software`] adds what a call costs its processor: a rank that computes makes
-//! no progress until it calls again, as a library without threads of its own does. All links are open from the start, and every
-//! byte that arrives is checked.
+//! The world's own time is that of the networks. A [`Software`] adds the time that a call takes on its
+//! processor. A rank that computes makes no progress until its next call, as with a library without threads
+//! of its own. All links are open from the start, and every byte that arrives is checked.
 
 use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
@@ -17,15 +17,15 @@ use crate::world::{Model, SimRail, World};
 const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(0);
 
-/// What a call takes on its processor.
+/// The time that a call takes on its processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Software {
-    /// From the call of a send until its message reaches the network.
+    /// The time from the call of a send until its message reaches the network.
     pub send_ns: u64,
-    /// From the arrival of a message until its receive returns.
+    /// The time from the arrival of a message until its receive returns.
     pub receive_ns: u64,
-    /// The speed at which a receive copies its message out of the network's memory, in bytes per millisecond; 0 if the network
-    /// delivers into the receiver's own.
+    /// The speed at which a receive copies its message out of the network's memory, in bytes per millisecond.
+    /// If it is 0, the network delivers into the receiver's own memory.
     pub copied_per_ms: u64,
 }
 
@@ -40,7 +40,7 @@ pub enum ScriptCall {
     Compute(u64),
 }
 
-/// Why a script does not end well.
+/// The reason why a script does not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// A call of a rank failed.
@@ -57,26 +57,26 @@ pub enum ScriptError {
     Blame(Rank, Rank, String),
 }
 
-/// What programs run on.
+/// The networks and settings that programs run on.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptSetup<'a> {
-    /// The networks; every rank has a link to each other one over each of them.
+    /// The networks; every rank has a link to each other rank over each of them.
     pub networks: &'a [Model],
-    /// What calls take.
+    /// The time that calls take.
     pub software: Software,
-    /// Of the protocols.
+    /// The settings of the protocols.
     pub settings: Settings,
-    /// Name of the strategy that puts packets together: see [`strategy::named`].
+    /// The name of the strategy that puts packets together: see [`strategy::named`].
     pub strategy: &'a str,
 }
 
-/// Plays one program for each rank; gives the time at which each rank ends, in nanoseconds.
+/// Plays one program for each rank; returns the time at which each rank ends, in nanoseconds.
 ///
 /// # Errors
 /// See [`ScriptError`].
 ///
 /// # Panics
-/// If a model cannot be simulated, or no strategy has this name.
+/// Panics if a model cannot be simulated, or no strategy has this name.
 pub fn play(setup: &ScriptSetup<'_>, programs: &[Vec<ScriptCall>]) -> Result<Vec<u64>, ScriptError> {
     let world = World::new(programs.len(), setup.networks, 0);
     let player = |of| Player::new(&world, of, setup);
@@ -103,12 +103,12 @@ struct Player<'a> {
     calls: &'a [ScriptCall],
     /// The call that the rank is in.
     at: usize,
-    /// The rank computes until then.
+    /// The time until which the rank computes.
     busy_until_ns: u64,
-    /// The current call has been charged what it takes before it reaches the network.
+    /// True if the current call has been charged for its time before the network.
     begun: bool,
     pending: Option<(RequestId, Owned<u8>)>,
-    /// Messages so far to each rank, and from each.
+    /// The numbers of messages so far to each rank, and from each.
     sent: Vec<usize>,
     received: Vec<usize>,
     proto: Proto,
@@ -144,15 +144,15 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// When the rank goes on by itself; none if it waits for a message or has ended.
+    /// Returns the time at which the rank goes on by itself; `None` if it waits for a message or has ended.
     fn resumes_ns(&self, now_ns: u64) -> Option<u64> {
         Some(self.busy_until_ns).filter(|until_ns| *until_ns > now_ns)
     }
 
-    /// Does what the rank can do now.
+    /// Runs the rank as far as it can go now.
     fn go_on(&mut self, now_ns: u64, software: &Software) -> Result<(), ScriptError> {
         while self.busy_until_ns <= now_ns {
-            // A rank that has ended still helps the others on.
+            // A rank that has ended still makes progress for the others.
             self.make_progress()?;
             let Some(call) = self.calls.get(self.at).copied() else { return Ok(()) };
             if !self.step(call, now_ns, software)? {
@@ -173,7 +173,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// One step of a call; false if it waits.
+    /// Makes one step of a call; returns false if it waits.
     fn step(&mut self, call: ScriptCall, now_ns: u64, software: &Software) -> Result<bool, ScriptError> {
         match (call, self.pending.take()) {
             (ScriptCall::Compute(ns), _) => {
@@ -232,7 +232,7 @@ impl<'a> Player<'a> {
         Ok(true)
     }
 
-    /// The rank is at its next call, from this time on.
+    /// Moves the rank to its next call, which begins at this time.
     fn next(&mut self, at_ns: u64) {
         (self.at, self.begun, self.busy_until_ns) = (self.at + 1, false, at_ns);
     }
@@ -253,14 +253,14 @@ impl Software {
     }
 }
 
-/// Counts a message to or from a peer; gives its number.
+/// Counts a message to or from a peer; returns its number.
 fn next_number(messages: &mut [usize], peer: Rank) -> usize {
     let number = &mut messages[peer.0 as usize];
     *number += 1;
     *number
 }
 
-/// The bytes of a rank's message of this number.
+/// Returns the bytes of a rank's message of this number.
 fn content(from: Rank, number: usize, bytes: usize) -> Vec<u8> {
     let seed = from.0 as usize * 31 + number * 7;
     (0..bytes).map(|at| (at ^ at >> 8 ^ seed) as u8).collect()

@@ -1,4 +1,5 @@
-//! A simulated rail with faults, made reliable, passes the suite; gives up in time; and keeps order from any seed.
+//! A simulated rail with faults, made reliable, passes the suite. It gives up in time and keeps order from
+//! any seed.
 
 use std::cell::Cell;
 
@@ -31,7 +32,7 @@ impl Bad {
         Self { rails: (0..ranks as u32).map(rail).collect(), world, dead: vec![] }
     }
 
-    /// Both ends open the link, for answers go the other way.
+    /// Opens the link at both ends, because answers go the other way.
     fn open(&mut self, one: usize, other: usize) {
         for (from, to) in [(one, other), (other, one)] {
             let rail = &mut self.rails[from];
@@ -42,7 +43,7 @@ impl Bad {
         }
     }
 
-    /// A little later, all ranks have looked and sent.
+    /// Moves time a little on; all ranks look and send.
     fn round(&mut self) {
         let now_ns = self.world.now_ns() + 2000;
         self.world.advance_to(now_ns);
@@ -57,7 +58,7 @@ impl Bad {
     }
 }
 
-/// As bad as rails are that work at all.
+/// The worst rates at which rails work at all.
 const BAD: Rates = Rates { drop: 10, double: 10, hold: 20, window: 5, corrupt: 10, kill: 0 };
 
 impl Harness for Bad {
@@ -121,7 +122,7 @@ fn content(number: u32) -> Vec<u8> {
     (0..number as usize * 37 % 700).map(|i| (number as usize + i) as u8).collect()
 }
 
-/// Sends the next number; says whether there was room.
+/// Sends the next number; returns true if there was room.
 fn send(rail: &mut Mended, link: LinkId, number: u32) -> bool {
     rail.begin_pass();
     let bulk = content(number);
@@ -132,7 +133,7 @@ fn send(rail: &mut Mended, link: LinkId, number: u32) -> bool {
     true
 }
 
-/// The next number, checked.
+/// Receives the next number and checks it.
 fn receive(rail: &mut Mended, link: LinkId) -> Option<u32> {
     let packet = rail.poll(link).unwrap()?;
     let (mut inline, mut bulk) = ([0; 4], vec![0; packet.bulk.len()]);

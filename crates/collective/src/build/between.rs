@@ -1,6 +1,8 @@
-//! Collectives between two groups: each gets what the other gives. Members of this rank's own group are counted first.
+//! Collectives between two groups: each gets the data of the other. Members of this rank's own group are
+//! counted first.
 //!
-//! Simple: the first of each group, its leader, speaks for it, or each speaks with each.
+//! Simple: the first member of each group, its leader, speaks for it, or each member communicates with each
+//! other.
 
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
@@ -8,19 +10,20 @@ use crate::spec::Root;
 
 use super::{flat, short};
 
-/// The leaders meet once all of their groups have come.
+/// Lets the leaders meet once all of their groups have come.
 pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat) {
     allreduce(s, seat, Span::NOTHING, Span::NOTHING);
 }
 
-/// Within the other group and the root.
+/// Broadcasts within the other group and the root.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, data: Span) {
     let Some((group, own)) = with_root(s, seat, root) else { return };
     short::broadcast(s, group, own, data);
     s.among(None);
 }
 
-/// A group of the root and those of the other group, the root first; its seat there, and the root's.
+/// Forms a group of the root and the other group, the root first; returns this rank's seat there, and the
+/// root's number.
 fn with_root(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root) -> Option<(Seat, usize)> {
     let (me, group): (usize, Vec<usize>) = match root {
         Root::Elsewhere => return None,
@@ -32,7 +35,7 @@ fn with_root(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root) -> Option<(Seat,
     Some((seat, 0))
 }
 
-/// The leader of the other group sends the root what its group has.
+/// Reduces at the leader of the other group, which sends the result to the root.
 pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, input: Span, result: Span) {
     match root {
         Root::Elsewhere => {}
@@ -46,14 +49,14 @@ pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, input: S
     }
 }
 
-/// What this rank's group has, at its leader.
+/// Reduces the inputs of this rank's group at its leader.
 fn reduce_own(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span) -> Span {
     let sum = if seat.local == 1 { input } else { s.scratch(input.len) };
     short::reduce(s, seat.own(), 0, input, sum);
     sum
 }
 
-/// The leaders exchange what their groups have and hand it on.
+/// Reduces in each group; the leaders exchange the results and hand them on.
 pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     let sum = reduce_own(s, seat, input);
     if seat.me == 0 {
@@ -62,7 +65,7 @@ pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, resu
     short::broadcast(s, seat.own(), 0, result);
 }
 
-/// The same, but each gets its block.
+/// Reduces in each group; the leaders exchange the results, and each member gets its block.
 pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     let sum = reduce_own(s, seat, input);
     let result = if seat.me == 0 { s.scratch(input.len) } else { Span::NOTHING };
@@ -73,7 +76,7 @@ pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span,
     flat::scatter(s, seat.own(), 0, &blocks, mine);
 }
 
-/// The root gets what each of the other group gives.
+/// Gathers the blocks of the other group at the root.
 pub(crate) fn gather(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, mine: Span, all: &[Span]) {
     s.round();
     match root {
@@ -85,7 +88,7 @@ pub(crate) fn gather(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, mine: Sp
     }
 }
 
-/// The root gives each of the other group its block.
+/// Scatters blocks of the root to the other group.
 pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, all: &[Span], mine: Span) {
     s.round();
     match root {
@@ -97,7 +100,7 @@ pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, all: &[
     }
 }
 
-/// Each gives to each of the other group, and gets from each.
+/// Sends a block to each member of the other group, and receives one from each.
 pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     s.round();
     for n in (0..from.len()).map(|n| (n + seat.me) % from.len()) {

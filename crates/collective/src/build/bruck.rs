@@ -1,19 +1,21 @@
-//! Bruck's alltoall and allgather: ⌈log₂ N⌉ messages of each rank, one after the other, where a message for each other rank would be N−1.
+//! Bruck's alltoall and allgather: ⌈log₂ N⌉ messages of each rank, one after the other, instead of N−1 to the
+//! other ranks.
 //!
 //! ```text
 //!   turned: block i is for the rank i behind this one
 //!   round k: all blocks whose number has bit k ──▶ the rank 2ᵏ behind; as many come from the rank 2ᵏ before
 //!   in the end block i is from the rank i before this one: turned back, and put in the order of ranks
 //! ```
-//! A block travels as its number has bits; half of all blocks travel in a round. Bruck, Ho, Kipnis, Upfal, Weathersby,
-//! "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.
+//! The bits of a block's number are the rounds in which it travels; half of all blocks travel in a round.
+//! Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for all-to-all communications in multiport
+//! message-passing systems", 1997.
 
 use crate::choose::Seat;
 use crate::schedule::{Blocks, ScheduleDraft, Span};
 
 use super::doubling;
 
-/// The alltoall, for blocks of `bytes` that lie one behind the other in `from`, and will in the output.
+/// Builds the alltoall, for blocks of `bytes` that are contiguous in `from` and in the output.
 pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: Span, bytes: usize) {
     let Seat { me, ranks, .. } = seat;
     let most = doubling(ranks).map(|distance| travelling(ranks, distance)).max().unwrap_or(0);
@@ -57,8 +59,8 @@ pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: Span, bytes:
     back(me + 1, ranks - 1, ranks - me - 1);
 }
 
-/// The allgather: in round k each rank hands the 2ᵏ blocks from its own on to the rank 2ᵏ before it. They wait in scratch, turned: its own
-/// first.
+/// Builds the allgather: in round k each rank hands the 2ᵏ blocks from its own on to the rank 2ᵏ before it.
+/// They wait in scratch, turned: its own first.
 pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let Seat { me, ranks, .. } = seat;
     let turned = s.scratch(all.iter().map(|block| block.len).sum());
@@ -83,7 +85,7 @@ pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: 
     }
 }
 
-/// How many of the numbers below `ranks` have the bit that `distance` is.
+/// Returns the number of numbers below `ranks` that have the bit `distance`.
 fn travelling(ranks: usize, distance: usize) -> usize {
     ranks / (2 * distance) * distance + (ranks % (2 * distance)).saturating_sub(distance)
 }

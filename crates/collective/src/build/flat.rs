@@ -5,7 +5,7 @@ use crate::schedule::{ScheduleDraft, Span};
 
 use super::others;
 
-/// All report to rank 0, which lets them go.
+/// Lets all report to rank 0, which lets them go.
 pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat) {
     s.round();
     if seat.me == 0 {
@@ -21,7 +21,7 @@ pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat) {
     }
 }
 
-/// The root sends to all.
+/// Sends from the root to all.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
     s.round();
     if seat.me == root {
@@ -33,7 +33,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data
     }
 }
 
-/// The root receives all inputs and reduces them in the order of ranks, which is the same for every root.
+/// Reduces at the root, which receives all inputs. The order is that of ranks, for every root.
 pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
     s.round();
     if seat.me != root {
@@ -50,7 +50,7 @@ pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: 
     });
 }
 
-/// The inputs of all, those of others in scratch.
+/// Receives the inputs of all, those of others into scratch.
 fn receive_all(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span) -> Vec<Span> {
     let mut inputs = vec![input; seat.ranks];
     for rank in others(seat) {
@@ -60,7 +60,7 @@ fn receive_all(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span) -> Vec<Span> 
     inputs
 }
 
-/// Sends something to rank 0 and receives its answer, which may lie in the same place.
+/// Sends data to rank 0 and receives its answer, which may lie in the same place.
 fn ask(s: &mut ScheduleDraft<'_>, question: Span, answer: Span) {
     s.round().send(0, question);
     if question.overlaps(answer) {
@@ -69,7 +69,7 @@ fn ask(s: &mut ScheduleDraft<'_>, question: Span, answer: Span) {
     s.receive(0, answer);
 }
 
-/// Rank 0 reduces and sends the result to all.
+/// Reduces at rank 0, which sends the result to all.
 pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     if seat.me != 0 {
         return ask(s, input, result);
@@ -81,7 +81,7 @@ pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, resu
     });
 }
 
-/// Rank 0 reduces and sends each rank its block.
+/// Reduces at rank 0, which sends each rank its block.
 pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     if seat.me != 0 {
         return ask(s, input, mine);
@@ -95,7 +95,8 @@ pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span,
     });
 }
 
-/// Rank 0 reduces the inputs one after the other, and sends each rank what it had then; without its own, if exclusive.
+/// Scans at rank 0, which reduces the inputs one after the other and sends each rank its prefix; without its
+/// own input, if exclusive.
 pub(crate) fn scan(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span, exclusive: bool) {
     if seat.me != 0 {
         return ask(s, input, result);
@@ -114,8 +115,8 @@ pub(crate) fn scan(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: S
     });
 }
 
-/// The root receives each block where it belongs. The root's memory is the limit for long blocks, and a message from
-/// each the least there can be for short ones: a tree would only move bytes more often.
+/// Gathers at the root, which receives each block in its place. The root's memory is the limit for long
+/// blocks. One message from each rank is the minimum for short ones: a tree would only move bytes more often.
 pub(crate) fn gather(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, mine: Span, all: &[Span]) {
     s.round();
     if seat.me != root {
@@ -128,7 +129,7 @@ pub(crate) fn gather(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, mine: S
     s.copy(mine, all[seat.me]);
 }
 
-/// The root sends each block to its rank; as `gather`, backwards.
+/// Scatters from the root, which sends each block to its rank.
 pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, all: &[Span], mine: Span) {
     s.round();
     if seat.me != root {
@@ -141,8 +142,8 @@ pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, all: &
     s.copy(all[seat.me], mine);
 }
 
-/// Rank 0 receives all blocks and sends all of them to all, as one message: where they do not lie one behind the other,
-/// it is put together in scratch.
+/// Gathers all blocks at rank 0, which sends all of them to all as one message. Blocks that are not
+/// contiguous are packed in scratch.
 pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let is_whole = all.windows(2).all(|pair| pair[0].at + pair[0].len == pair[1].at);
     let total = all.iter().map(|block| block.len).sum();

@@ -1,11 +1,13 @@
-//! Recursive halving: in each round a rank hands one half of what it has left to reduce to a partner, and gets the other one's other half.
-//! ⌈log₂ N⌉ messages of each rank one after the other, where a message for each other rank would be N−1, and hardly more bytes.
+//! Recursive halving: in each round a rank hands half of its rest to a partner, and gets the partner's data
+//! of the other half. Each rank has ⌈log₂ N⌉ messages, one after the other, instead of N−1 to the other
+//! ranks. It moves hardly more bytes.
 //!
 //! ```text
 //!   rank 0: blocks 0 1 2 3 ──▶ 0 1 ──▶ 0      round 1: with the rank 2 further on or back, each its half
 //!   rank 1: blocks 0 1 2 3 ──▶ 0 1 ──▶ 1      round 2: with the rank 1 further on or back
 //! ```
-//! Of more ranks than the largest power of two, each second one of the first is represented by the one behind it. Operands change places.
+//! With more ranks than the largest power of two, each second one of the first is represented by the rank
+//! behind it. Operands change places.
 
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
@@ -13,7 +15,7 @@ use crate::schedule::{ScheduleDraft, Span};
 /// The ranks that take part, by new numbers: a power of two.
 struct Halves {
     ranks: usize,
-    /// How many of them represent the rank before them too.
+    /// The number of them that also represent the rank before them.
     pairs: usize,
 }
 
@@ -23,7 +25,7 @@ impl Halves {
         Self { ranks, pairs: seat.ranks - ranks }
     }
 
-    /// The new number of a rank that takes part.
+    /// Returns the new number of a rank that takes part.
     fn number(&self, rank: usize) -> Option<usize> {
         match rank < 2 * self.pairs {
             true => (rank % 2 == 1).then_some(rank / 2),
@@ -31,18 +33,18 @@ impl Halves {
         }
     }
 
-    /// The rank with a new number.
+    /// Returns the rank with a new number.
     fn rank(&self, number: usize) -> usize {
         if number < self.pairs { 2 * number + 1 } else { number + self.pairs }
     }
 
-    /// Where the blocks of new numbers begin, in ranks.
+    /// Returns the start of the blocks of a new number, in ranks.
     fn first(&self, number: usize) -> usize {
         number + number.min(self.pairs)
     }
 }
 
-/// Each rank gets its block, of the reduction of all inputs.
+/// Builds a reduction of all inputs of which each rank gets its block.
 pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     let halves = Halves::of(seat);
     let Some(me) = halves.number(seat.me) else {
@@ -62,7 +64,7 @@ pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span,
         have = s.scratch(input.len);
         s.round().receive(seat.me - 1, have).reduce(input, have, false);
     }
-    // What is left: blocks of these new numbers, from `have`'s begin on.
+    // The rest: blocks of these new numbers, from the begin of `have` on.
     let (mut first, mut count) = (0, halves.ranks);
     while count > 1 {
         count /= 2;

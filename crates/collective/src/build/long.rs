@@ -1,22 +1,24 @@
-//! As few bytes through each rank as there can be: for data so long that messages cost nothing beside it.
+//! Algorithms with the fewest bytes through each rank, for data so long that messages cost little beside it.
 
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
 
 use super::rotation;
 
-/// As much of a long vector as each rank reduces at a time.
+/// The part of a long vector that each rank reduces at a time.
 const PART_BYTES: usize = 128 << 10;
-/// The same of one that is not very long: as much as one packet carries, for which no requests are made.
+/// The part of a shorter vector: one packet carries it, and needs no request.
 const PACKET_BYTES: usize = 16 << 10;
-/// Blocks of the ranks up to which a vector is not very long.
+/// The greatest length of a shorter vector, per rank.
 const PACKED_BYTES: usize = 32 << 10;
 
-/// Ring: each block travels round once while it is reduced, starting behind its owner, and once more as the result. Each
-/// rank sends and receives about twice the data, however many there are. Operands change places. Nothing is copied beside
-/// that: what comes goes into the result, to be reduced with the input there, unless that is where the input lies.
+/// Ring: each block travels round once while it is reduced, starting behind its owner, and once more as the
+/// result. Each rank sends and receives about twice the data, for any number of ranks. Operands change
+/// places. No other data is copied: received blocks go into the result, to be reduced with the input there,
+/// unless the input lies there.
 ///
-/// Where each rank has a processor, a part that its cache holds is reduced and handed on before the next one is begun.
+/// If each rank has a processor, a part that fits its cache is reduced and handed on before the next one is
+/// begun.
 pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
     let part = if result.len <= PACKED_BYTES * seat.ranks { PACKET_BYTES } else { PART_BYTES };
     let most = if seat.oversubscribed { result.len } else { part * seat.ranks };
@@ -56,8 +58,8 @@ fn ring(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span, elemen
     }
 }
 
-/// Ring: each block travels round once while it is reduced, from the rank behind its owner to that. Operands change
-/// places.
+/// Ring: each block travels round once while it is reduced, from the rank behind its owner to the owner.
+/// Operands change places.
 pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     let Seat { me, ranks, .. } = seat;
     let (next, previous) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
@@ -93,7 +95,7 @@ pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], int
     s.copy(from[seat.me], into[seat.me]);
 }
 
-/// The same where blocks are exchanged in place: in each round pairs exchange theirs, through scratch for one.
+/// Pairwise exchange in place: in each round pairs exchange their blocks, through scratch for one.
 pub(crate) fn alltoall_in_place(s: &mut ScheduleDraft<'_>, seat: Seat, all: &[Span]) {
     let Seat { me, ranks, .. } = seat;
     let part = s.scratch(all.iter().map(|block| block.len).max().unwrap_or(0));

@@ -1,6 +1,7 @@
-//! The algorithms: pure functions that add one rank's part in a collective to a draft, from a seat and spans of memory.
+//! The algorithms: pure functions that add one rank's part in a collective to a draft, from a seat and spans
+//! of memory.
 //!
-//! Where the input of a reduction lies in the output already, both spans are the same.
+//! If the input of a reduction lies in the output already, both spans are equal.
 
 pub(crate) mod between;
 pub(crate) mod bruck;
@@ -18,18 +19,19 @@ pub(crate) mod tree;
 
 use crate::choose::Seat;
 
-/// All members but this rank.
+/// Returns all members but this rank.
 fn others(seat: Seat) -> impl Iterator<Item = usize> {
     (0..seat.ranks).filter(move |rank| *rank != seat.me)
 }
 
-/// To whom and from whom in each step of a rotation: no rank is the target of all others at the same time.
+/// Returns the target and the source in each step of a rotation: no rank is the target of all others at the
+/// same time.
 fn rotation(seat: Seat) -> impl Iterator<Item = (usize, usize)> {
     let Seat { me, ranks, .. } = seat;
     (1..ranks).map(move |step| ((me + step) % ranks, (me + ranks - step) % ranks))
 }
 
-/// 1, 2, 4 … below `limit`.
+/// Returns 1, 2, 4 … below `limit`.
 fn doubling(limit: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(1), |distance: &usize| distance.checked_mul(2))
         .take_while(move |distance| *distance < limit)

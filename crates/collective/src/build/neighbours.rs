@@ -1,12 +1,13 @@
-//! Messages among neighbours, of which each knows its own alone.
+//! Messages among neighbours: each rank knows only its own neighbours.
 
 use std::collections::HashMap;
 
 use crate::schedule::ScheduleDraft;
 use crate::spec::Block;
 
-/// All at once, but for those to or from one rank, which take a round each: the `n`th of a pair is in round `n` at both
-/// ends, so that each meets its own, and no rank waits for what another one sends later.
+/// Exchanges all messages at once, but for those to or from one rank, which take a round each. The `n`th of a
+/// pair is in round `n` at both ends, so that each meets its own. No rank waits for a later message of
+/// another one.
 pub(crate) fn exchange(s: &mut ScheduleDraft<'_>, sends: &[(u32, Block)], receives: &[(u32, Block)]) {
     let (sends, receives) = (turns(sends), turns(receives));
     for turn in 0..sends.len().max(receives.len()) {
@@ -20,7 +21,8 @@ pub(crate) fn exchange(s: &mut ScheduleDraft<'_>, sends: &[(u32, Block)], receiv
     }
 }
 
-/// Each message in the turn that has as many of its peer before it. One without bytes has none.
+/// Puts each message into the turn that counts the messages of its peer before it. One without bytes has
+/// none.
 fn turns(list: &[(u32, Block)]) -> Vec<Vec<(u32, Block)>> {
     let (mut turns, mut before) = (Vec::<Vec<_>>::new(), HashMap::<u32, usize>::new());
     for (peer, block) in list.iter().filter(|(_, block)| block.len > 0) {

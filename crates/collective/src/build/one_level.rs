@@ -5,7 +5,7 @@ use crate::choose::Algorithm::{self, Bruck, Flat, Halving, Pairwise, Ring, Share
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
 
-/// A barrier.
+/// Builds a barrier.
 pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorithm) {
     match algorithm {
         Flat => flat::barrier(s, seat),
@@ -13,7 +13,7 @@ pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat, algorithm: Algorith
     }
 }
 
-/// A broadcast.
+/// Builds a broadcast.
 pub(crate) fn broadcast(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -29,7 +29,7 @@ pub(crate) fn broadcast(
     }
 }
 
-/// A reduction to one member; operands keep their places unless they are `commutative`.
+/// Builds a reduction to one member; operands keep their places unless they are `commutative`.
 pub(crate) fn reduce(
     s: &mut ScheduleDraft<'_>,
     (seat, algorithm): (Seat, Algorithm),
@@ -45,7 +45,7 @@ pub(crate) fn reduce(
     }
 }
 
-/// An allreduce.
+/// Builds an allreduce.
 pub(crate) fn allreduce(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -62,7 +62,7 @@ pub(crate) fn allreduce(
     }
 }
 
-/// A scan; operands keep their places.
+/// Builds a scan; operands keep their places.
 pub(crate) fn scan(
     s: &mut ScheduleDraft<'_>,
     (seat, algorithm): (Seat, Algorithm),
@@ -80,7 +80,7 @@ pub(crate) fn scan(
     }
 }
 
-/// A reduce-scatter.
+/// Builds a reduce-scatter.
 pub(crate) fn reduce_scatter(
     s: &mut ScheduleDraft<'_>,
     (seat, algorithm): (Seat, Algorithm),
@@ -97,7 +97,7 @@ pub(crate) fn reduce_scatter(
     }
 }
 
-/// An allgather.
+/// Builds an allgather.
 pub(crate) fn allgather(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -114,7 +114,7 @@ pub(crate) fn allgather(
     }
 }
 
-/// An alltoall; without `from` in place.
+/// Builds an alltoall; without `from` in place.
 pub(crate) fn alltoall(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   doubling:  rank ─▶ rank + 1, + 2, + 4 …: the whole vector in each of ⌈log₂ N⌉ rounds
-//!   pieces:    rank ─▶ rank + 1, piece after piece: each byte crosses each port once, however many ranks there are
+//!   pieces:    rank ─▶ rank + 1, piece after piece: each byte crosses each port once, for any rank count
 //! ```
 
 use super::doubling;
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
 
-/// Hillis and Steele: in round `k` each rank hears what the 2ᵏ ranks up to the one 2ᵏ before it have together.
+/// Hillis and Steele: in round `k` each rank gets the sum of the 2ᵏ ranks up to the one 2ᵏ before it.
 pub(crate) fn inclusive(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     s.round().copy(input, result);
     for distance in doubling(seat.ranks) {
@@ -24,7 +24,8 @@ pub(crate) fn inclusive(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, resu
     }
 }
 
-/// The same without the own input: what comes is reduced with the input to be handed on, and without it as the result.
+/// Scan without the own input: received sums are reduced with the sum to be handed on, and without the own
+/// input as the result.
 pub(crate) fn exclusive(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     let have = s.scratch(input.len);
     s.round().copy(input, have);
@@ -46,11 +47,11 @@ pub(crate) fn exclusive(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, resu
     }
 }
 
-/// A piece is not shorter.
+/// The least length of a piece.
 const LEAST_PIECE: f64 = 512.0;
 
-/// So many pieces does a vector of so many bytes go in: where one more costs as much in messages as it saves in bytes that the last rank waits
-/// for.
+/// Returns the number of pieces of a vector of so many bytes. A further piece would cost as much in messages
+/// as the last rank saves by a shorter wait.
 pub(crate) fn pieces(seat: Seat, bytes: usize) -> usize {
     let hops = seat.ranks.saturating_sub(2) as f64;
     let (message_ns, byte_ns) = seat.costs.hop_ns();
@@ -59,7 +60,8 @@ pub(crate) fn pieces(seat: Seat, bytes: usize) -> usize {
     if seat.oversubscribed { 1 } else { best.min(most).max(1.0) as usize }
 }
 
-/// A chain: each rank puts its own in behind what the rank before it sends, and sends that on, piece after piece.
+/// Chain: each rank adds its own input behind the sum of the rank before it, and sends that on, piece after
+/// piece.
 pub(crate) fn by_pieces(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -70,7 +72,7 @@ pub(crate) fn by_pieces(
     let Seat { me, ranks, .. } = seat;
     let (is_first, is_last) = (me == 0, me + 1 == ranks);
     let most = input.len.div_ceil(pieces(seat, input.len)).next_multiple_of(element);
-    // What goes on to the next rank; what comes must not lie where the own input does.
+    // The sum for the next rank; received data must not lie in the own input.
     let sum = match exclusive {
         _ if is_first => input,
         true if is_last => Span::NOTHING,
@@ -100,7 +102,7 @@ pub(crate) fn by_pieces(
     }
 }
 
-/// A piece has come: its result, and, where there is a next rank, the sum for it.
+/// Handles a piece that has come: makes its result, and, if there is a next rank, the sum for it.
 fn own_behind(
     s: &mut ScheduleDraft<'_>,
     (own, come): (Span, Span),
@@ -109,7 +111,7 @@ fn own_behind(
 ) {
     match exclusive {
         true => {
-            // The result may lie where the own input does.
+            // The result may lie in the own input.
             s.copy(own, sum);
             if sum.len > 0 {
                 s.reduce(come, sum, true);

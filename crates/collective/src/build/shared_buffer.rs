@@ -1,10 +1,11 @@
-//! Algorithms over shared buffers: each rank publishes its data in a shared buffer in shared memory, once, and the ranks that need it fetch it
-//! from there. For long data on one host: what many need is written once and not once for each, few rounds wait, and few lines of memory
-//! are in use.
+//! Algorithms over shared buffers: each rank publishes its data in a shared buffer once, and the ranks that
+//! need it fetch it from there. For long data on one host: data for many ranks is written once and not once
+//! for each. Few rounds wait, and few lines of memory are in use.
 //!
-//! A long block is published in parts, in the two halves of a shared buffer by turns: while one is being fetched, the other one is
-//! written. What one rank publishes where ranks have processors is cut into several pieces, and it waits for no reader as long as the
-//! shared buffer holds them all. No rank waits for those that fetch the last part: the shared buffer counts them (`shared_buffers`).
+//! A long block is published in parts, in the two halves of a shared buffer by turns. Ranks fetch one half
+//! while the other one is written. If ranks have processors, the data of a single publisher is cut into
+//! several pieces. It waits for no reader while the shared buffer has room. No rank waits for the readers of
+//! the last part: the shared buffer counts them (`shared_buffers`).
 
 mod pieces;
 mod turns;
@@ -18,10 +19,10 @@ use super::{flat, others, rotation};
 use pieces::Pieces;
 use turns::{half, link, most, part, share_room, through, turns};
 
-/// The name of a shared buffer, and how much its owner publishes in all.
+/// The bytes of the name of a shared buffer, and of the length that its owner publishes in all.
 const NAME: usize = 16;
 
-/// A shared buffer for this rank alone to publish on; gives where its name is.
+/// Opens a shared buffer for this rank alone to publish on; returns the place of its name.
 fn open(s: &mut ScheduleDraft<'_>, readers: usize) -> Span {
     let name = s.scratch(NAME);
     s.shared_buffer(SharedBufferNeed { bytes: BYTES, name, readers });
@@ -33,21 +34,22 @@ fn open(s: &mut ScheduleDraft<'_>, readers: usize) -> Span {
 struct MemberBuffers {
     names: Vec<Span>,
     seat: Seat,
-    /// All have told each other the names.
+    /// True once all have exchanged the names.
     are_known: bool,
-    /// Where what is fetched is reduced from, and where this rank's own data is kept that is written over meanwhile.
+    /// Scratch through which fetched data is reduced, and scratch for own data that is written over
+    /// meanwhile.
     through: Option<Span>,
     aside: Option<Span>,
 }
 
 impl MemberBuffers {
-    /// To read from.
+    /// Makes those of the others, to read from.
     fn of_others(s: &mut ScheduleDraft<'_>, seat: Seat) -> Self {
         let names = s.scratch(NAME * seat.ranks).split(vec![NAME; seat.ranks]);
         Self { names, seat, are_known: false, through: None, aside: None }
     }
 
-    /// To publish on, too.
+    /// Makes those of all, to publish on, too.
     fn open(s: &mut ScheduleDraft<'_>, seat: Seat) -> Self {
         let shared_buffers = Self::of_others(s, seat);
         s.shared_buffer(SharedBufferNeed {
@@ -59,7 +61,7 @@ impl MemberBuffers {
         shared_buffers
     }
 
-    /// Waits until all have come here; at the first time they learn the names of the shared buffers.
+    /// Waits until all have come here; the first time they exchange the names of the shared buffers.
     fn meet(&mut self, s: &mut ScheduleDraft<'_>) {
         if std::mem::replace(&mut self.are_known, true) {
             flat::barrier(s, self.seat);
@@ -68,19 +70,20 @@ impl MemberBuffers {
         }
     }
 
-    /// This rank reads nothing more.
+    /// Marks the end of this rank's reads.
     fn close(self, s: &mut ScheduleDraft<'_>) {
         for rank in others(self.seat) {
             s.has_read(rank, self.names[rank]);
         }
     }
 
-    /// What a member publishes.
+    /// Returns the place `at` in a member's shared buffer.
     fn of(&self, member: usize, at: usize) -> Published {
         Published { name: self.names[member], at }
     }
 
-    /// Reduces what all publish at `at` in the order of members; this rank's is `own`. The first turn is the longest.
+    /// Reduces the data that all publish at `at` in the order of members; this rank's is `own`. The first
+    /// turn is the longest.
     fn fold(&mut self, s: &mut ScheduleDraft<'_>, mut own: Span, at: usize, (into, element): (Span, usize)) {
         if self.seat.me > 0 && own.overlaps(into) {
             let aside = self.aside.get_or_insert_with(|| s.scratch(own.len)).part(0, own.len);
@@ -100,12 +103,12 @@ impl MemberBuffers {
     }
 }
 
-/// A place in this rank's shared buffer.
+/// Returns a place in this rank's shared buffer.
 fn own(at: usize, len: usize) -> Span {
     Span { area: Area::Shared, at, len }
 }
 
-/// The root publishes its data; all fetch it.
+/// Publishes the root's data, which all fetch.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
     s.publishes(data.len);
     let pieces = Pieces::new(seat, data.len, 1);
@@ -125,7 +128,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data
     }
 }
 
-/// All publish their blocks and fetch those of others.
+/// Publishes the block of each rank, and fetches those of others.
 pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let mut shared_buffers = MemberBuffers::open(s, seat);
     s.copy(mine, all[seat.me]);
@@ -144,7 +147,8 @@ pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: 
     shared_buffers.close(s);
 }
 
-/// All publish their blocks for others, of one length, and fetch those for them. The same blocks may be both.
+/// Publishes the blocks of each rank for others, of one length, and fetches those for this one. The same
+/// blocks may be both.
 pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     let mut shared_buffers = MemberBuffers::open(s, seat);
     s.copy(from[seat.me], into[seat.me]);
@@ -165,7 +169,7 @@ pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], int
     shared_buffers.close(s);
 }
 
-/// All publish their blocks for others, and each reduces those for it.
+/// Publishes the blocks of each rank for others, and reduces those for this one.
 pub(crate) fn reduce_scatter(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -191,13 +195,13 @@ pub(crate) fn reduce_scatter(
     shared_buffers.close(s);
 }
 
-/// The elements of a vector that each rank reduces for all.
+/// Splits a vector into the shares that each rank reduces for all.
 fn shares(seat: Seat, len: usize, element: usize) -> Vec<Span> {
     let start = |n: usize| len / element * n / seat.ranks * element;
     Span::scratch(0, len).split((0..seat.ranks).map(|n| start(n + 1) - start(n)))
 }
 
-/// All publish their inputs, and the root reduces them.
+/// Publishes the inputs of all, which the root reduces.
 pub(crate) fn reduce_at_root(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -225,11 +229,12 @@ pub(crate) fn reduce_at_root(
     shared_buffers.close(s);
 }
 
-/// All publish their inputs, each reduces a share of them and publishes that, and all fetch the shares of others; or the root alone.
+/// Publishes all inputs; each rank reduces a share of them and publishes it. All fetch the shares of others,
+/// or the root alone.
 ///
-/// No other rank needs this rank's own share of its input: in its place the result is published. So a turn needs no half of its own. What it
-/// publishes first was read before all met for the second time in the turn before, and the result is written after all have
-/// met once more.
+/// No other rank needs this rank's own share of its input: the result is published in its place. So a turn
+/// needs no half of its own. The first data of a turn was read before all met for the second time in the turn
+/// before. The result is written after all have met once more.
 pub(crate) fn reduce(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -264,7 +269,8 @@ pub(crate) fn reduce(
     shared_buffers.close(s);
 }
 
-/// A chain: each rank fetches what the one before it publishes, link by link, reduces its input with it, and publishes that.
+/// Chain: each rank fetches the data of the one before it, link by link, reduces its input with it, and
+/// publishes that.
 pub(crate) fn scan(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -278,7 +284,7 @@ pub(crate) fn scan(
     let name = if next.is_some() { open(s, 1) } else { Span::NOTHING };
     let theirs = s.scratch(NAME);
     let most = link(element);
-    // So many links does a shared buffer hold.
+    // The number of links that a shared buffer holds.
     let held = BYTES / most;
     let through = s.scratch(through(element));
     let (sum, links) = (if exclusive { s.scratch(most) } else { Span::NOTHING }, turns(input.len, most));

@@ -1,4 +1,5 @@
-//! As few messages one after the other as there can be: for data so short that a message costs the same without it.
+//! Algorithms with the fewest messages one after the other, for data so short that it adds nothing to the
+//! cost of a message.
 
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
@@ -6,7 +7,7 @@ use crate::schedule::{ScheduleDraft, Span};
 use super::tree::Tree;
 use super::{doubling, others, rotation, slices};
 
-/// Dissemination: in round `k` each rank hears, from the rank 2ᵏ before it, of 2ᵏ more.
+/// Dissemination: in round `k` each rank learns, from the rank 2ᵏ before it, of 2ᵏ more.
 pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat) {
     let Seat { me, ranks, .. } = seat;
     for distance in doubling(ranks) {
@@ -28,7 +29,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data
     });
 }
 
-/// The tree of `broadcast`, upwards: the smallest subtree, which is ready first, comes first. A subtree holds
+/// Binomial tree, upwards: the smallest subtree, which is ready first, comes first. A subtree holds
 /// consecutive ranks, counted from the root.
 pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
     let tree = Tree::new(seat, root);
@@ -38,7 +39,8 @@ pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: 
             sum = if parent.is_some() { s.scratch(input.len) } else { result };
             s.round().copy(input, sum);
         }
-        // A block of scratch for each child costs memory, and lets the message of the next arrive in place meanwhile.
+        // A block of scratch for each child costs memory, and lets the next message arrive in place
+        // meanwhile.
         let part = s.scratch(input.len);
         s.round().receive(child, part).reduce(part, sum, false);
     }
@@ -48,7 +50,7 @@ pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: 
     };
 }
 
-/// The same where operands may not change places: the tree of rank 0, which hands the result on.
+/// Binomial tree of rank 0, which hands the result on: for operands that must not change places.
 pub(crate) fn reduce_in_order(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
     if root == 0 || seat.ranks == 1 {
         return reduce(s, seat, 0, input, result);
@@ -62,9 +64,9 @@ pub(crate) fn reduce_in_order(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize
     }
 }
 
-/// Recursive doubling: partners exchange what they have, at distances 1, 2, 4 … Ranks beyond the largest power of two
-/// are represented by a neighbour, so that what is reduced is always of consecutive ranks. The first message is received
-/// where the result belongs, so that the input need not be copied there.
+/// Recursive doubling: partners exchange their sums, at distances 1, 2, 4 and so on. A neighbour represents
+/// each rank beyond the largest power of two, so that the ranks of a sum are always consecutive. The first
+/// message is received in the place of the result, so that the input need not be copied there.
 pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     let Seat { me, ranks, .. } = seat;
     if ranks == 1 {
@@ -96,7 +98,7 @@ pub(crate) fn allreduce(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, resu
     }
 }
 
-/// Receives from a partner and reduces it with what this rank has, which from then on is in `result`.
+/// Receives from a partner and reduces it with this rank's sum, which is in `result` from then on.
 fn join(s: &mut ScheduleDraft<'_>, partner: usize, me: usize, input: Span, have: &mut Span, result: Span) {
     if *have == result {
         let part = s.scratch(result.len);
@@ -107,7 +109,7 @@ fn join(s: &mut ScheduleDraft<'_>, partner: usize, me: usize, input: Span, have:
     }
 }
 
-/// Burst: each rank sends each other its block at once, and reduces what it got in the order of ranks.
+/// Burst: each rank sends each other its block at once, and reduces the received ones in the order of ranks.
 pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     slices::reduce_scatter(s, seat, input, lens, (mine, usize::MAX));
 }
@@ -130,7 +132,7 @@ pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], int
     s.copy(from[seat.me], into[seat.me]);
 }
 
-/// The same where blocks are exchanged in place: what comes waits in scratch until all have left.
+/// Burst in place: received blocks wait in scratch until all have left.
 pub(crate) fn alltoall_in_place(s: &mut ScheduleDraft<'_>, seat: Seat, all: &[Span]) {
     s.round();
     let others: Vec<usize> = others(seat).collect();

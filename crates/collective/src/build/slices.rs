@@ -1,27 +1,29 @@
-//! Each rank owns a slice of a vector: it gets that slice from all at once, and hands it to all at once. Two rounds wait, however many ranks
-//! there are, and each rank carries its share of the bytes. For long data of ranks that have processors.
+//! Slices: each rank owns a slice of a vector, gets it from all at once, and hands it to all at once. Two
+//! rounds wait, for any number of ranks, and each rank carries its share of the bytes. For long data of ranks
+//! that have processors.
 //!
 //! ```text
 //!   allreduce:  slice n of all ─▶ rank n reduces in the order of ranks ─▶ all
 //!   reduce:     slice n of all ─▶ rank n reduces in the order of ranks ─▶ root
 //!   broadcast:  root ─▶ slice n to rank n ─▶ all but the root
-//!   scan:       slice n of all ─▶ rank n reduces in the order of ranks ─▶ to each rank what those up to it have
+//!   scan:       slice n of all ─▶ rank n reduces in the order of ranks ─▶ to each rank its prefix
 //! ```
-//! A slice that has no bytes is not sent.
+//! A slice without bytes is not sent.
 
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
 
 use super::{others, rotation, short};
 
-/// Bytes of the parts of all ranks that one rank reduces at a time, where its caches hold them.
+/// Bytes of the parts of all ranks that one rank reduces at a time, if its caches hold them.
 const HELD: usize = 1 << 20;
-/// A part is not shorter.
+/// The least length of a part.
 const LEAST_PART: usize = 16 << 10;
-/// Slices of data that is not reduced are of whole cache lines.
+/// The unit of slices of data that is not reduced: a cache line.
 const LINE: usize = 64;
 
-/// Bytes of a block that are reduced before the next ones come, in whole elements: all of it unless ranks have processors and caches.
+/// Returns the bytes of a block that are reduced before the next ones come, in whole elements: all unless
+/// ranks have processors and caches.
 pub(crate) fn part(seat: Seat, element: usize) -> usize {
     match seat.has_own_caches() {
         true => ((HELD / seat.ranks).max(LEAST_PART) / element).max(1) * element,
@@ -29,14 +31,14 @@ pub(crate) fn part(seat: Seat, element: usize) -> usize {
     }
 }
 
-/// The lengths of so many slices, as equal as whole units can be; the last one has what is over.
+/// Returns the lengths of so many slices, as equal as whole units can be; the last one has the remainder.
 fn lengths(len: usize, slices: usize, unit: usize) -> Vec<usize> {
     let start = |n: usize| if n == slices { len } else { len / unit * n / slices * unit };
     (0..slices).map(|n| start(n + 1) - start(n)).collect()
 }
 
-/// Burst: each rank sends each other its block at once, and reduces what it got in the order of ranks; at most `part` bytes of each
-/// block at a time.
+/// Burst: each rank sends each other its block at once, and reduces the received ones in the order of ranks.
+/// It takes at most `part` bytes of each block at a time.
 pub(crate) fn reduce_scatter(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -56,7 +58,7 @@ pub(crate) fn reduce_scatter(
             span.part(at, part.min(span.len - at))
         };
         let into = cut(mine);
-        // Blocks without bytes are sent or not as the draft has it; those that have come to their end are not.
+        // The draft decides whether blocks without bytes are sent; those that have come to their end are not.
         let is_sent = |span: Span| at == 0 || span.len > 0;
         let comes = is_sent(into);
         if at > 0 {
@@ -78,7 +80,7 @@ pub(crate) fn reduce_scatter(
     }
 }
 
-/// All slices are reduced by their owners, and handed to all.
+/// Reduces each slice at its owner, and hands it to all.
 pub(crate) fn allreduce(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -92,7 +94,7 @@ pub(crate) fn allreduce(
     short::allgather(s, seat, slices[seat.me], &slices);
 }
 
-/// All slices are reduced by their owners, and sent to the root.
+/// Reduces each slice at its owner, and sends it to the root.
 pub(crate) fn reduce(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -116,7 +118,8 @@ pub(crate) fn reduce(
     });
 }
 
-/// All slices are reduced by their owners rank by rank, and each rank gets what those up to it have, without its own if `exclusive`.
+/// Reduces each slice at its owner rank by rank, and sends each rank its prefix, without its own input if
+/// `exclusive`.
 pub(crate) fn scan(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -152,7 +155,7 @@ pub(crate) fn scan(
     }
 }
 
-/// The root sends each other rank a slice, which hands it to the others.
+/// Sends each other rank a slice from the root, and from there to the others.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
     s.be_sparse();
     // Ranks count from the root here.

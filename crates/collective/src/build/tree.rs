@@ -1,9 +1,9 @@
-//! Binomial trees. A subtree holds consecutive ranks, counted from the root: blocks of those behind the last rank and before the first
-//! do not lie one behind the other at the root, and are put together.
+//! Binomial trees. A subtree holds consecutive ranks, counted from the root. At the root, blocks behind the
+//! last rank and before the first are not contiguous, and are packed.
 //!
 //! ```text
-//!   gather:   leaves ─▶ blocks of a subtree ─▶ parent ─▶ … ─▶ root     ⌈log₂ N⌉ messages one after the other, where the root would
-//!   scatter:  root ─▶ blocks of a subtree ─▶ child ─▶ … ─▶ leaves      receive or send N−1
+//!   gather:   leaves ─▶ blocks of a subtree ─▶ parent ─▶ … ─▶ root     ⌈log₂ N⌉ messages in a row; a root
+//!   scatter:  root ─▶ blocks of a subtree ─▶ child ─▶ … ─▶ leaves      alone would have N−1
 //! ```
 
 use std::ops::Range;
@@ -12,7 +12,8 @@ use super::doubling;
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
 
-/// A binomial tree: rank `v`, counted from the root, has the children `v + 2ᵏ` for all 2ᵏ below its lowest bit.
+/// A binomial tree: rank `v`, counted from the root, has the children `v + 2ᵏ` for all 2ᵏ below its lowest
+/// bit.
 pub(super) struct Tree {
     /// This rank's number, counted from the root.
     place: usize,
@@ -33,7 +34,7 @@ impl Tree {
         (self.place > 0).then(|| self.rank(self.place & (self.place - 1)))
     }
 
-    /// Nearest first.
+    /// Returns the children, nearest first.
     pub(super) fn children(&self) -> impl Iterator<Item = usize> {
         let lowest = if self.place == 0 { self.ranks } else { 1 << self.place.trailing_zeros() };
         doubling(lowest)
@@ -42,7 +43,7 @@ impl Tree {
             .map(|p| self.rank(p))
     }
 
-    /// The places of a rank and of those below it.
+    /// Returns the places of a rank and of those below it.
     fn subtree(&self, rank: usize) -> Range<usize> {
         let place = (rank + self.ranks - self.root) % self.ranks;
         let size = if place == 0 { self.ranks } else { 1 << place.trailing_zeros() };
@@ -50,14 +51,15 @@ impl Tree {
     }
 }
 
-/// Where the blocks of subtrees lie: at the root with those of all ranks, elsewhere in scratch, by places.
+/// The places of the blocks of subtrees: at the root with those of all ranks, elsewhere in scratch, by
+/// places.
 enum Held<'s> {
     All(&'s [Span]),
     Subtree { first: usize, blocks: Vec<Span> },
 }
 
 impl Held<'_> {
-    /// In scratch of their own.
+    /// Makes blocks in scratch of their own.
     fn in_scratch(s: &mut ScheduleDraft<'_>, tree: &Tree, rank: usize, len: &dyn Fn(usize) -> usize) -> Self {
         let places = tree.subtree(rank);
         let lens: Vec<usize> = places.clone().map(|place| len(tree.rank(place))).collect();
@@ -72,17 +74,18 @@ impl Held<'_> {
         }
     }
 
-    /// The blocks of some places, if they lie one behind the other.
+    /// Returns the blocks of some places as one span, if they are contiguous.
     fn joined(&self, tree: &Tree, places: Range<usize>) -> Option<Span> {
         let blocks: Vec<Span> = places.map(|place| self.block(tree, place)).collect();
         Span::joined(&blocks)
     }
 }
 
-/// Longer bundles leave one after the other: the largest subtree, whose way is the longest, would wait for what shares its port.
+/// The greatest length of bundles that leave at the same time. Longer ones leave one after the other: the
+/// largest subtree, with the longest way, must not share its port.
 const SHARES_A_PORT: usize = 32 << 10;
 
-/// Each rank has its block, `mine`, of so many bytes as `len` says of every rank; the root gets `all`.
+/// Gathers blocks at the root: each rank has its block, `mine`, of `len` bytes by rank; the root gets `all`.
 pub(crate) fn gather(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -118,7 +121,7 @@ pub(crate) fn gather(
     }
 }
 
-/// As `gather`, backwards.
+/// Scatters blocks from the root along the tree.
 pub(crate) fn scatter(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,

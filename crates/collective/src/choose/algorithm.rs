@@ -1,4 +1,4 @@
-//! The algorithms that there are, and which of them can carry out a call.
+//! The algorithms, and the calls that each can carry out.
 
 use crate::build::shared_buffer;
 use crate::spec::{Operation, Shape};
@@ -12,7 +12,7 @@ pub enum Algorithm {
     Flat,
     /// A binomial tree.
     Tree,
-    /// Distances 1, 2, 4 …: each rank hears of twice as many in each round.
+    /// Distances 1, 2, 4 …: each rank learns of twice as many in each round.
     Doubling,
     /// Each rank sends each other its block at once.
     Burst,
@@ -22,7 +22,7 @@ pub enum Algorithm {
     Pairwise,
     /// Blocks are carried by others: few messages, and more bytes.
     Bruck,
-    /// A rank hands half of what is left to be reduced to a partner, and gets the other half: few messages.
+    /// A rank hands half of its rest to a partner, and gets the other half: few messages.
     Halving,
     /// Data is published in shared buffers, once.
     SharedBuffer,
@@ -38,11 +38,12 @@ pub enum Algorithm {
 
 use Algorithm::*;
 
-/// A rank of a host carries no share with fewer bytes, a cache line: one packet for each pair of hosts costs less than one of each rank.
+/// The fewest bytes of a share that a rank of a host carries, a cache line. Below it one packet for each pair
+/// of hosts costs less than one of each rank.
 const LEAST_SHARE: usize = 64;
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 13] = [
         Flat,
         Tree,
@@ -59,7 +60,7 @@ impl Algorithm {
         Lanes,
     ];
 
-    /// Its name in commands.
+    /// Returns its name in commands.
     pub fn name(self) -> &'static str {
         match self {
             Flat => "flat",
@@ -78,13 +79,13 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of this name; `None` for `auto`, by which the estimates choose. The names are
+    /// Returns the algorithm of this name; `None` for `auto`, with which the estimates choose. The names are
     /// [`canele_sys::tunables::COLLECTIVE_ALGORITHMS`].
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
-    /// What it does.
+    /// Returns its description.
     pub fn doc(self) -> &'static str {
         match self {
             Flat => "one rank in the middle receives from all, then answers all",
@@ -105,7 +106,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithms that there are for an operation. Of two with equal estimates the first is taken.
+    /// Returns the algorithms for an operation. Of two with equal estimates the first is taken.
     pub(super) fn of(operation: Operation) -> &'static [Self] {
         match operation {
             Operation::Barrier => &[Doubling, Flat, Leaders],
@@ -120,7 +121,7 @@ impl Algorithm {
         }
     }
 
-    /// True if it can carry out such a call, whose blocks are all known to this rank if `is_even`.
+    /// Returns true if it can carry out such a call; `is_even` if this rank knows all its blocks.
     pub(super) fn can_carry_out(self, seat: Seat, shape: Shape, is_even: bool) -> bool {
         let reduces = !matches!(
             shape.operation,
@@ -135,7 +136,7 @@ impl Algorithm {
         // Inside a host the vector of a scan goes through caches, and messages cost little.
         let is_worth_it = !is_scan || seat.is_over_a_network();
         match self {
-            // A rank sends blocks of others, whose lengths it must know, and which lie one behind the other.
+            // A rank sends contiguous blocks of others, whose lengths it must know.
             Bruck if shape.operation == Operation::Allgather => is_even && seat.is_over_a_network(),
             Bruck => is_even,
             Tree if !reduces && !matches!(shape.operation, Operation::Broadcast(_)) => {
@@ -149,18 +150,19 @@ impl Algorithm {
                 let on_one_host = seat.shared_buffers && seat.levels.is_none();
                 on_one_host && seat.ranks > 1 && shape.bytes > 0 && holds && (is_even || !alltoall)
             }
-            // Two ranks share no vector with others, and ranks without processors wait for each other's turns.
+            // Two ranks share no vector with others, and ranks without processors wait for each other's
+            // turns.
             Slices => is_worth_it && !seat.oversubscribed && seat.ranks > 2 && shape.bytes > 0,
             Ring if is_scan => is_worth_it && shape.bytes > 0,
             // Each share of a vector begins its way at another rank.
             Ring => !reduces || shape.commutative && shape.bytes > 0,
-            // Operands keep their order where the members of each host follow each other.
+            // Operands keep their order if the members of each host follow each other.
             Leaders => {
                 let keeps_order = reduces && (is_scan || !shape.commutative);
                 seat.levels.is_some_and(|levels| !keeps_order || levels.are_in_blocks)
             }
             Lanes => {
-                // The blocks of a host lie one behind the other in what is reduced.
+                // The blocks of a host are contiguous in the reduced vector.
                 let needs_blocks = shape.operation == Operation::ReduceScatter;
                 let is_long = |levels: super::HostLevels| {
                     seat.forced == Some(Lanes) || levels.share(shape) >= LEAST_SHARE

@@ -1,34 +1,35 @@
-//! What the members of a collective pay, from the machine's profile.
+//! The costs of the members of a collective, from the machine's profile.
 
 use canele_profile::{HostProfile, NetworkProfile, SingleCopyRates};
 use canele_rail::both_ends_from;
 
 /// A processor's time for one end of a message, beside its lines.
 const CELL_NS: f64 = 30.0;
-/// Waits of which one ends in sleep, where ranks share processors; the others give their processor away.
+/// The number of waits of which one ends in sleep, if ranks share processors; the others yield.
 const WAITS_PER_SLEEP: f64 = 8.0;
-/// A reduction works on what the nearest cache holds: part of a copy.
+/// The cost of a reduction in the nearest cache, as a part of a copy.
 const REDUCTION_SHARE: f64 = 0.3;
 /// A rank's time to find the memory of a shared buffer by its name.
 const LOOK_UP_NS: f64 = 150.0;
 
-/// What the members of a collective pay; equal on all of them.
+/// The costs of the members of a collective; equal on all of them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CollectiveCosts {
-    /// So many processors do the work of all members where they share them.
+    /// The number of processors that do the work of all members, if these share them.
     pub(super) processors: f64,
-    /// A message on its way, in a round of its own.
+    /// The way of a message, in a round of its own.
     pub(super) round_ns: f64,
-    /// One process more has its turn on a processor.
+    /// The turn of one more process on a processor.
     pub(super) turn_ns: f64,
-    /// One end of one message more: of the only peer of a processor with own caches, of few peers, whose lines stay in the nearest cache, and of many.
+    /// One end of one more message. The peer is a single one between own caches, one of few, whose lines
+    /// stay in the nearest cache, or one of many.
     pub(super) message_ns: [f64; 3],
-    /// A byte that is copied at one end of a message where caches hold all that is under way; where they do not, through one ring; and
-    /// through those of all peers by turns.
+    /// A byte that is copied at one end of a message, if caches hold all bytes under way. Otherwise one
+    /// through a single ring, and one through those of all peers by turns.
     pub(super) near_copy_ns: f64,
     pub(super) far_copy_ns: f64,
     pub(super) scattered_copy_ns: f64,
-    /// The host whose processors do the work; nothing between hosts.
+    /// The host whose processors do the work; `None` between hosts.
     pub(super) host: Option<HostProfile>,
     /// A byte that is reduced, of operands in the nearest cache.
     pub(super) reduce_ns: f64,
@@ -37,14 +38,14 @@ pub struct CollectiveCosts {
 }
 
 impl Default for CollectiveCosts {
-    /// The costs between hosts of which nothing is known, over a network like TCP.
+    /// Returns the costs between unknown hosts, over a network like TCP.
     fn default() -> Self {
         Self::of_network(5000.0, 1500.0, 2000.0)
     }
 }
 
 impl CollectiveCosts {
-    /// The costs between hosts that this network joins.
+    /// Returns the costs between hosts that this network joins.
     pub fn between(network: Option<&NetworkProfile>) -> Self {
         network.map_or_else(Self::default, |network| {
             let NetworkProfile { latency_ns, packet_ns, bytes_per_us, .. } = *network;
@@ -53,7 +54,8 @@ impl CollectiveCosts {
     }
 
     fn of_network(latency_ns: f64, packet_ns: f64, bytes_per_us: f64) -> Self {
-        // Both directions are in use at once, and each end of a message has its share of the time on the wire.
+        // Both directions are in use at once, and each end of a message has its share of the time on the
+        // wire.
         let copy_ns = 1000.0 / bytes_per_us / 2.0;
         Self {
             round_ns: latency_ns,
@@ -67,8 +69,8 @@ impl CollectiveCosts {
         }
     }
 
-    /// The costs of messages of which so large a share is paid as by `others`, over a port that so many ranks use at once; each byte of the rest
-    /// counts at so many `ends`.
+    /// Returns costs of which `share` is that of `others`, over a port that `at_once` ranks use. Each byte of
+    /// the rest counts at `ends` ends.
     pub(super) fn mixed(&self, others: &Self, share: f64, (at_once, ends): (f64, f64)) -> Self {
         let of = |own: f64, other: f64| own + (other - own) * share;
         let of_bytes = |own: f64, other: f64| of(own * ends, other * at_once);
@@ -82,7 +84,7 @@ impl CollectiveCosts {
         }
     }
 
-    /// The costs on a host with this profile, whose ranks have so many processors.
+    /// Returns the costs on a host with this profile, whose ranks have so many processors.
     pub fn of(host: &HostProfile, processors: usize) -> Self {
         let pair = host.pair_costs();
         let line_ns = f64::from(pair.line_ns);
@@ -101,23 +103,24 @@ impl CollectiveCosts {
         }
     }
 
-    /// A message that is handed on, beside its way, and each of its bytes.
+    /// Returns the cost of a message that is handed on, beside its way, and of each of its bytes.
     pub(crate) fn hop_ns(&self) -> (f64, f64) {
         (2.0 * self.message_ns[1], 2.0 * self.near_copy_ns + self.reduce_ns)
     }
 
-    /// All members are on one host, whose processors do the work.
+    /// Returns true if all members are on one host, whose processors do the work.
     pub(crate) fn is_of_host(&self) -> bool {
         self.host.is_some()
     }
 
-    /// The processors have caches of their own: a line comes from another one's more slowly than within one.
+    /// Returns true if processors have caches of their own: a line comes from another one's more slowly than
+    /// within one.
     pub(crate) fn has_own_caches(&self) -> bool {
         self.host.is_some_and(|host| !host.shares_caches())
     }
 
-    /// So many times as long as alone does a copy out of another processor's cache take while so many processors copy. What all of them get
-    /// together was measured of single copies.
+    /// Returns the factor by which a copy out of another processor's cache takes longer while so many
+    /// processors copy. Their rate together was measured with single copies.
     pub(super) fn crowding(&self, processors: f64) -> f64 {
         let single = self.host.filter(|_| self.has_own_caches());
         let single = single.and_then(|host| host.single_copy.or(HostProfile::OWN_CACHES.single_copy));
@@ -126,20 +129,21 @@ impl CollectiveCosts {
         })
     }
 
-    /// A message that the kernel copies once, and each of its bytes, copied by one of so many processors at once; nothing where it copies none.
+    /// Returns the costs of a message that the kernel copies once, and of a byte copied by one of so many
+    /// processors at once. Returns `None` if the kernel copies none.
     pub(super) fn single_copy_ns(&self, processors: f64) -> Option<(f64, f64)> {
         let SingleCopyRates { call_ns, .. } = self.host?.single_copy?;
         let rate = self.host?.single_copy?.rate(processors as usize, false);
         Some((f64::from(call_ns), per_byte(rate)))
     }
 
-    /// The length from which on both ends copy a message, where so many ranks have a processor each.
+    /// Returns the length from which on both ends copy a message, if so many ranks have a processor each.
     pub(super) fn both_ends_from(&self, ranks: usize) -> usize {
         self.host.map_or(usize::MAX, |host| both_ends_from(&host, ranks / 2))
     }
 }
 
-/// The nanoseconds of a byte at so many bytes per microsecond.
+/// Returns the nanoseconds of a byte at so many bytes per microsecond.
 fn per_byte(rate: u32) -> f64 {
     1000.0 / f64::from(rate.max(1))
 }

@@ -1,8 +1,8 @@
-//! How long what an algorithm has the members do takes.
+//! The time of the work that an algorithm gives to the members.
 //!
 //! ```text
-//!   time = rounds one after the other                    each a message, or where ranks share processors a turn of all of them
-//!        + messages, copies, reductions                  of the busiest rank, or of all divided by the processors: what is more
+//!   time = rounds one after the other          each a message, or a turn of all ranks that share processors
+//!        + messages, copies, reductions        of the busiest rank, or of all by processors: the greater one
 //! ```
 //! Numbers are plain `f64` of additions, multiplications and divisions, so that all members compute the same.
 
@@ -11,22 +11,22 @@ use crate::spec::Shape;
 use super::load::{LAST_CACHE_BYTES, Load};
 use super::{Algorithm, Seat};
 
-/// Where each rank sends to more peers than these, the lines of its rings are not all in the nearest cache.
+/// The most peers of a rank for which the lines of its rings are all in the nearest cache.
 const NEAR_PEERS: f64 = 8.0;
 
-/// Bytes that the caches of a processor hold of what is under way.
+/// Bytes under way that the caches of a processor hold.
 const CACHE_BYTES: f64 = 1_048_576.0;
 
-/// Ranks that share processors read longer messages from the memory of their sender.
+/// The length from which on ranks that share processors read messages from the memory of their sender.
 const SINGLE_COPY_BYTES: f64 = 32_768.0;
 
-/// So many times as long takes a byte that leaves memory and goes to memory, neither of which is in a cache.
+/// The factor of the time of a byte from memory to memory, neither of which is in a cache.
 const MEMORY_TIMES: f64 = 2.0;
 
 /// A processor's time to pack a block, beside its bytes.
 const PACKING_NS: f64 = 9.0;
 
-/// The estimated time of an algorithm in nanoseconds.
+/// Returns the estimated time of an algorithm in nanoseconds.
 pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64 {
     if let Some(levels) = seat.levels {
         return levels.estimate_ns(seat, shape, algorithm);
@@ -45,7 +45,8 @@ pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64
         false => (2.0 * waits - 1.0) * load.rounds * costs.round_ns,
     };
     let fetch_ns = if is_far { costs.far_copy_ns } else { costs.near_copy_ns };
-    // Operands that no cache holds are fetched, but for those that are reduced part by part, or were just received through a cache of both ends.
+    // Operands in no cache are fetched, except those that are reduced part by part or came through a cache of
+    // both ends.
     let is_near = load.is_in_parts || seat.shares_caches();
     let reduce_ns = if is_far && !is_near { costs.reduce_ns + costs.far_copy_ns } else { costs.reduce_ns };
     let has_one_peer = seat.ranks == 2 && seat.has_own_caches();
@@ -59,11 +60,11 @@ pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64
         + load.readers / processors * costs.publish_ns
 }
 
-/// How the messages of an algorithm are copied.
+/// The copying of an algorithm's messages.
 struct Copying {
-    /// The time of it.
+    /// Its time.
     ns: f64,
-    /// The kernel copies each once.
+    /// True if the kernel copies each message once.
     is_once: bool,
 }
 
@@ -76,7 +77,7 @@ impl Copying {
             true => costs.far_copy_ns,
         };
         let both = load.copied.crowded_on(processors, costs.crowding(processors), 0.0) * byte_ns;
-        // Where both ends have a processor and caches between them they copy at the same time.
+        // Both ends copy at the same time if both have a processor and caches between them.
         let twice = Self { ns: if seat.shares_caches() { both / 2.0 } else { both }, is_once: false };
         match Self::once(seat, load, processors) {
             Some(ns) if !seat.oversubscribed || ns < twice.ns => Self { ns, is_once: true },
@@ -84,7 +85,8 @@ impl Copying {
         }
     }
 
-    /// The time if the kernel copies each message once; nothing where it does not. Ranks that share processors have it copy long ones so.
+    /// Returns the time if the kernel copies each message once; `None` if it does not. Ranks that share
+    /// processors let it copy long ones.
     fn once(seat: Seat, load: &Load, processors: f64) -> Option<f64> {
         let (costs, once) = (seat.costs, &load.once);
         if seat.oversubscribed {
@@ -99,7 +101,8 @@ impl Copying {
             false => once.received,
         };
         let is_long = once.message >= SINGLE_COPY_BYTES;
-        // A call takes a processor and no memory, so it costs nothing where what all of them get together is the limit.
+        // A call takes a processor and no memory, so it costs nothing if the rate of all together is the
+        // limit.
         let alone_ns = crowded_ns / costs.crowding(processors);
         let busiest = bytes.busiest * (call_ns / once.message + alone_ns);
         let memory = if once.held > LAST_CACHE_BYTES { MEMORY_TIMES } else { 1.0 };

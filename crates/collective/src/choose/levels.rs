@@ -1,4 +1,4 @@
-//! Collectives of several hosts: what the two levels cost, and which of their algorithms does what.
+//! Collectives of several hosts: the costs of the two levels, and the choice of their algorithms.
 
 use super::estimate::estimate_ns;
 use super::{Algorithm, CollectiveCosts, Seat, longest, number, split};
@@ -7,40 +7,41 @@ use crate::hosts::Hosts;
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
 
-/// The hosts of the members, as far as it matters for a choice; equal on all members.
+/// The hosts of the members, as far as a choice depends on them; equal on all members.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HostLevels {
-    /// How many hosts.
+    /// The number of hosts.
     hosts: usize,
-    /// As many members has the host with the most.
+    /// The number of members of the largest host.
     most: usize,
-    /// All hosts have as many.
+    /// True if all hosts have as many.
     pub(super) is_even: bool,
-    /// The members of each host follow each other.
+    /// True if the members of each host follow each other.
     pub(super) are_in_blocks: bool,
-    /// What members of one host pay among each other.
+    /// The costs of members of one host among each other.
     pub(crate) inside: CollectiveCosts,
 }
 
 impl HostLevels {
-    /// Of members on these hosts, who pay so much inside one of them.
+    /// Makes the levels of members on these hosts, with these costs inside one of them.
     pub fn new(hosts: &Hosts, inside: CollectiveCosts) -> Self {
         let most = (0..hosts.count()).map(|host| hosts.members(host).len()).max().unwrap_or(0);
         let (is_even, are_in_blocks) = (hosts.each().is_some(), hosts.are_in_blocks());
         Self { hosts: hosts.count(), most, is_even, are_in_blocks, inside }
     }
 
-    /// The estimated time of an algorithm in nanoseconds.
+    /// Returns the estimated time of an algorithm in nanoseconds.
     pub(super) fn estimate_ns(&self, seat: Seat, shape: Shape, algorithm: Algorithm) -> f64 {
         match algorithm {
             Algorithm::Leaders => self.of_leaders(seat, shape),
             Algorithm::Lanes => self.of_lanes(seat, shape),
             _ => {
-                // A message crosses between hosts if its peer is one of those on other hosts.
+                // A message crosses between hosts if its peer is on another host.
                 let others = (seat.ranks - 1).max(1) as f64;
                 let crossing = (seat.ranks - self.most) as f64 / others;
-                // All ranks of a host share its port, but for the root's, which is the busiest in any case. On a network a byte that goes one way
-                // counts as at both ends, so a root that alone meets all others pays half of that for one of its own host.
+                // All ranks of a host share its port, but for the root's, which is the busiest in any case.
+                // On a network a byte that goes one way counts as at both ends. So a root that alone meets
+                // all others pays half of that for one of its own host.
                 let (at_once, ends) = match (shape.operation, algorithm) {
                     (Operation::Gather(_) | Operation::Scatter(_), Algorithm::Flat) => (1, 0.5),
                     (Operation::Gather(_) | Operation::Scatter(_), _) => (1, 1.0),
@@ -71,7 +72,7 @@ impl HostLevels {
                 best_inside(Reduce(root), bytes) + best(Allreduce, bytes) + down
             }
             Scan | Exscan => {
-                // Each member adds what the hosts before have together.
+                // Each member adds the sum of the hosts before.
                 let added = bytes as f64 * self.inside.reduce_ns;
                 let down = best_inside(Broadcast(root), bytes) + added;
                 best_inside(Scan, bytes) + best(Exscan, bytes) + down
@@ -86,7 +87,8 @@ impl HostLevels {
         }
     }
 
-    /// An allgather by leaders, of blocks that have so many bytes together, and so many on the host that has most of them.
+    /// Returns the time of an allgather by leaders: `all` is the bytes of all blocks, `of_host` those of the
+    /// host that has most.
     fn allgather_ns(&self, seat: Seat, all: usize, of_host: usize) -> f64 {
         let (root, shape) = (Root::At(0), Shape::new(Operation::Allgather, all));
         let up = self.inside_ns(seat, shape, Operation::Gather(root), of_host / self.most, Algorithm::Flat);
@@ -94,8 +96,8 @@ impl HostLevels {
         up + self.best_across_ns(seat, shape, Operation::Allgather, of_host) + down
     }
 
-    /// The bytes that each rank of a host carries between hosts. Blocks are no shares of a vector: each is carried whole, and those of each host
-    /// are shared.
+    /// Returns the bytes that each rank of a host carries between hosts. Blocks are no shares of a vector:
+    /// each is carried whole, and those of each host are shared.
     pub(super) fn share(&self, shape: Shape) -> usize {
         match shape.operation {
             Operation::Allgather | Operation::ReduceScatter => shape.bytes,
@@ -136,7 +138,7 @@ impl HostLevels {
         }
     }
 
-    /// The time of the fastest algorithm inside a host, whose members publish nothing.
+    /// Returns the time of the fastest algorithm inside a host, whose members publish nothing.
     fn best_inside_ns(&self, seat: Seat, shape: Shape, operation: Operation, bytes: usize) -> f64 {
         self.inside_seat(seat).best(Shape { operation, bytes, ..shape }, true).ns
     }
@@ -167,13 +169,14 @@ impl HostLevels {
         estimate_ns(seat.across(0, self.hosts), Shape { operation, bytes, ..shape }, algorithm)
     }
 
-    /// The time of the algorithm that leaders take between each other for blocks of at most so many bytes.
+    /// Returns the time of the algorithm that leaders take among themselves for blocks of at most so many
+    /// bytes.
     fn best_across_ns(&self, seat: Seat, shape: Shape, operation: Operation, bytes: usize) -> f64 {
         seat.across(0, self.hosts).best(Shape { operation, bytes, ..shape }, true).ns
     }
 }
 
-/// This rank's part, by one of the algorithms of two levels.
+/// Builds this rank's part, by one of the algorithms of two levels.
 pub(super) fn build(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,
@@ -229,8 +232,8 @@ pub(super) fn build(
     }
 }
 
-/// The algorithm of an allgather of blocks of any length, which all members know. The time of one level follows from the longest block, that of
-/// leaders from the sum of all.
+/// Chooses the algorithm of an allgather of blocks of any length, which all members know. The time of one
+/// level follows from the longest block, that of leaders from the sum of all.
 pub(super) fn choose_allgather(seat: Seat, hosts: Option<&Hosts>, all: &[Span]) -> Algorithm {
     let shape = Shape::new(Operation::Allgather, longest(all));
     let algorithm = seat.choose_of(shape, true);
@@ -244,7 +247,7 @@ pub(super) fn choose_allgather(seat: Seat, hosts: Option<&Hosts>, all: &[Span]) 
     }
 }
 
-/// An allgather of blocks of any length, which all members know, by leaders or lanes.
+/// Builds an allgather of blocks of any length, which all members know, by leaders or lanes.
 pub(super) fn allgather(
     s: &mut ScheduleDraft<'_>,
     (seat, hosts): (Seat, &Hosts),
@@ -259,7 +262,8 @@ pub(super) fn allgather(
     }
 }
 
-/// A reduce-scatter of blocks of any length, which all members know, by leaders or lanes; `shape` says the rest of it.
+/// Builds a reduce-scatter of blocks of any length, which all members know, by leaders or lanes; `shape` is
+/// that of the blocks.
 pub(super) fn reduce_scatter(
     s: &mut ScheduleDraft<'_>,
     (seat, hosts): (Seat, &Hosts),

@@ -1,4 +1,5 @@
-//! What each algorithm has the members do: messages, waits, copies and reductions, of the busiest rank and of all.
+//! The work of the members by each algorithm: messages, waits, copies and reductions, of the busiest rank and
+//! of all.
 
 mod handed_on;
 mod published;
@@ -11,7 +12,7 @@ use super::{Algorithm, Seat};
 /// Bytes of a processor's share of all caches, the last one too.
 pub(super) const LAST_CACHE_BYTES: f64 = 4_194_304.0;
 
-/// What is done by the rank that does most, and by all.
+/// An amount of work, of the busiest rank and of all.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Share {
     pub(super) busiest: f64,
@@ -19,71 +20,74 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// As much by each of so many ranks.
+    /// Returns the work of `ranks` ranks that do `of_one` each.
     fn each(ranks: f64, of_one: f64) -> Self {
         Self { busiest: of_one, all: ranks * of_one }
     }
 
-    /// So many times as much.
+    /// Returns this work times a factor.
     fn times(self, times: f64) -> Self {
         Self { busiest: times * self.busiest, all: times * self.all }
     }
 
-    /// The time on so many processors, in units of what is done.
+    /// Returns the time on so many processors, in units of the work.
     pub(super) fn on(self, processors: f64) -> f64 {
         self.crowded_on(processors, 1.0, 0.0)
     }
 
-    /// The same where all of it but `own` takes so many times as long while all processors do it at once.
+    /// Returns the time if all of it but `own` takes `crowding` times as long while all processors do it at
+    /// once.
     pub(super) fn crowded_on(self, processors: f64, crowding: f64, own: f64) -> f64 {
         self.busiest.max((own + (self.all - own) * crowding) / processors)
     }
 }
 
-/// What an algorithm has the members do.
+/// The work of the members by an algorithm.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Load {
     /// Messages one after the other.
     pub(super) rounds: f64,
-    /// So often does a rank wait for others.
+    /// The number of times that a rank waits for others.
     pub(super) waits: f64,
-    /// Ends of messages. So many peers does each rank send to, where all send to all.
+    /// Ends of messages, and the number of peers that each rank sends to, if all send to all.
     pub(super) messages: Share,
     pub(super) peers: f64,
     /// Bytes copied at the ends of messages.
     pub(super) copied: Share,
-    /// The same where the kernel copies messages once, if they are long.
+    /// Copies by the kernel, if it copies messages once because they are long.
     pub(super) once: SingleCopies,
-    /// Bytes copied in and out of shared buffers, or put aside: so many of all by ranks out of their own memory. Bytes reduced.
+    /// Bytes copied in and out of shared buffers, or put aside; the part that ranks copy out of their own
+    /// memory; and bytes reduced.
     pub(super) fetched: Share,
     pub(super) own: f64,
     pub(super) reduced: Share,
-    /// Blocks that are put together for a message, or taken apart.
+    /// Blocks that are packed into a message, or unpacked.
     pub(super) packed: Share,
     /// Bytes of one rank's memory and rings that are in use.
     pub(super) used: f64,
-    /// What comes to be reduced comes part by part, and is reduced while a cache holds it.
+    /// True if operands come part by part, and are reduced while a cache holds them.
     pub(super) is_in_parts: bool,
-    /// The blocks of all peers are under way at once.
+    /// True if the blocks of all peers are under way at once.
     pub(super) is_scattered: bool,
-    /// Readers of all shared buffers together.
+    /// The readers of all shared buffers together.
     pub(super) readers: f64,
 }
 
 /// Messages between private buffers that the kernel may copy once.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SingleCopies {
-    /// Bytes of a message; nothing where it is not counted: how fast such copies are was measured of blocks with one reader at a time.
+    /// Bytes of a message; 0 if it is not counted. The speed of such copies was measured with blocks that
+    /// have one reader at a time.
     pub(super) message: f64,
     /// Bytes copied by the receivers alone, and by both ends.
     pub(super) received: Share,
     pub(super) by_both: Share,
-    /// Bytes of a rank's memory that messages leave or come to, of all ranks alike.
+    /// Bytes of a rank's memory that messages leave or come to; equal for all ranks.
     pub(super) held: f64,
 }
 
 impl SingleCopies {
-    /// By ranks of which each copies as much.
+    /// Returns copies of which each rank makes as many.
     fn each(message: f64, bytes: Share, held: f64) -> Self {
         Self { message, received: bytes, by_both: bytes, held }
     }
@@ -111,15 +115,15 @@ impl Load {
     }
 }
 
-/// The members, and what they do.
+/// The members and their collective.
 #[derive(Clone, Copy)]
 struct Members {
-    /// All of them, and all but one.
+    /// The number of members, and of all but one.
     n: f64,
     others: f64,
     seat: Seat,
     shape: Shape,
-    /// Of a block.
+    /// The bytes of a block.
     bytes: f64,
 }
 
@@ -133,42 +137,43 @@ impl Members {
         matches!(self.shape.operation, Operation::Scan | Operation::Exscan)
     }
 
-    /// Blocks are exchanged in place, which all members say alike: those that come are put aside until theirs have left.
+    /// Returns true if blocks are exchanged in place, equally on all members: received ones are put aside
+    /// until theirs have left.
     fn exchanges_in_place(&self) -> bool {
         self.shape.operation == Operation::Alltoall && self.shape.in_place
     }
 
-    /// The ranks have a processor and caches each.
+    /// Returns true if the ranks have a processor and caches each.
     fn has_own_caches(&self) -> bool {
         self.seat.has_own_caches()
     }
 
-    /// A byte that goes one way counts so often among those that are copied: on a network as for both ends, because both directions of a port
-    /// are in use at once.
+    /// Returns the weight of a copied byte that goes one way. On a network it is that of both ends, because
+    /// both directions of a port are in use at once.
     fn one_way(&self) -> f64 {
         if self.seat.is_over_a_network() { 2.0 } else { 1.0 }
     }
 
-    /// A block to or from each other rank, which is read there where it belongs.
+    /// Returns the copies of a block to or from each other rank, which is read from its place.
     fn single_copies(&self) -> SingleCopies {
         let Self { n, others, bytes, .. } = *self;
         let message = match self.shape.operation {
             Operation::ReduceScatter => bytes.min(self.part()),
             _ => bytes,
         };
-        // What is reduced at once stays in a cache.
+        // Operands that are reduced at once stay in a cache.
         let held = if self.reduces() { 0.0 } else { self.given_and_gotten() };
         let is_counted = self.shape.operation == Operation::Alltoall || self.has_own_caches();
         let copies = SingleCopies::each(message, Share::each(n, others * bytes), held);
         if is_counted { copies } else { SingleCopies::default() }
     }
 
-    /// Bytes of a block that are reduced before the next ones come.
+    /// Returns the bytes of a block that are reduced before the next ones come.
     fn part(&self) -> f64 {
         slices::part(self.seat, self.shape.element) as f64
     }
 
-    /// Bytes that a rank gives and gets.
+    /// Returns the bytes that a rank gives and gets.
     fn given_and_gotten(&self) -> f64 {
         use Operation::*;
         let Self { n, bytes, .. } = *self;
@@ -181,7 +186,7 @@ impl Members {
         }
     }
 
-    /// The rank in the middle does all alone, with the blocks of all in its memory.
+    /// Returns the load of a rank in the middle that does all alone, with the blocks of all in its memory.
     fn flat(&self) -> Load {
         use Operation::*;
         let Self { n, others, bytes, .. } = *self;
@@ -219,7 +224,7 @@ impl Members {
             rounds: ways,
             waits: 1.0,
             messages: Share { busiest: ways * others, all: 2.0 * ways * others },
-            // The first rank copies its input before the middle has it, the last one its result behind it.
+            // The first rank copies its input before the middle has it, the last one its result after it.
             copied: Share {
                 busiest: (self.one_way() * others).max(n) * (come + go),
                 all: 2.0 * others * (come + go),
@@ -271,7 +276,7 @@ impl Members {
 
     fn doubling(&self) -> Load {
         let Self { n, bytes, .. } = *self;
-        // A rank beyond the largest power of two is represented by a neighbour.
+        // A neighbour represents each rank beyond the largest power of two.
         let beyond = !self.seat.ranks.is_power_of_two() && self.shape.operation == Operation::Allreduce;
         let rounds = if beyond { self.doublings() + 1.0 } else { self.doublings() };
         let reduced = if self.reduces() { rounds * bytes } else { 0.0 };
@@ -280,7 +285,7 @@ impl Members {
             waits: rounds,
             messages: Share::each(n, 2.0 * rounds),
             copied: Share::each(n, 2.0 * rounds * bytes),
-            // The first message comes where the result belongs.
+            // The first message comes to the place of the result.
             fetched: Share::each(n, (reduced - bytes).max(0.0)),
             reduced: Share::each(n, reduced),
             used: self.given_and_gotten() + 2.0 * bytes,
@@ -310,7 +315,8 @@ impl Members {
         }
     }
 
-    /// Bursts of slices, one in which they are reduced and one in which they are handed to all; or all to the root, or from it.
+    /// Returns the load of bursts of slices: one reduces them and one hands them to all; or all go to the
+    /// root, or from it.
     fn slices(&self) -> Load {
         use Operation::*;
         let Self { n, others, bytes, .. } = *self;
@@ -318,7 +324,8 @@ impl Members {
         let owners = if self.reduces() { n } else { others };
         let (slice, peers) = (bytes / owners, owners - 1.0);
         let parts = if self.reduces() { (slice / self.part()).ceil().max(1.0) } else { 1.0 };
-        // Bursts, those whose messages are parts counted by parts and by slices; messages that the root sends or receives.
+        // The bursts by parts and by slices of those whose messages are parts; and the messages that the root
+        // sends or receives.
         let (bursts, whole, root) = match self.shape.operation {
             Allreduce => (parts + 1.0, 2.0, 0.0),
             Scan | Exscan => (2.0, 2.0, 0.0),
@@ -386,7 +393,7 @@ impl Members {
         }
     }
 
-    /// ⌈log₂ n⌉.
+    /// Returns ⌈log₂ n⌉.
     fn doublings(&self) -> f64 {
         f64::from(self.seat.ranks.next_power_of_two().ilog2())
     }

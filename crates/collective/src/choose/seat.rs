@@ -1,27 +1,28 @@
-//! Where a member sits, and which algorithm is the fastest there.
+//! The seat of a member, and the fastest algorithm there.
 
 use super::estimate::estimate_ns;
 use super::{Algorithm, CollectiveCosts, HostLevels};
 use crate::spec::{Operation, Shape};
 
-/// Where a schedule is for.
+/// The place of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Seat {
     /// This rank's number.
     pub me: usize,
-    /// How many members there are.
+    /// The number of members.
     pub ranks: usize,
-    /// As many of them are this rank's own group, all unless there are two.
+    /// The number of members of this rank's own group; all unless there are two.
     pub local: usize,
-    /// Ranks share processors; equal on all members.
+    /// True if ranks share processors; equal on all members.
     pub oversubscribed: bool,
-    /// The members can publish data in shared buffers.
+    /// True if the members can publish data in shared buffers.
     pub shared_buffers: bool,
-    /// What the members pay; equal on all of them.
+    /// The costs of the members; equal on all of them.
     pub costs: CollectiveCosts,
     /// The hosts that the members are on, if there are several; `costs` are those between hosts then.
     pub levels: Option<HostLevels>,
-    /// The algorithm that is taken wherever it can carry out a call: for measurements, and equal on all members.
+    /// The algorithm that is taken whenever it can carry out a call: for measurements, and equal on all
+    /// members.
     pub forced: Option<Algorithm>,
 }
 
@@ -35,18 +36,18 @@ pub struct Candidate {
 }
 
 impl Seat {
-    /// In one group of so many.
+    /// Returns the seat in one group of `ranks` members.
     pub(crate) fn within(self, me: usize, ranks: usize) -> Self {
         Self { me, ranks, local: ranks, levels: None, ..self }
     }
 
-    /// Of one member of each host, among so many hosts.
+    /// Returns the seat of one member of each host, among so many hosts.
     pub(crate) fn across(self, me: usize, hosts: usize) -> Self {
         let free = Self { oversubscribed: false, shared_buffers: false, forced: None, ..self };
         free.within(me, hosts)
     }
 
-    /// In this rank's own group.
+    /// Returns the seat in this rank's own group.
     pub(crate) fn own(self) -> Self {
         self.within(self.me, self.local)
     }
@@ -55,37 +56,37 @@ impl Seat {
         self.local < self.ranks
     }
 
-    /// Each member has a processor, with caches of its own.
+    /// Returns true if each member has a processor, with caches of its own.
     pub(crate) fn has_own_caches(self) -> bool {
         !self.oversubscribed && self.costs.has_own_caches()
     }
 
-    /// Each member has a processor, and all of those share their caches.
+    /// Returns true if each member has a processor, and all of those share their caches.
     pub(crate) fn shares_caches(self) -> bool {
         !self.oversubscribed && self.costs.is_of_host() && !self.costs.has_own_caches()
     }
 
-    /// Messages go over a network, or may.
+    /// Returns true if messages go over a network, or may.
     pub(crate) fn is_over_a_network(self) -> bool {
         !self.costs.is_of_host()
     }
 
-    /// Members of the other group.
+    /// Returns the number of members of the other group.
     pub(crate) fn remote(self) -> usize {
         self.ranks - self.local
     }
 
-    /// The algorithms that can carry out a call of even blocks among one group, with their estimates.
+    /// Returns the algorithms that can carry out a call of even blocks among one group, with their estimates.
     pub fn candidates(self, shape: Shape) -> Vec<Candidate> {
         self.able(shape, true).collect()
     }
 
-    /// The algorithm that a call of even blocks takes.
+    /// Returns the algorithm of a call of even blocks.
     pub fn choose(self, shape: Shape) -> Algorithm {
         self.choose_of(shape, true)
     }
 
-    /// Whether the estimate of an algorithm is smaller than another one's.
+    /// Returns true if the estimate of an algorithm is smaller than another one's.
     pub(crate) fn is_faster(self, shape: Shape, one: Algorithm, other: Algorithm) -> bool {
         estimate_ns(self, shape, one) < estimate_ns(self, shape, other)
     }
@@ -99,7 +100,8 @@ impl Seat {
         })
     }
 
-    /// The candidate with the smallest estimate, the first of several; `is_even` if all members know the lengths of all blocks.
+    /// Returns the candidate with the smallest estimate, the first of several; `is_even` if all members know
+    /// the lengths of all blocks.
     pub(super) fn choose_of(self, shape: Shape, is_even: bool) -> Algorithm {
         if let Some(forced) = self.able(shape, is_even).find(|one| Some(one.algorithm) == self.forced) {
             return forced.algorithm;
@@ -107,8 +109,9 @@ impl Seat {
         self.best(shape, is_even).algorithm
     }
 
-    /// The algorithm that each of so many lanes takes for its share, with the time of all of them, which share a port. In a broadcast or a reduction by
-    /// slices one rank's port is busy first and then those of others: the ports carry other lanes meanwhile.
+    /// Returns the algorithm that each of so many lanes takes for its share, with the time of all, which
+    /// share a port. In a broadcast or a reduction by slices one rank's port is busy first and then those of
+    /// others: the ports carry other lanes meanwhile.
     pub(crate) fn best_of_lanes(self, share: Shape, lanes: usize) -> Candidate {
         let together = Shape { bytes: share.bytes * lanes, ..share };
         let overlaps = matches!(share.operation, Operation::Broadcast(_) | Operation::Reduce(_));
@@ -122,13 +125,13 @@ impl Seat {
         fastest(self.able(together, true).map(of))
     }
 
-    /// The candidate with the smallest estimate, whatever the user's setting names.
+    /// Returns the candidate with the smallest estimate, without regard to the user's setting.
     pub(crate) fn best(self, shape: Shape, is_even: bool) -> Candidate {
         fastest(self.able(shape, is_even))
     }
 }
 
-/// The candidate with the smallest estimate, the first of several.
+/// Returns the candidate with the smallest estimate, the first of several.
 fn fastest(able: impl Iterator<Item = Candidate>) -> Candidate {
     able.min_by(|one, other| one.ns.total_cmp(&other.ns))
         .expect("each operation has an algorithm that needs nothing")

@@ -1,4 +1,5 @@
-//! Which algorithm is chosen, beside those that were measured on two processors, and what decides.
+//! Tests of the chosen algorithms, compared with measurements on two processors, and of the values that
+//! decide.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +7,7 @@ use canele_profile::HostProfile;
 
 use super::*;
 
-/// Ranks on so many processors of a host.
+/// Makes the seat of ranks on so many processors of a host.
 fn seat(host: &HostProfile, ranks: usize, processors: usize) -> Seat {
     let oversubscribed = ranks > processors;
     Seat {
@@ -47,7 +48,7 @@ fn sizes() -> impl Iterator<Item = usize> {
     (0..18).map(|doublings| 8 << doublings)
 }
 
-/// What was chosen by lengths that were measured with up to 8 ranks on two processors.
+/// Returns the choice by lengths that were measured with up to 8 ranks on two processors.
 fn measured(seat: Seat, shape: Shape) -> Algorithm {
     let Shape { operation, bytes, .. } = shape;
     let shares = seat.oversubscribed && seat.ranks > 2;
@@ -75,7 +76,8 @@ fn measured(seat: Seat, shape: Shape) -> Algorithm {
     }
 }
 
-/// Where the estimates choose another algorithm than was measured: operations, what was and is chosen, ranks, bytes, and why.
+/// A difference between estimate and measurement: operations, the measured and the chosen algorithm, ranks,
+/// bytes, and the reason.
 struct Difference(
     &'static [&'static str],
     Algorithm,
@@ -182,7 +184,8 @@ fn operands_that_keep_their_order_do_not_travel_round_a_ring() {
 #[test]
 fn many_ranks_have_few_messages_for_short_data() {
     let own = HostProfile::OWN_CACHES;
-    // With 15 peers a burst of 8 bytes took 6.3 µs, to gather and to broadcast 1.2 together; with 7 peers 1.15.
+    // With 15 peers a burst of 8 bytes took 6.3 µs, to gather and to broadcast 1.2 together; with 7 peers
+    // 1.15.
     assert_eq!(seat(&own, 16, 16).choose(shape(Operation::Allgather, 8)), Flat);
     assert_eq!(seat(&own, 8, 8).choose(shape(Operation::Allgather, 8)), Burst);
     // 64 ranks on 16 processors in bursts: 3380 and 1145 µs.
@@ -199,7 +202,7 @@ fn a_forced_algorithm_is_taken_where_it_can_be() {
     assert_eq!(seat.choose(shape(Operation::Barrier, 0)), Flat);
 }
 
-/// A seat among 16 members of two hosts, in blocks.
+/// Makes a seat among 16 members of two hosts, in blocks.
 fn on_two_hosts() -> (Seat, Hosts) {
     let hosts = Hosts::new((0..16).map(|rank| rank / 8)).expect("two levels");
     let inside = CollectiveCosts::of(&HostProfile::SHARED_CACHES, 1);
@@ -270,7 +273,8 @@ fn sixteen_ranks_with_processors_and_caches_each_take_these_algorithms() {
             [Tree, Tree, SharedBuffer, SharedBuffer, Slices],
             [Tree, Tree, Slices, Slices, Slices],
         ),
-        // Plain loops took 345 µs for 1 MB through shared memory, and more by single copies; the estimates are 426 and 360.
+        // Plain loops took 345 µs for 1 MB through shared memory, and more by single copies; the estimates
+        // are 426 and 360.
         (
             Operation::Allreduce,
             [Doubling, Doubling, SharedBuffer, SharedBuffer, Slices],
@@ -293,8 +297,8 @@ fn sixteen_ranks_with_processors_and_caches_each_take_these_algorithms() {
     }
 }
 
-/// The best ways of plain loops with 16 processes on 16 processors, in microseconds: shared memory by pieces or slices, or single copies of
-/// all processes at once.
+/// The best times of plain loops with 16 processes on 16 processors, in microseconds. They use shared memory
+/// by pieces or slices, or single copies of all processes at once.
 const BEST_WAYS: [(Operation, usize, Algorithm, f64); 12] = [
     (Operation::Broadcast(Root::At(0)), 64 << 10, SharedBuffer, 14.4),
     (Operation::Broadcast(Root::At(0)), 1 << 20, SharedBuffer, 164.4),

@@ -1,15 +1,16 @@
-//! Agreement among the members of a group that live, though more die meanwhile.
+//! Agreement among the living members of a group, though more die meanwhile.
 //!
 //! ```text
-//!   member ──Vote──▶ coordinator: the first member that lives         all that live have voted, or one of them knows a decision:
+//!   member ──Vote──▶ coordinator: the first living member      all that live voted, or one knows a decision
 //!   member ◀─Decided── coordinator
-//!   member ──Have──▶ coordinator ──Done──▶ members                    all have it: forgotten
+//!   member ──Have──▶ coordinator ──Done──▶ members                 all have it: forgotten
 //! ```
-//! A member gives its vote to the first member that it does not know to be gone. That one decides as soon as all that live have voted for
-//! *it*. When it dies, each member turns to the next: with its vote, or with the decision if it has that. A
-//! member that has turned to the next coordinator accepts nothing from the one before, and the next one waits for all that live: so either one
-//! of them has the decision of the one before, or none of them ever will. Members return as soon as they have the
-//! decision, and keep it for those that have not until all have it.
+//! A member gives its vote to the first member that it does not know to be gone. That coordinator decides as
+//! soon as all that live have voted for *it*. When it dies, each member turns to the next: with its vote, or
+//! with the decision if it has that. A member that has turned to the next coordinator accepts nothing from
+//! the one before, and the next one waits for all that live. So either one of them has the decision of the
+//! one before, or none of them ever will. Members return as soon as they have the decision, and keep it until
+//! all have it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -27,10 +28,10 @@ pub struct Name {
     pub number: u32,
 }
 
-/// What a member gives to an agreement, or all together.
+/// The input of a member to an agreement, or of all together.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Contribution {
-    /// Combined by conjunction.
+    /// Words, combined by conjunction.
     pub words: Vec<u64>,
     /// Members that are gone, in ascending order; combined by union.
     pub failed: Vec<Rank>,
@@ -38,7 +39,7 @@ pub struct Contribution {
     pub acknowledged: Vec<Rank>,
 }
 
-/// What the members that live have agreed on. `failed` are all whose words are not in it.
+/// The result of an agreement of the living members. `failed` are all members without words in it.
 pub type Decision = Contribution;
 
 impl Contribution {
@@ -50,10 +51,10 @@ impl Contribution {
     }
 }
 
-/// Agreements of which nothing is known here but messages of other members: more are not kept of one member.
+/// The most agreements that one member's messages keep here before this rank starts them.
 const MOST_EARLY: usize = 1024;
 
-/// All agreements of one rank that are under way, or that others may ask about.
+/// All agreements of one rank that are under way, or about which others may ask.
 pub struct Consensus {
     me: Rank,
     gone: BTreeSet<Rank>,
@@ -65,18 +66,18 @@ pub struct Consensus {
 /// One agreement.
 #[derive(Default)]
 struct Instance {
-    /// What the program has called it with; none as long as it has not.
+    /// The contribution of the program; `None` until it has called it.
     mine: Option<Mine>,
-    /// What members gave to this rank as their coordinator.
+    /// The votes for this rank as the coordinator.
     votes: BTreeMap<Rank, Contribution>,
     decision: Option<Decision>,
     /// Members that are known to have the decision.
     have: BTreeSet<Rank>,
     /// The member whose `Decided` this rank took.
     from: Option<Rank>,
-    /// The coordinator that was told last what this rank gives or has.
+    /// The last coordinator to which this rank gave its vote or decision, and true if it had the decision.
     told: Option<(Rank, bool)>,
-    /// As coordinator, this rank has told all of the decision.
+    /// True if this rank, as the coordinator, has sent the decision to all.
     announced: bool,
 }
 
@@ -86,7 +87,7 @@ struct Mine {
 }
 
 impl Consensus {
-    /// The agreements of rank `me`.
+    /// Makes the agreements of rank `me`.
     pub fn new(me: Rank) -> Self {
         Self {
             me,
@@ -103,7 +104,7 @@ impl Consensus {
         self.go_on(name);
     }
 
-    /// Takes a message of another member that is not gone.
+    /// Handles a message of another member that is not gone.
     pub fn handle_message(&mut self, from: Rank, message: Message) {
         if self.gone.contains(&from) {
             return;
@@ -149,7 +150,7 @@ impl Consensus {
         self.go_on(name);
     }
 
-    /// A rank is gone, and its last message was handled.
+    /// Handles the end of a rank, after its last message.
     pub fn handle_gone(&mut self, rank: Rank) {
         if rank == self.me || !self.gone.insert(rank) {
             return;
@@ -159,29 +160,29 @@ impl Consensus {
         }
     }
 
-    /// The next message to be sent.
+    /// Takes the next message to be sent.
     pub fn poll_transmit(&mut self) -> Option<(Rank, Message)> {
         self.outgoing.pop_front()
     }
 
-    /// An agreement that this rank has started and that has ended. Each is told once.
+    /// Takes an agreement that this rank has started and that has ended. Each is reported once.
     pub fn poll_decided(&mut self) -> Option<(Name, Decision)> {
         self.decided.pop_front()
     }
 
-    /// True if nothing is under way or kept for others.
+    /// Returns true if nothing is under way or kept for others.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// True if an agreement of the group with this flow is under way or kept for others.
+    /// Returns true if an agreement of the group with this flow is under way or kept for others.
     pub fn is_of(&self, flow: FlowId) -> bool {
         let from = Name { flow, number: 0 };
         self.all.range(from..=Name { flow, number: u32::MAX }).any(|(_, instance)| instance.mine.is_some())
     }
 
-    /// All have the decision, as a coordinator says. Members that know already that it is gone have turned to this rank, and wait for the
-    /// same word from it.
+    /// Forgets an agreement after the coordinator's report that all have the decision. Members that know
+    /// already that the coordinator is gone have turned to this rank, and wait for the same report from it.
     fn forget(&mut self, name: Name, coordinator: Rank) {
         let Some(instance) = self.all.remove(&name) else { return };
         let waiting = instance.have.into_iter().filter(|rank| *rank != coordinator && *rank != self.me);
@@ -195,7 +196,7 @@ impl Consensus {
         }
     }
 
-    /// Does what is to be done next, with what is known now.
+    /// Takes the next step, by the present knowledge.
     fn go_on(&mut self, name: Name) {
         let Some(instance) = self.all.get(&name) else { return };
         let Some(mine) = &instance.mine else { return };
@@ -238,7 +239,8 @@ impl Consensus {
         self.outgoing.push_back((coordinator, message));
     }
 
-    /// What all that live give together. Who is gone for one of them is gone for all, though its vote came.
+    /// Returns the combined contribution of all that live. A member that is gone for one of them is gone for
+    /// all, though its vote came.
     fn combined(&self, instance: &Instance, mine: &Mine, members: &[Rank]) -> Decision {
         let votes = || members.iter().filter_map(|member| Some((member, instance.votes.get(member)?)));
         let mut failed: Vec<Rank> = votes().flat_map(|(_, vote)| &vote.failed).copied().collect();
@@ -252,7 +254,7 @@ impl Consensus {
         Decision { failed, ..decision }
     }
 
-    /// As coordinator tells all that live of the decision, and forgets it once all have it.
+    /// Sends the decision to all that live, as the coordinator, and forgets it once all have it.
     fn announce(&mut self, name: Name, members: &[Rank]) {
         let Some(instance) = self.all.get_mut(&name) else { return };
         let Some(decision) = &instance.decision else { return };

@@ -10,12 +10,12 @@ use canele_sys::ids::{FlowId, Rank};
 
 use super::consensus::{Contribution, Name};
 
-/// What one member tells another.
+/// A message from one member to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// To the coordinator: what this member gives, which knows of no decision.
+    /// To the coordinator: the contribution of a member that knows of no decision.
     Vote(Name, Contribution),
-    /// What was decided.
+    /// The decision.
     Decided(Name, Contribution),
     /// To the coordinator: this member has the decision.
     Have(Name),
@@ -25,16 +25,16 @@ pub enum Message {
     Revoke(FlowId),
 }
 
-/// A message that cannot be.
+/// The error of an invalid message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a message of survivors that cannot be")]
 pub struct Malformed;
 
-/// More words than any agreement has.
+/// The most words of an agreement.
 const MOST_WORDS: usize = 64;
 
 impl Message {
-    /// The bytes of the message.
+    /// Returns the bytes of the message.
     pub fn encode(&self) -> Vec<u8> {
         let (kind, name, body) = match self {
             Self::Vote(name, body) => (0, *name, Some(body)),
@@ -55,7 +55,7 @@ impl Message {
         words.into_iter().flat_map(u32::to_le_bytes).collect()
     }
 
-    /// What a member gives, or all together, if the message has that.
+    /// Returns the contribution in the message, if it has one.
     pub fn contribution_mut(&mut self) -> Option<&mut Contribution> {
         match self {
             Self::Vote(_, body) | Self::Decided(_, body) => Some(body),
@@ -63,10 +63,10 @@ impl Message {
         }
     }
 
-    /// The message of these bytes, in a job of so many ranks.
+    /// Decodes a message, in a job of so many ranks.
     ///
     /// # Errors
-    /// It cannot be.
+    /// The bytes are no message.
     pub fn decode(bytes: &[u8], ranks: usize) -> Result<Self, Malformed> {
         let (words, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() {
@@ -108,7 +108,7 @@ fn decode_body(words: &[u32], lens: [usize; 3], ranks: usize) -> Result<Contribu
     })
 }
 
-/// True if each number is greater than the one before.
+/// Returns true if each number is greater than the one before.
 fn is_sorted(list: &[u32]) -> bool {
     list.windows(2).all(|pair| pair[0] < pair[1])
 }

@@ -1,4 +1,4 @@
-//! What the members of a group that live do together though others die: an agreement, and the news that a group is revoked.
+//! Protocols of the living members of a group though others die: an agreement, and the revocation of a group.
 //!
 //! ```text
 //!   start, revoke ─▶ ┌───────────┐ ─▶ messages to other members
@@ -6,9 +6,9 @@
 //!   deaths        ─▶ │ Revocations ─▶ decisions, groups that are revoked
 //!                    └───────────┘
 //! ```
-//! No I/O, no clock, no randomness, and no detection: the owner of these states tells them of each rank that is gone, after its last
-//! message, and tells all ranks of the same ones (the launcher does so). That makes the detection perfect, on which both
-//! protocols rely: no rank that is told to be gone is heard of again.
+//! No I/O, no clock, no randomness, and no detection. The owner of these states reports each rank that is
+//! gone, after its last message. All ranks get the same reports (the launcher sends them). That makes the
+//! detection perfect, on which both protocols rely: no packet comes from a rank that was reported as gone.
 
 mod consensus;
 mod message;

@@ -1,8 +1,9 @@
-//! How all members of a group learn that it is revoked, though those who tell them may die.
+//! The spread of a revocation to all members of a group, though members that spread it may die.
 //!
-//! Who revokes a group tells all members. A member that learns of it remembers who told it, and tells all members itself should that one
-//! be gone, which may have told only some. So a group costs one message for each member, and as many again for each that dies amid
-//! them. What is known of a group is kept until its flow is given back.
+//! The revoking rank informs all members. A member that learns of it remembers its informant. If that one
+//! dies, it may have informed only some, so the member informs all itself. A group costs one message for each
+//! member, and as many again for each that dies amid them. The state of a group is kept until its flow is
+//! given back.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use canele_sys::ids::{FlowId, Rank};
 
 use super::message::Message;
 
-/// Groups that are not known here yet: more are not kept.
+/// The most groups that are kept before they are known here.
 const MOST_EARLY: usize = 1 << 16;
 
 /// The groups of one rank that are revoked.
@@ -19,25 +20,25 @@ pub struct Revocations {
     me: Rank,
     gone: BTreeSet<Rank>,
     revoked: BTreeMap<FlowId, Revoked>,
-    /// Groups that are not known here yet, and who said that they are revoked.
+    /// Groups that are not known here yet, and the ranks that reported their revocation.
     early: BTreeSet<(FlowId, Rank)>,
     outgoing: VecDeque<(Rank, Message)>,
 }
 
 struct Revoked {
     members: Arc<[Rank]>,
-    /// Who told this rank: itself, once it has told all.
+    /// The rank that informed this one: itself, once it has informed all.
     from: Rank,
 }
 
 impl Revocations {
-    /// Those of rank `me`.
+    /// Makes those of rank `me`.
     pub fn new(me: Rank) -> Self {
         let (gone, revoked, early) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         Self { me, gone, revoked, early, outgoing: VecDeque::new() }
     }
 
-    /// Revokes a group; says whether it was not revoked before.
+    /// Revokes a group; returns false if it was revoked before.
     pub fn revoke(&mut self, flow: FlowId, members: &Arc<[Rank]>) -> bool {
         let is_new = self.add(flow, members, self.me);
         if is_new {
@@ -46,8 +47,8 @@ impl Revocations {
         is_new
     }
 
-    /// A group is revoked, as another rank says. `members` are those of the group with that flow here, if there is one. Says whether it was
-    /// not known.
+    /// Handles the report of another rank that a group is revoked. `members` are those of the group with that
+    /// flow here, if there is one. Returns true if it was not known.
     pub fn handle_message(&mut self, from: Rank, flow: FlowId, members: Option<&Arc<[Rank]>>) -> bool {
         match members {
             Some(members) if members.contains(&from) => self.add_from(flow, members, from),
@@ -62,7 +63,7 @@ impl Revocations {
         }
     }
 
-    /// A group with this flow is known from now on; says whether it is revoked already.
+    /// Adds a group with this flow; returns true if it is revoked already.
     pub fn handle_group(&mut self, flow: FlowId, members: &Arc<[Rank]>) -> bool {
         let said = self.early.extract_if((flow, Rank(0))..=(flow, Rank(u32::MAX)), |_| true);
         let said: Vec<Rank> = said.map(|(_, from)| from).collect();
@@ -70,7 +71,7 @@ impl Revocations {
         from.is_some_and(|from| self.add_from(flow, members, from))
     }
 
-    /// A rank is gone, and its last message was handled.
+    /// Handles the end of a rank, after its last message.
     pub fn handle_gone(&mut self, rank: Rank) {
         if rank == self.me || !self.gone.insert(rank) {
             return;
@@ -84,22 +85,22 @@ impl Revocations {
         to_tell.iter().for_each(|(flow, members)| self.tell_all(members, *flow));
     }
 
-    /// The next message to be sent.
+    /// Takes the next message to be sent.
     pub fn poll_transmit(&mut self) -> Option<(Rank, Message)> {
         self.outgoing.pop_front()
     }
 
-    /// True if the group with this flow is revoked.
+    /// Returns true if the group with this flow is revoked.
     pub fn is_revoked(&self, flow: FlowId) -> bool {
         self.revoked.contains_key(&flow)
     }
 
-    /// The flow of a group that is gone may be another group's from now on.
+    /// Forgets a group that is gone: its flow may be another group's from now on.
     pub fn forget(&mut self, flow: FlowId) {
         self.revoked.remove(&flow);
     }
 
-    /// True if no group is revoked.
+    /// Returns true if no group is revoked.
     pub fn is_empty(&self) -> bool {
         self.revoked.is_empty()
     }

@@ -1,4 +1,5 @@
-//! Blocks that lie in the output already, and blocks of any length, where ranks share processors and where they do not.
+//! Blocks that lie in the output already, and blocks of any length, of ranks that share processors and of
+//! others.
 
 use super::hosts::{PLACEMENTS, seat_on};
 use super::{Model, inputs, run_all, schedule_of, seat};
@@ -17,7 +18,7 @@ fn each(mut check: impl FnMut(usize, bool, usize)) {
     check(66, false, 2);
 }
 
-/// The same, also of members on several hosts, each with a leader.
+/// Calls `check` for these, and for members on several hosts, each with a leader.
 fn each_on_hosts(mut check: impl FnMut(Option<&Hosts>, usize, bool, usize)) {
     each(|ranks, oversubscribed, words| check(None, ranks, oversubscribed, words));
     for placement in PLACEMENTS {
@@ -80,7 +81,7 @@ fn blocks_in_place_go_where_they_belong() {
     });
 }
 
-/// Blocks of different lengths, the last first, with a word between them.
+/// Makes blocks of different lengths, the last first, with a word between them.
 fn scattered(words: &[usize]) -> Vec<Block> {
     let mut at = 8;
     let mut blocks: Vec<Block> = words
@@ -96,7 +97,7 @@ fn scattered(words: &[usize]) -> Vec<Block> {
     blocks
 }
 
-/// The same, one behind the other.
+/// Makes contiguous blocks.
 fn packed(words: &[usize]) -> Vec<Block> {
     let ends = words.iter().scan(0, |end, words| {
         *end += words * 8;

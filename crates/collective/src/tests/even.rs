@@ -13,7 +13,7 @@ pub(super) fn at(root: usize) -> Root {
     Root::At(root as u32)
 }
 
-/// Runs a collective of `words` 64-bit words per block on a model of `ranks` ranks; gives all outputs.
+/// Runs a collective of `words` 64-bit words per block on a model of `ranks` ranks; returns all outputs.
 fn run(
     ranks: usize,
     oversubscribed: bool,
@@ -27,7 +27,7 @@ fn run(
     run_built(ranks, build, operation, words, inputs, op)
 }
 
-/// The same with schedules of another making.
+/// Runs it with schedules that `build` makes.
 pub(super) fn run_built(
     ranks: usize,
     build: impl Fn(usize) -> Schedule,
@@ -54,7 +54,7 @@ pub(super) fn run_built(
     run_all(&format!("{operation:?}"), models, &Reduction::of::<u64>(op))
 }
 
-/// Every number of ranks, every size around the choices, oversubscribed or not.
+/// Calls `check` for many numbers of ranks and sizes around the choices, oversubscribed or not.
 fn each(mut check: impl FnMut(usize, bool, usize)) {
     for ranks in [1, 2, 3, 4, 5, 6, 7, 8, 13, 16] {
         for words in [0, 1, 3, 100, 700, 5_000, 70_000] {
@@ -80,7 +80,8 @@ fn no_rank_leaves_a_barrier_before_all_have_come() {
     for ranks in 2..20 {
         for oversubscribed in [false, true] {
             for late in 0..ranks {
-                // What rank 0 hears of, directly or not, before any rank may go: all but the late one never suffices.
+                // The ranks that rank 0 learns of, directly or not, before any rank may go: all but the late
+                // one never suffices.
                 let mut heard: Vec<Vec<bool>> =
                     (0..ranks).map(|me| (0..ranks).map(|r| r == me).collect()).collect();
                 let shape = Shape::new(Operation::Barrier, 0);
@@ -177,7 +178,7 @@ fn blocks_go_where_they_belong() {
     });
 }
 
-/// Block `r` of each input is in the output of rank `r`.
+/// Checks that block `r` of each input is in the output of rank `r`.
 pub(super) fn check_alltoall(outputs: &[Vec<u64>], inputs: &[Vec<u64>], words: usize) {
     for (me, output) in outputs.iter().enumerate() {
         let expected: Vec<u64> =
@@ -186,7 +187,7 @@ pub(super) fn check_alltoall(outputs: &[Vec<u64>], inputs: &[Vec<u64>], words: u
     }
 }
 
-/// The output of each rank is its block of the sum of all inputs.
+/// Checks that the output of each rank is its block of the sum of all inputs.
 pub(super) fn check_reduced(outputs: &[Vec<u64>], inputs: &[Vec<u64>], words: usize) {
     for (me, output) in outputs.iter().enumerate() {
         let sum =

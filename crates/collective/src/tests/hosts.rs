@@ -32,7 +32,7 @@ fn each(mut check: impl FnMut(&Hosts, usize, bool, usize)) {
     }
 }
 
-/// The schedule of one rank.
+/// Makes the schedule of one rank.
 fn built(
     hosts: &Hosts,
     (me, ranks, oversubscribed): (usize, usize, bool),
@@ -44,7 +44,7 @@ fn built(
     draft.finish()
 }
 
-/// The schedule of one rank, with this algorithm between leaders, for which there is a network.
+/// Makes the schedule of one rank, with this algorithm between leaders, for which there is a network.
 fn built_across(
     hosts: &Hosts,
     (me, ranks, oversubscribed): (usize, usize, bool),
@@ -215,7 +215,7 @@ fn barriers_of_hosts_end_and_few_messages_cross() {
     });
 }
 
-/// Messages between hosts.
+/// Counts the messages between hosts.
 fn count_crossing(hosts: &Hosts, ranks: usize, build: impl Fn(usize) -> Schedule) -> usize {
     let of_one = |me: usize| {
         let schedule = build(me);
@@ -226,7 +226,7 @@ fn count_crossing(hosts: &Hosts, ranks: usize, build: impl Fn(usize) -> Schedule
     (0..ranks).map(of_one).sum()
 }
 
-/// A seat on these hosts that takes an algorithm wherever it can.
+/// Makes a seat on these hosts that takes an algorithm whenever it can.
 pub(super) fn seat_on(hosts: &Hosts, me: usize, ranks: usize, forced: Option<Algorithm>) -> Seat {
     let levels = HostLevels::new(hosts, CollectiveCosts::of(&canele_profile::HostProfile::SHARED_CACHES, 1));
     Seat { levels: Some(levels), costs: CollectiveCosts::default(), forced, ..seat(me, ranks, false) }
@@ -260,7 +260,7 @@ fn in_place_and_apart_give_the_same() {
     }
 }
 
-/// What counts of the outputs of all ranks.
+/// Returns the outputs of all ranks, as far as they count.
 fn run_in_place(
     hosts: &Hosts,
     ranks: usize,
@@ -288,7 +288,7 @@ fn run_in_place(
     outputs.into_iter().enumerate().map(|(me, output)| counted(operation, me, words, output)).collect()
 }
 
-/// The part of an output that an operation writes.
+/// Returns the part of an output that an operation writes.
 fn counted(operation: Operation, me: usize, words: usize, output: Vec<u64>) -> Vec<u64> {
     match operation {
         Operation::Reduce(Root::At(root)) | Operation::Gather(Root::At(root)) if root as usize != me => {

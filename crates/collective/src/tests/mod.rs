@@ -1,4 +1,4 @@
-//! Schedules of all ranks, run in one process without any engine: the model, and what is tried on it.
+//! Schedules of all ranks, run in one process without any engine: the model, and the tests on it.
 
 mod blocks;
 mod even;
@@ -30,10 +30,10 @@ struct Model {
     scratch: Divided,
 }
 
-/// What all ranks publish, and how many have read it.
+/// The published data of all ranks, and the numbers of its readers.
 type SharedBufferPool = Vec<(Vec<u8>, usize)>;
 
-/// What a rank's shared buffer is called.
+/// Returns the name of a rank's shared buffer.
 fn name(rank: usize) -> [u8; 16] {
     (rank as u128 + 1000).to_ne_bytes()
 }
@@ -46,7 +46,7 @@ impl Model {
         Self { schedule, round: 0, received: 0, input, output, scratch }
     }
 
-    /// Goes on as far as it can; says whether it moved.
+    /// Advances as far as possible; returns true if it moved.
     fn advance(
         &mut self,
         (me, shared_buffers): (usize, &mut SharedBufferPool),
@@ -68,7 +68,7 @@ impl Model {
         let Some(round) = self.schedule.rounds.get(self.round) else { return false };
         let mut moved = false;
         if !std::mem::replace(started, true) {
-            // What a round touches must be apart: lending checks it.
+            // The memory of a round must be apart: lending checks it.
             memory.lending(&round.sends, &round.receives, |out, into, back| {
                 for (send, buffer) in round.sends.iter().zip(out) {
                     back(send.span.area, Buffer::Out(buffer));
@@ -117,7 +117,7 @@ impl Model {
     }
 }
 
-/// Lets all go on as far as they can; gives all outputs.
+/// Lets all advance as far as possible; returns all outputs.
 fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec<u64>> {
     let (mut wires, mut started) = (Wires::new(), vec![false; models.len()]);
     let shared_buffer = |model: &Model| {
@@ -127,7 +127,7 @@ fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec
     loop {
         let mut moved = false;
         for (me, model) in models.iter_mut().enumerate() {
-            // Each runs ahead as far as nothing holds it, so that what is written over too early is noticed.
+            // Each runs ahead until it must wait, so that memory which is overwritten too early is noticed.
             while model.advance((me, &mut shared_buffers), &mut wires, reduction, &mut started[me]) {
                 moved = true;
             }
@@ -147,7 +147,7 @@ fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec
     models.into_iter().map(|model| model.output).collect()
 }
 
-/// In a call that waits inside, with shared buffers for ranks that share processors.
+/// Makes a seat of a blocking call, with shared buffers for ranks that share processors.
 fn seat(me: usize, ranks: usize, oversubscribed: bool) -> Seat {
     Seat {
         me,
@@ -161,12 +161,12 @@ fn seat(me: usize, ranks: usize, oversubscribed: bool) -> Seat {
     }
 }
 
-/// This rank's schedule.
+/// Makes this rank's schedule.
 fn schedule_of(seat: Seat, shape: Shape) -> Schedule {
     schedule(seat, (None, None), shape).expect("a shape that can be")
 }
 
-/// Different words for every rank and place.
+/// Returns different words for every rank and place.
 fn inputs(ranks: usize, words: usize) -> Vec<Vec<u64>> {
     let word = |rank: usize, at: usize| {
         ((rank * 1_000_003 + at * 7919 + 17) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)

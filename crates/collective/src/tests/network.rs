@@ -1,4 +1,5 @@
-//! Algorithms with few messages one after the other, which networks between hosts need: trees of blocks, Bruck's allgather, halving.
+//! Algorithms with few messages one after the other, for networks between hosts: trees of blocks, Bruck's
+//! allgather, halving.
 
 use super::even::{at, check_reduced, run_built};
 use super::{Model, inputs, run_all, seat};
@@ -14,7 +15,8 @@ fn built(build: impl FnOnce(&mut ScheduleDraft<'_>)) -> Schedule {
     draft.finish()
 }
 
-/// Powers of two, their neighbours and all small numbers of ranks, with blocks of so many words.
+/// Calls `check` for powers of two, their neighbours and all small numbers of ranks, with blocks of so many
+/// words.
 fn each(mut check: impl FnMut(usize, usize)) {
     for ranks in (1..18).chain([31, 32, 33, 63, 65]) {
         for words in [0, 1, 3, 700] {
@@ -23,7 +25,7 @@ fn each(mut check: impl FnMut(usize, usize)) {
     }
 }
 
-/// The most messages that one rank sends or receives one after the other.
+/// Returns the most messages that one rank sends or receives one after the other.
 fn rounds(schedules: impl Iterator<Item = Schedule>) -> usize {
     schedules.map(|schedule| schedule.rounds.len()).max().unwrap_or(0)
 }
@@ -99,7 +101,7 @@ fn halves_are_reduced_by_partners() {
     });
 }
 
-/// A seat of a network, by one algorithm.
+/// Makes a seat of a network, by one algorithm.
 fn over_a_network(me: usize, ranks: usize, algorithm: Algorithm) -> Seat {
     Seat { costs: CollectiveCosts::default(), forced: Some(algorithm), ..seat(me, ranks, false) }
 }

@@ -1,4 +1,4 @@
-//! Reductions whose operands may not change places, in place or not, against what they mean.
+//! Reductions whose operands must not change places, in place or not, compared with their definition.
 
 use super::hosts::{PLACEMENTS, seat_on};
 use super::{Model, run_all, seat};
@@ -7,7 +7,7 @@ use crate::hosts::Hosts;
 use crate::reduce::{Kernel, Reduction};
 use crate::spec::{Operation, Root, Shape};
 
-/// An element: the map x ↦ a·x + b. To do one after the other is associative, not commutative.
+/// An element: the map x ↦ a·x + b. Composition is associative, not commutative.
 type Map = [u64; 2];
 
 fn after(first: Map, second: Map) -> Map {
@@ -23,13 +23,13 @@ fn fold(into: &mut [u8], from: &[u8], from_first: bool, f: fn(Map, Map) -> Map) 
     into.iter_mut().zip(from).for_each(|(a, b)| *a = if from_first { f(*b, *a) } else { f(*a, *b) });
 }
 
-/// What a case is about.
+/// The parameters of a case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     ranks: usize,
-    /// The host of each rank, which has a leader; none if all are on one host.
+    /// The host of each rank, which has a leader; `None` if all are on one host.
     placement: Option<&'static [u32]>,
-    /// Each rank is on a host of its own, and takes this algorithm where it can.
+    /// The algorithm that ranks take if they can, each on a host of its own.
     forced: Option<Algorithm>,
     oversubscribed: bool,
     commutative: bool,
@@ -59,12 +59,12 @@ impl Case {
         if self.commutative { sum(first, second) } else { after(first, second) }
     }
 
-    /// What the ranks from `first` to before `end` have together at a place.
+    /// Returns the reduction of the ranks from `first` to before `end` at a place.
     fn together(self, ranks: std::ops::Range<usize>, at: usize) -> Option<Map> {
         ranks.map(|rank| given(rank, at)).reduce(|a, b| self.of(a, b))
     }
 
-    /// A rank's seat, and the hosts of all if they are several.
+    /// Returns a rank's seat, and the hosts of all if they are several.
     fn seat(self, me: usize) -> (Seat, Option<Hosts>) {
         let Self { ranks, placement, forced, oversubscribed, .. } = self;
         if forced.is_some() {
@@ -77,7 +77,7 @@ impl Case {
         (seat, Some(hosts))
     }
 
-    /// All outputs, each of so many maps, and the inputs of so many.
+    /// Returns all outputs of `output` maps each, from inputs of `input` maps.
     fn run(self, operation: Operation, input: usize, output: usize) -> Vec<Vec<u64>> {
         let shape = Shape {
             element: 16,
@@ -107,7 +107,7 @@ impl Case {
     }
 }
 
-/// Different for every rank and place, and never lost by multiplication: odd.
+/// Returns a map that differs for every rank and place, and is never lost by multiplication: odd.
 fn given(rank: usize, at: usize) -> Map {
     let word = (rank * 1_000_003 + at * 7919 + 17) as u64;
     [word.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, word.wrapping_mul(0xBF58_476D_1CE4_E5B9)]

@@ -1,4 +1,5 @@
-//! What ranks with a processor and caches each take for long data: slices, bursts in parts, and shared buffers in pieces.
+//! The algorithms of ranks with a processor and caches each for long data: slices, bursts in parts, and
+//! shared buffers in pieces.
 
 use canele_profile::HostProfile;
 
@@ -11,7 +12,7 @@ use crate::spec::{Operation, Root, Shape};
 use Algorithm::{Burst, SharedAtRoot, SharedBuffer, Slices};
 use Operation::{Allgather, Allreduce, Alltoall, Broadcast, Exscan, Reduce, ReduceScatter, Scan};
 
-/// An element: the map x ↦ a·x + b. To do one after the other is associative, not commutative.
+/// An element: the map x ↦ a·x + b. Composition is associative, not commutative.
 type Map = [u64; 2];
 
 const ELEMENT: usize = 16;
@@ -25,13 +26,13 @@ fn combine(into: &mut [u8], from: &[u8], from_first: bool) {
     into.iter_mut().zip(from).for_each(|(a, b)| *a = if from_first { after(*b, *a) } else { after(*a, *b) });
 }
 
-/// Different for every rank and place, and never lost by multiplication: odd.
+/// Returns a map that differs for every rank and place, and is never lost by multiplication: odd.
 fn given(rank: usize, at: usize) -> Map {
     let word = (rank * 1_000_003 + at * 7919 + 17) as u64;
     [word.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, word.wrapping_mul(0xBF58_476D_1CE4_E5B9)]
 }
 
-/// What some ranks have together at a place.
+/// Returns the reduction of some ranks at a place.
 fn together(ranks: std::ops::Range<usize>, at: usize) -> Map {
     ranks.map(|rank| given(rank, at)).reduce(after).expect("some ranks")
 }
@@ -67,7 +68,7 @@ impl Call {
         schedule_of(seat, shape)
     }
 
-    /// What a member gives and gets, in blocks of maps.
+    /// Returns the numbers of blocks that a member gives and gets.
     fn blocks(self) -> (usize, usize) {
         match self.operation {
             Alltoall => (self.ranks, self.ranks),
@@ -77,7 +78,8 @@ impl Call {
         }
     }
 
-    /// Whether this member's input lies in its output: of a reduction to one rank only the root's does.
+    /// Returns true if this member's input lies in its output: for a reduction to one rank only the root's
+    /// does.
     fn is_in_place(self, me: usize) -> bool {
         self.in_place && self.operation.root().is_none_or(|root| root == Root::At(me as u32))
     }
@@ -103,7 +105,7 @@ impl Call {
         Model::new(schedule, Vec::new(), output)
     }
 
-    /// What a member gets; nothing if that is not defined.
+    /// Returns the output of a member; `None` if it is not defined.
     fn expected(self, me: usize) -> Option<Vec<Map>> {
         let Self { ranks, maps, .. } = self;
         let fold = |ranks: std::ops::Range<usize>| (0..maps).map(|at| together(ranks.clone(), at)).collect();
@@ -137,7 +139,8 @@ impl Call {
     }
 }
 
-/// Calls with every number of ranks and length: fewer elements than ranks, and more than a part or a piece.
+/// Checks calls with many numbers of ranks and lengths: fewer elements than ranks, and more than a part or a
+/// piece.
 fn check_all(algorithm: Algorithm, least: usize, operations: impl Fn(Root) -> Vec<Operation>) {
     for ranks in [2, 3, 4, 5, 7, 8, 13, 16].into_iter().filter(|ranks| *ranks >= least) {
         for maps in [0, 1, 2, 5, 60, 700, 5000, 9001] {
@@ -202,7 +205,7 @@ fn what_one_rank_publishes_is_read_while_it_writes_on() {
 
 #[test]
 fn a_piece_that_is_written_over_has_been_read() {
-    // 512 KB and what is a little longer than a shared buffer and than two of them.
+    // 512 KB, and slightly more than a shared buffer and than two of them.
     for maps in [32 << 10, (32 << 10) + 1, 70_001] {
         for (operation, algorithm) in [
             (Broadcast(Root::At(0)), SharedBuffer),

@@ -1,5 +1,5 @@
-//! Collectives of several hosts amid deaths, of single ranks and of whole hosts: each other member gets what it should, or is told of a
-//! member that died, and none waits for ever.
+//! Collectives of several hosts amid deaths, of single ranks and of whole hosts. Each other member gets the
+//! right result or the report of a dead member, and none waits for ever.
 
 use canele_collective::{Algorithm, CollectiveRequest, Error, Hosts, MemberLiveness};
 use canele_profile::HostProfile;
@@ -11,10 +11,10 @@ use crate::model::{Crowd, Death, Deaths};
 use crate::spec::Case;
 use crate::{Conditions, begin, team};
 
-/// Turns of the loop in which ranks die, and until the last one has been told.
+/// The number of turns of the loop in which ranks die, and until the last rank was informed.
 const TURNS: usize = 60;
 
-/// What has come of the parts of living members.
+/// The results of the parts of living members.
 #[derive(Default)]
 struct Counts {
     right: usize,
@@ -45,7 +45,7 @@ fn play(seed: u64, counts: &mut Counts) {
         let of = |case: &Case| Some(MemberLiveness::new(FlowId(0), Some(team(case, &members, me))));
         liveness.push(cases.iter().map(of).collect());
     }
-    // One rank dies, or all of a host at once; each other one is told some time later.
+    // One rank dies, or all of a host at once; each other one is informed some time later.
     let (first, count) = match random.chance(30) {
         true => (random.below(hosts) * each, each),
         false => (random.below(ranks), 1),

@@ -1,5 +1,5 @@
-//! Random collectives of random teams, several under way at a time, on a simulated network, with the algorithms of ranks that have
-//! processors of their own and of those that share some, with and without shared buffers, on one host and on several.
+//! Random collectives of random teams, several under way at a time, on a simulated network. Ranks have
+//! processors of their own or share some, have shared buffers or not, and are on one host or on several.
 
 mod deaths;
 mod model;
@@ -19,7 +19,7 @@ use crate::model::Crowd;
 use crate::reference::{kernel, memory};
 use crate::spec::Case;
 
-/// Some of the ranks, in any order.
+/// Returns some of the ranks, in any order.
 fn members(random: &mut Random, ranks: usize) -> Vec<Rank> {
     let mut all: Vec<Rank> = (0..ranks as u32).map(Rank).collect();
     for n in (1..ranks).rev() {
@@ -29,7 +29,7 @@ fn members(random: &mut Random, ranks: usize) -> Vec<Rank> {
     all
 }
 
-/// The team as a member sees it: its own group first.
+/// Makes the team as a member sees it: its own group first.
 pub fn team(case: &Case, members: &[Rank], me: usize) -> Team {
     if !case.is_between() {
         return Team::new(me, members.into());
@@ -43,7 +43,7 @@ fn own(bytes: &[u8]) -> CollectiveBuffer {
     CollectiveBuffer::Own(Box::new(Divided::from(bytes)))
 }
 
-/// Which algorithms are taken: the same on all members.
+/// The conditions of the choice of algorithms, equal on all members.
 struct Conditions {
     host: HostProfile,
     oversubscribed: bool,
@@ -63,7 +63,7 @@ impl Conditions {
         Self { host, oversubscribed, shared_buffers, forced, hosts }
     }
 
-    /// The seat of a member of one group.
+    /// Returns the seat of a member of one group.
     fn seat(&self, me: usize, ranks: usize) -> Seat {
         let on_a_host = CollectiveCosts::of(&self.host, 2);
         let levels = self.hosts.as_ref().map(|hosts| HostLevels::new(hosts, on_a_host));
@@ -80,7 +80,7 @@ impl Conditions {
     }
 }
 
-/// Up to four hosts of any sizes, in blocks or mixed.
+/// Draws up to four hosts of any sizes, in blocks or mixed.
 fn hosts(random: &mut Random, members: usize) -> Option<Hosts> {
     let most = 1 + random.below(4);
     let mut numbers: Vec<u32> = (0..members).map(|_| random.below(most) as u32).collect();
@@ -90,14 +90,14 @@ fn hosts(random: &mut Random, members: usize) -> Option<Hosts> {
     Hosts::new(numbers)
 }
 
-/// What is expected of a part.
+/// The expected result of a part.
 struct Expected {
     case: Case,
     me: usize,
     bytes: Vec<u8>,
 }
 
-/// Adds the parts of all members; says whether they take two levels, and slices.
+/// Adds the parts of all members; returns true if they take two levels, and true if they take slices.
 fn begin(
     crowd: &mut Crowd,
     (flow, call): (u32, u32),
@@ -132,7 +132,8 @@ fn begin(
     [has_levels, has_slices]
 }
 
-/// Says how many shared buffers were needed, and how many calls of even blocks took two levels and slices.
+/// Plays a seed; returns the number of shared buffers, and of calls of even blocks with two levels and with
+/// slices.
 fn play(seed: u64) -> [usize; 3] {
     let (mut on_levels, mut in_slices) = (0, 0);
     let mut random = Random(seed);

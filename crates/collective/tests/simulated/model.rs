@@ -11,11 +11,12 @@ pub struct Crowd {
     pub protos: Vec<Proto>,
     world: World,
     rails: Vec<SimRail>,
-    /// How many there have been.
+    /// The number of shared buffers so far.
     pub shared_buffers: usize,
 }
 
-/// So often a rank may ask for shared buffers that are not mapped yet: it asks for that of each of nine others twice at most.
+/// The most looks of a rank for shared buffers that are not mapped yet. It asks for the buffer of each of
+/// nine others twice at most.
 const LOOKS: usize = 32;
 
 impl Crowd {
@@ -28,16 +29,16 @@ impl Crowd {
         Self { protos, world, rails, shared_buffers: 0 }
     }
 
-    /// A shared buffer of a rank.
+    /// Makes a shared buffer of a rank.
     pub fn shared_buffer(&mut self, of: Rank, bytes: usize) -> SharedBuffer {
         self.shared_buffers += 1;
         SharedBuffer::new(self.rails[of.0 as usize].create_region(HEADER + bytes).expect("memory"))
     }
 
-    /// Each rank does its parts, those it has begun in any order; gives the first error of each.
+    /// Lets each rank do its parts, in any order; returns the first error of each.
     ///
     /// # Panics
-    /// If they wait for what never comes.
+    /// The ranks wait for messages that never come.
     pub fn run(&mut self, parts: &mut [Vec<CollectiveRequest>]) -> Vec<Option<Error>> {
         let ended = self.run_amid(parts, &mut Deaths::default());
         let first_error =
@@ -45,10 +46,10 @@ impl Crowd {
         ended.into_iter().map(first_error).collect()
     }
 
-    /// The same while ranks die; says how each part has ended, but those of ranks that died before.
+    /// Does this while ranks die; returns the result of each part, without those of ranks that died before.
     ///
     /// # Panics
-    /// If they wait for what never comes.
+    /// The ranks wait for messages that never come.
     pub fn run_amid(
         &mut self,
         parts: &mut [Vec<CollectiveRequest>],
@@ -77,7 +78,7 @@ impl Crowd {
         ended
     }
 
-    /// A rank does its parts as far as it can; says whether one has ended.
+    /// Lets a rank do its parts as far as possible; returns true if one has ended.
     fn advance(
         &mut self,
         rank: usize,
@@ -105,14 +106,14 @@ impl Crowd {
         any
     }
 
-    /// Lets ranks die whose turn it is, and others know of it; says whether anything happened.
+    /// Lets ranks die whose turn it is, and informs others; returns true if anything happened.
     fn die(&mut self, deaths: &mut Deaths, turn: usize) -> bool {
         let due: Vec<_> = deaths.to_come.extract_if(.., |death| death.turn <= turn).collect();
         for Death { rank, told, .. } in &due {
             match told {
                 None => self.world.kill(*rank),
                 Some(of) if !self.world.is_dead(*rank) => {
-                    // What it has sent comes first.
+                    // The messages that it has sent come first.
                     while self.pass(rank.0 as usize) {}
                     self.protos[rank.0 as usize].handle_gone(*of, PeerEnd::Failed);
                 }
@@ -137,19 +138,20 @@ impl Crowd {
     }
 }
 
-/// Something that happens to a rank in some turn of the loop.
+/// An event of a rank in some turn of the loop.
 pub struct Death {
     pub turn: usize,
     pub rank: Rank,
-    /// It is told that this rank has died; or else it dies.
+    /// The dead rank that it learns of; `None` if it dies itself.
     pub told: Option<Rank>,
 }
 
-/// Deaths that are to come, and what the members of each part do about them.
+/// Deaths to come, and the state of the members of each part.
 #[derive(Default)]
 pub struct Deaths {
     pub to_come: Vec<Death>,
-    /// For each part of each rank whether its members live, until it is known that they do not; without, all do.
+    /// The liveness check of each part of each rank, until a member is known to be dead; an empty list means
+    /// that all live.
     pub members: Vec<Vec<Option<MemberLiveness>>>,
 }
 

@@ -1,22 +1,22 @@
-//! What each member has before a collective and after it, worked out one after the other.
+//! The memory of each member before and after a collective, computed sequentially.
 
 use canele_collective::{Block, Kernel};
 
 use crate::spec::{Call, Case, ELEMENT, Kind};
 
-/// The map x ↦ a·x + b; to do one after the other is associative and not commutative.
+/// The map x ↦ a·x + b; composition is associative and not commutative.
 type Map = [u64; 2];
 
 /// The content of bytes that no rank writes.
 const UNTOUCHED: u8 = 0xAA;
 
-/// Different for each pair and place, and never lost by multiplication: odd.
+/// Returns a map that differs for each pair and place, and is never lost by multiplication: odd.
 fn value(from: usize, to: usize, at: usize) -> Map {
     let word = (from << 40 | to << 20 | at) as u64 + 17;
     [word.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, word.wrapping_mul(0xBF58_476D_1CE4_E5B9)]
 }
 
-/// What a member gives, not to anyone.
+/// Returns the input of a member that is for no single receiver.
 fn given(member: usize, len: usize) -> Vec<Map> {
     (0..len).map(|at| value(member, 0, at)).collect()
 }
@@ -38,7 +38,7 @@ fn fold(into: &mut [u8], from: &[u8], from_first: bool, f: fn(Map, Map) -> Map) 
     into.iter_mut().zip(from).for_each(|(a, b)| *a = if from_first { f(*b, *a) } else { f(*a, *b) });
 }
 
-/// The reduction of a case.
+/// Returns the reduction of a case.
 pub fn kernel(case: &Case) -> Kernel {
     if case.commutative {
         |into, from, first| fold(into, from, first, sum)
@@ -69,14 +69,14 @@ impl Room {
     }
 }
 
-/// What a member gives, what it has where it gets something, and what it has there afterwards.
+/// The input of a member, its output before, and its output afterwards.
 pub struct Memory {
     pub input: Vec<u8>,
     pub output: Vec<u8>,
     pub expected: Vec<u8>,
 }
 
-/// A member's memory in a case.
+/// Returns a member's memory in a case.
 pub fn memory(case: &Case, me: usize, call: &Call) -> Memory {
     let mut gives = Room::default();
     let mut before = Room::default();
@@ -120,14 +120,14 @@ pub fn memory(case: &Case, me: usize, call: &Call) -> Memory {
     Memory { input: gives.0, output: before.0, expected: after.0 }
 }
 
-/// What the members of a range have together, from one element on.
+/// Returns the reduction of the members of a range, from one element on.
 fn together(case: &Case, members: std::ops::Range<usize>, first: usize, len: usize) -> Vec<Map> {
     let combine = if case.commutative { sum } else { after };
     let at = |at| members.clone().map(|member| value(member, 0, at)).reduce(combine).expect("a member");
     (first..first + len).map(at).collect()
 }
 
-/// Writes what a member gets.
+/// Writes the output of a member.
 fn got(case: &Case, me: usize, call: &Call, into: &mut Room) {
     match &case.kind {
         Kind::Barrier => {}

@@ -1,4 +1,4 @@
-//! Random collectives: what each member asks for, and the memory it does it in.
+//! Random collectives: the calls of each member, and their memory.
 
 use canele_collective::{Block, Operation, Root, Shape, Uneven};
 use canele_sim::world::Random;
@@ -6,7 +6,7 @@ use canele_sim::world::Random;
 /// Bytes of an element: the map x ↦ a·x + b.
 pub const ELEMENT: usize = 16;
 
-/// What a collective moves, in elements, as seen for all members together.
+/// The amounts that a collective moves, in elements, for all members together.
 #[derive(Clone, Debug)]
 pub enum Kind {
     Barrier,
@@ -45,7 +45,7 @@ pub enum Kind {
         lens: Vec<usize>,
         even: bool,
     },
-    /// `lens[from][to]`.
+    /// The lengths, as `lens[from][to]`.
     Alltoall {
         lens: Vec<Vec<usize>>,
         even: bool,
@@ -60,14 +60,14 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Case {
     pub kind: Kind,
-    /// As many members are the first group; all, unless there are two.
+    /// The number of members of the first group; all, unless there are two.
     pub split: usize,
     pub members: usize,
     pub commutative: bool,
     pub in_place: bool,
 }
 
-/// What one member does.
+/// The call of one member.
 pub struct Call {
     pub shape: Option<Shape>,
     pub lists: [Vec<Block>; 2],
@@ -87,7 +87,7 @@ fn lens(random: &mut Random, count: usize, even: bool) -> Vec<usize> {
 }
 
 impl Case {
-    /// One that can be, of so many members.
+    /// Draws a valid case of so many members.
     pub fn draw(random: &mut Random, members: usize) -> Self {
         let split = if members > 1 && random.chance(30) { 1 + random.below(members - 1) } else { members };
         let is_between = split < members;
@@ -121,7 +121,7 @@ impl Case {
         case
     }
 
-    /// What is exchanged in place is as long in both directions.
+    /// Makes blocks that are exchanged in place as long in both directions.
     fn settle(&mut self) {
         if let (Kind::Alltoall { lens, .. }, true) = (&mut self.kind, self.in_place) {
             let drawn = lens.clone();
@@ -135,7 +135,7 @@ impl Case {
         self.split < self.members
     }
 
-    /// The members of the other group than a member's, or all.
+    /// Returns the members of the other group than a member's, or all.
     pub fn others(&self, member: usize) -> std::ops::Range<usize> {
         match (self.is_between(), member < self.split) {
             (false, _) => 0..self.members,
@@ -144,7 +144,7 @@ impl Case {
         }
     }
 
-    /// The members of a member's own group.
+    /// Returns the members of a member's own group.
     pub fn own(&self, member: usize) -> std::ops::Range<usize> {
         match (self.is_between(), member < self.split) {
             (false, _) => 0..self.members,
@@ -153,7 +153,7 @@ impl Case {
         }
     }
 
-    /// The root as a member names it.
+    /// Returns the root as a member names it.
     pub fn root(&self, member: usize, root: usize) -> Root {
         match (self.is_between(), member == root, self.own(member).contains(&root)) {
             (true, true, _) => Root::Here,
@@ -162,7 +162,7 @@ impl Case {
         }
     }
 
-    /// Whether a member's input lies in its output.
+    /// Returns true if a member's input lies in its output.
     pub fn in_place_at(&self, member: usize) -> bool {
         let at_root = match self.kind {
             Kind::Reduce { root, .. } | Kind::Gather { root, .. } | Kind::Scatter { root, .. } => {
@@ -175,7 +175,7 @@ impl Case {
     }
 }
 
-/// Between two groups both reduce as much.
+/// Draws the lengths of a reduction; between two groups both reduce as much.
 fn reduced_lens(random: &mut Random, members: usize, split: usize, even: bool) -> Vec<usize> {
     if split == members {
         return lens(random, members, even).into_iter().map(|len| len / 4).collect();
@@ -184,7 +184,7 @@ fn reduced_lens(random: &mut Random, members: usize, split: usize, even: bool) -
     (0..members).map(|n| each * if n < split { members - split } else { split }).collect()
 }
 
-/// Blocks of so many elements, the last first, with an element between them.
+/// Makes blocks of so many elements, the last first, with an element between them.
 pub fn scattered(lens: impl DoubleEndedIterator<Item = usize>) -> Vec<Block> {
     let mut at = ELEMENT;
     let mut blocks: Vec<Block> = lens
@@ -199,7 +199,7 @@ pub fn scattered(lens: impl DoubleEndedIterator<Item = usize>) -> Vec<Block> {
     blocks
 }
 
-/// Blocks one behind the other.
+/// Makes contiguous blocks.
 pub fn packed(lens: impl Iterator<Item = usize>) -> Vec<Block> {
     let mut at = 0;
     lens.map(|len| {
@@ -210,14 +210,14 @@ pub fn packed(lens: impl Iterator<Item = usize>) -> Vec<Block> {
     .collect()
 }
 
-/// Messages with so many elements, to or from neighbours.
+/// Makes messages with so many elements, to or from neighbours.
 fn neighbours(list: impl Iterator<Item = (usize, usize)>) -> Vec<(u32, Block)> {
     let (peers, lens): (Vec<u32>, Vec<usize>) = list.map(|(peer, len)| (peer as u32, len)).unzip();
     peers.into_iter().zip(scattered(lens.into_iter())).collect()
 }
 
 impl Case {
-    /// What a member asks for.
+    /// Returns the call of a member.
     pub fn call(&self, me: usize) -> Call {
         let others = self.others(me);
         let mut call = Call {
@@ -286,7 +286,7 @@ impl Case {
         }
     }
 
-    /// The same for blocks of any length.
+    /// Returns the collective of blocks of any length.
     pub fn uneven<'a>(&self, me: usize, call: &'a Call) -> Uneven<'a> {
         let (lists, mine) = (&call.lists, call.mine);
         match &self.kind {

@@ -1,5 +1,6 @@
-//! Agreements and revocations among ranks that die at any moment, from seeds: messages take any time, a rank dies between any two of its
-//! messages, and each of the others learns of it at another time, after the last message of the dead.
+//! Agreements and revocations among ranks that die at any moment, from seeds. Messages take any time, and a
+//! rank dies between any two of its messages. Each of the others learns of it at another time, after the last
+//! message of the dead.
 
 mod world;
 
@@ -10,7 +11,7 @@ use crate::world::{AGREEMENTS, FLOWS, World};
 
 const SEEDS: u64 = 4000;
 
-/// All that live have decided on the same, which is what those gave that are not said to be gone.
+/// Checks that all living members have one decision: the words of the members that it does not count as gone.
 fn check_agreements(world: &World, seed: u64) {
     let survivors = world.survivors();
     for name in world.names() {

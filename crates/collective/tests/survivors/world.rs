@@ -1,4 +1,4 @@
-//! Ranks with the states of survivors, and the steps that may happen next, of which chance takes one.
+//! Ranks with the states of survivors, and the possible next steps, of which chance takes one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub const AGREEMENTS: u32 = 3;
 struct Member {
     consensus: Consensus,
     revocations: Revocations,
-    /// Left the states, not the rank.
+    /// Messages that have left the states, not the rank.
     outbox: VecDeque<(Rank, Message)>,
     knows_dead: BTreeSet<Rank>,
     knows_groups: BTreeSet<FlowId>,
@@ -31,10 +31,10 @@ struct Member {
 pub struct World {
     random: Random,
     members: Vec<Member>,
-    /// What is under way from one rank to another, as bytes.
+    /// Messages under way from one rank to another, as bytes.
     channels: BTreeMap<(Rank, Rank), VecDeque<Vec<u8>>>,
     kills_left: usize,
-    /// Rank 0 dies where it would say `Done` once more than so often.
+    /// The number of `Done` messages of rank 0 before it dies.
     done_of_first: Option<usize>,
     delivered: usize,
 }
@@ -51,7 +51,7 @@ enum StepKind {
 }
 
 impl World {
-    /// A few ranks, of which some die.
+    /// Makes a few ranks, of which some die.
     pub fn new(seed: u64) -> Self {
         let mut random = Random(seed);
         let ranks = 2 + random.below(6);
@@ -65,7 +65,7 @@ impl World {
         world
     }
 
-    /// So many ranks, of which so many die.
+    /// Makes `ranks` ranks, of which `kills_left` die.
     pub fn of(ranks: usize, kills_left: usize) -> Self {
         let member = |me: u32| Member {
             consensus: Consensus::new(Rank(me)),
@@ -85,12 +85,13 @@ impl World {
         Self { random, members, channels, kills_left, done_of_first, delivered: 0 }
     }
 
-    /// So many ranks, of which the first coordinator dies after so many messages that all have a decision, in this order of events.
+    /// Makes ranks whose first coordinator dies after `done` reports that all have a decision, in the order
+    /// of events of `seed`.
     pub fn with_death_amid_done(ranks: usize, done: usize, seed: u64) -> Self {
         Self { random: Random(seed), done_of_first: Some(done), ..Self::of(ranks, 0) }
     }
 
-    /// Whether a rank dies now that would send this message.
+    /// Returns true if a rank dies instead of sending this message.
     fn dies_before(&mut self, from: Rank, message: &Message) -> bool {
         let Some(done) = self.done_of_first.filter(|_| from == Rank(0)) else { return false };
         if !matches!(message, Message::Done(_)) {
@@ -148,14 +149,14 @@ impl World {
         self.delivered
     }
 
-    /// What a rank gives to an agreement.
+    /// Returns the word of a rank for an agreement.
     pub fn word(rank: Rank, name: Name) -> u64 {
         let seed = u64::from(rank.0) << 40 | u64::from(name.flow.0) << 20 | u64::from(name.number);
         let mut random = Random(seed + 1);
         random.next_u64() | random.next_u64()
     }
 
-    /// Until nothing can happen any more.
+    /// Runs until no step is possible.
     pub fn run(&mut self) {
         loop {
             let steps = self.steps();
@@ -274,7 +275,7 @@ impl World {
         self.collect(rank);
     }
 
-    /// Takes what the states of a rank give.
+    /// Takes the results of the states of a rank.
     fn collect(&mut self, rank: Rank) {
         let member = &mut self.members[rank.0 as usize];
         while let Some((name, decision)) = member.consensus.poll_decided() {

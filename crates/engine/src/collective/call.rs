@@ -1,6 +1,6 @@
-//! The calls: a flow's state is taken, its next number is drawn, and a schedule begins.
+//! Calls of collectives: each takes a flow's state, draws its next number, and begins a schedule.
 //!
-//! Owns whose turn it is on a flow. Never carries a schedule out: see `drive`.
+//! Owns the turns of threads on a flow. Never carries a schedule out: see `drive`.
 
 use std::sync::Arc;
 
@@ -17,21 +17,22 @@ use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::lane::awaited::Awaited;
 
-/// How a collective is called.
+/// The way in which a collective is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallMode {
-    /// By a thread that waits inside until its end.
+    /// A thread waits inside until its end.
     Blocking,
-    /// By one that goes on.
+    /// The calling thread goes on.
     NonBlocking,
 }
 
 impl Engine {
-    /// Does what `spec` says with all other members of the flow. Lengths have been checked; no other messages of `flow`
-    /// have tags below 2³¹.
+    /// Carries out `spec` with all other members of the flow. The caller has checked lengths. No other
+    /// messages of `flow` have tags below 2³¹.
     ///
     /// # Errors
-    /// A member died, or finished without making this call; the members do not make the same call; the job is over.
+    /// A member died, or finished without making this call; the members do not make the same call; the job is
+    /// over.
     #[inline(always)]
     pub fn collective<'f>(
         &self,
@@ -56,10 +57,10 @@ impl Engine {
         self.collective_of(flow, spec, reduction, Slices { input, output })
     }
 
-    /// The same, in memory known by its address.
+    /// Carries out `spec` with all other members of the flow, in memory known by its address.
     ///
     /// # Errors
-    /// As [`Engine::collective`].
+    /// Those of [`Engine::collective`].
     #[inline(always)]
     pub fn collective_at<'f>(
         &self,
@@ -82,10 +83,11 @@ impl Engine {
         self.collective_of(flow, spec, reduction, buffers)
     }
 
-    /// The same among any team, with messages on any flow that have the tags from `tag` on: one for each call.
+    /// Carries out `spec` among any team, with messages on any flow that have the tags from `tag` on: one for
+    /// each call.
     ///
     /// # Errors
-    /// As [`Engine::collective`].
+    /// Those of [`Engine::collective`].
     pub fn collective_among<'f>(
         &self,
         team: &Team,
@@ -104,11 +106,11 @@ impl Engine {
         self.call(core, flow, &mut state, &spec.into(), reduction, user).1
     }
 
-    /// Makes a collective ready to be started many times on `flow`; all members make their plans in the same order, among
-    /// what they start otherwise.
+    /// Makes a collective ready to be started many times on `flow`. All members make their plans in the same
+    /// order, relative to their other starts.
     ///
     /// # Errors
-    /// A root or neighbour that there is not; lists of the wrong length.
+    /// A root or neighbour does not exist; lists of the wrong length.
     pub fn plan<'f>(&self, flow: FlowId, spec: impl Into<CollectiveSpec<'f>>) -> Result<Plan, Error> {
         let (mut core, mut state) = self.begin(flow)?;
         let spec = spec.into();
@@ -126,7 +128,7 @@ impl Engine {
         reduction: Option<&Reduction>,
         user: U,
     ) -> Result<(), Error> {
-        // As `begin`, spelled out: every move of the guard costs.
+        // The steps of `begin`, spelled out: every move of the guard costs.
         let mut core = self.lock()?;
         core.check()?;
         let mut state;
@@ -139,7 +141,7 @@ impl Engine {
         result
     }
 
-    /// Comes in and takes the state of a flow's collectives.
+    /// Takes the lock and the state of a flow's collectives.
     pub(crate) fn begin(&self, flow: FlowId) -> Result<(Locked<'_>, Box<State>), Error> {
         let mut core = self.lock()?;
         core.check()?;
@@ -149,7 +151,7 @@ impl Engine {
         }
     }
 
-    /// This rank's part of a collective, for keeping.
+    /// Returns this rank's part of a collective, to be kept.
     pub(super) fn schedule(
         &self,
         core: &Core,
@@ -169,7 +171,8 @@ impl Engine {
         }
     }
 
-    /// Where this rank sits in the collectives of a flow, and on which hosts the members are if on several.
+    /// Returns the seat of this rank in the collectives of a flow, and the hosts of the members if there are
+    /// several.
     #[cold]
     fn seat(
         &self,
@@ -179,7 +182,7 @@ impl Engine {
         mode: CallMode,
     ) -> (Seat, Option<Hosts>) {
         let on_one_host = is_of_one_job && core.are_on_one_host(liveness.team.as_ref());
-        // Ranks of other jobs know nothing of how this job's ranks share processors, nor of its profile.
+        // Ranks of other jobs do not know which ranks of this job share processors, nor its profile.
         let (oversubscribed, costs, forced) = match core.collectives {
             Collectives { oversubscribed, costs, inside, forced, .. } if is_of_one_job => {
                 (oversubscribed, if on_one_host { inside } else { costs }, forced)
@@ -195,7 +198,7 @@ impl Engine {
         (liveness.team.as_ref().map_or(all, |team| team.seat(all)), hosts)
     }
 
-    /// Does it, once the flow's state is at hand.
+    /// Makes the call with the flow's state.
     #[inline(always)]
     fn call<'a, U: User>(
         &'a self,
@@ -267,7 +270,7 @@ impl Engine {
         (core, result)
     }
 
-    /// Another thread is inside a collective of this flow: waits for its end.
+    /// Waits until another thread has ended its collective of this flow.
     #[cold]
     fn wait_for_turn<'a>(&'a self, mut core: Locked<'a>, flow: FlowId) -> (Locked<'a>, Box<State>) {
         core.collectives.waiting += 1;

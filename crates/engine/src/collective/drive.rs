@@ -1,4 +1,4 @@
-//! A blocking collective: drives a run to its end and waits where the run cannot go on.
+//! A blocking collective: drives a run to its end, and waits if the run cannot advance.
 
 use canele_collective::{CollectiveSpec, MemberLiveness, Memory, ScheduleRun, Stop, Transfers, User};
 use canele_sys::relax;
@@ -10,16 +10,16 @@ use crate::lane::spin::{LOOKS_BEFORE_ASKING, LOOKS_PER_PASS};
 use crate::lane::wait_policy::Next;
 use crate::{Error, Failure};
 
-/// Looks between two passes over everything where ranks share processors and give theirs away between two looks.
+/// Looks between two passes, if ranks share processors and give theirs away between two looks.
 const YIELDS_PER_PASS: u32 = 8;
 /// Passes after which a call that has not slept waits with requests.
 const LONG_WAIT: u32 = 1 << 12;
 
-/// What a call came to, still inside.
+/// The result of a call, with the lock still held.
 pub(super) type CallResult<'a, T = ()> = (Locked<'a>, Result<T, Error>);
 
 impl Engine {
-    /// Until the run is done or fails.
+    /// Drives the run until it is done or fails.
     #[inline(always)]
     pub(super) fn drive<'a, U: User>(
         &'a self,
@@ -63,13 +63,14 @@ impl Engine {
             if idle >= looks {
                 idle = 0;
                 idle_passes += 1;
-                // One that never sleeps waits elsewhere, too, where it tells what for.
+                // A call that never sleeps waits elsewhere, too, where its wait is published.
                 long |= idle_passes == LONG_WAIT;
                 core.pass();
                 core.watch_launcher();
                 match core.check_alive(liveness) {
                     Err(error) if core.lane.is_closed => return (core, Err(error.into())),
-                    // The last messages may have come with this pass: the transfers take them before they give up.
+                    // The last messages may have come with this pass: the transfers take them before they
+                    // give up.
                     checked => long |= checked.is_err(),
                 }
                 if core.contended() {
@@ -89,7 +90,7 @@ impl Engine {
         }
     }
 
-    /// Does all transfers that are left of the round, with the user's memory lent to the protocols.
+    /// Ends all transfers that are left of the round, with the user's memory lent to the protocols.
     #[cold]
     #[inline(never)]
     fn finish_transfers<'a, U: User>(
@@ -131,13 +132,15 @@ impl Engine {
 }
 
 impl Core {
-    /// Why a collective has failed: a death or a revocation is why other members have failed or left.
+    /// Returns the cause of a failure: a death or a revocation, if other members failed or left because of
+    /// it.
     #[cold]
     fn why_failed(&self, liveness: &mut MemberLiveness, error: canele_collective::Error) -> Error {
         self.check_alive(liveness).err().map_or_else(|| error.into(), Error::from)
     }
 
-    /// Whether all members live or have finished in good order, none has cut off another, and this rank has not finished the job.
+    /// Fails if a member has died or cut off another, the group is revoked, or this rank has finished the
+    /// job.
     #[inline]
     pub(super) fn check_alive(&self, liveness: &mut MemberLiveness) -> Result<(), Failure> {
         if self.lane.is_closed {

@@ -1,6 +1,6 @@
 //! New flows: all members agree on a number that none of them uses, and may give it back.
 //!
-//! Flow numbers are pairs: of the users' messages, and of their collectives. A number is
+//! Flow numbers are pairs: one of the users' messages, and one of their collectives. A number is
 //! proposed if it is free everywhere, taken, and kept only if no other thread of a member took it meanwhile.
 
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::lanes::WantedLane;
 
-/// The bit, beyond those of lanes, of a member that wants a flow on each of them.
+/// The bit, beyond those of lanes, that a member sets for a flow on each of them.
 const EACH: u64 = 1 << 32;
 
-/// Passes in which what has come is taken before a flow is used anew.
+/// The most passes that take waiting packets before a flow is used anew.
 const MOST_PASSES: usize = 100;
 
 impl Engine {
-    /// A flow that is new on all members of the flow of collectives `parent`, which all call this. The flow after it is
-    /// the one of its collectives; it has no team yet.
+    /// Makes a flow that is new on all members of the flow of collectives `parent`, which all call this. The
+    /// next number is the flow of its collectives; it has no team yet.
     ///
     /// # Errors
-    /// As [`Engine::collective`]; all flows are in use.
+    /// Those of [`Engine::collective`]; all flows are in use.
     pub fn create_flow(&self, parent: FlowId) -> Result<FlowId, Error> {
         self.create_flow_for(self, parent)
     }
 
-    /// The same on a lane of its members that may be another one, or on each of several, which are opened if need be. Returns this rank's lanes,
-    /// at least one, each with its flow.
+    /// Makes such a flow on a lane of its members that may be another one, or on each of several. Lanes are
+    /// opened if need be. Returns this rank's lanes, at least one, each with its flow.
     ///
     /// # Errors
-    /// As [`Engine::create_flow`].
+    /// Those of [`Engine::create_flow`].
     pub fn create_flows_on_lanes(
         self: &Arc<Self>,
         parent: FlowId,
@@ -58,16 +58,17 @@ impl Engine {
         Ok(made)
     }
 
-    /// Whether all members of the flow of collectives `parent`, which all call this, want their flows on lanes. None asks where no rank can have
-    /// several.
+    /// Returns true if all members of the flow of collectives `parent`, which all call this, want their flows
+    /// on lanes. No rank asks if no rank can have several.
     ///
     /// # Errors
-    /// As [`Engine::collective`].
+    /// Those of [`Engine::collective`].
     pub fn all_want_lanes(&self, parent: FlowId, wants: bool) -> Result<bool, Error> {
         Ok(self.may_have_lanes(parent)? && self.conjunction_of_all(parent, wants.into())? == 1)
     }
 
-    /// The lanes that all members of `parent` want and have opened, else the first alone. Of several the one whose turn it is comes first.
+    /// Returns the lanes that all members of `parent` want and have opened, or the first alone. Of several
+    /// the one whose turn it is comes first.
     fn agree_on_lanes(self: &Arc<Self>, parent: FlowId, wanted: WantedLane) -> Result<Vec<u8>, Error> {
         if !self.may_have_lanes(parent)? {
             return Ok(vec![0]);
@@ -76,14 +77,14 @@ impl Engine {
         Ok(self.agreed_lanes(next, self.conjunction_of_all(parent, offered)?))
     }
 
-    /// Returns which lanes this rank wants for a new flow of the members of `parent` and has opened, as bits of which all members form the
-    /// conjunction; before them the lane whose turn it is.
+    /// Returns the lane whose turn it is, and the lanes that this rank offers for a new flow of the members
+    /// of `parent`. It has opened these. All members form the conjunction of the bits.
     pub(super) fn offer_lanes(
         self: &Arc<Self>,
         parent: FlowId,
         wanted: Option<WantedLane>,
     ) -> Result<(u8, u64), Error> {
-        // Counted whatever is wanted, so that members that want different lanes count alike.
+        // Counted in every case, so that members that want different lanes count alike.
         let next = self.next_lane(parent)?;
         let most = self.most_lanes();
         let (lanes, each) = match wanted {
@@ -99,7 +100,7 @@ impl Engine {
         Ok((next, opened | each))
     }
 
-    /// Returns the lanes that all members have offered in these bits, and want: the one whose turn it is comes first.
+    /// Returns the lanes that all members have offered in these bits: the one whose turn it is comes first.
     pub(super) fn agreed_lanes(&self, next: u8, agreed: u64) -> Vec<u8> {
         if agreed & EACH == 0 {
             return vec![agreed.ilog2() as u8];
@@ -108,7 +109,7 @@ impl Engine {
         in_turn.filter(|number| agreed & 1 << number != 0).collect()
     }
 
-    /// The bits that all members of `parent` give.
+    /// Returns the conjunction of the bits of all members of `parent`.
     fn conjunction_of_all(&self, parent: FlowId, mine: u64) -> Result<u64, Error> {
         let mut agreed = [0];
         let all = |shape, and: &_, mine: &_, agreed: &mut _| {
@@ -118,24 +119,25 @@ impl Engine {
         Ok(agreed[0])
     }
 
-    /// A flow of another lane that is new on all members of the flow of collectives `parent` of this one.
+    /// Makes a flow on another lane that is new on all members of the flow of collectives `parent` of this
+    /// one.
     fn create_flow_for(&self, lane: &Self, parent: FlowId) -> Result<FlowId, Error> {
         lane.agree(|shape, and, mine, agreed| self.collective(parent, shape, Some(and), mine, agreed))
     }
 
-    /// The same among the members of any team, which alone call it, with messages on `flow` that all have `tag`: each exchange
-    /// begins after the one before, and messages with one tag keep their order.
+    /// Agrees on a flow among the members of any team, which alone call it, with messages on `flow` that all
+    /// have `tag`. Each exchange begins after the one before, and messages with one tag keep their order.
     ///
     /// # Errors
-    /// As [`Engine::create_flow`].
+    /// Those of [`Engine::create_flow`].
     pub fn agree_among(&self, team: &Team, (flow, tag): (FlowId, Tag)) -> Result<FlowId, Error> {
         self.agree(|shape, and, mine, agreed| {
             self.collective_among(team, (flow, tag), shape, Some(and), mine, agreed)
         })
     }
 
-    /// Gives a flow and that of its collectives back, with all messages that were not received there. No operation is under way
-    /// on either, nor will be.
+    /// Frees a flow and that of its collectives, with all messages that were not received there. No operation
+    /// is under way on either, nor will be.
     ///
     /// # Errors
     /// `Forked`; the job is over.
@@ -154,18 +156,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets the collectives of a flow be those of a team, beginning anew.
+    /// Makes the collectives of a flow those of a team, beginning anew.
     ///
     /// # Errors
-    /// A member that the job does not have; the job is over.
+    /// The job does not have a member; the job is over.
     pub fn set_team(&self, flow: FlowId, team: Team) -> Result<(), Error> {
         self.change_team(flow, team, true)
     }
 
-    /// The same without a new beginning: the collectives that were called on the flow count on.
+    /// Names the team without a new beginning: the collectives that were called on the flow count on.
     ///
     /// # Errors
-    /// As [`Engine::set_team`].
+    /// Those of [`Engine::set_team`].
     pub fn name_team(&self, flow: FlowId, team: Team) -> Result<(), Error> {
         self.change_team(flow, team, false)
     }
@@ -194,9 +196,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops what came on a flow before it was free everywhere: a member that had not heard of a failure yet may have sent something when this
-    /// one had given the flow back. All members have sent that before they said that the flow is free, and no rank sends on the new one
-    /// before all have taken it. Over several networks a message may come later than what follows from it: such a one is not found here.
+    /// Drops messages that came on a flow before it was free everywhere. A member that did not know of a
+    /// failure may have sent them after this one freed the flow. All members have sent those before they
+    /// report that the flow is free. No rank sends on the new flow before all have taken it. Over several
+    /// networks such a message may come later, and is not found here.
     pub(crate) fn drop_stale(&self, flow: FlowId) -> Result<(), Error> {
         for _ in 0..MOST_PASSES {
             if !self.poll()? {
@@ -210,7 +213,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Agrees on a flow of this lane; `all` gives each member the conjunction of what all gave.
+    /// Agrees on a flow of this lane; `all` gives each member the conjunction of the words of all.
     fn agree(
         &self,
         mut all: impl FnMut(Shape, &Reduction, &[u8], &mut [u8]) -> Result<(), Error>,
@@ -240,7 +243,7 @@ impl Engine {
     }
 }
 
-/// Gives the conjunction of what all members give; `all` reduces it among them.
+/// Computes the conjunction of the words of all members; `all` reduces them.
 fn conjunction_by(
     mut all: impl FnMut(Shape, &Reduction, &[u8], &mut [u8]) -> Result<(), Error>,
     mine: &[u64],

@@ -1,8 +1,8 @@
-//! Collectives of an engine: whose turn it is on a flow, and how a thread waits for one. What a collective is and how it is carried
-//! out is the matter of `canele_collective`.
+//! Collectives of an engine: the turns of threads on a flow, and their waits. `canele_collective` defines
+//! collectives and carries them out.
 //!
-//! A blocking call (`call`, `drive`) waits inside; each pass takes further what is only started (`under_way`). Each waiter looks for
-//! deaths, because the launcher tells every rank.
+//! A blocking call (`call`, `drive`) waits inside; each pass advances those that are only started
+//! (`under_way`). Each waiter checks for deaths, because the launcher informs every rank.
 
 mod call;
 mod drive;
@@ -25,23 +25,23 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 use under_way::UnderWay;
 pub(crate) use under_way::lane_agreements::LaneAgreements;
 
-/// What is kept of each flow's collectives.
+/// The state of the collectives of each flow.
 #[derive(Default)]
 pub(crate) struct Collectives {
     flows: Vec<Slot>,
     /// Threads that wait for another thread's collective on the same flow.
     waiting: usize,
-    /// Ranks share processors; equal on all ranks.
+    /// True if ranks share processors; equal on all ranks.
     oversubscribed: bool,
-    /// What the members pay; equal on all ranks.
+    /// The costs of the members; equal on all ranks.
     costs: CollectiveCosts,
-    /// What members of one host pay among each other, if the job has several; equal on all ranks.
+    /// The costs among members of one host, if the job has several; equal on all ranks.
     inside: CollectiveCosts,
-    /// The algorithm that is taken wherever it can be, for measurements; equal on all ranks.
+    /// The algorithm that is taken whenever it is possible, for measurements; equal on all ranks.
     forced: Option<Algorithm>,
     /// The shared buffers that no call uses.
     shared_buffers: SharedBufferPool,
-    /// Those that no thread waits inside of.
+    /// The non-blocking collectives.
     under_way: UnderWay,
     /// The pairs of flows that are in use.
     pairs: Pairs,
@@ -56,26 +56,26 @@ enum Slot {
     Busy,
 }
 
-/// One flow's collectives.
+/// The state of one flow's collectives.
 pub(crate) struct State {
     calls: Calls,
-    /// Of those that are started, not waited inside of: programs count the two apart.
+    /// The calls that are only started: programs count the two kinds apart.
     started: Calls,
-    /// How many flows were made of this one, by all of its members.
+    /// The number of flows that its members made from this one.
     children: u32,
-    /// Those of calls that wait inside, and of those that do not.
+    /// The schedules of blocking calls, and of non-blocking ones.
     cache: ScheduleCache,
     started_cache: ScheduleCache,
     scratch: Divided,
     /// Receives of the current round whose message has not come: `ScheduleRun::missing`, kept for its memory.
     missing: Vec<u32>,
     liveness: MemberLiveness,
-    /// False of a team with ranks of other jobs, which know nothing of how this job's ranks share processors.
+    /// False for a team with ranks of other jobs, which do not know which ranks of this job share processors.
     is_of_one_job: bool,
 }
 
 impl State {
-    /// Of a team on a flow, whose first call has this tag.
+    /// Makes the state of a team on a flow, whose first call has this tag.
     fn new(flow: FlowId, team: Option<Team>, first: Tag) -> Self {
         Self {
             calls: Calls::from(first),
@@ -90,12 +90,12 @@ impl State {
         }
     }
 
-    /// The members, if they are not all ranks.
+    /// Returns the members, if they are not all ranks.
     pub fn members(&self) -> Option<&[Rank]> {
         self.liveness.team.as_ref().map(Team::members)
     }
 
-    /// One more flow is made of this one; returns how many that are.
+    /// Counts a flow that is made from this one; returns their number.
     pub fn count_child(&mut self) -> u32 {
         self.children = self.children.wrapping_add(1);
         self.children
@@ -103,7 +103,8 @@ impl State {
 }
 
 impl Collectives {
-    /// All of this is equal on all ranks: `costs` are those among all members, and inside one host.
+    /// Makes an empty state. The arguments are equal on all ranks: `costs` among all members, and `inside`
+    /// one host.
     pub fn new(
         oversubscribed: bool,
         (costs, inside): (CollectiveCosts, CollectiveCosts),
@@ -112,18 +113,18 @@ impl Collectives {
         Self { oversubscribed, costs, inside, forced, ..Self::default() }
     }
 
-    /// What members pay, among all and inside one host.
+    /// Returns the costs of members, among all and inside one host.
     #[cfg(test)]
     pub fn costs(&self) -> (CollectiveCosts, CollectiveCosts) {
         (self.costs, self.inside)
     }
 
-    /// What members pay by the profile of a launcher that came later.
+    /// Sets the costs of members by the profile of a launcher that came later.
     pub fn set_costs(&mut self, (costs, inside): (CollectiveCosts, CollectiveCosts)) {
         (self.costs, self.inside) = (costs, inside);
     }
 
-    /// The flow's state, unless a thread uses it.
+    /// Takes the flow's state, unless a thread uses it.
     #[inline]
     fn take(&mut self, flow: FlowId) -> Option<Box<State>> {
         let at = flow.0 as usize;
@@ -137,7 +138,7 @@ impl Collectives {
         }
     }
 
-    /// True if collectives have been called on a flow.
+    /// Returns true if collectives have been called on a flow.
     pub fn is_flow_of_collectives(&self, flow: FlowId) -> bool {
         self.flows.get(flow.0 as usize).is_some_and(|slot| !matches!(slot, Slot::Unused))
     }

@@ -1,5 +1,5 @@
-//! Waiting for a free shared buffer: a call takes one that all members have read, and gives it back with the number of members that will
-//! read it.
+//! Waiting for a free shared buffer: a call takes one that all members have read, and gives it back with the
+//! number of its readers.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,9 @@ use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::lane::awaited::Awaited;
 
-/// After so long there is another one all the same: some who failed will never read theirs.
+/// The time after which a further buffer is made: members that failed never read theirs.
 const MOST_WAIT: Duration = Duration::from_secs(1);
-/// How often a call looks for a free shared buffer: no thread is woken when one has been read.
+/// The interval at which a call looks for a free shared buffer: no thread is woken when one has been read.
 const LOOK: Duration = Duration::from_micros(200);
 
 impl Engine {
@@ -45,11 +45,12 @@ impl Engine {
 }
 
 impl Core {
-    /// Gives the shared buffer of a call back; without `readers` if the call failed, for then it is unknown who will still read it.
+    /// Gives the shared buffer of a call back; without `readers` if the call failed, for then its readers are
+    /// unknown.
     pub(super) fn give_back_shared_buffer(&mut self, held: SharedBuffer, readers: Option<usize>) {
         match readers {
             Some(readers) => self.collectives.shared_buffers.give_back(held, readers),
-            // If the launcher is gone there is no rank left to be told.
+            // If the launcher is gone there is no rank to inform.
             None => drop(self.drop_region(held.id())),
         }
     }

@@ -1,6 +1,6 @@
-//! Non-blocking collectives: each pass of any thread takes them further.
+//! Non-blocking collectives: each pass of any thread advances them.
 //!
-//! Owns the requests of the collectives under way, and how they ended until that is taken; waits for none.
+//! Owns the requests of the collectives under way, and their results until these are taken; never waits.
 
 use canele_collective::{
     Agreement, Buffers, CollectiveBuffer, CollectiveProgress, CollectiveRequest, CollectiveSpec,
@@ -23,38 +23,39 @@ use crate::lane::Lane;
 use crate::p2p::pending::{Completion, Pending};
 use crate::{Error, Failure, Status};
 
-/// All of them.
+/// The non-blocking collectives.
 #[derive(Default)]
 pub(crate) struct UnderWay {
-    /// In the order in which they were started.
+    /// The collectives that have not ended, in the order of their starts.
     running: Vec<(Key, Running)>,
-    /// How each has ended, once it has.
+    /// The result of each, once it has ended.
     all: Slab<Option<Completion>>,
     queued: QueuedAgreements,
 }
 
-/// One that has not ended.
+/// A collective that has not ended.
 struct Running {
     request: CollectiveRequest,
     liveness: MemberLiveness,
     tag: Tag,
-    /// What it does, in a word.
+    /// Its operation, in a word.
     operation: &'static str,
-    /// What follows each request, if there is more than one.
+    /// The agreement that makes further requests, if there is more than one.
     agreement: Option<Agreement>,
-    /// The present request has been advanced.
+    /// True once the present request has been advanced.
     has_begun: bool,
-    /// It was given up and waits for its memory.
+    /// True once it was given up and waits for its memory.
     is_over: bool,
 }
 
 impl Engine {
-    /// Starts a collective in memory that lasts until its end, which [`Engine::test`] and [`Engine::wait`] tell. Several
-    /// may be under way on a flow; all members start theirs in the same order, whatever blocking ones they do between.
+    /// Starts a collective in memory that lasts until its end, for which [`Engine::test`] and
+    /// [`Engine::wait`] look. Several may be under way on a flow. All members start theirs in the same order;
+    /// blocking ones between do not matter.
     ///
     /// # Errors
-    /// A root or neighbour that there is not; lists of the wrong length; the job is over. What happens later is told at
-    /// its end.
+    /// A root or neighbour does not exist; lists of the wrong length; the job is over. Later failures are
+    /// reported at its end.
     pub fn start_collective<'f>(
         &self,
         flow: FlowId,
@@ -77,7 +78,7 @@ impl Engine {
     /// Starts a collective that was made ready on the same flow, and whose last start has ended.
     ///
     /// # Errors
-    /// The job is over. What happens later is told at its end.
+    /// The job is over. Later failures are reported at its end.
     pub fn start_plan(
         &self,
         flow: FlowId,
@@ -92,7 +93,7 @@ impl Engine {
         Ok(self.run_on(core, request, (plan.tag, plan.operation), liveness))
     }
 
-    /// Lets a request go on with every pass until its end.
+    /// Lets each pass advance a request until its end.
     fn run_on(
         &self,
         mut core: Locked<'_>,
@@ -108,7 +109,7 @@ impl Engine {
 }
 
 impl Running {
-    /// One that is still to begin.
+    /// Makes one that is still to begin.
     fn new(
         request: CollectiveRequest,
         liveness: MemberLiveness,
@@ -118,7 +119,7 @@ impl Running {
         Self { request, liveness, tag, operation, agreement, has_begun: false, is_over: false }
     }
 
-    /// Goes on as far as it can; says how it has ended, once it has.
+    /// Advances it as far as possible; returns its result, once it has ended.
     fn advance(&mut self, lane: &mut Lane, pairs: &mut Pairs, splits: &[Failure]) -> Option<Completion> {
         let result = loop {
             match self.advance_request(lane, splits) {
@@ -130,7 +131,7 @@ impl Running {
             match agreement.next(pairs, self.request.output()) {
                 Ok(Next::Request(request)) => {
                     (self.request, self.has_begun) = (*request, false);
-                    // As `Engine::drop_stale`: no member sends on the new flow before all have taken it.
+                    // No member sends on the new flow before all have taken it: see `Engine::drop_stale`.
                     for flow in agreement.taken_flows() {
                         lane.proto.drop_unexpected(flow);
                     }
@@ -158,11 +159,12 @@ impl Running {
         lane: &mut Lane,
         splits: &[Failure],
     ) -> Result<CollectiveProgress, canele_collective::Error> {
-        // A collective whose messages have all come succeeds even if a member has died since. It does not begin after a death.
+        // A collective whose messages have all come succeeds even if a member has died since. It does not
+        // begin after a death.
         if std::mem::replace(&mut self.has_begun, true) {
             match self.request.advance(&mut lane.proto, &mut lane.rails) {
                 Ok(CollectiveProgress::Waiting) => {}
-                // A death is why other members have failed or left.
+                // A death may be the cause for which other members have failed or left.
                 ended => return ended.map_err(|error| self.why_over(lane, splits).unwrap_or(error)),
             }
         }
@@ -174,14 +176,14 @@ impl Running {
         self.request.advance(&mut lane.proto, &mut lane.rails)
     }
 
-    /// The death or revocation for which it cannot go on, unless that was told before.
+    /// Returns the death or revocation that stops it, unless that was reported before.
     fn why_over(&mut self, lane: &Lane, splits: &[Failure]) -> Option<canele_collective::Error> {
         let failure = self.liveness.check(&lane.proto, splits).err().filter(|_| !self.is_over)?;
         Some(failure.into())
     }
 }
 
-/// Notes how a collective has ended. A flow that an agreement ended with is given back if the agreement was abandoned.
+/// Notes the result of a collective. The flow of an agreement that was abandoned is given back.
 fn note_end(all: &mut Slab<Option<Completion>>, pairs: &mut Pairs, key: Key, completion: Completion) {
     match all.get_mut(key) {
         Some(place) => *place = Some(completion),
@@ -190,18 +192,18 @@ fn note_end(all: &mut Slab<Option<Completion>>, pairs: &mut Pairs, key: Key, com
 }
 
 impl Collectives {
-    /// Lets an agreement end without a waiter: its flow is given back. Returns how it has ended, if it has.
+    /// Lets an agreement end without a waiter: its flow is given back. Returns its result, if it has ended.
     pub fn abandon_agreement(&mut self, key: Key) -> Option<Completion> {
         self.under_way.all.remove(key)?
     }
 
-    /// True if there is a collective for [`Collectives::advance`].
+    /// Returns true if there is a collective for [`Collectives::advance`].
     #[inline(always)]
     pub fn has_any_under_way(&self) -> bool {
         !self.under_way.running.is_empty()
     }
 
-    /// Starts a collective: it goes on with every pass until its end.
+    /// Starts a collective: each pass advances it until its end.
     fn start(&mut self, lane: &mut Lane, splits: &[Failure], mut running: Running) -> Key {
         let completion = running.advance(lane, &mut self.pairs, splits);
         let goes_on = completion.is_none();
@@ -217,24 +219,24 @@ impl Collectives {
         self.under_way.all.insert(None)
     }
 
-    /// Ends one that was added; says whether it was not given up.
+    /// Ends an operation that was added; returns false if it was given up.
     pub fn end(&mut self, key: Key, completion: Completion) -> bool {
         let place = self.under_way.all.get_mut(key);
         place.map(|place| *place = Some(completion)).is_some()
     }
 
-    /// One that is under way, and what it does in a word.
+    /// Returns a collective under way, and its operation in a word.
     pub fn under_way(&self, key: Key) -> Option<(&CollectiveRequest, &'static str)> {
         let (_, running) = self.under_way.running.iter().find(|(other, _)| *other == key)?;
         Some((&running.request, running.operation))
     }
 
-    /// The pairs of flows that are in use.
+    /// Returns the pairs of flows that are in use.
     pub fn pairs(&mut self) -> &mut Pairs {
         &mut self.pairs
     }
 
-    /// Takes all that are under way further; says whether any has ended.
+    /// Advances all collectives under way; returns true if one has ended.
     #[cold]
     #[inline(never)]
     pub fn advance(&mut self, lane: &mut Lane, splits: &[Failure]) -> bool {
@@ -257,12 +259,12 @@ impl Collectives {
         any_ended
     }
 
-    /// Whether a collective has ended, its end taken or not.
+    /// Returns true if a collective has ended, its result taken or not.
     pub fn has_ended(&self, key: Key) -> bool {
         !matches!(self.under_way.all.get(key), Some(None))
     }
 
-    /// How a collective has ended; nothing while it is under way.
+    /// Takes the result of a collective; returns `None` while it is under way.
     pub fn take_ended(&mut self, key: Key) -> Option<Completion> {
         let all = &mut self.under_way.all;
         all.get(key)?.as_ref()?;

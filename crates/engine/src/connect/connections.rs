@@ -1,13 +1,14 @@
-//! Links to ranks of other hosts: made when first wanted, over every rail, made again when they are lost, given up after a time.
+//! Links to ranks of other hosts: made when first wanted, over every rail, made again after a loss, given up
+//! after a time.
 //!
-//! Owns the attempts to make links and their deadlines. A link that is lost is no failure as long as there is another, or a new one
-//! comes about in time: what was on it is settled by the protocols. Whether a host is dead is judged by the launcher and its
-//! agents, not here.
+//! Owns the attempts to make links and their deadlines. A lost link is no failure while there is another, or
+//! if a new one opens in time: the protocols settle its packets. The launcher and its agents judge whether a
+//! host is dead, not this module.
 //!
 //! ```text
 //!   wanted ─▶ Connect ─▶ Reach: addresses ─▶ connect every rail ─▶ opened
 //!                                               ▲      │
-//!                           after 50 ms … 1 s ──┴──────┘ failed or lost; no link at all for so long ─▶ unreachable
+//!                           after 50 ms … 1 s ──┴──────┘ failed or lost; too long no link ─▶ unreachable
 //! ```
 
 use std::collections::{HashMap, HashSet};
@@ -20,51 +21,51 @@ use canele_control::{JobInfo, RailAddress};
 
 use crate::lane::Lane;
 
-/// Passes between two looks at who connects: while nothing moves, and while something does.
+/// Passes between two looks for new connections: while nothing moves, and while something does.
 const IDLE_PASSES: u32 = 16;
 const BUSY_PASSES: u32 = 1024;
-/// So many idle passes in a row are a sleep to those who wait for acknowledgements.
+/// The number of idle passes in a row that count as a sleep for peers that wait for acknowledgements.
 const LONG_IDLE_PASSES: u32 = 4096;
-/// After a failure a link is tried again so soon at first, and so late at last.
+/// The delay before a link is tried again: after the first failure, and at most.
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
-/// A link whose other end has answered nothing for so long is given up, if there is another; and if there is none.
+/// The silence after which a link is given up: if there is another link, and if there is none.
 const SILENCE_LIMIT: Duration = Duration::from_millis(400);
 const SILENCE_LIMIT_OF_LAST_LINK: Duration = Duration::from_secs(2);
-/// How often links are checked for silence while something is under way.
+/// The interval at which links are checked for silence while packets are under way.
 const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// An attempt to get a lost link back that took so long is begun anew: what the first one sent went into the cut.
+/// The time after which an attempt to restore a lost link begins anew: its packets went into the cut.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
-/// So long a peer may be without any link before it counts as unreachable: one that was reached before, and one that never
-/// was. Both are retried meanwhile: the peer may be connecting to this rank itself, or the launcher about to say that it has
-/// finished. Together with the time after which a link is given up, here or by the kernel, less than ten seconds.
+/// The time without any link after which a peer counts as unreachable: one that was reached before, and one
+/// that never was. Both are retried meanwhile: the peer may be connecting to this rank, or have finished.
+/// Together with the time after which a link is given up, here or by the kernel, it is less than ten seconds.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(6);
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// The attempts of a rank to reach ranks of other hosts.
 pub(crate) struct Connections {
     passes: u32,
-    /// Passes since something moved.
+    /// The number of passes since something moved.
     idle: u32,
     /// Links that are being made.
     attempts: HashMap<LinkId, Attempt>,
-    /// Peers that are wanted and to which there is no link, and when they count as unreachable.
+    /// Wanted peers without a link, and the times at which they count as unreachable.
     unlinked: HashMap<Rank, Instant>,
     /// Peers that were reached at some time.
     reached: HashSet<Rank>,
-    /// When links were last checked for silence.
+    /// The time of the last check for silence.
     silence_checked_at: Instant,
 }
 
 /// The attempts to make one link.
 struct Attempt {
-    /// When to try again; under way if none.
+    /// The time of the next attempt; `None` while one is under way.
     next_at: Option<Instant>,
-    /// When the last attempt began.
+    /// The start of the last attempt.
     begun_at: Instant,
-    /// How long to wait after the next failure.
+    /// The delay after the next failure.
     backoff: Duration,
-    /// Why the last attempt failed.
+    /// The reason for which the last attempt failed.
     last_failure: String,
 }
 
@@ -86,18 +87,18 @@ impl Connections {
         }
     }
 
-    /// Whether links to a peer are being made.
+    /// Returns true if links to a peer are being made.
     pub fn is_connecting_to(&self, peer: Rank) -> bool {
         self.attempts.keys().any(|link| link.peer() == peer)
     }
 
-    /// The links that are being made, with why the last attempt failed.
+    /// Returns the links that are being made, with the reason of the last failure.
     pub fn failures(&self) -> impl Iterator<Item = (LinkId, &str)> {
         self.attempts.iter().map(|(link, attempt)| (*link, attempt.last_failure.as_str()))
     }
 
-    /// How long a sleep may last at most because of what is to be done here; with `waiting` something is under way that may
-    /// be lost.
+    /// Returns the longest time for which a thread may sleep before work is due here; `waiting` if packets
+    /// are under way that may be lost.
     pub fn longest_sleep(&self, now: Instant, waiting: bool) -> Option<Duration> {
         let again = self
             .attempts
@@ -131,13 +132,13 @@ impl Connections {
             );
             return proto.handle_unreachable(peer, why);
         }
-        // A rank that wants nothing of the peer waits for the peer's connection.
+        // A rank that needs no link to the peer waits for the peer's connection.
         if proto.is_wanted(peer) {
             self.connect_all(rails, peer);
         }
     }
 
-    /// Begins to connect over every rail to a peer of another host; says whether it is known where that is.
+    /// Begins to connect over every rail to a peer of another host; returns true if its addresses are known.
     pub fn connect_all(&mut self, rails: &mut Set, peer: Rank) -> bool {
         let routes = rails.routes(peer);
         if !routes.is_empty() {
@@ -153,8 +154,8 @@ impl Connections {
         (attempt.next_at, attempt.begun_at) = (None, Instant::now());
     }
 
-    /// Advances connections to other hosts, and looks for lost ones; says whether there was anything. `moved`: something has moved in
-    /// this pass before.
+    /// Advances connections to other hosts, and looks for lost ones; returns true if there was anything.
+    /// `moved` is true if this pass has moved something.
     #[cold]
     pub fn tend(&mut self, lane: &mut Lane, job: &JobInfo, moved: bool) -> bool {
         self.passes = self.passes.wrapping_add(1);
@@ -178,7 +179,7 @@ impl Connections {
             any = true;
             self.handle_failed(lane, link, why);
         }
-        // Now and then where there is always something else to do, too.
+        // Now and then also while other work never ends.
         let due = !moved || self.passes.is_multiple_of(BUSY_PASSES);
         if due {
             let now = Instant::now();
@@ -192,8 +193,8 @@ impl Connections {
         any
     }
 
-    /// Tells the protocols of links that were made; says whether there were any. They know a link before anything is received
-    /// from it: otherwise they could not say later what had come over it.
+    /// Informs the protocols of links that were made; returns true if there was one. They know a link before
+    /// packets are received from it: otherwise they could not report the link's progress later.
     pub fn open_links(&mut self, lane: &mut Lane) -> bool {
         let mut any = false;
         while let Some(link) = lane.rails.take_opened() {
@@ -211,7 +212,7 @@ impl Connections {
         any
     }
 
-    /// A link was lost: another is made at once.
+    /// Handles the loss of a link: another is made at once.
     fn handle_lost(&mut self, lane: &Lane, link: LinkId) {
         let (peer, proto) = (link.peer(), &lane.proto);
         if proto.gone(peer).is_some() || !lane.rails.routes(peer).contains(&link) {
@@ -225,22 +226,23 @@ impl Connections {
             .insert(link, Attempt { next_at: Some(Instant::now()), last_failure, ..Attempt::default() });
     }
 
-    /// An attempt failed: it is made again later.
+    /// Handles the failure of an attempt: it is made again later.
     pub(super) fn handle_failed(&mut self, lane: &mut Lane, link: LinkId, why: String) {
         if lane.rails.has_link(link) {
             return; // The peer's own attempt has made it.
         }
-        // What the peer took for a link of this attempt, or of one before, is none.
+        // Links of this attempt, or of one before, are reported as never opened.
         lane.proto.report_never_opened(link.peer(), link.rail(), u32::MAX);
         let attempt = self.attempts.entry(link).or_default();
         (attempt.next_at, attempt.last_failure) = (Some(Instant::now() + attempt.backoff), why);
         attempt.backoff = (2 * attempt.backoff).min(MAX_BACKOFF);
     }
 
-    /// Makes the attempts that are due; gives peers up that were without a link for too long. Says whether there was one.
+    /// Makes the attempts that are due; gives up peers that were without a link for too long. Returns true if
+    /// there was one.
     pub(super) fn retry(&mut self, lane: &mut Lane, job: &JobInfo, now: Instant) -> bool {
         let Lane { rails, proto, .. } = lane;
-        // A link that is there is not begun anew, which would lose what is on it.
+        // An open link is not begun anew, which would lose the packets on it.
         self.attempts.retain(|link, _| proto.gone(link.peer()).is_none() && !rails.has_link(*link));
         self.unlinked.retain(|peer, _| proto.gone(*peer).is_none());
         let late = |(peer, until): (&Rank, &Instant)| (now >= *until).then_some(*peer);
@@ -255,7 +257,7 @@ impl Connections {
         !lost.is_empty()
     }
 
-    /// The links to attempt `now`, and whether an attempt is under way that took too long.
+    /// Returns the links to attempt `now`; true for those with an attempt under way that took too long.
     fn due_attempts(&self, now: Instant) -> Vec<(LinkId, bool)> {
         let due = |(link, attempt): (&LinkId, &Attempt)| {
             let at = attempt
@@ -266,8 +268,8 @@ impl Connections {
         self.attempts.iter().filter_map(due).collect()
     }
 
-    /// Closes links whose other end's host answers nothing, so that what is on them goes another way. Says whether there
-    /// was one.
+    /// Closes links whose other end's host does not answer, so that their packets go another way. Returns
+    /// true if there was one.
     fn close_silent(&mut self, lane: &mut Lane, now: Instant) -> bool {
         if now < self.silence_checked_at + SILENCE_CHECK_INTERVAL {
             return false;
@@ -284,7 +286,7 @@ impl Connections {
         !dead.is_empty()
     }
 
-    /// There is no way to a peer.
+    /// Gives up a peer that cannot be reached.
     fn give_up(&mut self, lane: &mut Lane, job: &JobInfo, peer: Rank) {
         let attempts = self.attempts.extract_if(|link, _| link.peer() == peer);
         let mut reasons: Vec<_> =
@@ -297,7 +299,7 @@ impl Connections {
         lane.proto.handle_unreachable(peer, format!("no connection to host {host}: {text}"));
     }
 
-    /// A peer is gone: no link to it is made or kept.
+    /// Drops the links to a peer that is gone, and makes no new one.
     pub fn forget_links(&mut self, lane: &mut Lane, peer: Rank) {
         self.attempts.retain(|link, _| link.peer() != peer);
         self.unlinked.remove(&peer);

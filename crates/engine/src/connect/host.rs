@@ -8,13 +8,15 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::lane::Lane;
 
-/// How many descriptors a lane needs for a moment to take over memory of peers, beside one for each peer that sleeps on descriptors.
+/// The number of descriptors that a lane needs for a moment to take over memory of peers. Each peer that
+/// sleeps on descriptors needs one more.
 const FOR_A_MOMENT: usize = 2 * MOST_INBOXES;
 
-/// True if this process may open as many files as a further lane needs in a job of so many ranks, with a link to each.
+/// Returns true if this process may open the files of a further lane in a job of so many ranks, with a link
+/// to each.
 pub(crate) fn has_descriptors_for_lane(ranks: u32) -> bool {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return true };
-    // Where they cannot be counted none may be left.
+    // If they cannot be counted none may be left.
     let open = std::fs::read_dir("/proc/self/fd").map(Iterator::count);
     open.is_ok_and(|open| (open + FOR_A_MOMENT) as u64 + u64::from(ranks) <= limit)
 }
@@ -35,7 +37,8 @@ impl Lane {
         self.rails.accept();
     }
 
-    /// Handles a peer's inbox: one of the two has something for the other, so the link is opened both ways at once.
+    /// Handles a peer's inbox: one of the two wants to send to the other, so the link is opened both ways at
+    /// once.
     pub fn handle_inbox(&mut self, peer: Rank, inbox: Handed) {
         if peer.0 as usize >= self.proto.ranks() {
             return;
@@ -48,7 +51,7 @@ impl Lane {
         }
     }
 
-    /// Opens the link to a peer whose inbox is here; says whether it is.
+    /// Opens the link to a peer whose inbox is here; returns false if it is not.
     pub fn open_host_link(&mut self, peer: Rank) -> bool {
         match self.rails.open_host_link(peer) {
             None => return false,
@@ -58,7 +61,7 @@ impl Lane {
         true
     }
 
-    /// This process may open no more files, so it cannot take over memory of a peer.
+    /// Handles the lack of a descriptor: this process cannot take over memory of a peer.
     #[cold]
     pub fn handle_no_descriptor(&mut self, peer: Rank) {
         if peer.0 as usize >= self.proto.ranks() {

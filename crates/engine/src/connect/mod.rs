@@ -1,4 +1,5 @@
-//! Connections: the links of a rank to ranks of its host and of others, and what it tells the launcher for them.
+//! Connections: the links of a rank to ranks of its host and of others, and its reports to the launcher about
+//! them.
 
 pub(crate) mod connections;
 pub(crate) mod host;

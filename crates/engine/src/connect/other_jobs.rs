@@ -9,7 +9,8 @@ use crate::Error;
 const _: () =
     assert!(MAX_ADDRESS <= MAX_RAIL_ADDRESS, "the launcher takes every address that a driver tells");
 
-/// Lets ranks of another job be reached, if they are over networks; says whether this rank has its first networks from now on.
+/// Lets ranks of another job be reached over networks, if they are there; returns true if this rank opens its
+/// first networks for them.
 ///
 /// # Errors
 /// No network can be opened.
@@ -39,7 +40,7 @@ pub(crate) fn add_others(
     Ok(opens)
 }
 
-/// Where this rank is reached, as the launcher is told.
+/// Returns the addresses of this rank, as the launcher gets them.
 pub(crate) fn own_addresses(rails: &Set) -> Vec<RailAddress> {
     let told = rails.own_addresses().into_iter();
     told.map(|(driver, address)| RailAddress { driver: driver.into(), address }).collect()

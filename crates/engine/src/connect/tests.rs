@@ -15,7 +15,7 @@ use crate::lane::Lane;
 const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(0);
 
-/// A rank of another host, as far as connections concern it.
+/// The parts of a rank of another host that connections use.
 struct Remote {
     lane: Lane,
     connections: Connections,
@@ -31,7 +31,7 @@ impl Remote {
         })
     }
 
-    /// Tells this rank where `peer` listens.
+    /// Informs this rank of the addresses of `peer`.
     fn learn_addresses(&mut self, peer: &Self) {
         let addresses = own_addresses(&peer.lane.rails);
         let rank = peer.lane.proto.me();
@@ -48,7 +48,7 @@ impl Remote {
     }
 }
 
-/// Two ranks of different hosts that are connected.
+/// Makes two ranks of different hosts that are connected.
 fn connected() -> [Remote; 2] {
     let [mut a, mut b] = Remote::two();
     a.learn_addresses(&b);
@@ -89,7 +89,7 @@ fn a_peer_whose_inbox_finds_no_descriptor_is_unreachable_and_the_text_says_why()
     a.handle_no_descriptor(Rank(1));
     let text = a.proto.why_gone(Rank(1)).expect("it cannot be reached").to_string();
     assert!(text.contains("ulimit -n"), "{text}");
-    // Numbers that come from elsewhere name no rank.
+    // Numbers from elsewhere name no rank.
     a.handle_no_descriptor(Rank(2));
 }
 
@@ -104,7 +104,7 @@ fn ranks_of_two_hosts_are_linked_when_one_dials() {
     exchange(&mut a.lane, &mut b.lane, 1, flush);
 }
 
-/// As when the peer's attempt has succeeded between this rank's failure and its report.
+/// The peer's attempt may have succeeded between this rank's failure and its report.
 #[test]
 fn a_failed_attempt_does_not_concern_a_link_that_the_peer_has_made() {
     let [mut a, _b] = connected();

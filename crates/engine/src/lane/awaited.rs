@@ -1,4 +1,5 @@
-//! What a thread waits for, handed down to where it goes to sleep, and described there: a call that ends before costs nothing for it.
+//! The operation that a thread waits for, passed down to the place where it sleeps, and described there. A
+//! call that ends earlier pays nothing.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -12,34 +13,34 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 use crate::core::Core;
 use crate::p2p::pending::{Pending, PendingKind};
 
-/// A wait is told in shared memory, unasked, when its thread goes to sleep again after so long.
+/// The duration after which a thread that sleeps again publishes its wait in shared memory.
 const TOLD_AFTER: Duration = Duration::from_millis(500);
 
-/// A thread that never sleeps waits in earnest after so many looks.
+/// The number of looks after which a thread that never sleeps counts as waiting.
 const LONG_LOOK: u32 = 1 << 14;
 
-/// What a thread waits for.
+/// The operation that a thread waits for.
 #[derive(Clone, Copy)]
 pub(crate) enum Awaited<'a> {
     /// The end of a request.
     Request(RequestId),
     /// The end of any of several operations.
     AnyOf(&'a [Pending]),
-    /// The same, or something that the program does.
+    /// The end of any of several operations, or an action of the program.
     AnyOfOrProgram(&'a [Pending]),
     /// A message that a receive would get.
     Probe(FlowId, Want),
     /// The other members of a collective.
     Collective(CollectiveCall<'a>),
-    /// Something else, in words that follow "waits for", and the rank that it depends on.
+    /// Another event, in words that follow "waits for", and the rank that it depends on.
     Other(&'static str, Option<Rank>),
-    /// The same, in words that are made when they are needed.
+    /// Another event, in words that are made when they are needed.
     Words(&'a dyn Fn() -> String),
     /// The end of the job: a thread of the library.
     End,
 }
 
-/// A blocking collective, and what is left of its round.
+/// A blocking collective, and the rest of its round.
 #[derive(Clone, Copy)]
 pub(crate) struct CollectiveCall<'a> {
     pub operation: &'static str,
@@ -52,10 +53,10 @@ pub(crate) struct CollectiveCall<'a> {
 /// One wait of a thread.
 pub(crate) struct Waiting<'a> {
     pub awaited: Awaited<'a>,
-    /// When it was noted.
+    /// The time at which it was noted.
     noted: Option<Instant>,
     is_told: bool,
-    /// It is recorded for a trace.
+    /// True if it is recorded for a trace.
     is_traced: bool,
     looks: u32,
 }
@@ -65,7 +66,7 @@ impl<'a> Waiting<'a> {
         Self { awaited, noted: None, is_told: false, is_traced: false, looks: 0 }
     }
 
-    /// What is awaited is not there: records the wait, once, if this rank is traced.
+    /// Records the wait, once, if this rank is traced.
     #[inline]
     pub fn trace(&mut self, core: &Core) {
         if core.tracer.is_some() && !self.is_traced {
@@ -73,7 +74,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// The request, if the end of that alone matters.
+    /// Returns the request, if the thread waits for its end alone.
     pub fn request(&self) -> Option<RequestId> {
         match self.awaited {
             Awaited::Request(id) => Some(id),
@@ -82,7 +83,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// The thread is about to sleep: notes the wait, and tells it if it lasts.
+    /// Notes the wait of a thread that is about to sleep, and publishes it if it lasts.
     #[cold]
     pub fn before_sleep(&mut self, core: &mut Core) {
         let now = Instant::now();
@@ -96,7 +97,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// The thread looks again, without a sleep.
+    /// Counts a look without a sleep.
     #[inline]
     pub fn after_look(&mut self, core: &mut Core) {
         self.looks += 1;
@@ -112,7 +113,7 @@ impl<'a> Waiting<'a> {
         core.stats.waits.note(wait);
     }
 
-    /// The wait is over.
+    /// Ends the wait.
     #[inline]
     pub fn end(&self, core: &mut Core) {
         if self.is_traced {
@@ -125,7 +126,7 @@ impl<'a> Waiting<'a> {
 }
 
 impl Awaited<'_> {
-    /// What it is, as the protocols know it now.
+    /// Describes it by the present state of the protocols.
     fn describe(self, core: &Core) -> ThreadWait {
         let mut left_out = 0;
         let operations = match self {
@@ -156,14 +157,14 @@ impl Awaited<'_> {
 
 impl CollectiveCall<'_> {
     fn describe(self) -> WaitCollective {
-        // Who is to take something matters where nothing is to come.
+        // Without receives the ranks matter that are to take a message.
         let transfers = if self.receives.is_empty() { self.sends } else { self.receives };
         let peers = transfers.iter().map(|transfer| transfer.peer().0);
         describe_collective(self.operation, (self.flow, self.tag), peers)
     }
 }
 
-/// A collective whose call has this tag, which waits for these ranks.
+/// Describes a collective whose call has this tag, which waits for these ranks.
 fn describe_collective(
     operation: &'static str,
     (flow, tag): (FlowId, Tag),

@@ -1,7 +1,9 @@
-//! The lane: what one lock protects of the way of messages, and how threads make it progress and wait for it.
+//! The lane: the state of message traffic that one lock protects, and the threads that make it progress and
+//! wait for it.
 //!
-//! [`Lane`] owns a rank's protocols, its rails and the threads that wait for them. The other parts of the engine get it as an argument. Job,
-//! membership and launcher belong to no lane: they stand beside it in `Core`.
+//! [`Lane`] owns a rank's protocols, its rails and the threads that wait for them. The other parts of the
+//! engine get it as an argument. Job, membership and launcher belong to no lane: they stand beside it in
+//! `Core`.
 
 pub(crate) mod awaited;
 pub(crate) mod spin;
@@ -22,7 +24,7 @@ use crate::stats::Counts;
 use wait_policy::WaitPolicy;
 use waiters::Waiters;
 
-/// Protocols, rails and waiters: what an engine has of its rank's traffic.
+/// Protocols, rails and waiters: the traffic of an engine.
 pub(crate) struct Lane {
     /// Its number among the lanes of its rank.
     pub number: u8,
@@ -31,15 +33,15 @@ pub(crate) struct Lane {
     pub wait_policy: WaitPolicy,
     pub waiters: Waiters,
     pub deferred: DeferredRecvs,
-    /// What is done behind requests of this lane, and in its next pass.
+    /// Work after requests of this lane, and in its next pass.
     pub follow_ups: FollowUps,
-    /// Nothing is sent or received any more, because the rank has finished.
+    /// True once nothing is sent or received any more, because the rank has finished.
     pub is_closed: bool,
     pub counts: Counts,
 }
 
 impl Lane {
-    /// The lane of this number, of a rank whose host has more ranks than processors if `oversubscribed`.
+    /// Makes the lane of this number. `oversubscribed` is true if the host has more ranks than processors.
     pub fn new(number: u8, rails: Set, proto: Proto, tunables: &Tunables, oversubscribed: bool) -> Self {
         Self {
             number,
@@ -54,38 +56,40 @@ impl Lane {
         }
     }
 
-    /// As `Proto::post`.
+    /// Posts a message as `Proto::post` does.
     #[inline(always)]
     pub fn post(&mut self, envelope: Envelope, payload: impl Payload) -> Sent {
         self.proto.post(&mut self.rails, envelope, payload)
     }
 
-    /// True of the lane that the regions of the rank belong to: to the others their memory is as any other, so buffers lose their place in a region.
+    /// Returns true for the lane that knows the regions of the rank. On other lanes a region is ordinary
+    /// memory, so buffers lose their place in it.
     #[inline(always)]
     pub fn knows_regions(&self) -> bool {
         self.number == 0
     }
 
-    /// As `Proto::submit_send`.
+    /// Submits a send as `Proto::submit_send` does.
     pub fn submit_send(&mut self, envelope: Envelope, buffer: OutBuffer) -> RequestId {
         let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
         self.proto.submit_send(&mut self.rails, envelope, buffer)
     }
 
-    /// As `Proto::submit_recv`.
+    /// Submits a receive as `Proto::submit_recv` does.
     #[inline(always)]
     pub fn submit_recv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> RequestId {
         let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
         self.proto.submit_recv(flow, want, buffer)
     }
 
-    /// As `Proto::submit_recv_matched`.
+    /// Submits a receive as `Proto::submit_recv_matched` does.
     pub fn submit_recv_matched(&mut self, matched: Matched, buffer: InBuffer) -> RequestId {
         let buffer = if self.knows_regions() { buffer } else { buffer.without_place() };
         self.proto.submit_recv_matched(matched, buffer)
     }
 
-    /// True if another rank of this host waits for the processor of this rank: `peer`, whose message is waited for, or else any.
+    /// Returns true if another rank of this host waits for the processor of this rank: `peer`, whose message
+    /// is awaited, or else any.
     #[inline]
     pub fn is_processor_wanted(&mut self, peer: Option<Rank>) -> bool {
         !self.wait_policy.is_oversubscribed() && self.rails.is_processor_wanted(peer)

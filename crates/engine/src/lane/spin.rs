@@ -1,7 +1,7 @@
-//! Looking again and again where something will come, before a wait begins: the loop of all blocking calls but collectives, which drive a
-//! schedule.
+//! Spinning on the source of a message before a wait begins: the loop of all blocking calls but collectives,
+//! which drive a schedule.
 //!
-//! Owns how often a call looks, and what it does between two looks. Never sleeps.
+//! Owns the number of looks of a call, and its actions between two looks. Never sleeps.
 
 use std::time::Instant;
 
@@ -15,15 +15,16 @@ use super::Lane;
 use crate::core::Core;
 use crate::engine::Locked;
 
-/// Passes over everything while a call looks, where every rank has a processor.
+/// The number of passes while a call looks, if every rank has a processor.
 const PASSES: u32 = 32;
 /// Looks between two passes.
 pub(crate) const LOOKS_PER_PASS: u32 = 64;
-/// After so many looks, and again after each pass, a rank asks whether a peer wants its processor.
+/// The number of looks, from the start and from each pass, after which a rank asks whether a peer wants its
+/// processor.
 pub(crate) const LOOKS_BEFORE_ASKING: u32 = 32;
 
-/// Looks with `probe` for something that `source`, or any rank, will send, and makes a pass over everything now and then. The
-/// caller has looked once. When it is time to wait otherwise, nothing or something else is there.
+/// Looks with `probe` for a packet of `source`, or of any rank, and makes a pass now and then. The
+/// caller has looked once. Returns another result than `Done` when it is time to wait otherwise.
 #[inline(always)]
 pub(crate) fn spin<T>(
     guard: &mut Locked<'_>,
@@ -98,8 +99,9 @@ fn spin_briefly<T>(
     Received::Nothing
 }
 
-/// Looks between a few yields, where ranks share processors: most often the source only needs one to send what is waited for. To post a
-/// receive and make passes in between takes three times as long. Keeps the lock meanwhile, so it ends as soon as another thread wants it.
+/// Looks between a few yields, if ranks share processors: most often the source only needs one to send the
+/// message. Posting a receive and making passes takes three times as long. It holds the lock, so it ends as
+/// soon as another thread wants that.
 #[inline(never)]
 fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> Received<T>) -> Received<T> {
     let yields = guard.lane.wait_policy.yields_of_call();
@@ -128,8 +130,8 @@ fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> 
 }
 
 impl Lane {
-    /// How many passes a call makes, and how often it looks before each. From any source all links share the looks: one at a
-    /// socket is a system call, eight in memory cost less.
+    /// Returns the number of passes of a call, and of looks before each. From any source all links share the
+    /// looks: one at a socket is a system call, eight in memory cost less.
     #[inline]
     fn looks(&self, source: Option<Rank>) -> (u32, u32) {
         let shared = match source {

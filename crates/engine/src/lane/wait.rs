@@ -1,4 +1,5 @@
-//! Waiting: one thread makes progress, the others sleep until it has something for them (invariant I7).
+//! Waiting: one thread makes progress, the others sleep until it has completed an operation for them
+//! (invariant I7).
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use crate::lanes::LaneSet;
 use crate::membership::launcher_watch;
 
 impl Engine {
-    /// Makes progress until `ready` gives something, which is what is `awaited`.
+    /// Makes progress until `ready` returns a value, which is the one `awaited`.
     pub(crate) fn wait_for<'a, T>(
         &'a self,
         core: Locked<'a>,
@@ -27,8 +28,9 @@ impl Engine {
         (core, value.expect("a wait without a deadline ends with a value"))
     }
 
-    /// Makes progress until `ready` gives something; gives nothing once the deadline has passed. Where one request is `awaited`, `ready`
-    /// gives something only once that has ended, so that the end of others need not wake this thread.
+    /// Makes progress until `ready` returns a value; returns `None` once the deadline has passed. If one
+    /// request is `awaited`, `ready` returns a value only after its end. So the end of other requests need
+    /// not wake this thread.
     pub(crate) fn wait_before<'a, T>(
         &'a self,
         mut core: Locked<'a>,
@@ -59,17 +61,18 @@ impl Engine {
         }
     }
 
-    /// Another thread does from now on what this one has done for all, if it has.
+    /// Hands the progress over to another thread, if this one owned it.
     #[inline]
     pub(crate) fn end_wait(&self, core: &mut Core) {
         core.lane.waiters.hand_over_progress();
-        // The progress owner of the lane watches as long as it waits, whichever other thread's wait ends.
+        // The progress owner of the lane watches as long as it waits, also when another thread's wait ends.
         if self.lanes.watches() && !core.lane.waiters.has_progress_owner {
             self.leave_watch();
         }
     }
 
-    /// Makes one pass for all threads, and backs off after an idle one. No thread owns the progress on return.
+    /// Makes one pass for all threads, and backs off after an idle one. No thread owns the progress on
+    /// return.
     fn make_progress<'a>(
         &'a self,
         mut core: Locked<'a>,
@@ -90,7 +93,7 @@ impl Engine {
             return core;
         }
         core.watch_launcher();
-        // Waiting awake would keep the peer from sending what is waited for.
+        // Waiting awake would keep the peer from sending the message.
         let next = if core.lane.is_processor_wanted(None) { Next::Sleep } else { backoff.next() };
         core.lane.counts.count_waited(backoff.take_looked());
         match next {
@@ -119,7 +122,8 @@ impl Engine {
         core
     }
 
-    /// Makes progress on other lanes, and takes the lock of this one, whose waits yield from now on if threads share processors.
+    /// Makes progress on other lanes, and takes the lock of this one, whose waits yield from now on if
+    /// threads share processors.
     #[cold]
     fn lock_after_lanes(&self) -> Locked<'_> {
         let threads_share = self.look_after_lanes();
@@ -128,8 +132,9 @@ impl Engine {
         core
     }
 
-    /// Makes one pass for a call that does not wait; says whether anything moved. Where ranks share processors and many such passes
-    /// have found nothing, another process has the processor before a further pass.
+    /// Makes one pass for a call that does not wait; returns true if anything moved. If ranks share
+    /// processors and many such passes have found nothing, another process gets the processor before a
+    /// further pass.
     #[inline]
     pub(crate) fn poll_once<'a>(&'a self, mut core: Locked<'a>) -> (Locked<'a>, bool) {
         let moved = core.pass();
@@ -151,14 +156,14 @@ impl Engine {
         (core, moved)
     }
 
-    /// Lets another process have the processor, in a wait.
+    /// Gives the processor to another process, in a wait.
     pub(crate) fn give_way<'a>(&'a self, core: Locked<'a>, backoff: &mut Backoff) -> Locked<'a> {
         let (mut core, took) = self.yield_processor(core);
         core.lane.wait_policy.learn(backoff, took);
         core
     }
 
-    /// Lets another process have the processor; says how long it had it.
+    /// Gives the processor to another process; returns how long it had it.
     fn yield_processor<'a>(&'a self, mut core: Locked<'a>) -> (Locked<'a>, Duration) {
         core.lane.counts.count_yield();
         drop(core);
@@ -193,7 +198,8 @@ impl Engine {
         self.end_sleep(before.elapsed())
     }
 
-    /// Announces the sleep of this thread, which owns the progress from then on, unless something has come; says whether it may sleep.
+    /// Announces the sleep of this thread, which then owns the progress. Returns false if a packet has come,
+    /// so that it may not sleep.
     pub(crate) fn begin_sleep(&self, core: &mut Core) -> bool {
         if let Some(other) = core.lane.waiters.other_sleeper.take() {
             // It leaves this lane to this thread.
@@ -259,7 +265,7 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> (Locked<'a>, canele_proto::request::Outcome, bool) {
         let take = |core: &mut Core| {
-            // A call that waits inside is told of deaths; the receive goes with it.
+            // A call that waits inside learns of deaths; the receive ends with it.
             core.lane.proto.fail_pending(id);
             core.lane.proto.take(id)
         };
@@ -277,7 +283,8 @@ impl Engine {
         if let Some(outcome) = outcome {
             return (core, outcome, false);
         }
-        // Where it is too late to withdraw, data is moving and the end is near; who is asked answers with a pass.
+        // If it is too late to withdraw, data is moving and the end is near; a receiver that is asked answers
+        // with a pass.
         let withdrawn = core.lane.proto.cancel(id) != Cancel::TooLate;
         let (core, outcome) = self.wait_before(core, None, Awaited::Request(id), take);
         let outcome = outcome.expect("a wait without a deadline ends with its request");
@@ -296,7 +303,7 @@ impl Engine {
 }
 
 impl Core {
-    /// How long a sleep may last at most; for ever, if no part has anything to do by then.
+    /// Returns the longest time for which a thread may sleep; `None` if no part has work to do by then.
     pub fn longest_sleep(&self) -> Option<Duration> {
         let rails = &self.lane.rails;
         let connections = self.connections.longest_sleep(Instant::now(), rails.has_unacknowledged());
@@ -304,7 +311,7 @@ impl Core {
         rails.longest_sleep().into_iter().chain(connections).chain(launcher).min()
     }
 
-    /// To be called after an idle pass.
+    /// Reads the control socket if it is time, after an idle pass.
     #[inline]
     pub fn watch_launcher(&mut self) {
         if self.membership.launcher.watch.is_clock_due() {
@@ -312,7 +319,7 @@ impl Core {
         }
     }
 
-    /// Reads the control socket if it is time. To be called after a sleep.
+    /// Reads the control socket if it is time, after a sleep.
     #[cold]
     pub fn check_launcher(&mut self) {
         let launcher = &mut self.membership.launcher;

@@ -1,12 +1,13 @@
-//! The back-off of a wait: a wait that finds nothing looks again, then yields its processor, and at last sleeps.
+//! The back-off of a wait: a wait that finds nothing looks again, then yields its processor, and at last
+//! sleeps.
 //!
-//! With a processor for every rank it looks for about twice the time a wake-up takes; with more ranks than processors
-//! looking only keeps the others from running, so it yields at once. The clock is read now and then: on passes that found
-//! nothing, and around a yield.
+//! With a processor for every rank it looks for about twice the time that a wake-up takes. With more ranks
+//! than processors looking only keeps the others from running, so it yields at once. The clock is read now
+//! and then: on passes that found nothing, and around a yield.
 //!
-//! A yield among ranks that wait as we do takes microseconds. Where another program computes on the same processor, it
-//! takes a whole time slice, and the message that comes meanwhile does not shorten it; a sleeper, on the other hand, is
-//! woken and runs at once. So after a yield that took long this rank sleeps instead of yielding, for a number of waits.
+//! A yield among waiting ranks takes microseconds. If another program computes on the same processor, a yield
+//! takes a whole time slice, and a message that comes meanwhile does not shorten it. A sleeper is woken and
+//! runs at once. So after a yield that took long this rank sleeps instead of yielding, for a number of waits.
 
 use std::time::{Duration, Instant};
 
@@ -15,27 +16,28 @@ use canele_sys::tunables::{Tunables, Wait};
 /// Idle passes between two looks at the clock.
 const PASSES: u32 = 64;
 
-/// A yield that takes this long gave the processor to a process that does not wait as ranks do.
+/// The duration of a yield that gave the processor to a process that does not wait as ranks do.
 const SLICE: Duration = Duration::from_millis(1);
-/// Yields of a call, where ranks share processors, before it waits in earnest.
+/// The most yields of a call, if ranks share processors, before it sleeps.
 const CALL_YIELDS: u32 = 4;
 
 /// Number of waits without a yield after such a one.
 const WAITS_WITHOUT_YIELD: u32 = 256;
 
-/// Number of polls in a row that find nothing before one gives the processor away. Together they take about twenty times as long as a
-/// yield, so that a program that polls between computing loses little, and far less than a time slice.
+/// Number of polls in a row that find nothing before one gives the processor away. They take about twenty
+/// times as long as a yield. So a program that polls between computing loses little, and far less than a time
+/// slice.
 const POLLS_BEFORE_YIELD: u32 = 256;
 
-/// How this rank waits: its settings, and what it has learnt about its processor.
+/// The way in which this rank waits: its settings, and its experience with its processor.
 pub(crate) struct WaitPolicy {
     pub wait: Wait,
-    /// How long it looks before it gives its processor away.
+    /// The time for which it looks before it gives its processor away.
     spin: Duration,
     yields: u32,
-    /// Ranks share processors.
+    /// True if ranks share processors.
     pub ranks_share: bool,
-    /// Threads of this rank that wait on several lanes share processors.
+    /// True if threads of this rank that wait on several lanes share processors.
     pub threads_share: bool,
     /// Waits still to go without a yield.
     waits_without_yield: u32,
@@ -44,14 +46,14 @@ pub(crate) struct WaitPolicy {
 }
 
 impl WaitPolicy {
-    /// Takes over how to wait from settings that have changed.
+    /// Takes the settings of waits, which have changed.
     pub fn set(&mut self, tunables: &Tunables) {
         self.wait = tunables.wait;
         self.spin = Duration::from_nanos(tunables.spin_ns);
         self.yields = tunables.yields;
     }
 
-    /// Of a rank whose host has more ranks than processors if `oversubscribed`.
+    /// Makes the policy of a rank; `oversubscribed` if its host has more ranks than processors.
     pub fn new(tunables: &Tunables, oversubscribed: bool) -> Self {
         Self {
             wait: tunables.wait,
@@ -64,13 +66,13 @@ impl WaitPolicy {
         }
     }
 
-    /// True if a thread that looks keeps another from running that waits or computes for this job.
+    /// Returns true if a looking thread keeps another one from running that waits or computes for this job.
     #[inline(always)]
     pub fn is_oversubscribed(&self) -> bool {
         self.ranks_share | self.threads_share
     }
 
-    /// The back-off of the next wait.
+    /// Returns the back-off of the next wait.
     #[inline]
     pub fn backoff(&mut self) -> Backoff {
         let yields = if self.waits_without_yield == 0 { self.yields } else { 0 };
@@ -79,8 +81,8 @@ impl WaitPolicy {
         Backoff::new(self.wait, spin, yields)
     }
 
-    /// Returns true if a poll is to give the processor away: after many in a row that found nothing, where ranks share processors. A
-    /// program that polls until something comes waits, and keeps the rank from running that sends it.
+    /// Returns true if a poll is to give the processor away: after many in a row that found nothing, if ranks
+    /// share processors. A program that polls for a message keeps the sender from running.
     #[inline]
     pub fn poll_yields(&mut self, found: bool) -> bool {
         if found || !self.is_oversubscribed() || self.wait == Wait::Poll {
@@ -91,7 +93,7 @@ impl WaitPolicy {
         self.idle_polls.is_multiple_of(POLLS_BEFORE_YIELD)
     }
 
-    /// How often a call may yield before it waits in earnest.
+    /// Returns the number of times that a call may yield before it sleeps.
     pub fn yields_of_call(&self) -> u32 {
         if self.wait == Wait::Adaptive && self.waits_without_yield == 0 {
             self.yields.min(CALL_YIELDS)
@@ -100,7 +102,8 @@ impl WaitPolicy {
         }
     }
 
-    /// Learns from a yield that took so long; true if that was a time slice, after which no other one follows.
+    /// Learns from the duration of a yield; returns true if that was a time slice, after which no other yield
+    /// follows.
     pub fn learn_of_yield(&mut self, took: Duration) -> bool {
         let is_slow = took >= SLICE;
         if is_slow {
@@ -109,7 +112,7 @@ impl WaitPolicy {
         is_slow
     }
 
-    /// Learns from a yield of a wait that took so long.
+    /// Learns from the duration of a yield in a wait.
     pub fn learn(&mut self, backoff: &mut Backoff, took: Duration) {
         if self.learn_of_yield(took) {
             backoff.yields = 0;
@@ -117,7 +120,7 @@ impl WaitPolicy {
     }
 }
 
-/// What to do after an idle pass.
+/// The action after an idle pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     Look,
@@ -131,7 +134,7 @@ pub(crate) struct Backoff {
     spin: Duration,
     yields: u32,
     since: Option<Instant>,
-    /// When the clock was read last, and what has passed up to then and was not taken.
+    /// The time of the last look at the clock, and the time up to then that was not taken.
     last: Option<Instant>,
     looked: Duration,
     passes: u32,
@@ -143,18 +146,18 @@ impl Backoff {
         Self { wait, spin, yields, since: None, last: None, looked: Duration::ZERO, passes: 0, yielded: 0 }
     }
 
-    /// Starts the back-off anew, because something came.
+    /// Starts the back-off anew, because something moved.
     pub fn renew(&mut self) {
         (self.since, self.last, self.passes, self.yielded) = (None, None, 0, 0);
     }
 
-    /// Takes the time for which it has looked, as far as the clock has told.
+    /// Takes the time for which it has looked, as far as the clock was read.
     #[inline]
     pub fn take_looked(&mut self) -> Duration {
         std::mem::take(&mut self.looked)
     }
 
-    /// Returns what to do after a pass that found nothing.
+    /// Returns the action after a pass that found nothing.
     #[inline]
     pub fn next(&mut self) -> Next {
         match self.wait {

@@ -1,4 +1,5 @@
-//! The threads of a rank that wait: which of them owns the progress, and which wait for what it does (invariant I7). Tasks of an executor wait, too.
+//! The waiting threads of a rank: the progress owner, and the threads that wait for it (invariant I7). Tasks
+//! of an executor wait, too.
 
 use std::task::Waker;
 use std::thread::Thread;
@@ -6,10 +7,10 @@ use std::thread::Thread;
 use canele_rail::Waker as Sleep;
 use canele_sys::ids::RequestId;
 
-/// Who waits while a thread makes progress.
+/// A thread or task that waits while another thread makes progress.
 enum Waiting {
-    /// A thread, with its number: several copies of this library may call one engine, and each copy's standard library has other identities
-    /// for threads.
+    /// A thread, with its number. Several copies of this library may call one engine, and each copy's
+    /// standard library has other identities for threads.
     Thread(Thread, u64),
     /// A thread that sleeps on another lane, with its number.
     OnOtherLane(Sleep, u64),
@@ -30,21 +31,21 @@ impl Waiting {
 /// A thread or a task that waits.
 struct Waiter {
     waiting: Waiting,
-    /// What it waits for, if that is one request.
+    /// The request, if it waits for that alone.
     request: Option<RequestId>,
 }
 
-/// All threads that wait.
+/// All waiting threads and tasks.
 pub(crate) struct Waiters {
     list: Vec<Waiter>,
-    /// The number of operations that had ended when waiters were last woken; nothing if something has come since that is not an end: a
+    /// The count of ended operations when waiters were last woken. `None` after an event that is no end: a
     /// name, a region, a link.
     ended_before: Option<u64>,
     /// True while a thread makes progress for all threads.
     pub has_progress_owner: bool,
     /// True while that thread sleeps.
     pub is_owner_asleep: bool,
-    /// The lane whose thread sleeps for this one, too, if one does.
+    /// The lane whose thread also sleeps for this one, if there is one.
     pub other_sleeper: Option<u8>,
 }
 
@@ -61,23 +62,24 @@ impl Default for Waiters {
 }
 
 impl Waiters {
-    /// Adds a thread, with its number, that is about to sleep; with a `request`, only its end need wake the thread.
+    /// Adds a thread, with its number, that is about to sleep; with a `request`, only its end need wake the
+    /// thread.
     pub fn add(&mut self, thread: Thread, number: u64, request: Option<RequestId>) {
         self.list.push(Waiter { waiting: Waiting::Thread(thread, number), request });
     }
 
-    /// As [`add`](Self::add), of a thread that is about to sleep on another lane.
+    /// Adds a thread that is about to sleep on another lane, as [`add`](Self::add) does.
     pub fn add_of_other_lane(&mut self, sleep: Sleep, number: u64, request: Option<RequestId>) {
         self.list.push(Waiter { waiting: Waiting::OnOtherLane(sleep, number), request });
     }
 
-    /// True while a thread sleeps until something comes on this lane.
+    /// Returns true while a thread sleeps until a packet comes on this lane.
     #[inline]
     pub fn has_sleeper(&self) -> bool {
         self.is_owner_asleep | self.other_sleeper.is_some()
     }
 
-    /// Adds a task, in place of those that waited for the same `request` or that this one would wake.
+    /// Adds a task, in place of tasks that waited for the same `request` or that this one would wake.
     pub fn add_task(&mut self, waker: &Waker, request: Option<RequestId>) {
         self.list.retain(|waiter| match &waiter.waiting {
             Waiting::Thread(..) | Waiting::OnOtherLane(..) => true,
@@ -96,7 +98,7 @@ impl Waiters {
         });
     }
 
-    /// Wakes one thread that waits, which makes progress from now on, unless another one does.
+    /// Wakes one waiting thread, which then makes progress, unless another one does.
     pub fn hand_over_progress(&mut self) {
         let is_thread = |waiter: &Waiter| !matches!(waiter.waiting, Waiting::Task(_));
         if !self.has_progress_owner
@@ -106,7 +108,7 @@ impl Waiters {
         }
     }
 
-    /// Has the next pass wake all waiters, because something has come that is not the end of an operation.
+    /// Makes the next pass wake all waiters, because of an event that is not the end of an operation.
     pub fn wake_all_after_pass(&mut self) {
         self.ended_before = None;
     }
@@ -116,7 +118,8 @@ impl Waiters {
         self.list.drain(..).for_each(|waiter| waiter.waiting.wake());
     }
 
-    /// Wakes the waiters whose request has ended, and those that wait for more than one, if more operations than before have ended.
+    /// Wakes the waiters whose request has ended, and those that wait for more than one, if more operations
+    /// than before have ended.
     pub fn wake_ended(&mut self, ended: u64, is_done: impl Fn(RequestId) -> bool) {
         if self.ended_before == Some(ended) {
             return;
@@ -138,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Two that wait for a request each, and one that waits for anything.
+    /// Two waiters for a request each, and one for any.
     fn three() -> (Waiters, [RequestId; 2]) {
         let requests = [0, 1].map(|index| RequestId { index, generation: 0 });
         let mut waiters = Waiters::default();

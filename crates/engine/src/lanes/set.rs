@@ -1,15 +1,16 @@
-//! Which lanes of a rank several operations are on, and which one a new flow is to lie on.
+//! Sets of lanes of a rank, and the choice of the lane of a new flow.
 
 use canele_control::MOST_LANES;
 
-/// On which lane a member wants a new flow, or one on each of several. Unless all members want the same, and can open it, the flow lies on the first.
+/// The lane that a member wants for a new flow, or all of them. Unless all members want the same, and can
+/// open it, the flow lies on the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WantedLane {
-    /// The next in turn of those flows that were made of one.
+    /// The next in turn for flows that are made from one flow.
     Next,
-    /// One of this number; with a number beyond those that a rank may have they are counted from the first again.
+    /// The lane of this number; a number beyond the lanes of a rank counts from the first again.
     Numbered(u32),
-    /// A flow on each that all members can open.
+    /// Each lane that all members can open, with a flow of its own.
     Each,
 }
 
@@ -22,7 +23,7 @@ impl LaneSet {
         self.0 |= 1 << number;
     }
 
-    /// The same and that of this number.
+    /// Returns this set with the lane of this number.
     #[must_use]
     pub fn with(mut self, number: u8) -> Self {
         self.add(number);
@@ -41,7 +42,7 @@ impl LaneSet {
         self.0 == 0
     }
 
-    /// Those of both.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

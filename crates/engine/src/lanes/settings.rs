@@ -1,4 +1,4 @@
-//! What is set for all lanes of a rank at once, also for those that are opened later.
+//! Settings of all lanes of a rank, also of those that are opened later.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -13,25 +13,25 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::survivors::FailureHook;
 
-/// Makes what is told of events of the lane of this number.
+/// Makes a listener for events of the lane of this number.
 type MakeListener = Box<dyn Fn(u8) -> Box<dyn EventListener> + Send>;
 /// Makes one of several strategies that decide alike.
 type MakeStrategy = Box<dyn Fn() -> Box<dyn Strategy> + Send>;
-/// Gives what carries out operations on elements of memory that the lane of this number exposes.
+/// Returns the operations on elements of memory that the lane of this number exposes.
 type GiveOperations = Box<dyn Fn(u8) -> Arc<dyn RmaOperations> + Send>;
 
-/// What was set since the start.
+/// The settings since the start.
 #[derive(Default)]
 pub(super) struct LaneSettings {
     listener: Option<MakeListener>,
     strategy: Option<MakeStrategy>,
-    /// How threads wait.
+    /// The way in which threads wait.
     waits: Option<Tunables>,
     failure_hook: Option<FailureHook>,
     rma_operations: Option<GiveOperations>,
 }
 
-/// Tells of what happens on a further lane; of a death the first one tells.
+/// A listener for events of a further lane; the first one reports deaths.
 struct LaneListener<L>(L);
 
 impl<L: EventListener> EventListener for LaneListener<L> {
@@ -43,7 +43,7 @@ impl<L: EventListener> EventListener for LaneListener<L> {
 }
 
 impl Engine {
-    /// Tells a listener of events of all lanes of this rank from now on, or none.
+    /// Sets the listener for events of all lanes of this rank from now on, or removes it.
     ///
     /// # Errors
     /// `Forked`.
@@ -60,7 +60,8 @@ impl Engine {
         self.change_settings(|settings| settings.listener = make, apply_listener)
     }
 
-    /// Plans what waits for peers on all lanes of this rank by strategies that `make` gives, from now on. It must not call the library.
+    /// Plans the packets of all lanes of this rank by strategies that `make` returns, from now on. It must
+    /// not call the library.
     ///
     /// # Errors
     /// `Forked`.
@@ -68,7 +69,7 @@ impl Engine {
         self.change_settings(|settings| settings.strategy = Some(Box::new(make)), apply_strategy)
     }
 
-    /// Threads of this rank wait from now on as these settings say.
+    /// Sets the way in which threads of this rank wait from now on.
     ///
     /// # Errors
     /// `Forked`.
@@ -76,7 +77,8 @@ impl Engine {
         self.change_settings(|settings| settings.waits = Some(tunables.clone()), apply_waits)
     }
 
-    /// Sets what is called whenever a group was revoked, by this rank or another one, or a rank has died. It must not call the library.
+    /// Sets the function that is called whenever a group was revoked, by this rank or another one, or a rank
+    /// has died. It must not call the library.
     ///
     /// # Errors
     /// `Forked`.
@@ -84,7 +86,8 @@ impl Engine {
         self.change_settings(|settings| settings.failure_hook = Some(hook), apply_failure_hook)
     }
 
-    /// Sets what carries out operations on elements of memory that is exposed here: `give` returns it for the lane of a number.
+    /// Sets the operations on elements of memory that is exposed here: `give` returns them for the lane of a
+    /// number.
     ///
     /// # Errors
     /// Another library of the process has set some; `Forked`.
@@ -101,7 +104,8 @@ impl Engine {
         if is_first { Ok(()) } else { Err(ControlError::JoinedAlready.into()) }
     }
 
-    /// Changes what is set, and applies it to the lanes that are open. No lane is opened meanwhile that would miss it.
+    /// Changes the settings, and applies them to the lanes that are open. No lane is opened meanwhile that
+    /// would miss it.
     fn change_settings(
         &self,
         change: impl FnOnce(&mut LaneSettings),
@@ -117,7 +121,7 @@ impl Engine {
         })
     }
 
-    /// Applies all that was set to a lane that is being opened.
+    /// Applies all settings to a lane that is being opened.
     pub(super) fn apply_settings(&self, core: &mut Core) {
         let settings = self.settings();
         let all = [apply_listener, apply_strategy, apply_waits, apply_failure_hook, apply_rma_operations];

@@ -1,5 +1,5 @@
-//! The sleep of a thread whose rank has several lanes: on its own lane, and on those that no thread looks after. Either all are slept on by
-//! their words, or, in a job with several hosts, by their descriptors.
+//! The sleep of a thread whose rank has several lanes: on its own lane, and on those that no thread looks
+//! after. It sleeps on all by their words or, in a job with several hosts, by their descriptors.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,16 +12,17 @@ use super::LaneSet;
 use super::watch::{Role, Watch};
 use crate::engine::Engine;
 
-/// How long a watcher sleeps at most while threads come and go on other lanes.
+/// The longest sleep of a watcher while threads come and go on other lanes.
 const ACTIVE_SLEEP: Duration = Duration::from_millis(1);
 
-/// What a thread finds on another lane for which it is about to sleep, too.
+/// The state of another lane for which a thread is about to sleep, too.
 enum OtherLane {
-    /// Something has come.
+    /// A packet has come.
     Work,
     /// A thread makes progress, or has since the last look.
     Active,
-    /// No thread was there, and only one of the two sleeps on descriptors: it cannot be slept on, and was looked at.
+    /// No thread was there, and only one of the two sleeps on descriptors: a thread cannot sleep on it, and
+    /// has looked at it.
     Unwatchable,
     /// A thread sleeps for it, or nothing will come any more.
     Quiet,
@@ -30,8 +31,8 @@ enum OtherLane {
 }
 
 impl Engine {
-    /// Sleeps on this lane, for which that is announced, and on the lanes `also` where no thread looks after them; as the watcher of the rank on all
-    /// such lanes. The lock of none is held.
+    /// Sleeps on this lane, whose sleep is announced, and on the lanes `also` that no thread looks after. The
+    /// watcher of the rank sleeps on all such lanes. The caller holds no lane's lock.
     #[cold]
     pub(crate) fn sleep_among_lanes(&self, also: LaneSet, at_most: Option<Duration>) {
         let number = self.lanes.number;
@@ -63,19 +64,20 @@ impl Engine {
         {
             longest = longest.into_iter().chain([ACTIVE_SLEEP]).min();
         }
-        // Behind all announcements: what ends a conjunction from now on wakes this thread.
+        // After all announcements: the end of a conjunction from now on wakes this thread.
         has_work |= self.advance_lane_agreements();
         let slept = if has_work { self.stay_awake() } else { self.sleep_on_lanes(armed, longest) };
         armed.iter().for_each(|other| self.numbered_lane(other).end_sleep_of_other(number, slept));
     }
 
-    /// Takes the announcement back that this lane's thread sleeps.
+    /// Takes back the announcement that this lane's thread sleeps.
     pub(crate) fn stay_awake(&self) -> Slept {
         self.waker.disarm();
         Slept::Ended
     }
 
-    /// The thread of this lane sleeps no more, and owns its progress no more: a watcher that sleeps for good looks at the lane anew.
+    /// Notes that the thread of this lane sleeps no more, and no longer owns its progress. A watcher in a
+    /// long sleep looks at the lane anew.
     pub(crate) fn end_watched_sleep(&self) {
         self.change_watch(|watch| watch.end(self.lanes.number));
     }
@@ -100,7 +102,8 @@ impl Engine {
         }
     }
 
-    /// Announces that this thread sleeps for another lane, too, unless a thread is there. With `must` it does so however lately one was.
+    /// Announces that this thread sleeps for another lane, too, unless a thread is there. With `must` it does
+    /// so even if one was there lately.
     fn arm_other(&self, number: u8, must: bool) -> OtherLane {
         let lane = self.numbered_lane(number);
         let visits = lane.lanes.visits.load(Relaxed);
@@ -113,11 +116,11 @@ impl Engine {
         if waiters.has_progress_owner {
             return if waiters.is_owner_asleep { OtherLane::Quiet } else { OtherLane::Active };
         }
-        // Another thread that sleeps for it makes progress there, which wakes those that wait.
+        // Another thread that sleeps for it makes progress there, which wakes the waiters.
         if waiters.other_sleeper.is_some() || core.check().is_err() {
             return OtherLane::Quiet;
         }
-        // What a pass moves may go on with the next one, though nothing comes.
+        // A further pass may advance what this one moved, without a new packet.
         let moved = core.pass();
         core.check_launcher();
         core.lane.wake_waiters();
@@ -136,7 +139,8 @@ impl Engine {
         }
     }
 
-    /// The thread of the lane `sleeper` that slept for this one, too, is awake, and looks at it once in place of its threads.
+    /// Ends the sleep of the thread of the lane `sleeper` for this one, and looks at it once in place of its
+    /// threads.
     fn end_sleep_of_other(&self, sleeper: u8, slept: Slept) {
         let Ok(mut core) = self.lock() else { return };
         let waiters = &mut core.lane.waiters;
@@ -149,7 +153,8 @@ impl Engine {
             return;
         }
         if waiters.has_sleeper() {
-            // A thread of this lane has come and sleeps, or a further one of another lane: the wake-up may have been meant for it.
+            // A thread of this lane sleeps by now, or a further one of another lane: the wake-up may have
+            // been meant for it.
             self.waker.wake_all();
         } else {
             self.waker.disarm();
@@ -164,7 +169,8 @@ impl Engine {
         }
     }
 
-    /// The wait of this lane's thread, which watched, is over: another thread that sleeps watches from now on.
+    /// Hands the watch to another sleeping thread, because the wait of this lane's thread, which watched, is
+    /// over.
     #[cold]
     pub(crate) fn leave_watch(&self) {
         // Under its lock, or a thread that is given the watch could end its wait without seeing that.
@@ -176,7 +182,7 @@ impl Engine {
         });
     }
 
-    /// Changes what is known of threads that sleep, and wakes the one of the lane that is the result.
+    /// Changes the state of sleeping threads, and wakes the thread of the lane that the change returns.
     pub(super) fn change_watch(&self, change: impl FnOnce(&mut Watch) -> Option<u8>) {
         if let Some(watcher) = self.with_watch(change) {
             self.numbered_lane(watcher).waker.wake();

@@ -1,34 +1,35 @@
-//! Which threads of a rank sleep, and which of them watches the lanes that no thread looks after.
+//! The sleeping threads of a rank, and the one that watches the lanes that no thread looks after.
 //!
-//! A thread sleeps on its lane. One of those that sleep, the *watcher*, sees to it that lanes whose threads compute have messages
-//! meanwhile. While threads come and go on other lanes it wakes now and then; once nothing has happened on them it sleeps for good, on the
-//! lanes without a thread, too. The next thread that wakes on another lane ends that, as its lane may have no thread afterwards. A watcher
-//! whose wait ends gives the watch to another thread that sleeps.
+//! A thread sleeps on its lane. One of the sleeping threads, the *watcher*, receives for lanes whose threads
+//! compute. While threads come and go on other lanes it wakes now and then. Once nothing has happened on them
+//! it sleeps without an end, on the lanes without a thread, too. The next thread that wakes on another lane
+//! ends that, as its lane may have no thread afterwards. A watcher whose wait ends gives the watch to another
+//! sleeping thread.
 
 use super::LaneSet;
 
-/// What is known of the threads of a rank that sleep, by their lanes.
+/// The sleeping threads of a rank, by their lanes.
 #[derive(Default, Debug)]
 pub(super) struct Watch {
     sleeping: LaneSet,
     watcher: Option<u8>,
-    /// The watcher sleeps until something happens.
+    /// True while the watcher sleeps until a change.
     is_for_good: bool,
-    /// How often something has happened that ends such a sleep.
+    /// The number of changes that end such a sleep.
     changes: u64,
 }
 
-/// What a thread is to do in its sleep.
+/// The role of a thread in its sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// Sleep.
+    /// The thread sleeps.
     Sleeper,
-    /// Watch, too. So many things had happened before.
+    /// The thread watches, too. The number is the count of changes before.
     Watcher(u64),
 }
 
 impl Watch {
-    /// The thread of this lane is about to sleep.
+    /// Notes that the thread of this lane is about to sleep; returns its role.
     pub fn begin(&mut self, lane: u8) -> Role {
         self.sleeping.add(lane);
         match *self.watcher.get_or_insert(lane) {
@@ -37,26 +38,29 @@ impl Watch {
         }
     }
 
-    /// Says whether the watcher may sleep until something happens: nothing has since its sleep began.
+    /// Returns true if the watcher may sleep until a change: there was none since its sleep began.
     pub fn sleep_for_good(&mut self, changes_before: u64) -> bool {
         self.is_for_good = self.changes == changes_before;
         self.is_for_good
     }
 
-    /// The thread of this lane sleeps no more. The result is the lane of the watcher, if that is to be woken.
+    /// Notes that the thread of this lane sleeps no more. Returns the lane of the watcher, if that is to be
+    /// woken.
     pub fn end(&mut self, lane: u8) -> Option<u8> {
         self.sleeping.remove(lane);
         self.change(lane)
     }
 
-    /// Something has happened on this lane, which may have no thread afterwards. The result is the lane of the watcher, if that is to be woken.
+    /// Notes a change on this lane, which may have no thread afterwards. Returns the lane of the watcher, if
+    /// that is to be woken.
     pub fn change(&mut self, lane: u8) -> Option<u8> {
         self.changes += 1;
         let was_for_good = std::mem::take(&mut self.is_for_good);
         self.watcher.filter(|watcher| was_for_good && *watcher != lane)
     }
 
-    /// The wait of this lane's thread is over. If it watched, a thread that sleeps watches from now on: the result is its lane, and it is to be woken.
+    /// Ends the watch of this lane's thread, if it had it. Returns the lane of the sleeping thread that
+    /// watches from now on, which is to be woken.
     pub fn leave(&mut self, lane: u8) -> Option<u8> {
         if self.watcher != Some(lane) {
             return None;
@@ -100,7 +104,7 @@ mod tests {
         assert_eq!(watch.change(2), None);
     }
 
-    /// Threads of three lanes in any order: while one sleeps there is a watcher, which is one whose wait lasts.
+    /// Plays threads of three lanes in any order: while one sleeps there is a watcher, whose wait lasts.
     #[test]
     fn while_a_thread_sleeps_one_watches() {
         #[derive(Clone, Copy, PartialEq, Debug)]

@@ -11,8 +11,8 @@ use crate::engine::{Engine, Locked};
 use crate::lane::awaited::Awaited;
 
 impl Engine {
-    /// Tells the launcher, before [`Self::finish`], which operations of this rank are still under way: it says so once for all ranks.
-    /// Says whether there is a launcher.
+    /// Informs the launcher, before [`Self::finish`], of operations of this rank that are still under way: it
+    /// reports them once for all ranks. Returns true if there is a launcher.
     ///
     /// # Errors
     /// `Forked`; the launcher is gone.
@@ -23,21 +23,22 @@ impl Engine {
         Ok(launcher.is_present())
     }
 
-    /// Tells the launcher that this rank waits until all others finalise, and sends them nothing more. [`Self::finish`] reports a launcher
-    /// that is gone.
+    /// Tells the launcher that this rank waits until all others finalise, and sends them nothing more.
+    /// [`Self::finish`] reports a launcher that is gone.
     pub fn tell_finalizing(&self) {
         if let Ok(mut core) = self.first().lock() {
             let _ = core.membership.launcher.send(&ToLauncher::Finalizing);
         }
     }
 
-    /// Has the launcher end these ranks, or all if none are named, where the others of a job go on after a failure: this one is about to
-    /// end with `status`. Elsewhere, and within a call of the library, its end has to do.
+    /// Makes the launcher end these ranks, or all for `None`, in a job whose ranks go on after a failure.
+    /// This rank is about to end with `status`. In other jobs, and within a call of the library, its own end
+    /// has to suffice.
     pub fn abort(&self, ranks: Option<&[Rank]>, status: u8) {
         if self.is_inside() {
             return;
         }
-        // Only the first lane speaks of ranks to the launcher.
+        // Only the first lane sends the launcher messages about ranks.
         let Ok(mut core) = self.first().lock() else { return };
         let job = &core.membership.job;
         if job.on_failure != OnFailure::Continue {
@@ -57,8 +58,9 @@ impl Engine {
         }
     }
 
-    /// Sends everything that still waits. The last user of the engine that calls it tells the launcher that this rank is done; later calls
-    /// are errors, and so are calls of other threads that still wait. A rank that another launcher has started waits until all ranks have finished.
+    /// Sends all waiting packets. The last user of the engine that calls it informs the launcher that this
+    /// rank is done. Later calls are errors, and so are waiting calls of other threads. A rank of another
+    /// launcher waits until all ranks have finished.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -91,7 +93,7 @@ impl Engine {
         core.lane.proto.close();
         self.wake_progress_owner(&core);
         core.lane.waiters.wake_all();
-        // Spawned ranks are children of the agents: they are waited for.
+        // Spawned ranks are children of the agents, which wait for them.
         let job = &core.membership.job;
         let is_first = self.lane_number() == 0;
         if is_first
@@ -105,7 +107,7 @@ impl Engine {
         sent
     }
 
-    /// Waits until everything that still waits is sent.
+    /// Waits until all waiting packets are sent.
     fn send_last<'a>(&'a self, core: Locked<'a>) -> Locked<'a> {
         let flushed = |core: &mut Core| {
             let flushed = core.lane.proto.is_flushed() && core.lane.rails.is_settled();
@@ -114,8 +116,8 @@ impl Engine {
         self.wait_for(core, Awaited::Other("its last messages to leave", None), flushed).0
     }
 
-    /// Makes progress until the job is finished: what a thread of the library does for a program that computes. It sleeps
-    /// when nothing moves, and follows when a thread of the program waits itself.
+    /// Makes progress until the job is finished, as a thread of the library for a program that computes. It
+    /// sleeps when nothing moves, and lets a waiting thread of the program own the progress.
     pub fn serve(&self) {
         let is_over = |core: &mut Core| core.check().is_err().then_some(());
         if let Ok(core) = self.lock() {

@@ -1,6 +1,6 @@
 //! The connection of a rank to its launcher.
 //!
-//! Owns the control socket, and whether it can still be used. Never waits, but for the welcome.
+//! Owns the control socket and its state. Never waits, but for the welcome.
 
 use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -18,13 +18,13 @@ use crate::Error;
 pub(crate) struct Launcher {
     control: Option<Control>,
     pub watch: LauncherWatch,
-    /// The control socket failed: every later call is an error.
+    /// True once the control socket has failed: every later call is an error.
     pub is_lost: bool,
     /// System calls on the socket.
     pub system_calls: u64,
 }
 
-/// What a read of the control socket gives.
+/// The result of a read of the control socket.
 #[derive(Debug)]
 pub(crate) enum ControlRead {
     Message(FromLauncher, Vec<OwnedFd>),
@@ -40,12 +40,12 @@ impl Launcher {
         Self { control, watch: LauncherWatch::new(Instant::now()), is_lost: false, system_calls: 0 }
     }
 
-    /// True if the job has a launcher.
+    /// Returns true if the job has a launcher.
     pub fn is_present(&self) -> bool {
         self.control.is_some()
     }
 
-    /// The place of this rank in the job.
+    /// Returns the place of this rank in the job.
     pub fn place(&self) -> RankPlace {
         self.control.as_ref().map_or(RankPlace::ALONE, Control::place)
     }
@@ -62,7 +62,7 @@ impl Launcher {
         Ok(control.send(message, descriptors)?)
     }
 
-    /// Sends a message if it finds room; says whether it has left.
+    /// Sends a message if it finds room; returns true if it has left.
     pub fn try_send(&mut self, message: &ToLauncher) -> bool {
         let Some(control) = &self.control else { return false };
         self.system_calls += 1;
@@ -81,7 +81,7 @@ impl Launcher {
         }
     }
 
-    /// Waits until all ranks of the job have finished or ended. `false`: the launcher has ended.
+    /// Waits until all ranks of the job have finished or ended. Returns false if the launcher has ended.
     pub fn await_over(&mut self) -> bool {
         let Some(control) = &mut self.control else { return true };
         loop {
@@ -93,7 +93,7 @@ impl Launcher {
         }
     }
 
-    /// Says hello and waits for the launcher's welcome.
+    /// Sends the hello and waits for the launcher's welcome.
     pub fn introduce(&mut self) -> Result<Option<JobInfo>, Error> {
         let Some(control) = &mut self.control else { return Ok(None) };
         control.send(&ToLauncher::Hello { version: VERSION }, &[])?;
@@ -122,7 +122,7 @@ impl Launcher {
     }
 }
 
-/// Ends this process as the supervisor of the ranks does where it lives.
+/// Ends this process, as the supervisor of the ranks does while it lives.
 #[cold]
 pub(super) fn end_without_launcher(me: Rank) -> ! {
     // Standard error leads to the launcher, most likely.
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// A rank's end of a control socket and the launcher's.
+    /// Makes a rank's end of a control socket and the launcher's.
     fn pair() -> (Launcher, Socket) {
         let (ours, theirs) = Socket::pair().expect("a pair of sockets");
         (Launcher::new(Some(Control::new(RankPlace::ALONE, theirs.into()))), ours)

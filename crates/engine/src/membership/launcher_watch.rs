@@ -1,36 +1,37 @@
-//! Whether the launcher lives, as a rank that waits finds out by itself.
+//! The watch over the launcher by a rank that waits.
 //!
-//! A launcher that ends ends its ranks; one that is killed together with the supervisor of the ranks cannot. Each rank therefore reads
-//! its control socket now and then while it waits or asks in vain, and ends when the other end is closed. Never on a path on which something moves.
+//! A launcher that ends also ends its ranks. One that is killed together with the supervisor of the ranks
+//! cannot. So each rank reads its control socket now and then while it waits or polls in vain, and ends when
+//! the other end is closed. Never while anything moves.
 
 use std::time::{Duration, Instant};
 
-/// How often a rank that waits reads its control socket; no sleep is longer.
+/// The interval at which a rank that waits reads its control socket; no sleep is longer.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
-/// Idle passes between two looks at the clock. A look costs as much as one pass; a program that asks once in a few milliseconds shall not take
-/// minutes for so many.
+/// Idle passes between two looks at the clock. A look costs as much as one pass. A program that polls once in
+/// a few milliseconds must not take minutes for so many.
 const PASSES: u32 = 256;
 
-/// When the control socket is read next.
+/// The time at which the control socket is read next.
 pub(crate) struct LauncherWatch {
     idle_passes: u32,
     last_read: Instant,
 }
 
 impl LauncherWatch {
-    /// Of a rank that starts `now`.
+    /// Makes the watch of a rank that starts `now`.
     pub fn new(now: Instant) -> Self {
         Self { idle_passes: 0, last_read: now }
     }
 
-    /// Counts an idle pass; true if the clock is to be read after this one.
+    /// Counts an idle pass; returns true if the clock is to be read after this one.
     #[inline]
     pub fn is_clock_due(&mut self) -> bool {
         self.idle_passes = self.idle_passes.wrapping_add(1);
         self.idle_passes.is_multiple_of(PASSES)
     }
 
-    /// True if the control socket is to be read `now`; then it counts as read.
+    /// Returns true if the control socket is to be read `now`; then it counts as read.
     pub fn is_due(&mut self, now: Instant) -> bool {
         let due = now.saturating_duration_since(self.last_read) >= INTERVAL;
         if due {

@@ -1,4 +1,4 @@
-//! The members of the job: what the launcher says of them, names, the orderly end of a rank.
+//! The members of the job: the launcher's notices about them, names, the orderly end of a rank.
 
 mod finish;
 mod launcher;
@@ -20,10 +20,10 @@ use ports::Ports;
 use spawn::Spawns;
 use worlds::ConnectedWorlds;
 
-/// A flow that no group has.
+/// The number of no group's flow.
 const NO_GROUP: FlowId = FlowId(u32::MAX);
 
-/// What a rank knows of its job.
+/// The state of the job, as a rank knows it.
 pub(crate) struct Membership {
     pub launcher: Launcher,
     pub job: JobInfo,
@@ -31,10 +31,10 @@ pub(crate) struct Membership {
     pub spawns: Spawns,
     pub ports: Ports,
     pub worlds: ConnectedWorlds,
-    /// Pairs of other ranks that communicate no more, and groups that are revoked: collectives of both fail. It only grows, as each group knows
-    /// up to where none is its own.
+    /// Pairs of other ranks that communicate no more, and groups that are revoked: collectives of both fail.
+    /// It only grows: each group keeps the index up to which no entry is its own.
     pub splits: Vec<Failure>,
-    /// The ranks that died by the word of the launcher, which tells it all lanes of a rank.
+    /// The ranks that died according to the launcher, which informs all lanes of a rank.
     pub told_deaths: Vec<Rank>,
 }
 
@@ -45,12 +45,12 @@ impl Membership {
         Self { launcher, job, names, spawns, ports, worlds, splits: Vec::new(), told_deaths: Vec::new() }
     }
 
-    /// A flow may be another group's from now on; says whether a group with it was revoked.
+    /// Forgets the revocation of a flow that may become another group's; returns true if there was one.
     pub fn forget_revocation(&mut self, flow: FlowId) -> bool {
         let is_of_it = |split: &&mut Failure| matches!(split, Failure::Revoked { flow: of } if *of == flow);
         let revoked = self.splits.iter_mut().find(is_of_it);
         let was_revoked = revoked.is_some();
-        // Of no group: what stands behind it keeps its place.
+        // It becomes an entry of no group: those behind it keep their places.
         revoked.into_iter().for_each(|split| *split = Failure::Revoked { flow: NO_GROUP });
         was_revoked
     }

@@ -1,4 +1,4 @@
-//! Names: a rank publishes a value under one, any rank finds it there. Kept by the launcher.
+//! Names: a rank publishes a value under one, and any rank finds it there. The launcher keeps them.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -21,7 +21,7 @@ pub(crate) struct Names {
     refused: Vec<String>,
     /// Names of a job without a launcher.
     own: HashMap<String, Vec<u8>>,
-    /// This rank has published a name by which it knows that all questions before were answered.
+    /// True once this rank has published its marker: its answer follows those to all earlier questions.
     has_marker: bool,
 }
 
@@ -57,7 +57,7 @@ impl Names {
         self.refused.push(name);
     }
 
-    /// True if the launcher refused this name since it was published.
+    /// Returns true if the launcher refused this name since it was published.
     fn take_refusal(&mut self, name: &str) -> bool {
         let at = self.refused.iter().position(|refused| refused == name);
         at.map(|at| self.refused.swap_remove(at)).is_some()
@@ -68,7 +68,7 @@ impl Names {
         std::mem::take(&mut self.own)
     }
 
-    /// Publishes a name of a job without a launcher; says whether it was free.
+    /// Publishes a name of a job without a launcher; returns true if it was free.
     fn publish_own(&mut self, name: &str, value: &[u8]) -> bool {
         let is_free = !self.own.contains_key(name);
         if is_free {
@@ -78,13 +78,13 @@ impl Names {
     }
 }
 
-/// The name of a rank that is always found, once it was published.
+/// Returns the name of a rank that is always found, once it was published.
 fn marker(rank: Rank) -> String {
     format!("canele asked {}", rank.0)
 }
 
 impl Engine {
-    /// The value published under `name`, if there is one now.
+    /// Returns the value published under `name`, if there is one now.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -102,7 +102,8 @@ impl Engine {
                 .send(&ToLauncher::Publish { name: marker.clone(), value: Vec::new() })?;
         }
         drop(core);
-        // The launcher answers in order: once it has found the marker, it has answered what it could.
+        // The launcher answers in order: once it has found the marker, it has answered all earlier queries
+        // that it can.
         self.find(&marker, None)?;
         let mut core = self.lock()?;
         let value = core.membership.names.take_value(query, name);
@@ -141,7 +142,7 @@ impl Engine {
         core.membership.launcher.send(&ToLauncher::Withdraw { name: name.to_owned() })
     }
 
-    /// The value published under `name`; waits until there is one, or until the deadline.
+    /// Returns the value published under `name`; waits until there is one, or until the deadline.
     ///
     /// # Errors
     /// `Deadline`; the launcher is gone.

@@ -1,4 +1,4 @@
-//! What the launcher says, given to the part that it concerns; and what the parts want of the launcher.
+//! Messages of the launcher, passed to the part that they concern, and requests of the parts to the launcher.
 
 use std::os::fd::OwnedFd;
 
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::launcher::{ControlRead, end_without_launcher};
 use crate::core::Core;
 
-/// This process, or its launcher for a region of another job, had no descriptor left.
+/// The error of this process, or of its launcher for a region of another job, without a descriptor left.
 const NO_DESCRIPTOR: SegmentError = SegmentError::Kernel {
     doing: "take over memory of another rank: this process, or the launcher of its job, may open no more files (raise the limit where the \
             job is started, `ulimit -n`)",
@@ -23,12 +23,12 @@ const NO_DESCRIPTOR: SegmentError = SegmentError::Kernel {
 };
 
 impl Core {
-    /// The launcher has notified this rank: reads all messages, and answers with what threads wait for and the links, if the launcher wants
-    /// them, and the counters, which may be all it wants.
+    /// Handles a notification of the launcher: reads all messages, and publishes the counters. If the
+    /// launcher wants them, it first answers with the waits of threads and the links.
     #[cold]
     pub fn read_notifications(&mut self) {
         self.read_launcher();
-        // Before the answers by which the launcher knows that it may read them.
+        // Before the answers, after which the launcher may read them.
         if self.stats.is_looked_at() {
             self.publish_detailed_waits();
         }
@@ -36,7 +36,7 @@ impl Core {
         self.publish_counters();
         self.rma.notices.call_handlers(&mut self.lane.proto);
         self.ask_launcher();
-        // Names, regions and links are waited for as messages are: waiters must look too.
+        // Threads wait for names, regions and links as for messages, so waiters must look too.
         self.lane.waiters.wake_all_after_pass();
     }
 
@@ -94,7 +94,7 @@ impl Core {
         }
     }
 
-    /// A peer is gone. What it sent before is delivered first.
+    /// Handles the end of a peer. Its earlier messages are delivered first.
     pub fn handle_gone(&mut self, peer: Rank, how: RankEnd) {
         if peer.0 as usize >= self.lane.proto.ranks() {
             return;
@@ -119,7 +119,7 @@ impl Core {
         }
     }
 
-    /// A rank accepts nothing more from another one, which may be this one.
+    /// Handles the notice that a rank accepts nothing more from another one, which may be this one.
     fn handle_cut_off(&mut self, by: Rank, of: Rank, what: String) {
         let proto = &self.lane.proto;
         if of != proto.me() {
@@ -132,7 +132,7 @@ impl Core {
         }
     }
 
-    /// Takes what a peer has sent that sends no more, and closes its links.
+    /// Takes the last packets of a peer that sends no more, and closes its links.
     fn receive_last(&mut self, peer: Rank) {
         let Self { lane, connections, rma, .. } = self;
         lane.rails.accept();
@@ -146,23 +146,24 @@ impl Core {
         connections.forget_links(lane, peer);
     }
 
-    /// Without a launcher no rank learns who lives: all others count as gone.
+    /// Handles the loss of the launcher: without it no rank learns of ends, so all others count as gone.
     #[cold]
     pub fn handle_lost_launcher(&mut self) {
         let Self { lane, connections, membership, .. } = self;
         membership.launcher.is_lost = true;
         for rank in (0..lane.proto.ranks() as u32).map(Rank) {
             if rank != lane.proto.me() {
-                // What a rail still holds of a buffer would keep its operation from ending.
+                // A buffer that a rail still holds would keep its operation from ending.
                 connections.forget_links(lane, rank);
-                // It lives, perhaps, and what it copies into an operation's buffer would come after the end of the operation.
+                // The peer may live, and its copies into an operation's buffer would come after the end of
+                // the operation.
                 lane.rails.end_shared_copies(rank);
                 lane.proto.handle_gone(rank, peer::PeerEnd::Failed);
             }
         }
     }
 
-    /// Passes on what protocols and rails want of the launcher; says whether there was anything.
+    /// Passes on the requests of protocols and rails to the launcher; returns true if there was one.
     #[inline(always)]
     pub fn ask_launcher(&mut self) -> bool {
         let wants = self.lane.proto.wants_anything() || self.lane.rails.regions().wants_any();
@@ -198,7 +199,7 @@ impl Core {
         any
     }
 
-    /// Connects with a peer, or says that the launcher has to introduce it.
+    /// Connects with a peer; returns false if the launcher has to introduce it.
     #[cold]
     fn connect(&mut self, peer: Rank) -> bool {
         let Self { lane, connections, .. } = self;
@@ -207,7 +208,8 @@ impl Core {
             || connections.connect_all(&mut lane.rails, peer)
     }
 
-    /// A peer was cut off: the launcher tells all ranks, the peer too, whose messages to this rank would wait for ever.
+    /// Reports a peer that was cut off: the launcher informs all ranks. The peer's messages to this rank
+    /// would wait for ever otherwise.
     #[cold]
     fn report_fault(&mut self, peer: Rank, corrupt: Corrupt) {
         if !self.membership.launcher.is_present() {

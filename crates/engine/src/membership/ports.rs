@@ -1,7 +1,8 @@
-//! Ports, at which ranks that know nothing of each other are connected, maybe of two jobs: all of it asked of the launcher.
+//! Ports, at which ranks that do not know each other are connected, perhaps of two jobs: the launcher does
+//! it.
 //!
-//! Owns the answers that threads wait for. The launcher matches who accepts with who connects, and adds ranks of other jobs to this one before
-//! it answers.
+//! Owns the answers that threads wait for. The launcher matches accepting with connecting ranks, and adds
+//! ranks of other jobs to this one before it answers.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,12 +15,12 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::lane::awaited::Awaited;
 
-/// How often the caller is asked whether it goes on waiting.
+/// The interval at which the caller is asked whether it goes on waiting.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often the launcher is asked for a rank that is not known.
+/// The number of times that the launcher is asked for a rank that is not known.
 const ATTEMPTS: u32 = 1000;
 
-/// What the launcher has answered.
+/// An answer of the launcher.
 #[derive(Debug, PartialEq, Eq)]
 enum PortAnswer {
     Connected(Result<Meeting, String>),
@@ -47,17 +48,17 @@ impl Ports {
         }
     }
 
-    /// Handles the launcher's word of a connection.
+    /// Handles the launcher's answer about a connection.
     pub fn handle_connected(&mut self, ticket: u64, result: Result<Meeting, String>) {
         self.handle(ticket, PortAnswer::Connected(result));
     }
 
-    /// Handles the launcher's word of a name that another job may have announced.
+    /// Handles the launcher's answer about a name that another job may have announced.
     pub fn handle_found(&mut self, ticket: u64, value: Option<Vec<u8>>) {
         self.handle(ticket, PortAnswer::Found(value));
     }
 
-    /// Handles the launcher's word of a name that this rank wants to be announced.
+    /// Handles the launcher's answer about a name that this rank wants to be announced.
     pub fn handle_announced(&mut self, ticket: u64, result: Result<(), String>) {
         self.handle(ticket, PortAnswer::Announced(result));
     }
@@ -74,15 +75,16 @@ impl Ports {
 pub struct Connection {
     /// The rank that has connected, or accepted.
     pub with: Rank,
-    /// Its number: both sides have the same, and no other connection of the port's job has it.
+    /// Its number, equal on both sides, which no other connection of the port's job has.
     pub call: u64,
 }
 
 impl Engine {
-    /// Opens a port of this rank, known by a number that it draws for it. A program that was started alone has a launcher from now on.
+    /// Opens a port of this rank, identified by a number that the rank draws. A program that was started
+    /// alone gets a launcher.
     ///
     /// # Errors
-    /// There is no launcher, nor can there be; it is gone.
+    /// There is no launcher and none can be started; it is gone.
     pub fn open_port(&self, number: u32) -> Result<PortName, Error> {
         let mut core = self.lock_to_submit()?;
         self.need_launcher(&mut core)?;
@@ -91,7 +93,7 @@ impl Engine {
         Ok(PortName { owner: membership.job.process(self.rank().0), number })
     }
 
-    /// Closes a port of this rank: those that wait there are refused.
+    /// Closes a port of this rank: ranks that wait there are refused.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -99,7 +101,7 @@ impl Engine {
         self.lock_to_submit()?.membership.launcher.send(&ToLauncher::ClosePort { port: number })
     }
 
-    /// Waits for a connection at a port of this job, until `stops` says why not any longer.
+    /// Waits for a connection at a port of this job, until `stops` returns a reason.
     ///
     /// # Errors
     /// `Port`: it is not open, is closed meanwhile, or the wait stops; the launcher is gone.
@@ -111,11 +113,11 @@ impl Engine {
         self.meet(|ticket| ToLauncher::Accept { ticket, port }, stops)
     }
 
-    /// Waits until a rank accepts this one's connection at a port, or `stops` says why not any longer.
+    /// Waits until a rank accepts this one's connection at a port, or `stops` returns a reason.
     ///
     /// # Errors
-    /// `Port`: it is not open, or is closed meanwhile; its job has ended, or cannot be connected with this one; the wait stops; the launcher
-    /// is gone.
+    /// `Port`: it is not open, or is closed meanwhile; its job has ended, or cannot be connected with this
+    /// one; the wait stops; the launcher is gone.
     pub fn connect_port(
         &self,
         port: PortName,
@@ -162,11 +164,11 @@ impl Engine {
         }
     }
 
-    /// Lets ranks of other jobs of the user find a name that this rank has published. A program that was started alone has a launcher from
-    /// now on.
+    /// Lets ranks of other jobs of the user find a name that this rank has published. A program that was
+    /// started alone gets a launcher.
     ///
     /// # Errors
-    /// `Port`: other jobs cannot find it; there is no launcher, nor can there be one; it is gone.
+    /// `Port`: other jobs cannot find it; there is no launcher and none can be started; it is gone.
     pub fn announce(&self, name: &str) -> Result<(), Error> {
         let about = Awaited::Other("a name to be announced", None);
         match self.ask_of_names(|ticket| ToLauncher::Announce { ticket, name: name.to_owned() }, about)? {
@@ -175,10 +177,10 @@ impl Engine {
         }
     }
 
-    /// The value of a name that a rank of another job of the user has announced, if one has.
+    /// Returns the value of a name that a rank of another job of the user has announced, if there is one.
     ///
     /// # Errors
-    /// There is no launcher, nor can there be; it is gone.
+    /// There is no launcher and none can be started; it is gone.
     pub fn lookup_elsewhere(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let about = Awaited::Other("a name of another job", None);
         match self
@@ -207,7 +209,7 @@ impl Engine {
         answer
     }
 
-    /// The name of a rank that every job understands.
+    /// Returns the name of a rank that every job understands.
     ///
     /// # Errors
     /// `Forked`.
@@ -215,16 +217,16 @@ impl Engine {
         Ok(self.lock()?.membership.job.process(rank.0))
     }
 
-    /// The rank that a process is here, of this job or of another one that it is connected with.
+    /// Returns the rank that a process has here, of this job or of a connected one.
     ///
     /// # Errors
-    /// `Port`: it is of a job that this one is not connected with; the launcher is gone.
+    /// `Port`: its job is not connected with this one; the launcher is gone.
     pub fn rank_of(&self, process: JobRank) -> Result<Rank, Error> {
         for _ in 0..ATTEMPTS {
             if let Some(rank) = self.lock()?.membership.job.rank_of(process) {
                 return Ok(Rank(rank));
             }
-            // The launcher may have told of it, or is about to.
+            // The launcher may have sent its notice, or is about to.
             self.lookup("")?;
         }
         Err(Error::Port(format!(
@@ -233,7 +235,7 @@ impl Engine {
         )))
     }
 
-    /// True if all of these ranks are of this rank's job.
+    /// Returns true if all of these ranks are of this rank's job.
     ///
     /// # Errors
     /// `Forked`.

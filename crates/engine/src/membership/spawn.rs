@@ -1,4 +1,4 @@
-//! Ranks that are added to the running job: asked for here, told by the launcher.
+//! Ranks that are added to the running job: requested here, added by the launcher.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,13 +16,14 @@ use crate::core::{Core, shared_settings};
 use crate::engine::Engine;
 use crate::lane::awaited::Awaited;
 
-/// The first of the new ranks; or of each, why it was not started, empty if it was and has been ended because of the others.
+/// The first of the new ranks; or a reason for each, empty for those that were started and ended because of
+/// the others.
 type SpawnAnswer = Result<u32, Vec<String>>;
 
 /// The worlds that this rank asked for.
 #[derive(Default)]
 pub(crate) struct Spawns {
-    /// With the answer, once it has come.
+    /// Requests, with the answer once it has come.
     asked: HashMap<u64, Option<SpawnAnswer>>,
     last: u64,
 }
@@ -49,8 +50,8 @@ impl Spawns {
 }
 
 impl Engine {
-    /// Adds ranks to the job, which run `programs` and have a world of their own; waits until they run. They are told that `parents`
-    /// have spawned them.
+    /// Adds ranks to the job, which run `programs` and have a world of their own; waits until they run. They
+    /// learn that `parents` have spawned them.
     ///
     /// # Errors
     /// `NotSpawned` with the reason for each of them; the job has no launcher, or the launcher is gone.
@@ -79,7 +80,7 @@ impl Engine {
         if core.membership.launcher.is_present() { Ok(()) } else { self.start_launcher(core) }
     }
 
-    /// Starts a launcher, of which this process, which was started alone, is rank 0 from now on.
+    /// Starts a launcher. This process, which was started alone, is its rank 0 from now on.
     #[cold]
     fn start_launcher(&self, core: &mut Core) -> Result<(), Error> {
         let command = join::command();
@@ -114,7 +115,7 @@ impl Engine {
 }
 
 impl Core {
-    /// The job has more ranks, or ranks of another job are known.
+    /// Handles new ranks of the job, or of another job.
     pub(super) fn handle_grown(&mut self, world: SpawnedWorld) {
         let Self { lane, membership, .. } = self;
         let (job, me) = (&mut membership.job, lane.proto.me());
@@ -135,14 +136,14 @@ impl Core {
             let unreachable = |rank| lane.proto.handle_unreachable(Rank(rank), error.to_string());
             world.ranks().for_each(unreachable);
         }
-        // The other job hears too of a rank that listens nowhere.
+        // The other job also gets a notice about a rank without an address.
         if !matches!(opened, Ok(false)) {
             let rails = own_addresses(&lane.rails);
             self.send_to_launcher(&ToLauncher::Addresses { rails });
         }
     }
 
-    /// A peer sends over a ring of its own.
+    /// Adopts the ring of a peer that sends over one of its own.
     pub(super) fn handle_ring(&mut self, from: Rank, ring: Option<OwnedFd>) {
         let lane = &mut self.lane;
         if from.0 as usize >= lane.proto.ranks() {
@@ -158,7 +159,7 @@ impl Core {
     /// Hands this rank's rings to their receivers.
     pub(super) fn hand_over_rings(&mut self) {
         while let Some((to, ring)) = self.lane.rails.take_ring() {
-            // That the launcher is gone, the next look at its socket finds out.
+            // The next look at its socket finds out that the launcher is gone.
             let _ = self.membership.launcher.send_with(&ToLauncher::Ring { to: to.0 }, &[ring.fd()]);
         }
     }

@@ -1,4 +1,5 @@
-//! Which other worlds of the job this rank is connected with (MPI 5.0, §11.10.4): the launcher ends those that are when one fails.
+//! The other worlds of the job that this rank is connected with (MPI 5.0, §11.10.4): if one fails, the
+//! launcher ends the connected ones.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +9,19 @@ use canele_sys::ids::Rank;
 use crate::Error;
 use crate::engine::Engine;
 
-/// Counts, for each other world of this job, by its first rank, what connects this rank with it.
+/// Counts the connections of this rank with each other world of this job, by the world's first rank.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectedWorlds(BTreeMap<u32, u32>);
 
 impl ConnectedWorlds {
-    /// Counts one more; says whether it is the first.
+    /// Counts one more; returns true if it is the first.
     fn add(&mut self, world: u32) -> bool {
         let count = self.0.entry(world).or_default();
         *count += 1;
         *count == 1
     }
 
-    /// Counts one less; says whether it was the last.
+    /// Counts one less; returns true if it was the last.
     fn remove(&mut self, world: u32) -> bool {
         let Some(count) = self.0.get_mut(&world) else { return false };
         *count -= 1;
@@ -32,7 +33,8 @@ impl ConnectedWorlds {
     }
 }
 
-/// The worlds of `ranks` other than that of `me`, by their first ranks. Worlds of other jobs end by themselves and are left out.
+/// Returns the worlds of `ranks` other than that of `me`, by their first ranks. Worlds of other jobs end by
+/// themselves and are left out.
 fn other_worlds(job: &JobInfo, me: Rank, ranks: impl Iterator<Item = Rank>) -> Vec<u32> {
     let mut worlds = Vec::new();
     let own = job.world_of(me.0);
@@ -49,7 +51,8 @@ fn other_worlds(job: &JobInfo, me: Rank, ranks: impl Iterator<Item = Rank>) -> V
 }
 
 impl Engine {
-    /// Connects this rank with the worlds of these ranks; returns those that are not its own, to be disconnected later.
+    /// Connects this rank with the worlds of these ranks; returns those that are not its own, to be
+    /// disconnected later.
     ///
     /// # Errors
     /// `Forked`; the launcher is gone.
@@ -65,8 +68,8 @@ impl Engine {
         Ok(worlds)
     }
 
-    /// Ends one connection with each of these worlds, as [`Self::connect_worlds`] gave them. Returns true if it was the last one with some
-    /// of them, of which the launcher is told.
+    /// Ends one connection with each of these worlds, as [`Self::connect_worlds`] returned them. Returns true
+    /// if it was the last one with one of them; the launcher learns of that.
     ///
     /// # Errors
     /// `Forked`; the launcher is gone.

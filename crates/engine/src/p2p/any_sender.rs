@@ -1,9 +1,9 @@
-//! Waiting for a message of any rank, which ends, too, when no rank or thread is left that could send one.
+//! Waiting for a message of any rank, which also ends when no rank or thread is left that could send one.
 //!
-//! Owns that judgement. A message can come from another rank that has not finished (what the others sent has been
-//! received before they count as gone, invariant I15), or from another thread of this process. With neither, a thread that waits
-//! without a deadline would wait for ever. An operation that is only tested, or has a deadline, is left alone: its thread
-//! may still send the message itself.
+//! Owns that judgement. A message can come from another rank that has not finished, or from another thread of
+//! this process. All messages of a rank are received before it counts as gone (invariant I15). With neither,
+//! a thread that waits without a deadline would wait for ever. An operation that is only tested, or has a
+//! deadline, is left alone: its thread may still send the message itself.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use crate::engine::{Engine, Locked};
 use crate::lane::awaited::Awaited;
 use crate::{Error, Failure};
 
-/// How often the threads are counted again while only they could send something.
+/// The interval at which threads are counted again while only they could send a message.
 pub(super) const RECOUNT_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Engine {
-    /// As `wait_for` without a deadline; gives nothing when no sender is left.
+    /// Waits as `wait_for` without a deadline; returns no value if no sender is left.
     pub(crate) fn wait_for_any_sender<'a, T>(
         &'a self,
         core: Locked<'a>,
@@ -26,7 +26,7 @@ impl Engine {
     ) -> (Locked<'a>, Option<T>) {
         let others = |core: &mut Core| match ready(core) {
             None if core.lane.proto.is_alone() => {
-                // What ranks asked for before they finished may bring what is waited for.
+                // Requests of ranks before they finished may bring the message.
                 let Core { lane, rma, .. } = core;
                 rma.serve_all(lane);
                 Some(ready(core))
@@ -38,7 +38,7 @@ impl Engine {
         if found.is_some() {
             return (core, found);
         }
-        // From `ready` to the count no other thread can come in.
+        // No other thread can take the lock between `ready` and the count.
         while !self.is_only_thread() {
             let found;
             (core, found) =
@@ -50,10 +50,11 @@ impl Engine {
         (core, None)
     }
 
-    /// As [`Engine::wait_until`]. Without a deadline it fails when no rank or thread is left that could send anything.
+    /// Waits as [`Engine::wait_until`]. Without a deadline it fails if no rank or thread is left that could
+    /// send anything.
     ///
     /// # Errors
-    /// As [`Engine::wait_until`], and [`Failure::NoSenderLeft`].
+    /// Those of [`Engine::wait_until`], and [`Failure::NoSenderLeft`].
     pub fn wait_until_any_sender<T>(
         &self,
         deadline: Option<Instant>,
@@ -72,8 +73,8 @@ impl Engine {
         found.unwrap_or_else(|| Err(Failure::NoSenderLeft.into()))
     }
 
-    /// True if no rank or thread is left that could send anything, and all that came has been taken in: for a caller that waits with
-    /// deadlines, one after the other.
+    /// Returns true if no rank or thread is left that could send anything, and all packets have been taken
+    /// in. A caller that waits with several deadlines in turn needs it.
     ///
     /// # Errors
     /// `Forked`.
@@ -92,7 +93,7 @@ impl Engine {
         Ok(self.is_only_thread())
     }
 
-    /// Whether no other thread of the program lives. Those of the library submit nothing.
+    /// Returns true if no other thread of the program lives. Those of the library submit nothing.
     pub(super) fn is_only_thread(&self) -> bool {
         let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);
         threads.is_ok_and(|threads| threads == 1 + self.own_threads())

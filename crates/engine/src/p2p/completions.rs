@@ -9,7 +9,8 @@ use crate::p2p::pending::PendingKind;
 use crate::{Completion, Error, Failure, Pending, Status};
 
 impl Engine {
-    /// Lets `f` take how several operations have ended, without making progress. `f` must not call the engine.
+    /// Lets `f` take the completions of several operations, without making progress. `f` must not call the
+    /// engine.
     ///
     /// # Errors
     /// `Forked`.
@@ -19,8 +20,8 @@ impl Engine {
         Ok(f(&mut completions))
     }
 
-    /// The same until `f` gives something: makes progress once on the lanes it has asked if it gives nothing, and asks it again if that has
-    /// moved anything.
+    /// Lets `f` take completions. If it returns `None`, makes progress once on the lanes that it has asked.
+    /// Calls it again if that has moved anything.
     ///
     /// # Errors
     /// `Forked`.
@@ -37,7 +38,8 @@ impl Engine {
     }
 }
 
-/// The right to take how operations have ended, which a rank's first lane gives for those of all its lanes: it holds the lock of one at a time.
+/// The right to take completions, which a rank's first lane gives for all its lanes. It holds the lock of one
+/// lane at a time.
 pub struct Completions<'a> {
     engine: &'a Engine,
     held: Option<(&'a Engine, Locked<'a>)>,
@@ -46,7 +48,7 @@ pub struct Completions<'a> {
 }
 
 impl<'a> Completions<'a> {
-    /// Holds the lock of the engine's own lane if its rank has no other.
+    /// Makes one that holds the lock of the engine's own lane if its rank has no other.
     #[inline(always)]
     fn of(engine: &'a Engine) -> Result<Self, Error> {
         let mut new = Self { engine, held: None, asked: LaneSet::default() };
@@ -59,7 +61,7 @@ impl<'a> Completions<'a> {
         Ok(new)
     }
 
-    /// The lane of an operation.
+    /// Returns the locked lane of an operation.
     #[inline(always)]
     fn core(&mut self, lane: u8) -> &mut Core {
         if self.held.as_ref().is_none_or(|(held, _)| held.lane_number() != lane) {
@@ -77,7 +79,7 @@ impl<'a> Completions<'a> {
         self.held = Some((engine, engine.lock().expect("this is no forked child")));
     }
 
-    /// Makes progress once on the lanes that were asked; says whether anything moved.
+    /// Makes progress once on the lanes that were asked; returns true if anything moved.
     #[inline]
     fn poll(&mut self) -> Result<bool, Error> {
         let mut moved = false;
@@ -97,19 +99,19 @@ impl<'a> Completions<'a> {
             .try_fold(false, |any, moved| Ok(any | moved?))
     }
 
-    /// The lanes that were asked, for a caller that makes progress on them.
+    /// Returns the lanes that were asked, for a caller that makes progress on them.
     #[inline]
     pub fn asked(&self) -> LaneSet {
         self.asked
     }
 
-    /// Whether an operation has ended, its end taken or not.
+    /// Returns true if an operation has ended, its completion taken or not.
     #[inline(always)]
     pub fn has_ended(&mut self, pending: Pending) -> bool {
         pending.has_ended(self.core(pending.lane))
     }
 
-    /// Why an operation may never end though it is under way, as [`Engine::why_pending`].
+    /// Returns why an operation may never end though it is under way, as [`Engine::why_pending`].
     #[inline]
     pub fn why_pending(&mut self, pending: Pending) -> Option<Failure> {
         let core = self.core(pending.lane);
@@ -119,24 +121,26 @@ impl<'a> Completions<'a> {
         pending.request().and_then(|id| core.lane.proto.why_pending(id))
     }
 
-    /// How an operation has ended; nothing while it is under way.
+    /// Takes the completion of an operation; returns `None` while it is under way.
     pub fn take(&mut self, pending: Pending) -> Option<Completion> {
         pending.take(self.core(pending.lane))
     }
 
-    /// The same; an operation that may never end fails: see [`Engine::why_pending`].
+    /// Takes the completion of an operation; one that may never end fails: see [`Engine::why_pending`].
     pub fn take_or_fail(&mut self, pending: Pending) -> Option<Completion> {
         pending.request().map(|id| self.core(pending.lane).lane.proto.fail_pending(id));
         self.take(pending)
     }
 
-    /// True if a rank has died, as far as the lane of an operation knows: if it receives from any source it may be in doubt.
+    /// Returns true if a rank has died, as far as the lane of an operation knows: a receive from any source
+    /// may be in doubt.
     #[inline(always)]
     pub fn any_deaths(&mut self, pending: Pending) -> bool {
         !self.core(pending.lane).lane.proto.deaths().is_empty()
     }
 
-    /// Takes the status of a message that has ended well and whose memory the caller does not want back. One that has failed stays.
+    /// Takes the status of a message that has ended well and whose memory the caller does not want back. One
+    /// that has failed stays.
     #[inline]
     pub fn take_status(&mut self, pending: Pending) -> Option<Status> {
         let core = self.core(pending.lane);

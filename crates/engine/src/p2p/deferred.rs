@@ -1,19 +1,21 @@
-//! Deferred receives: they are submitted only before their lane is used in a way that might have to do with them.
+//! Deferred receives: they are submitted only before a use of their lane that may concern them.
 //!
-//! As long as a program only starts receives and short sends on a lane, its receives rest in a ring, in order. A wait for the first of them then
-//! takes its message straight from where it comes, as a blocking receive does, and nothing was ever posted or matched. Whatever else takes
-//! the lane's lock submits all of them first, so neither the program nor another of its threads can tell the difference: what makes progress,
-//! receives or probes finds them in their places.
+//! While a program only starts receives and short sends on a lane, its receives rest in a ring, in
+//! order. A wait for the first of them then takes its message straight from the link, as a blocking receive
+//! does, without posting or matching. Any other use of the lane's lock submits all of them first, so neither
+//! the program nor another of its threads can tell the difference. Progress, receives and probes find them in
+//! their places.
 //!
 //! ```text
 //!   slots   │ free │ submitted │ deferred │ deferred │ deferred │ free │ …
 //!                                ▲ first                          ▲ next
 //! ```
-//! A slot is what its name stands for. One whose receive was submitted keeps the slot until its name is given back; the ring goes round such
-//! slots.
+//! A name identifies a slot. A slot whose receive was submitted stays in use until its name is given back;
+//! the ring goes round such slots.
 //!
-//! Where several threads use a lane, one may sleep while another one starts a receive. So a receive is deferred only if no message waits on its
-//! flow that it might take: any later one wakes the thread that sleeps, which submits the receive before it looks at the message.
+//! If several threads use a lane, one may sleep while another one starts a receive. So a receive is deferred
+//! only if no message waits on its flow that it might take. Any later one wakes the sleeping thread, which
+//! submits the receive before it looks at the message.
 
 mod ring;
 
@@ -32,34 +34,34 @@ use ring::Run;
 
 /// Slots of a ring, a power of 2.
 pub const DEFERRED_SLOTS: usize = 512;
-/// Bits of a name that say where its slot is; above them stands the lap of the ring.
+/// The number of bits of a name for its slot; above them is the lap of the ring.
 pub const DEFERRED_BITS: u32 = 22;
 /// All bits of a name above those of lane and slot, so that a name is not a smaller number of another kind.
 pub const FIRST_DEFERRED: u32 = (1 << DEFERRED_BITS) - MOST_LANES as u32 * DEFERRED_SLOTS as u32;
-/// How many laps are told apart.
+/// The number of laps that are told apart.
 const DEFERRED_LAPS: u32 = 1 << 8;
 
-/// Where the messages of deferred receives come from.
+/// The source of the messages of deferred receives.
 #[derive(Clone, Copy)]
 pub struct DeferredSource {
-    /// Who sends, and on which flow.
+    /// The sender and the flow.
     from: u64,
     word: u32,
 }
 
 impl DeferredSource {
-    /// From a rank on a flow; `word` is the caller's.
+    /// Makes the source of a rank on a flow; `word` is the caller's.
     pub fn new(source: Rank, flow: FlowId, word: u32) -> Self {
         Self { from: u64::from(source.0) << 32 | u64::from(flow.0), word }
     }
 
-    /// Who sends.
+    /// Returns the sender.
     #[inline(always)]
     pub fn source(&self) -> Rank {
         Rank((self.from >> 32) as u32)
     }
 
-    /// The flow.
+    /// Returns the flow.
     #[inline(always)]
     pub fn flow(&self) -> FlowId {
         FlowId(self.from as u32)
@@ -76,12 +78,12 @@ pub struct DeferredRecv {
 
 enum DeferredState {
     Free,
-    /// Its message goes there.
+    /// The receive waits for its message, which goes into this memory.
     Deferred(RawBlock),
     Submitted(RequestId),
     /// The job was over before it was submitted.
     Refused,
-    /// Its caller knows what became of it and has not given its name back.
+    /// Its caller knows its result and has not given its name back.
     Known,
 }
 
@@ -95,13 +97,13 @@ impl DeferredRecv {
         state: DeferredState::Free,
     };
 
-    /// The word of its source.
+    /// Returns the word of its source.
     #[inline(always)]
     pub fn word(&self) -> u32 {
         self.source.word
     }
 
-    /// What is known of it when it has got so many bytes.
+    /// Returns its status for a message of so many bytes.
     #[inline(always)]
     pub fn status(&self, bytes: usize) -> Status {
         Status { source: self.source.source(), tag: self.tag, bytes }
@@ -119,13 +121,13 @@ impl DeferredRecv {
         matches!(self.state, DeferredState::Free)
     }
 
-    /// True if it is of a message of at most [`MAX_INLINE`] bytes.
+    /// Returns true if it is for a message of at most [`MAX_INLINE`] bytes.
     #[inline(always)]
     fn is_short(&self) -> bool {
         matches!(&self.state, DeferredState::Deferred(into) if into.len() <= MAX_INLINE)
     }
 
-    /// It ends with these bytes, and its slot is free; returns false if they find no room.
+    /// Ends it with these bytes and frees its slot; returns false if they find no room.
     #[inline(always)]
     fn end_with(&mut self, bytes: Window<'_>) -> bool {
         let DeferredState::Deferred(into) = &mut self.state else { return false };
@@ -136,30 +138,30 @@ impl DeferredRecv {
     }
 }
 
-/// Whether a receive was deferred.
+/// The result of an attempt to defer a receive.
 pub enum Deferral {
-    /// It has this name.
+    /// The receive was deferred under this name.
     Done(u32),
     /// The next slot is used.
     Full,
-    /// The lane is in use, or a message waits that might be its.
+    /// The lane is in use, or a message waits that it might take.
     NotNow,
 }
 
-/// What stands for receives with their caller, who waits for several in this order.
+/// The handles of a caller to receives; it waits for several in this order.
 pub trait DeferredHandles {
-    /// What stands for one.
+    /// The handle of one receive.
     type Handle;
-    /// True if it stands for the receive of this name.
+    /// Returns true if a handle is of the receive of this name.
     fn is_of(handle: &Self::Handle, name: u32) -> bool;
-    /// That one has ended.
+    /// Marks the receive of a handle as ended.
     fn end(handle: &mut Self::Handle);
 }
 
-/// Told of each receive that has ended: its place among the handles, and how many bytes it has got.
+/// Called for each receive that has ended, with its place among the handles and the number of its bytes.
 pub type DeferredEnd<'a, 'b> = &'a mut (dyn FnMut(usize, &DeferredRecv, usize) + 'b);
 
-/// What became of a deferred receive that was submitted.
+/// The result of a deferred receive that was submitted.
 pub struct SubmittedRecv {
     /// The word of its source.
     pub word: u32,
@@ -168,7 +170,8 @@ pub struct SubmittedRecv {
 }
 
 impl Core {
-    /// Ends receives at the front whose messages have come, as far as their caller waits for them in this order; says how many.
+    /// Ends receives at the front whose messages have come, as far as their caller waits for them in this
+    /// order; returns their number.
     #[inline(always)]
     pub fn end_deferred<H: DeferredHandles>(
         &mut self,
@@ -198,7 +201,7 @@ impl Core {
         lane.deferred.end_run::<SHORT, H>(handles, told, receive)
     }
 
-    /// The rank from which the first deferred receive gets its message, if its caller waits for it.
+    /// Returns the sender for the first deferred receive, if its caller waits for it.
     pub fn awaited_source<H: DeferredHandles>(&self, handles: &[H::Handle]) -> Option<Rank> {
         self.lane.deferred.wanted::<H>(handles).map(|first| first.source.source())
     }
@@ -221,7 +224,7 @@ impl Core {
         }
     }
 
-    /// What became of the receive of this name, which is told once; nothing of one that was not deferred here.
+    /// Takes the result of the receive of this name, once; returns `None` for one that was not deferred here.
     pub fn take_submitted(&mut self, name: u32) -> Option<SubmittedRecv> {
         let over = self.check();
         let lane = self.lane.number;

@@ -1,8 +1,8 @@
-//! Work of a layer above that is done under the engine's lock: operations that belong together, what follows an operation as soon as it
-//! has ended, by whichever thread makes progress, and what the next pass does.
+//! Work of a layer above under the engine's lock: operations that belong together, follow-ups of operations,
+//! and work of the next pass. The thread that makes progress when an operation ends calls its follow-up.
 //!
-//! A layer that keeps a state of its own takes the engine's lock first, then its own: [`Engine::submit_with`] calls it with the engine's
-//! lock held, and so does what follows an operation. Neither may call the engine otherwise.
+//! A layer with a state of its own takes the engine's lock first, then its own: [`Engine::submit_with`] calls
+//! it with the engine's lock held, and so does a follow-up. Neither may call the engine otherwise.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_proto::Envelope;
@@ -13,9 +13,9 @@ use crate::engine::Engine;
 use crate::lane::Lane;
 use crate::{Completion, Error, Pending};
 
-/// What is done when an operation has ended.
+/// A step after the end of an operation.
 pub trait FollowUp: Send {
-    /// It has ended; another operation that is to be followed, if there is one.
+    /// Handles the end; returns another operation that is to be followed, if there is one.
     fn ended(&mut self, ended: Completion, submit: &mut Submit<'_>) -> Option<Pending>;
 }
 
@@ -36,7 +36,7 @@ impl Submit<'_> {
     }
 }
 
-/// What follows operations that are under way, and what the next pass does.
+/// The follow-ups of operations under way, and the work of the next pass.
 #[derive(Default)]
 pub(crate) struct FollowUps(Vec<Work>);
 
@@ -44,14 +44,14 @@ pub(crate) struct FollowUps(Vec<Work>);
 pub type PassWork = Box<dyn FnOnce(&mut Submit<'_>) + Send>;
 
 enum Work {
-    /// An operation has ended.
+    /// The follow-up of an operation.
     Behind(RequestId, Box<dyn FollowUp>),
-    /// There is a pass; taken by it.
+    /// Work of the next pass, which takes it.
     InPass(Option<PassWork>),
 }
 
 impl FollowUps {
-    /// Whether there are any.
+    /// Returns true if there is any.
     #[inline(always)]
     pub fn any(&self) -> bool {
         !self.0.is_empty()
@@ -59,7 +59,7 @@ impl FollowUps {
 }
 
 impl Lane {
-    /// Does what follows the operations that have ended; says whether any has.
+    /// Calls the follow-ups of operations that have ended; returns true if one has.
     #[cold]
     #[inline(never)]
     pub fn call_follow_ups(&mut self) -> bool {
@@ -90,7 +90,7 @@ impl Lane {
 }
 
 impl Engine {
-    /// Submits operations together. The ranks that they name are ranks of the job.
+    /// Submits operations together. The ranks that they name must be ranks of the job.
     ///
     /// # Errors
     /// The job is over; `Forked`.
@@ -99,10 +99,10 @@ impl Engine {
         Ok(submit(&mut Submit { lane: &mut core.lane }))
     }
 
-    /// Has an operation followed: what follows is called once it has ended, by the thread that makes progress then.
+    /// Adds a follow-up to an operation: the thread that makes progress at its end calls it.
     ///
     /// # Errors
-    /// As [`Engine::submit_with`].
+    /// Those of [`Engine::submit_with`].
     pub fn follow(
         &self,
         follow_up: Box<dyn FollowUp>,
@@ -115,10 +115,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Has work done in the next pass of any thread. The ranks that it names are ranks of the job.
+    /// Adds work for the next pass of any thread. The ranks that it names must be ranks of the job.
     ///
     /// # Errors
-    /// As [`Engine::submit_with`].
+    /// Those of [`Engine::submit_with`].
     pub fn do_in_next_pass(&self, work: PassWork) -> Result<(), Error> {
         let mut core = self.lock_to_submit()?;
         core.lane.follow_ups.0.push(Work::InPass(Some(work)));

@@ -1,5 +1,5 @@
-//! What layers above build their own waits from: a look for a message from any source, a wait for what they ask
-//! of the protocols, a link opened in advance.
+//! Building blocks for layers above: a look for a message from any source, a wait for a condition of the
+//! protocols, and the opening of a link in advance.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,16 +18,16 @@ use crate::lane::awaited::Awaited;
 use crate::lane::spin::spin;
 use crate::{Error, Status};
 
-/// How long a word that the launcher has told another lane is waited for at most.
+/// The longest wait for a notice that the launcher has sent to another lane.
 const LONGEST_WORD: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// The settings of this process.
+    /// Returns the settings of this process.
     pub fn tunables(&self) -> &Tunables {
         &self.tunables
     }
 
-    /// The largest message in bytes that goes without a handshake.
+    /// Returns the length of the largest message that goes without a handshake, in bytes.
     ///
     /// # Errors
     /// `Forked`.
@@ -35,7 +35,8 @@ impl Engine {
         Ok(self.lock()?.lane.proto.eager_bytes())
     }
 
-    /// Waits until this lane knows of all deaths that the launcher has told another lane of its rank: it tells each of them.
+    /// Waits until this lane knows all deaths that another lane of its rank knows: the launcher informs each
+    /// of them.
     ///
     /// # Errors
     /// `Forked`.
@@ -59,7 +60,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks about messages and peers, without waiting and without progress.
+    /// Answers a question about messages and peers, without waiting and without progress.
     ///
     /// # Errors
     /// `Forked`.
@@ -67,11 +68,11 @@ impl Engine {
         Ok(question(&EngineView { proto: &mut self.lock()?.lane.proto }))
     }
 
-    /// Makes progress until `ready` gives something. It is called after every pass, before every sleep, and whenever a
-    /// message came; it must not call the library.
+    /// Makes progress until `ready` returns a value. It is called after every pass, before every sleep, and
+    /// whenever a message came; it must not call the library.
     ///
     /// # Errors
-    /// What `ready` gives; the deadline passed while waiting for `what`; the job is over.
+    /// The error of `ready`; the deadline passed while waiting for `what`; the job is over.
     pub fn wait_until<T>(
         &self,
         deadline: Option<Instant>,
@@ -87,8 +88,9 @@ impl Engine {
         result.unwrap_or_else(|| Err(Error::Deadline(what())))
     }
 
-    /// Looks a while for an unannounced message from any source with a certain tag where it will come, without posting a receive; calls
-    /// `taken` before any other thread can come in. Gives nothing if none came or it needs the general path.
+    /// Looks a while for an unannounced message from any source with this tag on its link, without posting a
+    /// receive. Calls `taken` before another thread can take the lock. Returns `None` if none came or it
+    /// needs the general path.
     ///
     /// # Errors
     /// `Forked`.
@@ -112,7 +114,8 @@ impl Engine {
         Ok(Some(status))
     }
 
-    /// Sets the ranks that send on a flow: the death of another rank is not told to receives from any source there.
+    /// Sets the ranks that send on a flow: the death of another rank is not reported to receives from any
+    /// source there.
     ///
     /// # Errors
     /// `Forked`.
@@ -121,7 +124,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Changes how urgent a flow's messages are, below [`LEVELS`], and which rails take them: `change` is given both.
+    /// Changes the level of a flow's messages, below [`LEVELS`], and the rails that take them: `change` gets
+    /// both.
     ///
     /// # Errors
     /// `Lengths` for a level or a rail that does not exist; `Forked`.
@@ -138,7 +142,7 @@ impl Engine {
                 needed,
             });
         }
-        // On one host there are none, and the same program runs there.
+        // On one host there are no such rails, and the same program runs there.
         if let (RailPolicy::Prefer(rail) | RailPolicy::Require(rail), 1..) = (policy, rails)
             && !(1..=rails).contains(&usize::from(rail))
         {
@@ -149,12 +153,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Counts a message that was posted in a region: `telling` bytes told `to` of it.
+    /// Counts a message that was posted in a region: a message of `telling` bytes announced it to `to`.
     ///
     /// # Errors
     /// `Forked`.
     pub fn count_posted(&self, to: Rank, bytes: usize, telling: usize) -> Result<(), Error> {
-        // One to oneself is counted when it is retrieved, like any.
+        // A message to oneself is counted when it is retrieved, like any.
         if to != self.rank() {
             self.lock()?.lane.proto.traffic.posted(bytes, telling);
         }

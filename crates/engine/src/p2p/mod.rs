@@ -1,4 +1,5 @@
-//! Messages between two ranks: blocking, non-blocking, probed, and what the layers above build their own waits from.
+//! Messages between two ranks: blocking, non-blocking, probed, and building blocks for the waits of layers
+//! above.
 
 pub(crate) mod any_sender;
 pub(crate) mod completions;

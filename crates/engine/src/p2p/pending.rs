@@ -1,4 +1,4 @@
-//! What stands for a non-blocking operation under way, and how it ended.
+//! Handles of non-blocking operations under way, and their completions.
 
 use canele_mem::buffer::Divided;
 use canele_proto::CoalescedSend;
@@ -18,7 +18,7 @@ pub struct Pending {
     pub(crate) lane: u8,
 }
 
-/// What stands for it in the protocols.
+/// Its handle in the protocols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PendingKind {
     Request(RequestId),
@@ -36,18 +36,18 @@ impl From<RequestId> for Pending {
 }
 
 impl Pending {
-    /// One of a rank's first lane.
+    /// Makes the handle of an operation of a rank's first lane.
     pub(crate) fn new(kind: PendingKind) -> Self {
         Self { kind, lane: 0 }
     }
 
-    /// The same of the lane of this number.
+    /// Returns this handle for the lane of this number.
     #[inline(always)]
     pub(crate) fn on_lane(self, lane: u8) -> Self {
         Self { lane, ..self }
     }
 
-    /// The request that it is, whose end alone matters to a wait for it.
+    /// Returns its request, if a wait for it depends on the end of that alone.
     pub(crate) fn request(self) -> Option<RequestId> {
         match self.kind {
             PendingKind::Request(id) => Some(id),
@@ -63,42 +63,42 @@ impl Pending {
         Self::new(PendingKind::Rma(key))
     }
 
-    /// The number of its lane.
+    /// Returns the number of its lane.
     pub fn lane(self) -> u8 {
         self.lane
     }
 
-    /// Its lane, for a caller that makes progress on those of several operations.
+    /// Returns its lane as a set, for a caller that makes progress on those of several operations.
     pub fn lanes(self) -> LaneSet {
         LaneSet::default().with(self.lane)
     }
 
-    /// True for a collective.
+    /// Returns true for a collective.
     pub fn is_collective(self) -> bool {
         matches!(self.kind, PendingKind::Collective(_))
     }
 
-    /// True if no memory of the caller is lent to it: then no thread need wait for its end.
+    /// Returns true if no memory of the caller is lent to it: then no thread need wait for its end.
     pub fn is_free(self) -> bool {
         matches!(self.kind, PendingKind::Coalesced(_))
     }
 
-    /// True for a receive from any source that has no message yet.
+    /// Returns true for a receive from any source that has no message yet.
     pub(crate) fn is_from_any_source(self, core: &Core) -> bool {
         matches!(self.kind, PendingKind::Request(id) if core.lane.proto.is_from_any_source(id))
     }
 
-    /// True for such a receive if a death is not acknowledged: its waiter is told.
+    /// Returns true for such a receive if a death is not acknowledged: its waiter is informed.
     pub(crate) fn is_in_doubt(self, core: &mut Core) -> bool {
         matches!(self.kind, PendingKind::Request(id) if core.lane.proto.why_pending(id).is_some())
     }
 
-    /// Ends it, if it is such a receive; says whether it was.
+    /// Ends it, if it is such a receive; returns true if it was.
     pub(crate) fn give_up(self, core: &mut Core) -> bool {
         matches!(self.kind, PendingKind::Request(id) if core.lane.proto.give_up(id))
     }
 
-    /// Whether it has ended, its end taken or not.
+    /// Returns true if it has ended, its completion taken or not.
     #[inline]
     pub(crate) fn has_ended(self, core: &Core) -> bool {
         match self.kind {
@@ -109,7 +109,7 @@ impl Pending {
         }
     }
 
-    /// How it has ended; nothing while it is under way.
+    /// Takes its completion; returns `None` while it is under way.
     pub(crate) fn take(self, core: &mut Core) -> Option<Completion> {
         let outcome = match self.kind {
             PendingKind::Request(id) => core.lane.proto.take(id),
@@ -121,23 +121,23 @@ impl Pending {
     }
 }
 
-/// What became of a send that needs no memory of its caller's any more.
+/// The result of starting a send that needs no memory of its caller any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Started {
-    /// It is on its way.
+    /// The message is on its way.
     Done,
-    /// It leaves as soon as it can.
+    /// The message leaves as soon as it can.
     Posted(Pending),
-    /// Nothing: the message must be lent.
+    /// Nothing was sent: the message must be lent.
     Busy,
 }
 
-/// Why an operation was not started, with the buffer that was lent to it.
+/// The error of an operation that was not started, with the buffer that was lent to it.
 pub type NotStarted<B> = Box<(Error, B)>;
 
-/// How a non-blocking operation ended, with the buffer that was lent to it.
+/// The result of a non-blocking operation, with the buffer that was lent to it.
 pub struct Completion {
-    /// What happened.
+    /// The status or the error.
     pub result: Result<Status, Error>,
     /// The memory.
     pub buffer: Buffer,
@@ -146,14 +146,14 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// What an agreement on these flows has ended with, each with the number of its lane.
+    /// Makes the completion of an agreement on these flows, each with the number of its lane.
     pub(crate) fn of_flows(flows: &[(u8, FlowId)], status: Status) -> Self {
         let words: Vec<u32> = flows.iter().flat_map(|(lane, flow)| [u32::from(*lane), flow.0]).collect();
         let output = Some(Box::new(Divided::from(bytemuck::cast_slice(&words))));
         Self { result: Ok(status), buffer: Buffer::None, output }
     }
 
-    /// The flows that an agreement ended with, each with the number of its lane; none of one that failed.
+    /// Returns the flows that an agreement ended with, each with the number of its lane; none if it failed.
     pub fn flows(&self) -> Vec<(u8, FlowId)> {
         let bytes =
             self.output.as_ref().filter(|_| self.result.is_ok()).map_or(&[][..], |output| output.bytes());

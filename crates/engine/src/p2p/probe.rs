@@ -1,4 +1,4 @@
-//! Probes: what a receive would get.
+//! Probes: the status of the message that a receive would get.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::lane::awaited::Awaited;
 use crate::{Error, Failure, Status};
 
 impl Engine {
-    /// What a receive would get now, after one pass.
+    /// Returns the status that a receive would get now, after one pass.
     ///
     /// # Errors
     /// No such rank, or the job is over.
@@ -22,18 +22,19 @@ impl Engine {
         Ok(core.lane.proto.probe(flow, want))
     }
 
-    /// Waits until a receive would get something.
+    /// Waits until a receive would get a message; returns its status.
     ///
     /// # Errors
-    /// The named rank, or every other one, is gone; a death is not acknowledged; the group was revoked; the deadline passed.
+    /// The named rank, or every other one, is gone; a death is not acknowledged; the group was revoked; the
+    /// deadline passed.
     pub fn probe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Status, Error> {
         self.probe_with(flow, want, deadline, |core| core.lane.proto.probe(flow, want))
     }
 
-    /// The same, and takes the message out of matching.
+    /// Waits for such a message, and takes it out of matching.
     ///
     /// # Errors
-    /// As [`Engine::probe`].
+    /// Those of [`Engine::probe`].
     pub fn mprobe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Matched, Error> {
         self.probe_with(flow, want, deadline, |core| core.lane.proto.probe_matched(flow, want))
     }
@@ -48,7 +49,7 @@ impl Engine {
         Ok(core.lane.proto.probe_matched(flow, want))
     }
 
-    /// Why a receive that would get nothing now will not get anything.
+    /// Returns the reason if a receive waits in vain and would get no message now.
     ///
     /// # Errors
     /// In a forked child.

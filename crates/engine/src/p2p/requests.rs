@@ -44,16 +44,18 @@ impl Engine {
         self.wait_for(core, Awaited::Other("earlier sends to be received", None), ready).1
     }
 
-    /// Sends a message that can go at once or, if its envelope allows, with the next packet: without a request, and its
-    /// memory may be used again on return. Takes nothing that has come.
+    /// Sends a message that can go at once or, if its envelope allows, with the next packet, without a
+    /// request. Its memory may be used again on return. Receives no packets.
     ///
     /// # Errors
-    /// This is a forked child. The error comes boxed, so that the result of the short path is copied in registers.
+    /// This is a forked child. The error comes boxed, so that the result of the short path is copied in
+    /// registers.
     #[inline(always)]
     pub fn post(&self, envelope: Envelope, bytes: &[u8]) -> Result<Started, Box<Error>> {
         let Ok(mut guard) = self.lock() else { return Err(forked()) };
         match guard.lane.post(envelope, bytes) {
-            // Nothing is joined with the other ends: what they give would be copied, padding included, through memory.
+            // This result is not merged with the others: they would be copied, padding included, through
+            // memory.
             Sent::Done => {
                 drop(guard);
                 Ok(Started::Done)
@@ -62,10 +64,11 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::post`], of a message of few bytes that [`Engine::try_send_short`] has left: no cell is tried again.
+    /// Posts a message of few bytes that [`Engine::try_send_short`] has left, as [`Engine::post`] does: no
+    /// cell is tried again.
     ///
     /// # Errors
-    /// As [`Engine::post`].
+    /// Those of [`Engine::post`].
     pub fn post_refused(&self, envelope: Envelope, bytes: &[u8]) -> Result<Started, Box<Error>> {
         let Ok(mut guard) = self.lock() else { return Err(forked()) };
         let Lane { proto, rails, .. } = &mut guard.lane;
@@ -73,7 +76,7 @@ impl Engine {
         Ok(self.posted(guard, sent))
     }
 
-    /// What became of a message that has not left.
+    /// Returns the result of a message that has not left.
     #[inline(never)]
     fn posted(&self, guard: Locked<'_>, sent: Sent) -> Started {
         match sent {
@@ -135,8 +138,8 @@ impl Engine {
         }
     }
 
-    /// What an operation does, as far as the protocols know: nothing of a collective or an access to memory of another rank, nor of a send whose memory was its caller's
-    /// for the call alone.
+    /// Describes an operation, as far as the protocols know it. Returns `None` for a collective or an access
+    /// to memory of another rank, and for a send whose memory was free again after the call.
     ///
     /// # Errors
     /// `Forked`.
@@ -159,8 +162,9 @@ impl Engine {
         Ok(pending.take(&mut core))
     }
 
-    /// As [`test`](Self::test); of an operation that has not ended, `waker` is woken once it may have. A thread has to make progress
-    /// meanwhile ([`start_serving`](Self::start_serving)). The waker is called inside the library, which it must not call.
+    /// Does [`test`](Self::test); if the operation has not ended, `waker` is woken once it may have. A thread
+    /// has to make progress meanwhile ([`start_serving`](Self::start_serving)). The waker is called inside
+    /// the library, which it must not call.
     ///
     /// # Errors
     /// `Forked`.
@@ -200,8 +204,8 @@ impl Engine {
         Ok(ended)
     }
 
-    /// Waits until an operation has ended, whose end is still to be taken. Says whether it has: a receive
-    /// from any source is not waited for here.
+    /// Waits until an operation has ended, whose completion is still to be taken. Returns false for a receive
+    /// from any source, for which it does not wait.
     ///
     /// # Errors
     /// `Forked`.
@@ -217,7 +221,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Waits for the end of any of several operations: its number in the list, and how it ended.
+    /// Waits for the end of any of several operations; returns its number in the list, and its completion.
     ///
     /// # Errors
     /// `Deadline`, `Forked`.
@@ -260,11 +264,13 @@ impl Engine {
         found.ok_or_else(|| Error::Deadline(format!("{} operations", list.len())))
     }
 
-    /// Waits until any of several operations has ended, whose end is still to be taken or was taken by another thread, or until
-    /// `by_program`, which may be asked with the lock held, is true: [`Engine::notify_waiters`] has it asked. The thread makes progress on the
-    /// lanes `also`, too, where the program may start something.
+    /// Waits until any of several operations has ended, or until `by_program` returns true. Its completion is
+    /// still to be taken, or another thread has taken it. `by_program` may be called with the lock held;
+    /// [`Engine::notify_waiters`] causes a call. The thread also makes progress on the lanes `also`, on which
+    /// the program may start operations.
     ///
-    /// A receive from any source ends when no rank or thread is left that could send, unless the program may end the wait.
+    /// A receive from any source ends when no rank or thread is left that could send, unless the program may
+    /// end the wait.
     ///
     /// # Errors
     /// `Forked`.
@@ -299,7 +305,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Has every thread of this rank that waits look again whether what it waits for is there, because the program has done something.
+    /// Makes every waiting thread of this rank re-check its condition, because the program has changed
+    /// something.
     ///
     /// # Errors
     /// `Forked`.
@@ -313,8 +320,8 @@ impl Engine {
         })
     }
 
-    /// Withdraws an operation if it is not too late; says whether it has. A long send whose receiver knows of it is asked back:
-    /// its end tells whether it was withdrawn. Every end must still be waited for.
+    /// Withdraws an operation if it is not too late; returns true if it has. A long send whose receiver knows
+    /// of it is asked back: its end shows whether it was withdrawn. Every end must still be waited for.
     ///
     /// # Errors
     /// `Forked`.
@@ -323,7 +330,8 @@ impl Engine {
         Ok(matches!(pending.kind, PendingKind::Request(id) if core.lane.proto.cancel(id) == Cancel::Done))
     }
 
-    /// Withdraws an operation unless another rank knows of it; says whether it has. Its end must still be waited for.
+    /// Withdraws an operation unless another rank knows of it; returns true if it has. Its end must still be
+    /// waited for.
     ///
     /// # Errors
     /// `Forked`.

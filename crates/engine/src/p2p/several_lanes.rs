@@ -1,7 +1,7 @@
 //! Waiting for operations of several lanes of this rank, each of which has a lock of its own.
 //!
-//! Such a wait looks at one lane after the other. Its sleep is that of the progress owner of one of them, and ends with what comes on the others, too:
-//! it sleeps for those without a thread as well, and threads that make progress on others wake it.
+//! Such a wait looks at one lane after the other. It sleeps as the progress owner of one of them, and for
+//! those without a thread as well. Threads that make progress on others wake it.
 
 use std::time::{Duration, Instant};
 
@@ -16,18 +16,18 @@ use crate::lane::awaited::{Awaited, Waiting};
 use crate::lane::wait_policy::Next;
 use crate::lanes::LaneSet;
 
-/// How long a wait lasts in which nothing is ready.
+/// The end of a wait in which nothing becomes ready.
 #[derive(Clone, Copy)]
 enum Until {
-    /// For ever.
+    /// There is none.
     Ready,
-    /// As long as a rank or a thread is left that could send what is received from any source.
+    /// No rank or thread is left that could send for a receive from any source.
     AnySender,
     Deadline(Instant),
 }
 
 impl Until {
-    /// How long it lasts at most, from now on.
+    /// Returns the longest time that is left.
     fn left(self, now: Instant) -> Option<Duration> {
         match self {
             Self::Ready | Self::AnySender => None,
@@ -36,7 +36,7 @@ impl Until {
     }
 }
 
-/// How a wait has ended.
+/// The result of a wait.
 enum Ended<T> {
     Ready(T),
     ByProgram,
@@ -45,12 +45,12 @@ enum Ended<T> {
     NoSenderLeft,
 }
 
-/// The lanes of these operations and those of `also`.
+/// Returns the lanes of these operations and those of `also`.
 fn lanes_of(list: &[Pending], also: LaneSet) -> LaneSet {
     list.iter().fold(also, |set, one| set.with(one.lane))
 }
 
-/// What a wait has to do with one lane.
+/// The part of a wait that concerns one lane.
 struct LaneWait<'a> {
     lane: &'a Engine,
     operations: &'a [Pending],
@@ -58,7 +58,7 @@ struct LaneWait<'a> {
 }
 
 impl Engine {
-    /// The lane of all of these operations and of `also`, if it is one.
+    /// Returns the lane of all of these operations and of `also`, if it is one.
     #[inline(always)]
     pub(super) fn only_lane_of(&self, list: &[Pending], also: LaneSet) -> Option<&Engine> {
         if self.has_one_lane() { Some(self) } else { self.only_lane_of_several(list, also) }
@@ -74,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::wait_any`].
+    /// Waits as [`Engine::wait_any`].
     pub(super) fn wait_any_of_lanes(
         &self,
         list: &[Pending],
@@ -96,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::await_any`].
+    /// Waits as [`Engine::await_any`].
     pub(super) fn await_any_of_lanes(
         &self,
         list: &[Pending],
@@ -113,7 +113,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends one of these operations that receives from any source, because nothing can come for it.
+    /// Ends one of these operations that receives from any source, because no message can come for it.
     fn give_up_one(&self, list: &[Pending]) -> Result<(), Error> {
         for one in list {
             if one.give_up(&mut *self.lane_of(*one).lock()?) {
@@ -123,8 +123,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes progress on the lanes of these operations, and on `also`, until `ready` gives something for one of them, by its number, or `by_program`
-    /// is true.
+    /// Makes progress on the lanes of these operations, and on `also`. Ends when `ready` returns a value for
+    /// one of them, by its number, or `by_program` returns true.
     fn wait_on_lanes<T>(
         &self,
         list: &[Pending],
@@ -143,7 +143,7 @@ impl Engine {
             let waiting = Waiting::new(awaited(operations));
             waits.push(LaneWait { lane: self.numbered_lane(*number), operations, waiting });
         }
-        // For a trace it is one wait.
+        // A trace shows it as one wait.
         let mut whole = Waiting::new(awaited(list));
         let traced = list.first().map_or(self, |one| self.lane_of(*one));
         if self.tracer.is_some() {
@@ -171,7 +171,7 @@ impl Engine {
     ) -> Result<Ended<T>, Error> {
         let is_over = || by_program.is_some_and(|is_done| is_done());
         let mut backoff = self.lock()?.lane.wait_policy.backoff();
-        // With the last look no other thread was left.
+        // True if no other thread was left at the last look.
         let mut was_only_thread = false;
         loop {
             let (mut moved, mut any_source, mut are_alone) = (false, false, true);
@@ -204,7 +204,7 @@ impl Engine {
                 if was_only_thread {
                     return Ok(Ended::NoSenderLeft);
                 }
-                // What a thread has sent that ended before it was counted is found with the next look.
+                // The next look finds messages of a thread that ended before it was counted.
                 was_only_thread = self.is_only_thread();
                 if was_only_thread {
                     continue;
@@ -220,7 +220,8 @@ impl Engine {
     }
 }
 
-/// Sleeps until something may have come on one of these lanes; not if `is_over` says that the program has ended the wait.
+/// Sleeps until a packet may have come on one of these lanes; not if `is_over` returns true, because the
+/// program has ended the wait.
 fn sleep_on(
     waits: &mut [LaneWait<'_>],
     left: Option<Duration>,
@@ -244,7 +245,7 @@ fn sleep_on(
             None => core.lane.waiters.add(std::thread::current(), me, wait.waiting.request()),
         }
     }
-    // Asked behind all that: what the program does from now on wakes this thread.
+    // Checked after all that: an action of the program from now on wakes this thread.
     let may_sleep = !has_ended && !is_over();
     let before = Instant::now();
     match own.map(|own| waits[own].lane) {
@@ -259,8 +260,8 @@ fn sleep_on(
     Ok(())
 }
 
-/// Announces the sleep of this thread as the progress owner of the first of these lanes that has none; says which one, if one has none. Nothing is
-/// returned if something has come there.
+/// Announces the sleep of this thread as the progress owner of the first of these lanes without one. Returns
+/// its index, if there is one, or `None` if a packet has come there.
 fn become_owner(waits: &[LaneWait<'_>]) -> Result<Option<Option<usize>>, Error> {
     for (at, wait) in waits.iter().enumerate() {
         let mut core = wait.lane.lock()?;
@@ -273,14 +274,15 @@ fn become_owner(waits: &[LaneWait<'_>]) -> Result<Option<Option<usize>>, Error> 
 }
 
 impl LaneWait<'_> {
-    /// True if one of the operations need not be waited for any more.
+    /// Returns true if one of the operations need not be waited for any more.
     fn has_ended(&self, core: &mut Core) -> bool {
         self.operations.iter().any(|one| one.has_ended(core) || one.is_in_doubt(core))
     }
 }
 
 impl Engine {
-    /// Sleeps as the progress owner of this lane, whose sleep is announced, for other lanes, too; or takes the announcement back.
+    /// Sleeps as the progress owner of this lane, whose sleep is announced, for other lanes, too; or takes
+    /// the announcement back.
     fn sleep_as_owner(&self, others: LaneSet, left: Option<Duration>, may_sleep: bool) -> Result<(), Error> {
         if !may_sleep {
             self.stay_awake();

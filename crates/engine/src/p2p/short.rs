@@ -1,8 +1,10 @@
-//! Short messages for a caller that has another way if they cannot go at once: each call either does all or changes nothing.
+//! Short messages for a caller with another path if they cannot go at once: each call does all or changes
+//! nothing.
 //!
-//! They touch nothing of the general path. Those of one thread take the lock by its bias; there is no call on the way of a message that goes at
-//! once, so what is inlined into a caller needs no frame and saves no registers. Where several threads have used a lane there is no bias: further
-//! functions, which are calls, take the lock if it is free.
+//! They avoid the general path. The calls of one thread take the lock by its bias. A message that goes at
+//! once needs no function call, so code that is inlined into a caller needs no frame and saves no registers.
+//! If several threads have used a lane there is no bias: further functions, which are calls, take the lock if
+//! it is free.
 
 use canele_mem::buffer::RawBlock;
 use canele_proto::matching::Want;
@@ -16,7 +18,7 @@ use crate::lane::spin::spin_once;
 use crate::p2p::deferred::{Deferral, DeferredEnd, DeferredHandles, DeferredSource, SubmittedRecv};
 
 impl Engine {
-    /// Returns where a peer lies among those that this rank has to do with, of which it becomes one.
+    /// Returns the place of a peer, and touches it.
     ///
     /// # Errors
     /// `Forked`.
@@ -24,8 +26,9 @@ impl Engine {
         Ok(self.lock()?.lane.proto.peer_index(peer))
     }
 
-    /// Sends a message of few bytes if it can go at once; returns `None` if no cell was tried, because this thread has no bias. What a cell
-    /// has left goes on with [`Engine::send_refused`] or [`Engine::post_refused`].
+    /// Sends a message of few bytes if it can go at once; returns `None` if no cell was tried, because this
+    /// thread has no bias. If it is left, the caller goes on with [`Engine::send_refused`] or
+    /// [`Engine::post_refused`].
     #[inline(always)]
     pub fn try_send_short(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> Option<ShortSent> {
         let mut guard = self.lock_by_bias()?;
@@ -35,8 +38,8 @@ impl Engine {
         Some(sent)
     }
 
-    /// [`Engine::try_send_short`] of a thread that has no bias. Returns `None` if another thread has it, or the lock is not free; a thread that has
-    /// the bias has tried before.
+    /// Does [`Engine::try_send_short`] for a thread that has no bias. Returns `None` if another thread has
+    /// it, or the lock is not free. A thread with the bias has tried before.
     #[inline(never)]
     pub fn send_without_bias(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> Option<ShortSent> {
         let Some(mut guard) = self.lock_if_free() else {
@@ -48,8 +51,8 @@ impl Engine {
         Some(sent)
     }
 
-    /// Sends a message that does not fit into a cell if it can go at once, as [`Engine::try_send_short`] where that takes more; says whether it
-    /// has.
+    /// Sends a message that does not fit into a cell if it can go at once, as [`Engine::try_send_short`];
+    /// returns true if it has.
     #[inline(never)]
     pub fn send_next(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> bool {
         let Some(mut guard) = self.lock_at_once() else { return false };
@@ -70,7 +73,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Receives a message of few bytes if it is the next of its source and fits; gives its length.
+    /// Receives a message of few bytes if it is the next of its source and fits; returns its length.
     #[inline(always)]
     pub fn try_receive_short(&self, from: &ShortAddress, tag: Tag, into: &mut [u8]) -> Option<usize> {
         let mut guard = self.lock_by_bias()?;
@@ -84,8 +87,9 @@ impl Engine {
         taken
     }
 
-    /// Receives a message if it is the next of its source and fits, as [`Engine::try_receive_short`] where that takes more; gives its length.
-    /// Looks for it as often as between two passes over everything, so that the message that comes meanwhile takes the short path.
+    /// Receives a message if it is the next of its source and fits, as [`Engine::try_receive_short`]; returns
+    /// its length. It looks as often as between two passes, so that a message that comes meanwhile takes the
+    /// short path.
     #[inline(never)]
     pub fn receive_next(&self, source: Rank, flow: FlowId, tag: Tag, into: &mut [u8]) -> Option<usize> {
         let mut guard = self.lock_at_once()?;
@@ -104,7 +108,7 @@ impl Engine {
         }
     }
 
-    /// Defers a receive of a thread that has the bias, if the next slot is free; gives its name.
+    /// Defers a receive of a thread that has the bias, if the next slot is free; returns its name.
     #[inline(always)]
     pub fn defer_recv(&self, source: &DeferredSource, tag: Tag, into: RawBlock) -> Option<u32> {
         let mut guard = self.lock_by_bias()?;
@@ -113,7 +117,8 @@ impl Engine {
         name
     }
 
-    /// [`Engine::defer_recv`] of a thread that may have no bias, if the lock is free and no message waits on the flow.
+    /// Defers a receive of a thread that may have no bias, if the lock is free and no message waits on the
+    /// flow.
     #[inline(never)]
     pub fn defer_otherwise(&self, source: &DeferredSource, tag: Tag, into: RawBlock) -> Deferral {
         let Some(mut guard) = self.lock_at_once() else { return Deferral::NotNow };
@@ -124,15 +129,17 @@ impl Engine {
         lane.deferred.add_otherwise(source, tag, into).map_or(Deferral::Full, Deferral::Done)
     }
 
-    /// Gives back the names of deferred receives whose callers know what became of them, and goes on to a free slot where the next one is
-    /// used; returns true if that helps. What was deferred stays so. The names are kept if the lock is not free.
+    /// Gives back the names of deferred receives whose callers know their results, and moves to a free slot
+    /// if the next one is used. Returns true if there is room then. Deferred receives stay deferred. The
+    /// names are kept if the lock is not free.
     pub fn make_room_to_defer(&self, names: &mut Vec<u32>) -> bool {
         let Some(mut guard) = self.lock_at_once() else { return false };
         names.drain(..).for_each(|name| guard.lane.deferred.give_back(name));
         guard.lane.deferred.is_next_free() || guard.lane.deferred.go_to_free()
     }
 
-    /// Ends deferred receives from the first on whose messages have come, as far as these handles stand for them in this order; says how many.
+    /// Ends deferred receives from the first on whose messages have come, as far as these handles are of them
+    /// in this order; returns their number.
     #[inline(always)]
     pub fn end_deferred<H: DeferredHandles>(
         &self,
@@ -145,7 +152,8 @@ impl Engine {
         ended
     }
 
-    /// [`Engine::end_deferred`] for a caller that waits for the first one: looks for its message as often as between two passes over everything.
+    /// Does [`Engine::end_deferred`] for a caller that waits for the first one: looks for its message as
+    /// often as between two passes.
     #[inline(never)]
     pub fn end_deferred_soon<H: DeferredHandles>(
         &self,
@@ -167,7 +175,8 @@ impl Engine {
         }
     }
 
-    /// Tells what became of deferred receives of this lane, which is told once and submitted for that. `each` must not call the engine.
+    /// Submits deferred receives of this lane and passes the result of each to `each`, once. `each` must not
+    /// call the engine.
     ///
     /// # Errors
     /// `Forked`.
@@ -185,7 +194,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The names of deferred receives of this lane of which [`Engine::take_submitted`] has not told, all of which are submitted now.
+    /// Submits the deferred receives of this lane and returns the names that [`Engine::take_submitted`] has
+    /// not reported.
     ///
     /// # Errors
     /// `Forked`.

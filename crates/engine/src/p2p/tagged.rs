@@ -1,4 +1,4 @@
-//! Blocking tagged messages: the short path first, the general path behind it.
+//! Blocking tagged messages: the short path first, then the general path.
 
 use canele_mem::window::Window;
 use std::time::Instant;
@@ -33,7 +33,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let mut guard = self.lock()?;
         let Lane { proto, rails, .. } = &mut guard.lane;
-        // Made where it is needed, so that the short path stores nothing of it.
+        // Made when it is needed, so that the short path stores nothing of it.
         let envelope = || Envelope { mode, ..Envelope::new(to, flow, tag) };
         if bytes.len() > MAX_INLINE {
             if proto.post_otherwise(rails, envelope(), bytes) == Sent::Done {
@@ -47,17 +47,19 @@ impl Engine {
         self.send_otherwise(guard, envelope(), bytes, deadline).map_err(|error| *error)
     }
 
-    /// Sends a message in standard mode that [`Engine::try_send_short`] or [`Engine::send_next`] has left, without another try of a cell.
+    /// Sends a message in standard mode that [`Engine::try_send_short`] or [`Engine::send_next`] has left;
+    /// tries no cell again.
     ///
     /// # Errors
-    /// As [`Engine::send`].
+    /// Those of [`Engine::send`].
     pub fn send_refused(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> Result<(), Error> {
         let envelope = Envelope::new(to, flow, tag);
         self.send_otherwise(self.lock()?, envelope, bytes, None).map_err(|error| *error)
     }
 
-    /// A blocking send of few bytes that no cell took at once. Its error comes boxed, so that the result of the short path stays in
-    /// registers: each store that is spared there shortens the queue in which the next cells wait.
+    /// Sends a message of few bytes, blocking, that no cell took at once. Its error comes boxed, so that the
+    /// result of the short path stays in registers. Fewer stores shorten the queue in which the next cells
+    /// wait.
     #[inline(never)]
     fn send_otherwise(
         &self,
@@ -73,7 +75,7 @@ impl Engine {
         self.send_lent(guard, envelope, bytes, deadline)
     }
 
-    /// A blocking send that has to wait: its memory is lent to a request.
+    /// Sends a message that has to wait, blocking: its memory is lent to a request.
     #[inline(never)]
     fn send_lent(
         &self,
@@ -93,7 +95,7 @@ impl Engine {
     /// Sends a message of `len` bytes that `fill` writes in place.
     ///
     /// # Errors
-    /// As [`Engine::send`].
+    /// Those of [`Engine::send`].
     pub fn send_with(
         &self,
         to: Rank,
@@ -116,7 +118,7 @@ impl Engine {
         self.send_lent(guard, envelope, &bytes, None).map_err(|error| *error)
     }
 
-    /// The general path of a blocking send. The buffer comes back whatever happens.
+    /// Sends a message by the general path, blocking. The buffer comes back in any case.
     fn send_buffer(
         &self,
         mut core: Locked<'_>,
@@ -161,7 +163,8 @@ impl Engine {
         }
     }
 
-    /// A blocking receive whose message was not there at the first look; `may_come` if nothing is in its way.
+    /// Receives a message that was not there at the first look, blocking; `may_come` if nothing is in its
+    /// way.
     #[inline(never)]
     fn recv_otherwise(
         &self,
@@ -172,7 +175,7 @@ impl Engine {
         deadline: Option<Instant>,
         may_come: bool,
     ) -> Result<Status, Error> {
-        // A call with a deadline yields only where it looks at the clock.
+        // A call with a deadline yields only when it looks at the clock.
         let spins = deadline.is_none() || !guard.lane.wait_policy.is_oversubscribed();
         if may_come
             && spins
@@ -184,7 +187,7 @@ impl Engine {
         self.recv_posted(guard, flow, want, bytes, deadline)
     }
 
-    /// A blocking receive whose message did not come at once where it was looked for.
+    /// Receives a message that did not come soon on its link, blocking.
     #[cold]
     #[inline(never)]
     fn recv_posted(
@@ -203,8 +206,8 @@ impl Engine {
         })
     }
 
-    /// Looks a while for a message where it will come, without posting a receive. Gives nothing if none came or it needs the general
-    /// path.
+    /// Looks a while for a message on its link, without posting a receive. Returns `None` if none came or it
+    /// needs the general path.
     ///
     /// # Errors
     /// `Forked`.
@@ -253,7 +256,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The general path of a blocking receive. The buffer comes back whatever happens.
+    /// Receives a message by the general path, blocking. The buffer comes back in any case.
     #[cold]
     #[inline(never)]
     fn recv_buffer(
@@ -281,7 +284,7 @@ impl Engine {
 }
 
 impl Lane {
-    /// As `try_recv`, for a receive that can be posted: one from any source is told of deaths first.
+    /// Does `try_recv` for a receive that can be posted: one from any source gets unreported deaths first.
     #[inline(always)]
     pub(crate) fn try_recv_or_post(&mut self, flow: FlowId, want: Want, into: &mut [u8]) -> Received {
         if want.source.is_none() && self.proto.has_unreported_death(flow) {
@@ -300,7 +303,7 @@ impl Lane {
     }
 }
 
-/// What a receive waits for, in words.
+/// Describes in words the message that a receive waits for.
 pub(crate) fn describe(want: Want) -> String {
     let source = want.source.map_or("any rank".to_owned(), |rank| rank.to_string());
     let tag = want.tag.map_or("any tag".to_owned(), |tag| tag.to_string());

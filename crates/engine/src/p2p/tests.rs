@@ -38,7 +38,7 @@ fn a_message_is_taken_straight_from_its_link_from_one_source_or_any() {
     }
 }
 
-/// Receives of so many bytes each, in their order, with these tags.
+/// Receives of so many bytes each, in order, with these tags.
 struct InOrder<const SHORT: bool> {
     tags: Vec<Tag>,
     bytes: [u8; 4],
@@ -94,14 +94,15 @@ fn post_short(from: &mut Lane, bytes: &[u8]) -> ShortSent {
     from.proto.post_short(&mut from.rails, &address, TAG, bytes)
 }
 
-/// Receives a short message on the short path; gives its length.
+/// Receives a short message on the short path; returns its length.
 fn take_short(by: &mut Lane, into: &mut [u8]) -> Option<usize> {
     let from = Rank(1 - by.proto.me().0);
     let address = ShortAddress { peer: by.proto.peer_index(from), flow: FLOW };
     by.proto.take_short(&mut by.rails, &address, TAG, into)
 }
 
-/// Over many laps of the ring: what the short path leaves, the general path does, and the order is one.
+/// Over many laps of the ring the general path takes the messages that the short path leaves, and the order
+/// is one.
 #[test]
 fn the_short_path_and_the_general_one_keep_one_order() {
     let [mut a, mut b] = two_on_one_host();

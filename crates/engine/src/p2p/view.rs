@@ -1,4 +1,4 @@
-//! What a layer above sees of messages and peers while it is in the engine.
+//! The view of messages and peers for a layer above while it is in the engine.
 
 use canele_proto::matching::Want;
 use canele_proto::{Matched, Proto};
@@ -13,44 +13,45 @@ pub struct EngineView<'a> {
 }
 
 impl EngineView<'_> {
-    /// The number of ranks that this process knows.
+    /// Returns the number of ranks that this process knows.
     pub fn ranks(&self) -> usize {
         self.proto.ranks()
     }
 
-    /// The peers that died, in the order in which it became known here.
+    /// Returns the peers that died, in the order in which it became known here.
     #[inline(always)]
     pub fn deaths(&self) -> &[Rank] {
         self.proto.deaths()
     }
 
-    /// The number of peers that died or have finished; it only grows.
+    /// Returns the number of peers that died or have finished; it only grows.
     #[inline]
     pub fn count_gone(&self) -> usize {
         self.proto.count_gone()
     }
 
-    /// Whether and how a peer is gone.
+    /// Returns how a peer ended, if it is gone.
     pub fn gone(&self, peer: Rank) -> Option<PeerEnd> {
         self.proto.gone(peer)
     }
 
-    /// Why nothing can be sent to a peer any more, if that is so.
+    /// Returns why nothing can be sent to a peer any more, if that is so.
     pub fn why_gone(&self, peer: Rank) -> Option<Failure> {
         self.proto.why_gone(peer)
     }
 
-    /// Why nothing can be done on a flow, if it is revoked.
+    /// Returns the failure of operations on a flow, if it is revoked.
     pub fn why_revoked(&self, flow: FlowId) -> Option<Failure> {
         self.proto.why_revoked(flow)
     }
 
-    /// The name of the strategy.
+    /// Returns the name of the strategy.
     pub fn strategy(&self) -> &str {
         self.proto.strategy()
     }
 
-    /// Takes an unexpected message out of matching; [`Engine::recv_matched`](crate::Engine::recv_matched) receives it.
+    /// Takes an unexpected message out of matching; [`Engine::recv_matched`](crate::Engine::recv_matched)
+    /// receives it.
     pub fn probe_matched(&mut self, flow: FlowId, want: Want) -> Option<Matched> {
         self.proto.probe_matched(flow, want)
     }

@@ -14,16 +14,17 @@ use canele_sys::ids::Rank;
 use crate::engine::Engine;
 use crate::{Error, NotStarted, Pending};
 
-/// Where an access goes.
+/// The place of an access.
 #[derive(Clone, Debug)]
 pub struct RmaPlace {
-    /// Whose memory it is.
+    /// The owner of the memory.
     pub owner: Rank,
     /// The key under which the owner has exposed it.
     pub window: ExposureKey,
-    /// Bytes from the start of what is exposed; the address, where memory is attached.
+    /// Bytes from the start of the exposure; the address, if memory is attached.
     pub offset: u64,
-    /// How the elements lie from there on, and how many there are; otherwise they are one stretch, as long as the origin's data.
+    /// The layout and number of the elements from there on; otherwise they are one stretch, as long as the
+    /// origin's data.
     pub elements: Option<(Arc<Layout>, usize)>,
 }
 
@@ -36,62 +37,62 @@ pub struct ElementOperation {
     pub element: u16,
     /// Packed bytes of one element, at most 256.
     pub element_bytes: usize,
-    /// What it does to an element that is a word of 64 bits, if the network may do it: atomic instructions of the processor are how else
-    /// such an element changes there.
+    /// Its operation on an element that is a word of 64 bits, if the network may do it. Otherwise only atomic
+    /// instructions of the processor change such an element there.
     pub fetch_op: Option<FetchOp>,
 }
 
-/// What an access does, with the origin's memory.
+/// The operation of an access, with the origin's memory.
 pub enum Access {
     /// Writes data.
     Put {
-        /// What is written.
+        /// The data.
         data: OutBuffer,
     },
-    /// Reads.
+    /// Reads elements.
     Get {
-        /// Where it belongs.
+        /// The memory for them.
         into: InBuffer,
     },
     /// Combines data with elements.
     Accumulate {
-        /// How.
+        /// The operation.
         operation: ElementOperation,
         /// Packed elements.
         data: OutBuffer,
     },
     /// Reads elements and combines data with them, as one step for each element.
     GetAccumulate {
-        /// How.
+        /// The operation.
         operation: ElementOperation,
         /// Packed elements, or none for an operation that needs none.
         data: OutBuffer,
-        /// Where the elements of before belong.
+        /// The memory for the elements of before.
         into: InBuffer,
     },
     /// Reads one element and replaces it if it is as expected, as one step.
     CompareAndSwap {
         /// The type of the element.
         operation: ElementOperation,
-        /// What is expected, then what replaces it.
+        /// The expected element, then the new one.
         operands: OutBuffer,
-        /// Where the element of before belongs.
+        /// The memory for the element of before.
         into: InBuffer,
     },
 }
 
-/// How the end of an access is learned.
+/// The way in which the end of an access is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tracked {
     /// By a [`Pending`] of its own.
     Request,
-    /// By flushes of the memory that it goes to. Its buffers have no lender: they are of `Raw` memory or of regions.
+    /// By flushes of the exposure. Its buffers have no lender: they are of `Raw` memory or of regions.
     Counted,
 }
 
 impl Engine {
-    /// Submits an access, and never waits. The end of a put or an accumulate means that the origin's memory may be used again; that of the
-    /// others, that what was read is there.
+    /// Submits an access, and never waits. The end of a put or an accumulate means that the origin's memory
+    /// may be used again. The end of other accesses means that the elements were read.
     ///
     /// Accesses of this rank to one owner are carried out in the order of their submission.
     ///
@@ -114,7 +115,7 @@ impl Engine {
     }
 }
 
-/// What the buffers of an access have to be.
+/// Checks the lengths of the buffers of an access.
 fn check_lengths(place: &RmaPlace, access: &Access) -> Result<(), Error> {
     let lengths = |what, given, needed| Err(Error::Lengths { what, given, needed });
     let (len, element) = match access {
@@ -147,7 +148,7 @@ fn check_lengths(place: &RmaPlace, access: &Access) -> Result<(), Error> {
     Ok(())
 }
 
-/// The call that an access is.
+/// Makes the call of an access.
 fn new_call(place: RmaPlace, access: Access) -> NewCall {
     let RmaPlace { owner, window, offset, elements } = place;
     let place = MemoryAddress { key: window.into(), offset };

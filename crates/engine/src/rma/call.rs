@@ -18,19 +18,20 @@ pub(super) struct RmaCall<'a> {
     pub rma_request: RmaRequest,
     pub data: &'a [u8],
     pub into: &'a mut [u8],
-    /// What is to be made of an answer that comes after the deadline.
+    /// The treatment of an answer that comes after the deadline.
     pub late: LateAnswer,
 }
 
 impl<'a> RmaCall<'a> {
-    /// Without memory.
+    /// Makes a call without memory.
     pub fn new(to: Rank, rma_request: RmaRequest) -> Self {
         Self { to, rma_request, data: &[], into: &mut [], late: LateAnswer::Ignore }
     }
 }
 
 impl Engine {
-    /// Sends an RMA request, and waits for its answer, if it has one. Only requests without memory have deadlines.
+    /// Sends an RMA request, and waits for its answer, if it has one. Only requests without memory have
+    /// deadlines.
     pub(super) fn call_owner(
         &self,
         mut core: Locked<'_>,
@@ -77,7 +78,7 @@ impl Core {
 }
 
 impl Error {
-    /// Why a call to an owner of memory failed.
+    /// Makes the error of a failed call to an owner of memory.
     pub(super) fn of_rma(owner: Rank, failure: RmaFailure) -> Self {
         match failure {
             RmaFailure::Failed(failure) => failure.into(),

@@ -10,7 +10,8 @@ use crate::engine::{Engine, Locked};
 use crate::lane::awaited::Awaited;
 
 impl Engine {
-    /// Exposes memory: a rank that knows the key can access it, with places counted from its start. Rails with verbs know it, too.
+    /// Exposes memory: a rank that knows the key can access it, with places counted from its start. Rails
+    /// with verbs know it, too.
     ///
     /// # Errors
     /// `Forked`.
@@ -19,7 +20,7 @@ impl Engine {
         Ok(rma.target.expose(&mut lane.rails, memory))
     }
 
-    /// Begins an exposure without memory, to which some is attached later; its places are addresses.
+    /// Begins an exposure without memory, which is attached later; its places are addresses.
     ///
     /// # Errors
     /// `Forked`.
@@ -30,16 +31,17 @@ impl Engine {
     /// Adds memory to a dynamic exposure.
     ///
     /// # Errors
-    /// The exposure is none or not dynamic; other memory overlaps; `Forked`.
+    /// The exposure does not exist or is not dynamic; other memory overlaps; `Forked`.
     pub fn attach(&self, window: ExposureKey, memory: Exposed) -> Result<(), Error> {
         let Core { lane, rma, .. } = &mut *self.lock()?;
         Ok(rma.target.attach(&mut lane.rails, window, memory)?)
     }
 
-    /// Removes the memory that begins at an address from a dynamic exposure, and waits until no transfer touches it.
+    /// Removes the memory that begins at an address from a dynamic exposure, and waits until no transfer
+    /// touches it.
     ///
     /// # Errors
-    /// The exposure is none or not dynamic; nothing begins there; `Forked`.
+    /// The exposure does not exist or is not dynamic; no memory begins there; `Forked`.
     pub fn detach(&self, window: ExposureKey, address: usize) -> Result<(), Error> {
         let mut core = self.lock()?;
         let Core { lane, rma, .. } = &mut *core;
@@ -48,7 +50,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends an exposure, and waits until no transfer touches its memory. Its locks and signals are forgotten; later requests are refused.
+    /// Ends an exposure, and waits until no transfer touches its memory. Its locks and signals are forgotten;
+    /// later requests are refused.
     ///
     /// # Errors
     /// `Forked`.
@@ -67,7 +70,7 @@ impl Engine {
         drop(self.wait_for(core, Awaited::Other("transfers from and to its memory", None), is_free));
     }
 
-    /// Says that this rank accesses the memory of an owner no more, so that nothing is remembered of it.
+    /// Forgets the state of an owner's exposure that this rank accesses no more.
     ///
     /// # Errors
     /// `Forked`.

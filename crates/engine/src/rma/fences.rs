@@ -1,7 +1,7 @@
-//! Fences: which puts to a peer are known to be in its memory.
+//! Fences: they confirm that the puts to a peer are in its memory.
 //!
-//! Owns the count of puts with a notice, and the fences that a thread waits for. A put without a notice is complete on return, so it is
-//! not counted here.
+//! Owns the count of puts with a notice, and the fences that a thread waits for. A put without a notice is
+//! complete on return, so it is not counted here.
 
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ struct Puts {
 /// The puts to all peers, and the fences under way.
 #[derive(Default)]
 pub(crate) struct Fences {
-    /// The peer that was put to last, apart from the others: most puts go where the one before went.
+    /// The last target of a put, apart from the others: most puts go to the same peer.
     recent: (Option<Rank>, Puts),
     puts: FxHashMap<Rank, Puts>,
     under_way: Vec<Fence>,
@@ -62,13 +62,13 @@ impl Fences {
         self.puts_to(peer).issued += 1;
     }
 
-    /// The number of puts that a fence begun now confirms, if there are any that are not confirmed.
+    /// Returns the number of puts that a fence begun now confirms, if there are any that are not confirmed.
     pub fn unconfirmed(&mut self, peer: Rank) -> Option<u64> {
         let Puts { issued, confirmed } = *self.puts_to(peer);
         (confirmed < issued).then_some(issued)
     }
 
-    /// A fence was answered that began after this many puts.
+    /// Notes the answer to a fence that began after this many puts.
     pub fn confirm(&mut self, peer: Rank, issued: u64) {
         let puts = self.puts_to(peer);
         puts.confirmed = puts.confirmed.max(issued);
@@ -81,7 +81,7 @@ impl Fences {
         self.last
     }
 
-    /// Handles a peer's answer. One that no thread waits for is dropped.
+    /// Handles a peer's answer. An answer without a waiting thread is dropped.
     pub fn handle_answer(&mut self, peer: Rank, number: u64) {
         let asked = |fence: &&mut Fence| fence.peer == peer && fence.number == number;
         if let Some(fence) = self.under_way.iter_mut().find(asked) {
@@ -100,11 +100,11 @@ impl Fences {
 }
 
 impl Engine {
-    /// Waits until everything put to `peer` so far is in its memory.
+    /// Waits until all puts to `peer` so far are in its memory.
     ///
     /// # Errors
-    /// The peer is gone; the deadline passed; a rank of another host refused one of the puts with a notice since the last
-    /// fence, the first of which is named.
+    /// The peer is gone; the deadline passed; a rank of another host refused a put with a notice since the
+    /// last fence. The error names the first such put.
     pub fn fence(&self, peer: Rank, deadline: Option<Instant>) -> Result<(), Error> {
         self.check_rank(peer)?;
         let mut core = self.lock_to_submit()?;

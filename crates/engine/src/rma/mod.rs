@@ -1,4 +1,5 @@
-//! Remote memory access: regions, puts and fences; and requests to owners of memory that is not mapped here, or is no region.
+//! Remote memory access: regions, puts and fences; and requests to owners of memory that is not mapped here,
+//! or is no region.
 
 mod access;
 mod call;
@@ -23,22 +24,22 @@ pub(crate) use puts::PutCounts;
 pub use remote::Deposit;
 pub use target::AmHandler;
 
-/// What a rank keeps for remote memory access, its own and that of others to its memory.
+/// The state of a rank's remote memory access, and of other ranks' access to its memory.
 #[derive(Default)]
 pub(crate) struct Rma {
     /// The puts whose arrival is to be confirmed.
     pub fences: Fences,
     pub notices: NoticeHandlers,
-    /// Puts that took no lock.
+    /// Counts of puts that took no lock.
     pub put_counts: Arc<PutCounts>,
     /// Regions of this rank that the launcher has confirmed to the thread that made them.
     confirmed_regions: Vec<(RegionId, bool)>,
-    /// What other ranks ask for.
+    /// The requests of other ranks.
     pub target: RmaTarget,
-    /// What this rank asks owners of memory for.
+    /// The calls of this rank to owners of memory.
     pub origin: RmaOrigin,
-    /// What answers the questions of ranks of other hosts.
+    /// The handler of questions of ranks of other hosts.
     am_handler: Option<Arc<dyn AmHandler>>,
-    /// What carries out operations on elements for other ranks.
+    /// The operations on elements for other ranks.
     pub operations: Option<Arc<dyn RmaOperations>>,
 }

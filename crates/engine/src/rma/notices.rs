@@ -1,4 +1,4 @@
-//! Notices: what a put shows its target, taken by a thread or given to a handler.
+//! Notices: identifiers that puts show their targets, taken by a thread or passed to a handler.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -23,7 +23,7 @@ struct NoticeHandler {
 }
 
 impl NoticeHandlers {
-    /// Gives the notices that have come to their handlers.
+    /// Passes the notices that have come to their handlers.
     #[inline(always)]
     pub fn call_handlers(&mut self, proto: &mut Proto) {
         if !self.0.is_empty() {
@@ -35,7 +35,7 @@ impl NoticeHandlers {
         proto.retain_notices(|notice| !self.call(notice));
     }
 
-    /// Calls the handler of a notice; says whether there is one.
+    /// Calls the handler of a notice; returns false if there is none.
     fn call(&mut self, notice: Notice) -> bool {
         let handler = self.0.iter_mut().find(|handler| handler.ids.contains(&notice.id));
         handler.map(|handler| (handler.call)(notice)).is_some()
@@ -43,7 +43,7 @@ impl NoticeHandlers {
 }
 
 impl Engine {
-    /// The next notice, if one has come; makes progress once if not.
+    /// Returns the next notice, if one has come; makes progress once if not.
     ///
     /// # Errors
     /// The job is over.
@@ -59,7 +59,8 @@ impl Engine {
     /// Waits for the next notice.
     ///
     /// # Errors
-    /// The deadline passed; there is no notice, and no rank or thread is left that could put anything; the job is over.
+    /// The deadline passed; there is no notice, and no rank or thread is left that could put data; the job is
+    /// over.
     pub fn wait_notice(&self, deadline: Option<Instant>) -> Result<Notice, Error> {
         let mut core = self.lock_to_submit()?;
         if let Some(notice) = look_for_notice(&mut core) {
@@ -77,8 +78,8 @@ impl Engine {
         notice.unwrap_or_else(|| Err(Error::Deadline("a notice".to_owned())))
     }
 
-    /// Calls `call` for every notice whose identifier lies in `ids`, from within whatever call makes progress. It must
-    /// not call the library. Such notices are no longer seen by polling.
+    /// Sets `call` for every notice whose identifier lies in `ids`. Any call that makes progress calls it; it
+    /// must not call the library. Polling no longer returns such notices.
     ///
     /// # Errors
     /// The job is over.
@@ -88,7 +89,7 @@ impl Engine {
     }
 }
 
-/// Looks a while where notices come, before a wait begins.
+/// Looks a while for notices on the links, before a wait begins.
 fn look_for_notice(guard: &mut Locked<'_>) -> Option<Notice> {
     if !guard.rma.notices.0.is_empty() {
         return None;

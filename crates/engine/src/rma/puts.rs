@@ -13,10 +13,10 @@ use crate::engine::{Engine, Locked};
 use crate::lane::Lane;
 use crate::lane::awaited::Awaited;
 
-/// Small puts towards one peer that wait for room before a caller has to wait too.
+/// The most small puts to one peer that wait for room before a caller has to wait too.
 const MOST_WAITING: usize = 64;
 
-/// Puts without a notice, which do not take the lock: they are stores and nothing else, at any time.
+/// Counts of puts without a notice, which take no lock: they are only stores, at any time.
 #[derive(Default)]
 pub(crate) struct PutCounts {
     messages: AtomicU64,
@@ -30,7 +30,7 @@ impl PutCounts {
         self.bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// All of them so far.
+    /// Returns all puts so far.
     pub fn sum(&self) -> Moved {
         Moved { messages: self.messages.load(Relaxed), bytes: self.bytes.load(Relaxed) }
     }
@@ -40,7 +40,8 @@ impl Engine {
     /// Writes `bytes` into a region. Complete at both ends on return.
     ///
     /// # Errors
-    /// The range lies outside of the region. On another host: the region was dropped; its owner has finished or died.
+    /// The range lies outside of the region. On another host: the region was dropped; its owner has finished
+    /// or died.
     pub fn put(&self, far: &RegionMemory, offset: usize, bytes: &[u8]) -> Result<(), Error> {
         match far.window(offset, bytes.len()) {
             Some(window) => window.write(0, bytes),
@@ -50,7 +51,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes `bytes` into a region of `to` and then shows it the identifier `notice`. What a notice announces is there
+    /// Writes `bytes` into a region of `to` and then shows it the identifier `notice`. The data is there
     /// when the notice is seen.
     ///
     /// # Errors
@@ -92,7 +93,7 @@ impl Engine {
         self.put_otherwise(core, to, Put::new(place, notice, data))
     }
 
-    /// A put that cannot go at once; waits while very many do.
+    /// Issues a put that cannot go at once; waits while very many wait.
     #[cold]
     fn put_otherwise(&self, mut core: Locked<'_>, to: Rank, put: Put) -> Result<(), Error> {
         if !core.maps_memory_of(to) {

@@ -17,10 +17,10 @@ use crate::lane::Lane;
 use crate::lane::awaited::Awaited;
 use crate::{Error, Failure};
 
-/// System calls that make a region.
+/// The number of system calls that make a region.
 const SYSTEM_CALLS: u64 = 3;
 
-/// The launcher had no descriptor left for a region.
+/// The error of a region for which the launcher had no descriptor left.
 const NOT_TAKEN_OVER: SegmentError = SegmentError::Kernel {
     doing: "hand memory over to the launcher of the job, which may open no more files (raise the limit where the job is started, \
             `ulimit -n`)",
@@ -28,12 +28,12 @@ const NOT_TAKEN_OVER: SegmentError = SegmentError::Kernel {
 };
 
 impl Rma {
-    /// Handles the launcher's answer whether it knows a region of this rank.
+    /// Handles the launcher's answer about a region of this rank; `known` if it has the region.
     pub fn handle_confirmed_region(&mut self, id: RegionId, known: bool) {
         self.confirmed_regions.push((id, known));
     }
 
-    /// Whether the launcher knows the region, once it has said so.
+    /// Takes the launcher's answer about a region, once it has come.
     fn take_confirmation(&mut self, id: RegionId) -> Option<bool> {
         let at = self.confirmed_regions.iter().position(|(confirmed, _)| *confirmed == id)?;
         Some(self.confirmed_regions.swap_remove(at).1)
@@ -50,8 +50,8 @@ impl Engine {
         self.make_region(core, bytes).1
     }
 
-    /// As [`Engine::create_region`], for memory of the program: its pages become real when they are touched, as those of other memory that a
-    /// program allocates, and the host's account knows nothing of them.
+    /// Allocates memory of the program as [`Engine::create_region`] does. Its pages become real when they are
+    /// touched, as those of other memory of a program, and the host's account does not count them.
     ///
     /// # Errors
     /// The address space is exhausted, or descriptors are; the launcher is gone.
@@ -61,7 +61,7 @@ impl Engine {
         self.announce_region(core, region).1
     }
 
-    /// As `create_region`, for a caller that holds the lock.
+    /// Does `create_region` for a caller that holds the lock.
     pub(crate) fn make_region<'a>(
         &'a self,
         mut core: Locked<'a>,
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    /// Makes a region known to the launcher. One that it does not take over is given up.
+    /// Announces a region to the launcher. A region that it does not take over is given up.
     fn announce_region<'a>(
         &'a self,
         mut core: Locked<'a>,
@@ -108,8 +108,8 @@ impl Engine {
         self.lock()?.drop_region(id)
     }
 
-    /// A region of `bytes` of any rank: mapped here as long as a caller holds what is returned, or if its owner runs on another host, where
-    /// it is.
+    /// Returns a region of `bytes` of any rank. It is mapped here as long as a caller holds the result; for
+    /// an owner on another host the result is its place.
     ///
     /// # Errors
     /// There is no such region on this host; the deadline passed.
@@ -127,20 +127,21 @@ impl Engine {
         self.map_region((owner, id), deadline, |regions, _| regions.map(owner, id))
     }
 
-    /// A region of a rank of this host in which one message, or part of a window, follows the other: mapped here until the owner drops it.
+    /// Returns a region of a rank of this host that carries many messages, or part of a window: mapped here
+    /// until the owner drops it.
     ///
     /// # Errors
     /// There is no such region on this host.
     pub fn reach_kept_region(&self, owner: Rank, id: RegionId) -> Result<Arc<RegionMemory>, Error> {
         self.check_rank(owner)?;
         self.map_region((owner, id), None, |regions, is_gone| match is_gone {
-            // The launcher does not tell of the ends of regions that a rank has left behind.
+            // The launcher does not report the end of regions that a rank has left behind.
             true => regions.map(owner, id),
             false => regions.map_kept(owner, id),
         })
     }
 
-    /// Waits until `map`, which is told whether the owner is gone, gives the region.
+    /// Waits until `map` returns the region; its argument is true if the owner is gone.
     fn map_region(
         &self,
         (owner, id): (Rank, RegionId),
@@ -177,7 +178,7 @@ impl Engine {
 }
 
 impl Core {
-    /// Lets networks access a region, and tells the launcher of it, which answers.
+    /// Lets networks access a region, and announces it to the launcher, which answers.
     fn announce_region(&mut self, region: &Arc<Region>) -> Result<(), Error> {
         let Lane { proto, rails, counts, .. } = &mut self.lane;
         rails.register_region(region)?;
@@ -185,12 +186,13 @@ impl Core {
         counts.system_calls += SYSTEM_CALLS;
         let (owner, id) = (proto.me().0, region.id().to_word());
         launcher.send_with(&ToLauncher::Region { id }, &[region.fd()])?;
-        // A message that names the region is faster than the launcher: a peer must not ask before the launcher knows.
+        // A message that names the region is faster than the launcher: a peer must not ask before the
+        // launcher knows.
         launcher.send(&ToLauncher::FindRegion { owner, id, is_kept: false })
     }
 
-    /// Gives up the regions in which the program's memory lies: no message lies in them any more, and the launcher would keep them as long
-    /// as a peer of this rank lives. The program keeps its mapping.
+    /// Gives up the regions with the program's memory: no message lies in them any more. The launcher would
+    /// keep them as long as a peer of this rank lives. The program keeps its mapping.
     pub(crate) fn drop_memory_of_program(&mut self) {
         let own = self.lane.rails.regions().all_own();
         let ids: Vec<RegionId> =
@@ -206,7 +208,7 @@ impl Core {
         rails.regions_mut().drop_own(id);
     }
 
-    /// As [`Engine::drop_region`].
+    /// Drops a region as [`Engine::drop_region`].
     pub(crate) fn drop_region(&mut self, id: RegionId) -> Result<(), Error> {
         self.give_up_region(id);
         self.membership.launcher.send(&ToLauncher::DropRegion { id: id.to_word() })

@@ -1,4 +1,5 @@
-//! The operations on regions of ranks of other hosts, each as a call of an RMA request that is waited for.
+//! The operations on regions of ranks of other hosts, each as a call of an RMA request with a wait for its
+//! answer.
 
 use std::time::Instant;
 
@@ -16,30 +17,31 @@ use crate::engine::{Engine, Locked};
 
 /// The two messages of a deposit.
 pub struct Deposit {
-    /// What announces it: flow, tag, bytes.
+    /// Its announcement: flow, tag, bytes.
     pub head: (FlowId, Tag, Vec<u8>),
-    /// How the data is sent: flow, tag.
+    /// The flow and the tag of its data.
     pub data: (FlowId, Tag),
 }
 
 impl Engine {
-    /// True if a rank runs on another host, so that no memory can be shared with it.
+    /// Returns true if a rank runs on another host, so that no memory can be shared with it.
     pub fn is_remote(&self, rank: Rank) -> bool {
         self.host_of(rank) != self.host_of(self.rank())
     }
 
-    /// Returns whether regions of a rank are mapped here; those of other ranks are accessed by verbs or by requests.
+    /// Returns true if regions of a rank are mapped here; those of other ranks are accessed by verbs or by
+    /// requests.
     pub fn maps_memory_of(&self, rank: Rank) -> bool {
         self.lock().is_ok_and(|core| core.maps_memory_of(rank))
     }
 
-    /// Returns whether this rank may access memory of others by verbs.
+    /// Returns true if this rank may access memory of others by verbs.
     pub fn has_verbs(&self) -> bool {
         self.lock().is_ok_and(|core| core.lane.rails.has_verbs())
     }
 
-    /// Asks the layer above of another host's rank something. After a deadline, `undo` is asked should the answer, when it comes,
-    /// be a value other than 0.
+    /// Asks the layer above of another host's rank a question. If the answer comes after the deadline and is
+    /// not 0, the question `undo` follows.
     ///
     /// # Errors
     /// The rank is gone; the deadline passed.
@@ -55,7 +57,7 @@ impl Engine {
         self.call_owner(self.lock_to_submit()?, call, deadline)
     }
 
-    /// How to deposit `len` bytes at a rank of another host, known there by `of`.
+    /// Returns the messages that deposit `len` bytes at a rank of another host, identified there by `of`.
     ///
     /// # Errors
     /// The job is over.
@@ -82,7 +84,7 @@ impl Engine {
     /// Adds to a word of a region of another host; returns the old value.
     ///
     /// # Errors
-    /// As [`Engine::get_remote`]; the word is not aligned.
+    /// Those of [`Engine::get_remote`]; the word is not aligned.
     #[cold]
     pub fn add_remote(&self, far: &RegionMemory, offset: usize, n: u64) -> Result<u64, Error> {
         let (owner, place) = find_word(far, offset)?;
@@ -92,7 +94,7 @@ impl Engine {
     /// Replaces a word of a region of another host if it is `expected`; returns the old value.
     ///
     /// # Errors
-    /// As [`Engine::add_remote`].
+    /// Those of [`Engine::add_remote`].
     #[cold]
     pub fn swap_remote(
         &self,
@@ -109,7 +111,7 @@ impl Engine {
         )
     }
 
-    /// Writes to a region of another host. With a notice it is not waited for: a fence does that.
+    /// Writes to a region of another host. It does not wait for a put with a notice: a fence does that.
     #[cold]
     pub(crate) fn put_remote(
         &self,
@@ -144,7 +146,7 @@ impl Engine {
         self.call_owner(core, RmaCall::new(to, rma_request), None).map(drop)
     }
 
-    /// Waits until the puts with a notice, so many, have been done, and says which was not.
+    /// Waits until the `issued` puts with a notice have been done, and returns the first refusal.
     #[cold]
     pub(crate) fn fence_remote(
         &self,
@@ -162,7 +164,7 @@ impl Engine {
         let mut guard = self.lock()?;
         let core = &mut *guard;
         core.rma.fences.confirm(owner, issued);
-        // What an earlier fence did not wait for came first.
+        // Refusals that an earlier fence did not wait for are older.
         match core.rma.origin.take_refusal(owner) {
             Some((memory, why)) => Err(Error::Refused { owner, memory, why }),
             None => result,
@@ -171,13 +173,13 @@ impl Engine {
 }
 
 impl Core {
-    /// As [`Engine::maps_memory_of`].
+    /// Returns true if regions of a rank are mapped here.
     pub(crate) fn maps_memory_of(&self, rank: Rank) -> bool {
         route(&self.lane.rails, rank, Verbs::empty()) == MemoryRoute::Map
     }
 }
 
-/// Where a range of a region lies that is not here.
+/// Returns the place of a range of a region that is not here.
 fn find(far: &RegionMemory, offset: usize, len: usize) -> Result<(Rank, MemoryAddress), Error> {
     let outside = |region: usize| Error::Range { offset, len, region };
     let UnmappedRegion { owner, region, bytes } = far.place().ok_or_else(|| outside(far.len()))?;

@@ -1,7 +1,8 @@
-//! The RMA requests of other ranks, which this rank runs for them.
+//! Serving the RMA requests of other ranks.
 //!
 //! Owns nothing: it shows regions, the handler and the operations of the layer above to the
-//! [`RmaTarget`](canele_proto::rma::RmaTarget), which runs the requests in every pass of a rank that has sockets or has seen such a request.
+//! [`RmaTarget`](canele_proto::rma::RmaTarget). That serves requests in every pass of a rank that has sockets
+//! or has seen such a request.
 
 use std::sync::Arc;
 
@@ -17,12 +18,12 @@ use crate::Error;
 use crate::engine::Engine;
 use crate::lane::Lane;
 
-/// Answers the questions of ranks of other hosts, and takes what they deposit, for a layer above. It is called from within
-/// whatever call makes progress, and must not call the library.
+/// The handler of questions and deposits of ranks of other hosts, for a layer above. Any call that makes
+/// progress calls it; it must not call the library.
 pub trait AmHandler: Send + Sync {
-    /// Answers a question. The ranks that are to be told of what it changed, by an empty message, are added to `tell`.
+    /// Answers a question. It adds the ranks that are to learn of the change, by an empty message, to `tell`.
     fn ask(&self, from: Rank, question: [u64; 3], tell: &mut Vec<Tell>) -> u64;
-    /// Data that came, known by `of`; nothing if it did not come as announced.
+    /// Takes data, identified by `of`; `None` if it differs from its announcement.
     fn deposit(&self, from: Rank, of: [u64; 2], data: Option<Vec<u8>>);
 }
 
@@ -43,7 +44,7 @@ impl Engine {
 }
 
 impl Rma {
-    /// Does what other ranks ask for, and goes on with what this one does; says whether anything was done.
+    /// Serves requests of other ranks, and advances the calls of this one; returns true if anything was done.
     pub fn serve(&mut self, lane: &mut Lane) -> bool {
         let Lane { proto, rails, .. } = lane;
         let (am_handler, operations) = (self.am_handler.as_deref(), self.operations.as_deref());
@@ -51,7 +52,7 @@ impl Rma {
         served | self.origin.go_on(proto, rails)
     }
 
-    /// Does all that has come. For when those who asked send no more, so that there is an end.
+    /// Serves all requests that have come, from ranks that send no more, so that there is an end.
     pub fn serve_all(&mut self, lane: &mut Lane) {
         let may_have = lane.rails.has_networks() || lane.proto.has_rma_requests();
         while may_have && self.serve(lane) {}

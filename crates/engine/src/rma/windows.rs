@@ -14,10 +14,12 @@ use crate::p2p::pending::PendingKind;
 use crate::{Error, Pending};
 
 impl Engine {
-    /// Waits until all accesses of this rank to exposed memory are done there, and what they read is here.
+    /// Waits until all accesses of this rank to exposed memory are done there, and the elements that they
+    /// read are here.
     ///
     /// # Errors
-    /// An owner is gone, or refused an access since the last flush: the first that is found; the deadline passed.
+    /// An owner is gone, or refused an access since the last flush: the first that is found; the deadline
+    /// passed.
     pub fn flush(&self, windows: &[(Rank, ExposureKey)], deadline: Option<Instant>) -> Result<(), Error> {
         let mut core = self.lock_to_submit()?;
         windows.iter().try_for_each(|(owner, _)| core.check_rank(*owner))?;
@@ -47,10 +49,11 @@ impl Engine {
         result
     }
 
-    /// Waits until the memory of all accesses of this rank to exposed memory may be used again, and what they read is there.
+    /// Waits until the memory of all accesses of this rank to exposed memory may be used again, and the
+    /// elements that they read are here.
     ///
     /// # Errors
-    /// As of [`Engine::flush`], as far as it is known.
+    /// Those of [`Engine::flush`], as far as they are known.
     pub fn flush_local(
         &self,
         windows: &[(Rank, ExposureKey)],
@@ -87,9 +90,10 @@ impl Engine {
         self.call_window(window, RmaRequest::Flush { window: window.1 })
     }
 
-    /// Asks for the lock of exposed memory, and never waits: the request leaves with the next one to its owner, or in the next pass. It is
-    /// granted in the order in which the owner is asked, to neighbours that share it together; what this rank submits there behind it is
-    /// done once it is granted, and a flush ends then. A holder that dies gives it back.
+    /// Asks for the lock of exposed memory, and never waits: the request leaves with the next one to its
+    /// owner, or in the next pass. The owner grants it in the order of requests, to neighbours that share it
+    /// together. Later requests of this rank there are done once it is granted, and a flush ends then. A
+    /// holder that dies releases it.
     ///
     /// # Errors
     /// No such rank; the owner is gone; the job is over.
@@ -105,8 +109,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until a flush or an unlock behind [`Engine::lock_window`] has ended, or the group of a flow is revoked: then the lock is of no
-    /// use to any member. No access behind the lock may have memory of the caller.
+    /// Waits until a flush or an unlock behind [`Engine::lock_window`] has ended, or the group of a flow is
+    /// revoked. After a revocation the lock is of no use to any member. No access behind the lock may have
+    /// memory of the caller.
     ///
     /// # Errors
     /// The owner is gone, or refused it; the group was revoked.
@@ -124,7 +129,8 @@ impl Engine {
         result
     }
 
-    /// Gives the lock back once all accesses of this rank there are done; ends as a flush, when both have been done.
+    /// Releases the lock once all accesses of this rank there are done; ends as a flush, when both have been
+    /// done.
     ///
     /// # Errors
     /// No such rank; the job is over.
@@ -143,7 +149,8 @@ impl Engine {
         Ok(Pending::rma(core.submit_rma(NewCall::new(owner, rma_request))).on_lane(self.lane_number()))
     }
 
-    /// Has the owner of exposed memory count a signal once all that this rank has submitted there before is done. Nothing is answered.
+    /// Makes the owner of exposed memory count a signal once all earlier requests of this rank there are
+    /// done. It gets no answer.
     ///
     /// # Errors
     /// No such rank; the job is over.
@@ -155,7 +162,7 @@ impl Engine {
         Ok(())
     }
 
-    /// How many signals of a kind have come from a rank to memory of this one so far.
+    /// Returns the number of signals of a kind that have come from a rank to memory of this one.
     ///
     /// # Errors
     /// `Forked`.
@@ -189,7 +196,7 @@ impl Engine {
     }
 }
 
-/// The owner, if there is one alone.
+/// Returns the owner, if there is one alone.
 fn only(windows: &[(Rank, ExposureKey)]) -> Option<Rank> {
     match windows {
         [(owner, _)] => Some(*owner),

@@ -1,4 +1,4 @@
-//! The counters of a rank, and how they come to where the launcher reads them.
+//! The counters of a rank, and their publication for the launcher.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use canele_sys::counters::Counter::{self, *};
 
 use crate::lane::Lane;
 
-/// What the engine itself counts.
+/// The counts of the engine itself.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Counts {
     pub system_calls: u64,
@@ -20,19 +20,20 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// A wait has taken so long.
+    /// Adds the duration of a wait.
     pub fn count_waited(&mut self, took: Duration) {
         self.waited_ns += took.as_nanos() as u64;
     }
 
-    /// A thread gives its processor away, by a system call.
+    /// Counts a yield, which is a system call.
     pub fn count_yield(&mut self) {
         self.yields += 1;
         self.system_calls += 1;
     }
 }
 
-/// What is counted of each rail to other hosts, in their order: links, bytes sent, speed, round trip, bytes under way.
+/// The counters of each rail to other hosts, in their order: links, bytes sent, speed, round trip, bytes
+/// under way.
 const RAILS: [[Counter; 5]; 4] = [
     [Rail1Links, Rail1Sent, Rail1Speed, Rail1RoundTrip, Rail1UnderWay],
     [Rail2Links, Rail2Sent, Rail2Speed, Rail2RoundTrip, Rail2UnderWay],
@@ -41,7 +42,7 @@ const RAILS: [[Counter; 5]; 4] = [
 ];
 
 /// Stores all counters in `words`; `launcher_calls` is the number of system calls on
-/// the control socket, `puts` what was put without a notice.
+/// the control socket, `puts` counts puts without a notice.
 pub(super) fn publish(words: &[AtomicU64], lane: &Lane, launcher_calls: u64, puts: Moved) {
     let set = |counter: Counter, value: u64| words[counter as usize].store(value, Relaxed);
     let traffic = &lane.proto.traffic;
@@ -75,7 +76,7 @@ pub(super) fn publish(words: &[AtomicU64], lane: &Lane, launcher_calls: u64, put
     publish_networks(lane.rails.totals(), set);
 }
 
-/// The rows of messages by protocol.
+/// Stores the rows of messages by protocol.
 fn publish_protocols(traffic: &Traffic, set: impl Fn(Counter, u64)) {
     let rows = [
         [ShortSent, ShortSentBytes, ShortReceived, ShortReceivedBytes],
@@ -92,7 +93,7 @@ fn publish_protocols(traffic: &Traffic, set: impl Fn(Counter, u64)) {
     }
 }
 
-/// The rows of the rails to other hosts.
+/// Stores the rows of the rails to other hosts.
 fn publish_networks(totals: impl Iterator<Item = Totals>, set: impl Fn(Counter, u64)) {
     for (counters, now) in RAILS.iter().zip(totals) {
         let values = [

@@ -1,6 +1,6 @@
 //! The report of this rank's links, for a user who looks at the job.
 //!
-//! Owns which links are reported: an answer is one message, however many links there are.
+//! Owns the choice of reported links: an answer is one message, for any number of links.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use canele_control::{Links, SocketLink, ToLauncher};
 
 use crate::connect::connections::Connections;
 
-/// More would not fit in a message with the reasons of them all.
+/// The most links that fit in a message with the reasons of them all.
 const MOST: usize = 256;
 
-/// The answer to a launcher that wants to be told of `most` links over sockets.
+/// Makes the answer to a launcher that asks for `most` links over sockets.
 pub(super) fn report(rails: &Set, connections: &Connections, most: u32) -> ToLauncher {
     let (sockets, left_out) = choose_links(network_links(rails, connections), MOST.min(most as usize));
     let mut shm = series_of(rails.host_links().iter().map(|link| link.peer().0).collect());
@@ -23,7 +23,8 @@ pub(super) fn report(rails: &Set, connections: &Connections, most: u32) -> ToLau
     ToLauncher::Links(Links { neighbours, shm, sockets, left_out })
 }
 
-/// All links of the peers to which most was sent, `most` links at most, by peer; and how many peers are left out.
+/// Returns all links of the peers that got most bytes, `most` links at most, by peer; and the number of
+/// omitted peers.
 fn choose_links(links: Vec<SocketLink>, most: usize) -> (Vec<SocketLink>, u32) {
     let mut by_peer: BTreeMap<u32, Vec<SocketLink>> = BTreeMap::new();
     for link in links {
@@ -44,7 +45,7 @@ fn choose_links(links: Vec<SocketLink>, most: usize) -> (Vec<SocketLink>, u32) {
     (peers.into_iter().flatten().collect(), left_out)
 }
 
-/// All links over sockets that are open or being made, by rail.
+/// Returns all links over sockets that are open or being made, by rail.
 fn network_links(rails: &Set, connections: &Connections) -> Vec<SocketLink> {
     let open = |(link, report): (LinkId, LinkReport)| {
         let LinkReport { here, there, sent, received, under_way, measured } = report;
@@ -70,7 +71,7 @@ fn network_links(rails: &Set, connections: &Connections) -> Vec<SocketLink> {
     links
 }
 
-/// The series of neighbouring numbers, first and last, that `ranks` consist of.
+/// Splits `ranks` into series of neighbouring numbers, each with its first and last.
 fn series_of(mut ranks: Vec<u32>) -> Vec<(u32, u32)> {
     let mut series: Vec<(u32, u32)> = Vec::new();
     ranks.sort_unstable();
@@ -83,7 +84,7 @@ fn series_of(mut ranks: Vec<u32>) -> Vec<(u32, u32)> {
     series
 }
 
-/// A link that is not open.
+/// Makes the report of a link that is not open.
 fn closed(link: LinkId, why: &str) -> SocketLink {
     SocketLink {
         peer: link.peer().0,

@@ -1,4 +1,5 @@
-//! What a rank reports of itself: counters and what its threads wait for, which the launcher reads in its memory, and links.
+//! The reports of a rank: counters and waits of its threads, which the launcher reads in its memory, and
+//! links.
 
 mod counters;
 mod links;
@@ -14,33 +15,34 @@ use crate::core::Core;
 pub(crate) use counters::Counts;
 use waits::WaitTable;
 
-/// Where counters and waits are published, and what the launcher wants to be told.
+/// The page for counters and waits, and the reports that the launcher wants.
 pub(crate) struct Stats {
     page: Arc<StatsPage>,
     pub(crate) waits: WaitTable,
-    /// The launcher wants the list of links: this many over sockets, at most.
+    /// The most links over sockets to be reported, if the launcher wants the list of links.
     links_wanted: Option<u32>,
 }
 
 impl Stats {
-    /// Publishes in `page`, which the launcher maps.
+    /// Makes the state that is published in `page`, which the launcher maps.
     pub fn new(page: Arc<StatsPage>) -> Self {
         Self { page, waits: WaitTable::default(), links_wanted: None }
     }
 
-    /// Handles the launcher's wish to be told the links.
+    /// Handles the launcher's request for the links.
     pub fn handle_links_wanted(&mut self, most: u32) {
         self.links_wanted = Some(most);
     }
 
-    /// True if a person looks at the job.
+    /// Returns true if a user looks at the job.
     pub fn is_looked_at(&self) -> bool {
         self.links_wanted.is_some()
     }
 }
 
 impl Core {
-    /// Publishes the counters where the launcher can read them: before a sleep, at the end, and when the launcher asks.
+    /// Publishes the counters in the memory that the launcher reads: before a sleep, at the end, and when the
+    /// launcher asks.
     pub fn publish_counters(&self) {
         let Self { lane, membership, rma, stats, .. } = self;
         counters::publish(
@@ -58,7 +60,8 @@ impl Core {
         Counters::new(self.stats.page.counters()).snapshot()
     }
 
-    /// Answers the launcher if it wants the links. An answer that finds no room is given when the launcher asks next.
+    /// Answers the launcher if it wants the links. An answer without room goes out at the launcher's next
+    /// request.
     pub fn report_links(&mut self) {
         let Self { lane, connections, membership, stats, .. } = self;
         let Some(most) = stats.links_wanted else { return };

@@ -1,7 +1,8 @@
-//! What the threads of this rank wait for, and how that comes to where the launcher reads it.
+//! The waits of the threads of this rank, and their publication for the launcher.
 //!
-//! A wait is noted when its thread first sleeps. It is told in shared memory when it lasts, and, with all that can be said of it,
-//! when a person looks at the job; so a message that comes soon costs nothing for it. What was told is taken back when the wait ends.
+//! A wait is noted when its thread first sleeps. It is published in shared memory when it lasts, and, with
+//! all details, when a user looks at the job. So a message that comes soon costs nothing for it. The entry is
+//! removed when the wait ends.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +16,28 @@ use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
 
-/// Threads whose waits are kept; of more only the number.
+/// The most threads whose waits are kept; of further ones only the number.
 const MOST_NOTED: usize = 64;
 
 /// The waits of this rank.
 #[derive(Default)]
 pub(crate) struct WaitTable {
     noted: Vec<Noted>,
-    /// Something is told in shared memory.
+    /// True if a wait is published in shared memory.
     is_told: bool,
-    /// What the program calls its flows.
+    /// The program's names of its flows.
     names: BTreeMap<FlowId, String>,
 }
 
 struct Noted {
-    /// The thread's number, the same to all copies of this library.
+    /// The thread's number, equal for all copies of this library.
     thread: u64,
     since_ns: u64,
     wait: ThreadWait,
 }
 
 impl WaitTable {
-    /// This thread waits from now on.
+    /// Notes a wait of this thread.
     pub fn note(&mut self, wait: ThreadWait) {
         if self.noted.len() < MOST_NOTED {
             let (thread, since_ns) = (fork::thread_number(), clock::monotonic_ns());
@@ -44,7 +45,7 @@ impl WaitTable {
         }
     }
 
-    /// This thread waits no more; says whether memory tells that it does.
+    /// Removes the last wait of this thread; returns true if a wait is published.
     fn forget(&mut self) -> bool {
         let thread = fork::thread_number();
         // The last of them: a wait may be part of another one.
@@ -62,7 +63,7 @@ impl WaitTable {
         };
     }
 
-    /// The waits, and since when.
+    /// Returns the waits, and the start of each.
     fn waits(&self) -> (Waits, Vec<u64>) {
         let told = self.noted.iter().take(Waits::MOST_THREADS);
         let waits = Waits {
@@ -73,7 +74,7 @@ impl WaitTable {
         (waits, told.map(|noted| noted.since_ns).collect())
     }
 
-    /// The names of the flows that are mentioned.
+    /// Returns the names of the flows that are mentioned.
     fn names_in(&self, waits: &Waits) -> Vec<(u32, String)> {
         let operations = waits.threads.iter().flat_map(|wait| &wait.operations);
         let mentioned = operations.filter_map(|operation| match operation {
@@ -98,7 +99,7 @@ impl WaitTable {
 }
 
 impl Engine {
-    /// Gives a flow the name that people who look at the job know it by, or takes it away with an empty one.
+    /// Gives a flow a name for users who look at the job, or removes it if the name is empty.
     ///
     /// # Errors
     /// `Forked`.
@@ -114,14 +115,14 @@ impl Engine {
 }
 
 impl Core {
-    /// Tells in shared memory what the threads of this rank wait for.
+    /// Publishes the waits of the threads of this rank in shared memory.
     #[cold]
     pub fn publish_waits(&mut self) {
         let (waits, since_ns) = self.stats.waits.waits();
         self.stats.waits.write(&self.stats.page, waits, since_ns);
     }
 
-    /// The same, with all that can be said: a person looks at the job.
+    /// Publishes the waits with all details for a user who looks at the job.
     #[cold]
     pub fn publish_detailed_waits(&mut self) {
         let (mut waits, since_ns) = self.stats.waits.waits();
@@ -146,7 +147,7 @@ impl Core {
         self.stats.waits.write(&self.stats.page, waits, since_ns);
     }
 
-    /// This thread waits no more.
+    /// Removes the wait of this thread, which has ended.
     #[cold]
     pub fn forget_wait(&mut self) {
         if self.stats.waits.forget() {

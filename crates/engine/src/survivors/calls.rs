@@ -1,4 +1,4 @@
-//! The calls: groups, agreements, revocation, acknowledged deaths.
+//! Calls of survivors: groups, agreements, revocation, acknowledged deaths.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::engine::Engine;
 use crate::{Completion, Error, Pending};
 
 impl Engine {
-    /// Makes a group known that communicates on `flow` and the flow after it, until [`Engine::free_flow`]. Deaths of its members are told
-    /// to receives from any source until they are acknowledged.
+    /// Adds a group that communicates on `flow` and the flow after it, until [`Engine::free_flow`]. Deaths of
+    /// its members are reported to receives from any source until they are acknowledged.
     ///
     /// # Errors
     /// `Forked`; the job is over.
@@ -26,12 +26,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts an agreement of the members of a group that live, who all call it in the same order with as many words, at most 64: the
-    /// end's [`decision`](Engine::decision) is the conjunction of the words of all that have contributed, and who has not. It ends if a member
-    /// dies meanwhile, and also if the group is revoked.
+    /// Starts an agreement of the living members of a group. They all call it in one order with as many
+    /// words, at most 64. The [`decision`](Engine::decision) of its end is the conjunction of the contributed
+    /// words, and the ranks without a contribution. It ends if a member dies meanwhile, and also if the group
+    /// is revoked.
     ///
     /// # Errors
-    /// No such group; `Forked`; the job is over.
+    /// The group does not exist; `Forked`; the job is over.
     pub fn start_consensus(
         &self,
         flow: FlowId,
@@ -53,7 +54,7 @@ impl Engine {
         Ok(Pending::collective(key).on_lane(self.lane_number()))
     }
 
-    /// What an agreement has ended with.
+    /// Returns the decision of an agreement that has ended.
     pub fn decision(&self, ended: &Completion) -> Option<Decision> {
         let bytes = ended.output.as_ref().filter(|_| ended.result.is_ok())?.bytes();
         let ranks = self.ask(|view| view.ranks()).ok()?;
@@ -63,8 +64,8 @@ impl Engine {
         }
     }
 
-    /// Revokes a group: whatever is under way on its flows ends with [`Failure::Revoked`] at all members, and so does what they begin
-    /// there, but for agreements.
+    /// Revokes a group: operations under way on its flows end with [`Failure::Revoked`] at all members, and
+    /// later ones too, except for agreements.
     ///
     /// # Errors
     /// `Forked`; the job is over.
@@ -80,7 +81,7 @@ impl Engine {
         Ok(())
     }
 
-    /// True if a group is revoked, as far as this rank knows.
+    /// Returns true if a group is revoked, as far as this rank knows.
     ///
     /// # Errors
     /// `Forked`.
@@ -88,7 +89,8 @@ impl Engine {
         self.ask(|view| view.why_revoked(flow).is_some())
     }
 
-    /// Has a group, until [`Engine::free_flow`], revoked here whenever one that it is a part of is: `flow` with `leader`.
+    /// Makes the revocation of `leader` also revoke the group of `flow`, which is a part of it, until
+    /// [`Engine::free_flow`].
     ///
     /// # Errors
     /// `Forked`; the job is over.
@@ -101,7 +103,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Acknowledges the first deaths, so many of those that the protocols know, on a flow: receives from any source are not told of them any more.
+    /// Acknowledges the first `deaths` of the known deaths on a flow: they are no longer reported to receives
+    /// from any source.
     ///
     /// # Errors
     /// `Forked`; the job is over.
@@ -110,7 +113,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Why an operation may never end though it is under way: it receives from any source, and a death is not acknowledged.
+    /// Returns why an operation may never end though it is under way: it receives from any source, and a
+    /// death is not acknowledged.
     ///
     /// # Errors
     /// `Forked`.
@@ -119,7 +123,8 @@ impl Engine {
         Ok(pending.request().and_then(|id| core.lane.proto.why_pending(id)))
     }
 
-    /// The pairs of flows that are free here, in the window of `first`: what members agree on that make a group of those that live.
+    /// Returns the pairs of flows that are free here, in the window of `first`. Members that make a group of
+    /// the living ones agree on them.
     ///
     /// # Errors
     /// All flows are in use; `Forked`.
@@ -127,7 +132,8 @@ impl Engine {
         Ok(self.lock()?.collectives.pairs().window(first)?)
     }
 
-    /// Takes a pair of flows that was free at all members, before any of them uses it; says whether it still was.
+    /// Takes a pair of flows that was free at all members, before any of them uses it. Returns false if it is
+    /// no longer free.
     ///
     /// # Errors
     /// `Forked`.

@@ -1,4 +1,4 @@
-//! The messages of survivors: those that have not left yet, and those that come, of each sender in their order.
+//! The messages of survivors: those that have not left yet, and those that come, in order for each sender.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,9 +12,9 @@ use canele_sys::ids::{Rank, RequestId, Tag};
 
 use super::MESSAGES;
 
-/// Messages of one sender that are received at the same time; what comes beyond waits against its credit.
+/// The most messages of one sender that are received at the same time; further ones wait against its credit.
 const MOST_COMING: usize = 16;
-/// No message is longer but those that cannot be: words, two lists of all ranks, and their names.
+/// Returns the length of the longest valid message: words, two lists of all ranks, and their names.
 fn longest(ranks: usize) -> usize {
     1024 + 20 * ranks
 }
@@ -33,7 +33,7 @@ struct Incoming {
 }
 
 impl Mail {
-    /// True if messages are coming or leaving.
+    /// Returns true if messages are coming or leaving.
     pub fn is_busy(&self) -> bool {
         !self.coming.is_empty() || !self.pending.is_empty()
     }
@@ -43,12 +43,12 @@ impl Mail {
         self.pending.send(proto, rail, (to, MESSAGES, Tag(0)), bytes);
     }
 
-    /// Forgets what has left.
+    /// Forgets the messages that have left.
     pub fn clear(&mut self, proto: &mut Proto) {
         self.pending.clear(proto);
     }
 
-    /// Begins to receive what has come.
+    /// Begins to receive the messages that have come.
     pub fn take_new(&mut self, proto: &mut Proto) {
         while let Some(matched) = proto.probe_matched(MESSAGES, Want { source: None, tag: None }) {
             self.coming.entry(matched.status.source).or_default().waiting.push_back(matched);
@@ -65,7 +65,8 @@ impl Mail {
         }
     }
 
-    /// The next message that is here. One that was too long is empty; of a sender that died amid it nothing more is told.
+    /// Returns the next message that is here. A message that was too long is empty; those of a sender that
+    /// died amid one end there.
     pub fn poll(&mut self, proto: &mut Proto) -> Option<(Rank, Vec<u8>)> {
         let mut found = None;
         for (from, incoming) in &mut self.coming {

@@ -1,8 +1,10 @@
-//! What the ranks that live do together though others died: agreements, and groups that are revoked. The protocols are those of
-//! [`canele_collective::survivors`]; here are their messages, who is gone, and the threads that wait.
+//! The survivors of deaths: agreements of the living ranks, and revoked groups. The protocols are those of
+//! [`canele_collective::survivors`]; this module owns their messages, the ranks that are gone, and the
+//! waiting threads.
 //!
-//! The launcher tells all ranks of the same deaths, and of each rank that another one has cut off, which counts as gone for all. Where this rank
-//! alone finds that it cannot reach another one, it tells the launcher that it has cut it off.
+//! The launcher informs all ranks of the same deaths, and of each rank that another one has cut off, which
+//! counts as gone for all. If this rank alone cannot reach another one, it reports to the launcher that it
+//! has cut it off.
 
 mod calls;
 mod mail;
@@ -28,10 +30,10 @@ use mail::Mail;
 
 /// The flow of their messages.
 const MESSAGES: FlowId = FlowId(8);
-/// Flows that are kept from being used again: the oldest beyond is given back.
+/// The most flows that are kept from being used again: beyond it the oldest is given back.
 const MOST_KEPT: usize = 4096;
 
-/// Something after which operations may fail that did not before.
+/// An event after which operations may fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailureKind {
     /// A group was revoked.
@@ -40,33 +42,33 @@ pub enum FailureKind {
     Died,
 }
 
-/// What is called, with the engine's lock held, when something has failed.
+/// A function that is called, with the engine's lock held, after a failure.
 pub type FailureHook = Arc<dyn Fn(FailureKind) + Send + Sync>;
 
-/// The state of one rank.
+/// The state of the survivors' protocols on one rank.
 pub(crate) struct Survivors {
     consensus: Consensus,
     revocations: Revocations,
     mail: Mail,
-    /// The groups that live here, by their flow.
+    /// The groups of this rank, by their flow.
     groups: HashMap<FlowId, Arc<[Rank]>>,
-    /// How many agreements each flow has seen, if any.
+    /// The number of agreements on each flow, if there were any.
     numbers: HashMap<FlowId, u32>,
     /// Agreements that a thread waits for or will ask about.
     waiting: HashMap<Name, Key>,
     /// Flows of groups that are revoked together with another one, by the flow of that one.
     followers: HashMap<FlowId, Vec<FlowId>>,
-    /// What was looked at: how many ranks were gone, and how many pairs communicated no more.
+    /// The numbers of ranks gone and of split pairs at the last look.
     seen: (usize, usize),
-    /// Deaths of which the hook was told.
+    /// The number of deaths that the hook has got.
     deaths_told: usize,
-    /// Flows of groups that are gone here, which others may still ask about.
+    /// Flows of groups that are gone here, about which others may still ask.
     kept: VecDeque<FlowId>,
-    /// Why this rank itself counts as gone.
+    /// The reason for which this rank itself counts as gone.
     excluded: Option<Failure>,
-    /// Ranks that this rank alone cannot reach, of which the launcher was told.
+    /// Ranks that this rank alone cannot reach, which it has reported to the launcher.
     reported: HashSet<Rank>,
-    /// The protocols have still to be told who is gone.
+    /// True if the protocols do not know yet which ranks are gone.
     is_behind: bool,
     pub failure_hook: Option<FailureHook>,
     me: Rank,
@@ -93,7 +95,7 @@ impl Survivors {
         }
     }
 
-    /// True if [`Core::advance_survivors`] may find something to do.
+    /// Returns true if [`Core::advance_survivors`] may have work.
     #[inline]
     pub fn have_work(&self, lane: &Lane, splits: &[Failure]) -> bool {
         lane.proto.has_unexpected(MESSAGES)
@@ -101,15 +103,15 @@ impl Survivors {
             || self.seen != (lane.proto.count_gone(), splits.len())
     }
 
-    /// A group communicates on a flow from now on; says whether it was revoked by others already.
+    /// Adds a group that communicates on a flow; returns true if others have revoked it already.
     fn enter(&mut self, flow: FlowId, members: Arc<[Rank]>) -> bool {
         let is_revoked = self.revocations.handle_group(flow, &members);
         self.groups.insert(flow, members);
         is_revoked
     }
 
-    /// A group communicates no more. Its flow is given back, unless the other members may ask about it: then it is kept, and the oldest
-    /// beyond those that are kept is given back. Returns the flows that were.
+    /// Removes a group. Its flow is given back, unless the other members may ask about it: then it is kept.
+    /// Beyond the limit the oldest kept one is given back. Returns the flows given back.
     pub fn leave(&mut self, flow: FlowId, pairs: &mut Pairs) -> Vec<FlowId> {
         self.groups.remove(&flow);
         self.followers.remove(&flow);
@@ -144,21 +146,22 @@ impl Survivors {
         }
     }
 
-    /// Calls the hook if so many deaths are more than it was called for. A wait that a death ends makes no further pass.
+    /// Calls the hook if this number of deaths is greater than at its last call. A wait that a death ends
+    /// makes no further pass.
     pub fn report_deaths(&mut self, deaths: usize) {
         if std::mem::replace(&mut self.deaths_told, deaths) != deaths {
             self.call_hook(FailureKind::Died);
         }
     }
 
-    /// This rank counts as gone for all others.
+    /// Notes that this rank counts as gone for all others.
     pub fn handle_excluded(&mut self, why: Failure) {
         self.excluded.get_or_insert(why);
     }
 }
 
 impl Core {
-    /// Drops what still came for groups that are gone here.
+    /// Drops messages that came for groups that are gone here.
     pub fn drop_messages_of_kept_flows(&mut self) {
         let Self { survivors, lane, .. } = self;
         for flow in survivors.kept.iter().flat_map(|flow| [*flow, FlowId(flow.0 + 1)]) {
@@ -166,7 +169,8 @@ impl Core {
         }
     }
 
-    /// Takes messages, learns who is gone, sends what follows, and ends what has been decided; says whether anything was done.
+    /// Takes messages, learns of gone ranks, sends the answers, and ends decided agreements; returns true if
+    /// anything was done.
     #[cold]
     #[inline(never)]
     pub fn advance_survivors(&mut self) -> bool {
@@ -201,7 +205,7 @@ impl Core {
         }
     }
 
-    /// A group was revoked: what is under way on its flows ends, and on those of its followers.
+    /// Handles the revocation of a group: operations on its flows end, and on those of its followers.
     fn handle_revoked(&mut self, flow: FlowId) {
         let Self { lane, survivors, membership, .. } = self;
         let followers = survivors.followers.get(&flow).into_iter().flatten();
@@ -214,7 +218,8 @@ impl Core {
         survivors.call_hook(FailureKind::Revoked);
     }
 
-    /// Tells the protocols who is gone; says whether anything is new. While nothing is under way it is put off.
+    /// Informs the protocols of gone ranks; returns true if there are new ones. While nothing is under way it
+    /// is put off.
     fn learn_of_gone(&mut self) -> bool {
         let Self { survivors, lane, membership, .. } = self;
         let now = (lane.proto.count_gone(), membership.splits.len());
@@ -228,7 +233,7 @@ impl Core {
         true
     }
 
-    /// Tells the protocols of all that are gone, and the launcher of those that this rank alone cannot reach.
+    /// Informs the protocols of all gone ranks, and the launcher of those that this rank alone cannot reach.
     fn tell_survivors_of_gone(&mut self) {
         let Self { survivors, lane, membership, .. } = self;
         survivors.is_behind = false;
@@ -254,7 +259,7 @@ impl Core {
         }
     }
 
-    /// Sends what is to be sent, and ends what has been decided; says whether anything has.
+    /// Sends the messages of the protocols, and ends decided agreements; returns true if one has ended.
     fn settle_survivors(&mut self) -> bool {
         let Self { survivors, lane, membership, .. } = self;
         let next = |survivors: &mut Survivors| {
@@ -278,7 +283,7 @@ impl Core {
         any
     }
 
-    /// An agreement has ended: those that it says to be gone are gone for this rank, too.
+    /// Ends an agreement: ranks that are gone in its decision are gone for this rank, too.
     fn handle_decided(&mut self, name: Name, decision: Contribution) {
         let me = self.survivors.me;
         let result = if decision.failed.contains(&me) {

@@ -1,5 +1,5 @@
-//! Messages of survivors between ranks of two jobs, which number each other's ranks as they like: a table of names goes before them, to which
-//! their lists refer.
+//! Messages of survivors between ranks of two jobs, each of which has its own numbers for the other's ranks.
+//! A table of names precedes them, to which their lists refer.
 //!
 //! ```text
 //!   names ┬ message, whose ranks are numbers of names
@@ -13,7 +13,7 @@ use canele_sys::ids::Rank;
 /// Bytes of a name.
 const NAME: usize = 12;
 
-/// The bytes of a message for a rank.
+/// Encodes a message for a rank.
 pub(super) fn encode(job: &JobInfo, to: Rank, mut message: Message) -> Vec<u8> {
     if job.is_own(to.0) {
         return message.encode();
@@ -34,10 +34,10 @@ pub(super) fn encode(job: &JobInfo, to: Rank, mut message: Message) -> Vec<u8> {
     (named.len() as u32).to_le_bytes().into_iter().chain(names).chain(message.encode()).collect()
 }
 
-/// The message of a rank in these bytes, in a job that knows so many ranks.
+/// Decodes a message of a rank, in a job that knows `ranks` ranks.
 ///
 /// # Errors
-/// It cannot be, or names a rank of a job that this one is not connected with.
+/// The message is invalid, or names a rank of a job that this one is not connected with.
 pub(super) fn decode(job: &JobInfo, from: Rank, bytes: &[u8], ranks: usize) -> Result<Message, Malformed> {
     if job.is_own(from.0) {
         return Message::decode(bytes, ranks);
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// A job of so many ranks that numbers those of another one behind its own.
+    /// Makes a job of so many ranks that numbers those of another one behind its own.
     fn job(id: u64, own: u32, other: u64, theirs: usize) -> JobInfo {
         let world = SpawnedWorld {
             first: own,

@@ -1,4 +1,4 @@
-//! Algorithms that are named, with real engines whose ranks have a processor each.
+//! Named algorithms, with real engines whose ranks have a processor each.
 
 use canele_engine::collective::{Operation, Root};
 use canele_engine::{Engine, FlowId};
@@ -9,7 +9,7 @@ use crate::{shape, sum};
 /// Words of the vectors: fewer than ranks, and more than one message carries.
 const LENGTHS: [usize; 4] = [1, 5, 3000, 100_000];
 
-/// A job on hosts with so many ranks each, by one algorithm.
+/// Runs a job on hosts with so many ranks each, by one algorithm.
 fn job(hosts: &[u32], algorithm: &'static str, work: impl Fn(&Engine) + Send + Sync) {
     let tunables = Tunables { collective: algorithm, ..Tunables::default() };
     let ranks = canele_testing::start_on_hosts(hosts, &tunables).unwrap();
@@ -20,7 +20,7 @@ fn job(hosts: &[u32], algorithm: &'static str, work: impl Fn(&Engine) + Send + S
     });
 }
 
-/// Blocking reductions and broadcasts, with every rank as the root.
+/// Checks blocking reductions and broadcasts, with every rank as the root.
 fn check(engine: &Engine) {
     let (me, ranks) = (u64::from(engine.rank().0), u64::from(engine.size()));
     let mut output = vec![0u64; LENGTHS[3]];

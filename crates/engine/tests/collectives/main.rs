@@ -16,10 +16,10 @@ use canele_mem::buffer::Divided;
 use canele_sys::tunables::{Tunables, Wait};
 use canele_testing::LocalRank;
 
-/// Whatever takes longer will never end.
+/// The longest duration of a test that works.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The ranks of a job, each with what it does on a thread of its own; gives what they return.
+/// Runs a job whose ranks each do `work` on a thread of their own; returns the results.
 fn job<T: Send + 'static>(
     ranks: u32,
     wait: Wait,
@@ -67,14 +67,14 @@ fn start(engine: &Engine, flow: u32, operation: Operation, input: &[u64], output
         .unwrap()
 }
 
-/// What one that has ended got.
+/// Returns the output of a collective that has ended.
 fn output(ended: canele_engine::Completion) -> Result<Vec<u64>, Error> {
     ended.result?;
     let memory = ended.output.expect("memory of the library's own");
     Ok(bytemuck::cast_slice(memory.bytes()).to_vec())
 }
 
-/// A blocking allreduce of one word.
+/// Makes a blocking allreduce of one word.
 fn add(engine: &Engine, flow: u32, word: u64) -> Result<u64, Error> {
     let (mut into, shape) = ([0u64], shape(Operation::Allreduce, 1));
     let output = bytemuck::cast_slice_mut(&mut into);

@@ -1,4 +1,4 @@
-//! Alltoalls of blocks that lie as layouts say, beside members whose blocks are one stretch each.
+//! Alltoalls of blocks with layouts, beside members whose blocks are one stretch each.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::job;
 
 const FLOW: FlowId = FlowId(9);
 
-/// What rank `from` gives to rank `to` in a row.
+/// Returns the word that rank `from` gives to rank `to` in a row.
 fn word(from: usize, to: usize, row: usize) -> u64 {
     (from * 1_000_000_000 + to * 10_000_000 + row) as u64
 }
 
-/// A matrix of the caller's whose columns are blocks; it is never freed.
+/// Makes a matrix of the caller's whose columns are blocks; it is never freed.
 fn memory(words: Vec<u64>) -> RawMut {
     RawMut::of(bytemuck::cast_slice_mut(words.leak()), 0)
 }

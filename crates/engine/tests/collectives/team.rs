@@ -1,4 +1,4 @@
-//! Teams: who takes part, and whose death is whose business.
+//! Teams: their members, and the effect of deaths on them.
 
 use std::sync::{Arc, Barrier};
 

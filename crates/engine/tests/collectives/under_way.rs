@@ -1,4 +1,4 @@
-//! Non-blocking collectives: many at a time, beside everything else, from several threads.
+//! Non-blocking collectives: many at a time, beside other operations, from several threads.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use crate::{add, job, output, own, shape, start, sum};
 
 const FLOW: u32 = 9;
 
-/// What rank `rank` gives in turn `turn`.
+/// Returns the input of rank `rank` in turn `turn`.
 fn given(rank: usize, turn: usize, words: usize) -> Vec<u64> {
     (0..words).map(|at| (rank * 1000 + turn * 77 + at) as u64).collect()
 }
@@ -91,7 +91,7 @@ fn a_rank_that_waits_for_anything_takes_them_further() {
         let shape = shape(Operation::Broadcast(Root::At(0)), words.len());
         let buffers = Buffers { input: CollectiveBuffer::Nowhere, output: own(&words) };
         let pending = engine.start_collective(FlowId(FLOW), shape, None, buffers).unwrap();
-        // Rank 1 has its data before it asks for anything of it: the message behind it says so.
+        // Rank 1 has its data before it asks for it: the message behind it proves that.
         let want = |tag| Want { source: Some(Rank(1 - me)), tag: Some(Tag(tag)) };
         let mut byte = [0];
         if me == 0 {

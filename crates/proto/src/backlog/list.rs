@@ -9,7 +9,7 @@ pub struct Links {
     pub after: Option<Key>,
 }
 
-/// Which of the lists an entry is in is meant.
+/// Selects one of the lists that an entry is in.
 pub trait Chain {
     type Entry;
     fn links(entry: &mut Self::Entry) -> &mut Links;
@@ -23,7 +23,7 @@ pub struct List {
 }
 
 impl List {
-    /// Appends an entry that is in no such list.
+    /// Appends an entry that is not in this list.
     pub fn push_back<C: Chain>(&mut self, entries: &mut Slab<C::Entry>, key: Key) {
         links::<C>(entries, key).before = self.last;
         match self.last.replace(key) {
@@ -32,7 +32,7 @@ impl List {
         }
     }
 
-    /// Puts an entry that is in no such list before all others.
+    /// Puts an entry that is not in this list before all others.
     pub fn push_front<C: Chain>(&mut self, entries: &mut Slab<C::Entry>, key: Key) {
         links::<C>(entries, key).after = self.first;
         match self.first.replace(key) {
@@ -41,7 +41,7 @@ impl List {
         }
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub fn remove<C: Chain>(&mut self, entries: &mut Slab<C::Entry>, key: Key) {
         let Links { before, after } = std::mem::take(links::<C>(entries, key));
         match before {

@@ -1,13 +1,14 @@
-//! What waits to be sent to one peer: messages of all flows, and large ones that are under way in pieces (NewMadeleine's
-//! window).
+//! The backlog: messages that wait to be sent to one peer, of all flows, and large ones that are under way in
+//! pieces (NewMadeleine's window).
 //!
-//! Owns the order in which messages may leave. Never looks into a message, and knows no rail but by its number. Every step
-//! costs the same however much waits: messages stand in linked lists, one for each rail policy and level.
+//! Owns the order in which messages may leave. Never reads a message, and knows a rail only by its number.
+//! Each step costs the same for a backlog of any length: messages stand in linked lists, one for each rail
+//! policy and level.
 //!
 //! ```text
-//!   policy   which rails may take it: any, one that is preferred, one that is required
-//!   level    how urgent it is, 0 to 7; in a level, in the order of submission
-//!   flow     the messages of one flow never overtake each other: an urgent one raises those before it to its level
+//!   policy   the rails that may take it: any, one that is preferred, one that is required
+//!   level    its priority, 0 to 7; in a level, in the order of submission
+//!   flow     messages of one flow never overtake each other: an urgent one raises those before it
 //! ```
 
 mod list;
@@ -24,40 +25,42 @@ use list::{Chain, Links, List};
 
 /// Levels of priority.
 pub const LEVELS: usize = 8;
-/// The level of messages that ask for none.
+/// The level of messages without a given priority.
 pub const ORDINARY: u8 = 3;
-/// So many more urgent messages pass a level that has something waiting before one of it goes first (the age guard).
+/// The age guard: after so many more urgent messages, one message of a waiting level goes first.
 pub const GUARD: u32 = 64;
 
-/// So many pieces of large messages stay short after a message that was more urgent than they: another one may follow.
+/// The number of pieces that stay short after a message that was more urgent than they: another one may
+/// follow.
 pub const SHORT_PIECES: u32 = 512;
 
-/// Which rails may take the messages of a flow.
+/// The rails that may take the messages of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RailPolicy {
-    /// Any.
+    /// Any rail.
     #[default]
     Any,
-    /// This one; others while it has no room.
+    /// This rail; others while it has no room.
     Prefer(u8),
-    /// Only this one.
+    /// Only this rail.
     Require(u8),
 }
 
-/// Which messages a rail takes now, beside those that require it.
+/// The messages that a rail takes now, beside those that require it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Takes {
-    /// Those that prefer it: others would arrive sooner over another rail.
+    /// Messages that prefer it: others would arrive sooner over another rail.
     Own,
-    /// Those, and all that prefer none.
+    /// Messages that prefer it, and all that prefer no rail.
     Open,
-    /// Those that prefer another one too, because that has no room.
+    /// Messages that prefer another rail too, because that has no room.
     Guests,
-    /// Even those that require another one: there is one way to the peer, and it was not to be chosen.
+    /// All messages, even those that require another rail: the peer has one link, and no rail was to be
+    /// chosen.
     All,
 }
 
-/// A message that waits.
+/// A message in the backlog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiting {
     /// Its request.
@@ -66,24 +69,24 @@ pub struct Waiting {
     pub flow: FlowId,
     /// Its length in bytes.
     pub bytes: usize,
-    /// When its send is complete.
+    /// The send mode: it decides when the send is complete.
     pub mode: Mode,
     /// True if its memory lies in a region.
     pub region: bool,
-    /// How urgent it is, below [`LEVELS`].
+    /// Its priority, below [`LEVELS`].
     pub level: u8,
-    /// Which rails may take it.
+    /// The rails that may take it.
     pub policy: RailPolicy,
 }
 
 #[derive(Clone, Copy)]
 struct Entry {
     waiting: Waiting,
-    /// How many had joined before it.
+    /// The number of messages that had joined, with this one.
     stamp: u64,
-    /// Among those of its policy and level.
+    /// Its neighbours among messages of its policy and level.
     queue: Links,
-    /// Among those of its flow.
+    /// Its neighbours among messages of its flow.
     flow: Links,
 }
 
@@ -91,61 +94,61 @@ struct Entry {
 struct Queue {
     policy: RailPolicy,
     levels: [List; LEVELS],
-    /// The levels that hold something, one bit each.
+    /// The levels that hold a message, one bit each.
     filled: u8,
-    /// How many more urgent ones have passed each level since one of it left.
+    /// For each level, the number of more urgent messages that left since one of it left.
     passed: [u32; LEVELS],
 }
 
-/// What waits for one peer.
+/// The messages that wait for one peer.
 #[derive(Default)]
 pub struct Backlog {
     entries: Slab<Entry>,
     queues: Vec<Queue>,
-    /// The last message of each flow that has one here.
+    /// The last message of each flow that has messages here.
     flows: FxHashMap<FlowId, Key>,
     joined: u64,
-    /// Messages that were drawn and are neither discarded nor back.
+    /// The number of messages that were drawn and are neither discarded nor put back.
     drawn: usize,
-    /// Messages under way in pieces, by level; the next to be served first.
+    /// Messages under way in pieces, by level; each list begins with the next one to be served.
     streams: [VecDeque<RequestId>; LEVELS],
-    /// Bytes of them that have not left.
+    /// Bytes of these messages that have not left.
     streaming: usize,
-    /// The last packet carried a piece.
+    /// True if the last packet carried a piece.
     piece_was_last: bool,
-    /// Packets without a piece since then, while messages went on in pieces.
+    /// The number of packets without a piece since then, while messages went on in pieces.
     pieces_passed: u32,
-    /// So many pieces are still to be short.
+    /// The number of pieces that are still to be short.
     short_pieces: u32,
 }
 
-/// Which message goes next.
+/// The order in which messages are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
-    /// The one that has waited longest.
+    /// The message that has waited longest goes first.
     Arrival,
-    /// The most urgent one, with the age guard.
+    /// The most urgent message goes first, with the age guard.
     Priority,
 }
 
 impl Backlog {
-    /// Messages that wait.
+    /// Returns the number of waiting messages.
     pub fn len(&self) -> usize {
         self.entries.len() - self.drawn
     }
 
-    /// Whether no message waits.
+    /// Returns true if no message waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether nothing of it is needed any more: the next message may as well find a new one.
+    /// Returns true if the backlog holds no state: it may be dropped and made anew for the next message.
     pub fn is_unused(&self) -> bool {
         self.is_empty() && self.drawn == 0 && !self.has_streams() && self.short_pieces == 0
     }
 
-    /// A message joins. Those of its flow that wait here rise to its level, if they are lower, or it rises to theirs, and they keep
-    /// it in their policy: a flow waits in one list.
+    /// Adds a message. Waiting messages of its flow rise to its level, or it rises to theirs. It takes their
+    /// policy, so that a flow waits in one list.
     pub fn join(&mut self, mut waiting: Waiting) -> Key {
         let last = self.flows.get(&waiting.flow).copied();
         if let Some(last) = last {
@@ -164,7 +167,7 @@ impl Backlog {
         key
     }
 
-    /// Lets `last` and those of its flow before it be at least as urgent as `level`.
+    /// Raises `last` and the messages of its flow before it to `level`, if they are less urgent.
     fn raise(&mut self, last: Key, level: u8) {
         let mut lower = Vec::new();
         let mut at = Some(last);
@@ -182,7 +185,7 @@ impl Backlog {
         }
     }
 
-    /// The message that goes next over rail `rail`.
+    /// Returns the message that goes next over rail `rail`.
     pub fn next(&self, rail: u8, takes: Takes, by: By) -> Option<(Key, Waiting)> {
         let open = self.queues.iter().filter(|queue| match queue.policy {
             RailPolicy::Any => takes != Takes::Own,
@@ -190,17 +193,18 @@ impl Backlog {
             RailPolicy::Require(required) => required == rail || takes == Takes::All,
         });
         let heads = open.filter_map(|queue| queue.next(&self.entries, by));
-        // Mostly there is one. Among policies by arrival, where they are equally urgent.
+        // Mostly there is one list. Equally urgent messages of several policies go by arrival.
         let key = heads.min_by_key(|(level, key)| (by.rank(*level), self.entry(*key).stamp))?.1;
         Some((key, self.entry(key).waiting))
     }
 
-    /// Whether a message waits that prefers a rail.
+    /// Returns true if a message waits that prefers a rail.
     pub fn has_choosy(&self) -> bool {
         self.queues.iter().any(|queue| matches!(queue.policy, RailPolicy::Prefer(_)) && queue.filled != 0)
     }
 
-    /// A message leaves the lists, to be sent. Then it is either gone for good ([`Backlog::discard`]) or comes back.
+    /// Removes a message from the lists to send it. The caller then discards it ([`Backlog::discard`]) or
+    /// puts it back.
     pub fn draw(&mut self, key: Key) -> Waiting {
         let waiting = self.entry(key).waiting;
         let queue = self.queue(waiting.policy);
@@ -216,13 +220,13 @@ impl Backlog {
             (None, None) => _ = self.flows.remove(&waiting.flow),
             (Some(_), _) => {}
         }
-        // Where it belongs, should it come back.
+        // Its place, in case it comes back.
         self.entry_mut(key).flow.after = after;
         self.drawn += 1;
         waiting
     }
 
-    /// Messages that were drawn come back where they were: the last one drawn first.
+    /// Puts a drawn message back in its place. The message drawn last comes back first.
     pub fn put_back(&mut self, key: Key) {
         let Entry { waiting, flow: Links { after, .. }, .. } = *self.entry(key);
         let queue = self.queue(waiting.policy);
@@ -235,13 +239,13 @@ impl Backlog {
         self.drawn -= 1;
     }
 
-    /// A message that was drawn is on its way.
+    /// Forgets a drawn message that is on its way.
     pub fn discard(&mut self, key: Key) {
         self.entries.remove(key);
         self.drawn -= 1;
     }
 
-    /// A message is cancelled.
+    /// Removes a message that was cancelled.
     pub fn cancel(&mut self, key: Key) {
         self.draw(key);
         self.discard(key);
@@ -264,7 +268,7 @@ impl Backlog {
 }
 
 impl By {
-    /// What comes first is lowest.
+    /// Returns the rank of a level in this order; the lowest goes first.
     fn rank(self, level: usize) -> usize {
         match self {
             Self::Arrival => 0,
@@ -290,7 +294,7 @@ impl Queue {
         self.filled &= !(u8::from(list.first.is_none()) << level);
     }
 
-    /// The level, as far as it counts among policies, and the message.
+    /// Returns the next message, with its level as far as that counts among policies.
     fn next(&self, entries: &Slab<Entry>, by: By) -> Option<(usize, Key)> {
         let most_urgent = self.filled.checked_ilog2()? as usize;
         let head = |level: usize| self.levels[level].first;
@@ -305,19 +309,19 @@ impl Queue {
                 heads.min_by_key(|key| entries.get(*key).map(|entry| entry.stamp)).map(|key| (0, key))
             }
             By::Priority => match levels.rev().skip(1).find(|level| self.passed[*level] >= GUARD) {
-                // Counted as if it were the most urgent level, or another policy could keep it waiting.
+                // It counts as the most urgent level, or another policy could keep it waiting.
                 Some(aged) => Some((LEVELS - 1, head(aged)?)),
                 None => Some((most_urgent, head(most_urgent)?)),
             },
         }
     }
 
-    /// One of `level` comes back: it has passed no message.
+    /// Takes back the count of a message of `level` that comes back.
     fn count_back(&mut self, level: u8) {
         self.passed[..level as usize].iter_mut().for_each(|passed| *passed = passed.saturating_sub(1));
     }
 
-    /// One of `level` leaves.
+    /// Counts a message of `level` that leaves.
     fn count(&mut self, level: u8) {
         self.passed[level as usize] = 0;
         let lower = self.filled & ((1 << level) - 1);

@@ -1,23 +1,24 @@
-//! Large messages that are under way in pieces, in turn by level, and what else may pass them.
+//! Large messages that are under way in pieces, in turn by level, and messages that may pass them.
 
 use canele_sys::ids::RequestId;
 
 use super::{Backlog, GUARD, LEVELS, RailPolicy};
 
 impl Backlog {
-    /// A message begins to go in pieces, behind those of its level that do.
+    /// Adds a message that begins to go in pieces, behind those of its level.
     pub fn stream(&mut self, request: RequestId, level: u8, bytes: usize) {
         self.streaming += bytes;
         self.streams[level as usize].push_back(request);
     }
 
-    /// The message whose piece is next, and its level; it leaves the list.
+    /// Removes and returns the message whose piece is next, with its level.
     pub fn next_stream(&mut self) -> Option<(RequestId, u8)> {
         let level = self.stream_level()?;
         Some((self.streams[level as usize].pop_front()?, level))
     }
 
-    /// It goes on behind the others, `sent` bytes shorter; or before them, if none could leave.
+    /// Puts a message back that is `sent` bytes shorter: behind the others, or before them if no piece could
+    /// leave.
     pub fn go_on(&mut self, request: RequestId, level: u8, sent: usize) {
         self.streamed(sent);
         match sent {
@@ -26,40 +27,40 @@ impl Backlog {
         }
     }
 
-    /// So many bytes of large messages have left, or never will.
+    /// Subtracts bytes of large messages that have left, or never will.
     pub fn streamed(&mut self, bytes: usize) {
         self.streaming = self.streaming.saturating_sub(bytes);
     }
 
-    /// Bytes of large messages that have not left.
+    /// Returns the bytes of large messages that have not left.
     pub fn streaming_bytes(&self) -> usize {
         self.streaming
     }
 
-    /// What the last packet carried.
+    /// Notes whether the last packet carried a piece.
     pub fn carried(&mut self, piece: bool) {
         self.piece_was_last = piece;
         self.short_pieces -= u32::from(piece && self.short_pieces > 0);
         self.pieces_passed = if piece || !self.has_streams() { 0 } else { self.pieces_passed + 1 };
     }
 
-    /// Whether the last packet carried a piece of a large message, so that others are next.
+    /// Returns true if the last packet carried a piece of a large message, so that other messages are next.
     pub fn piece_was_last(&self) -> bool {
         self.piece_was_last
     }
 
-    /// Whether a message goes on in pieces.
+    /// Returns true if a message goes on in pieces.
     pub fn has_streams(&self) -> bool {
         self.stream_level().is_some()
     }
 
-    /// The level of the most urgent message that does.
+    /// Returns the level of the most urgent message that goes on in pieces.
     pub(super) fn stream_level(&self) -> Option<u8> {
         (0..LEVELS).rev().find(|level| !self.streams[*level].is_empty()).map(|level| level as u8)
     }
 
-    /// Whether a message waits that any rail may take and that is more urgent than those that go on in pieces, and none of these has
-    /// waited too long.
+    /// Returns true if a message that any rail may take is more urgent than those that go on in pieces. It is
+    /// false once one of these has waited too long.
     pub fn is_pressing(&self) -> bool {
         let free = self.queues.iter().filter(|queue| !matches!(queue.policy, RailPolicy::Require(_)));
         let waiting = free.filter_map(|queue| queue.filled.checked_ilog2()).max();
@@ -67,12 +68,12 @@ impl Backlog {
         most_urgent && self.pieces_passed < GUARD
     }
 
-    /// Whether a message has left lately that was more urgent than those that go on in pieces.
+    /// Returns true if a message that left lately was more urgent than those that go on in pieces.
     pub fn expects_urgent(&self) -> bool {
         self.short_pieces > 0
     }
 
-    /// All that wait are dropped: the peer is gone.
+    /// Drops all messages, because the peer is gone.
     pub fn clear(&mut self) {
         *self = Self::default();
     }

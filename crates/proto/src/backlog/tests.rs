@@ -18,7 +18,7 @@ fn join(backlog: &mut Backlog, waiting: Waiting) {
     backlog.join(waiting);
 }
 
-/// The requests in the order in which rail 0 gets them.
+/// Returns the requests in the order in which rail 0 gets them.
 fn all(backlog: &mut Backlog, by: By) -> Vec<u32> {
     let mut order = Vec::new();
     while let Some((key, waiting)) = backlog.next(0, Takes::Open, by) {
@@ -137,7 +137,7 @@ fn the_middle_of_a_flow_can_be_cancelled() {
 
 #[test]
 fn a_message_joins_and_leaves_a_million_others_in_a_bounded_number_of_steps() {
-    // Steps are counted by the chain, not by a clock: a list that were walked would not end here in a test's time.
+    // The chain bounds the steps, not a clock: walking the list would not end in a test's time.
     let mut backlog = Backlog::default();
     let keys: Vec<Key> = (0..1_000_000).map(|n| backlog.join(message(n, n % 16, ORDINARY))).collect();
     for key in keys.iter().rev().step_by(2) {

@@ -1,6 +1,7 @@
-//! The cost model of messages: what each variant takes, as a function of the bytes and of what the link costs.
+//! The cost model of messages: the time of each variant, as a function of the bytes and of the costs of the
+//! link.
 //!
-//! Nothing is measured here, and nothing of it runs on the way of a message: the limits that decide are computed when a link opens.
+//! Nothing is measured here, and no message waits for an estimate: the limits are computed when a link opens.
 
 use canele_profile::HostProfile;
 use canele_rail::{Caps, Distance};
@@ -10,35 +11,36 @@ use super::Variant;
 /// A processor's time to write or read a cell, beside its lines.
 const CELL_NS: f64 = 30.0;
 
-/// One message of so many comes before its receive, where it is kept in a copy more.
+/// One message in so many comes before its receive and is copied once more.
 const EARLY_SHARE: f64 = 20.0;
 
-/// Lines that a copy by one end costs beside its bytes: the chunk counter goes there and back, from either end.
+/// Cache lines that a copy by one end costs beside its bytes: the chunk counter goes there and back, from
+/// either end.
 const COUNTER_LINES: f64 = 4.0;
 
-/// What a link costs, in nanoseconds and nanoseconds per byte.
+/// The costs of a link, in nanoseconds and nanoseconds per byte.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkCosts {
     /// A packet that has its bytes in one line with its header, one way.
     short_ns: f64,
     /// Another packet without bytes, one way.
     latency_ns: f64,
-    /// One packet more behind another: a processor's time, and in memory a line there and one back.
+    /// Each further packet of a burst: a processor's time, and in memory a line there and one back.
     packet_ns: f64,
-    /// One piece more in a pipeline.
+    /// Each further piece in a pipeline.
     step_ns: f64,
     /// A byte, copied once at one end.
     copy_ns: f64,
-    /// A byte on the wire; nothing in memory.
+    /// A byte on the wire; 0 in memory.
     wire_ns: f64,
     /// The answer that a receiver needs before it has access to a region.
     region_ns: f64,
-    /// Announced pieces are sent out of the user's memory.
+    /// True if announced pieces are sent out of the user's memory.
     lends: bool,
 }
 
 impl LinkCosts {
-    /// The costs of links with these capabilities, on a host with this profile.
+    /// Returns the costs of links with these capabilities, on a host with this profile.
     pub fn over(caps: &Caps, host: &HostProfile) -> Self {
         match caps.distance {
             Distance::Host => Self::of_host(host),
@@ -46,7 +48,7 @@ impl LinkCosts {
         }
     }
 
-    /// The costs of links in memory. What a packet costs follows from the profile alone.
+    /// Returns the costs of links in memory. They follow from the profile alone.
     pub fn of_host(host: &HostProfile) -> Self {
         let pair = host.pair_costs();
         let line_ns = f64::from(pair.line_ns);
@@ -63,8 +65,8 @@ impl LinkCosts {
         }
     }
 
-    /// The costs of links of a network. Its packets lie in memory that is in no cache when they are copied: that takes as long as
-    /// through a ring between far processors.
+    /// Returns the costs of links of a network. Its packets lie in no cache when they are copied: a copy
+    /// takes as long as through a ring between far processors.
     fn of_network(caps: &Caps, host: &HostProfile) -> Self {
         let (latency_ns, packet_ns) = (f64::from(caps.latency_ns), f64::from(caps.overhead_ns));
         Self {
@@ -79,12 +81,14 @@ impl LinkCosts {
         }
     }
 
-    /// The time before the first piece of an announced message: it, the answer, and the piece on their ways.
+    /// Returns the time before the first piece of an announced message: the ways of announcement, answer and
+    /// piece.
     fn announced_ns(&self) -> f64 {
         3.0 * self.latency_ns + self.packet_ns
     }
 
-    /// The time of a message that is sent in pieces over so many links, where these are lent; over others it is [`Variant::Streamed`] alone.
+    /// Returns the time of a message in pieces over `links` links that are lent; over other links it is that
+    /// of [`Variant::Streamed`].
     pub fn streamed_ns(&self, bytes: usize, links: u32) -> f64 {
         if !self.lends {
             return self.estimate_ns(Variant::Streamed, bytes);
@@ -93,11 +97,13 @@ impl LinkCosts {
         self.announced_ns() + copy.max(wire / f64::from(links))
     }
 
-    /// The time that a variant takes for so many bytes, until the message is received and the sender knows of it.
+    /// Returns the time of a variant for `bytes` bytes, until the message is received and the sender knows
+    /// it.
     pub fn estimate_ns(&self, variant: Variant, bytes: usize) -> f64 {
         let Self { short_ns, latency_ns, packet_ns, step_ns, region_ns, lends, .. } = *self;
         let (copy, wire) = (bytes as f64 * self.copy_ns, bytes as f64 * self.wire_ns);
-        // Both ends and the wire work at once. A pipeline with the best pieces costs twice the root of copy and step more (`pipeline_bytes`).
+        // Both ends and the wire work at once. A pipeline with the best pieces costs twice the root of copy
+        // and step more (`pipeline_bytes`).
         let pipelined = wire.max(copy) + 2.0 * (copy * step_ns).sqrt();
         match variant {
             Variant::ToSelf => copy,

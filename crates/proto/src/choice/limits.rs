@@ -1,11 +1,11 @@
-//! Up to which length a message begins in which way: where the estimates of two ways cross.
+//! The lengths up to which a message begins in each way: there the estimates of two ways are equal.
 
 use canele_profile::HostProfile;
 use canele_rail::{Caps, Distance};
 
 use super::{LinkCosts, Variant};
 
-/// No limit is longer.
+/// The greatest limit.
 const LONGEST: usize = 1 << 30;
 
 /// The lengths up to which a message begins in a way.
@@ -13,16 +13,17 @@ const LONGEST: usize = 1 << 30;
 pub struct Limits {
     /// In one packet, if a packet carries as much.
     pub whole_bytes: u32,
-    /// The same where the peer has no other link, over which an announced message would share the time of its transmission.
+    /// In one packet, if the peer has no other link over which an announced message would share the time of
+    /// its transmission.
     pub only_link_bytes: u32,
     /// In several packets without a handshake.
     pub multi_bytes: u32,
-    /// The same out of a region that the receiver can read.
+    /// In several packets without a handshake, out of a region that the receiver can read.
     pub region_multi_bytes: u32,
 }
 
 impl Default for Limits {
-    /// No limits: those of a peer of which nothing is known before its link opens.
+    /// Returns no limits, for a peer of which nothing is known before its link opens.
     fn default() -> Self {
         Self {
             whole_bytes: u32::MAX,
@@ -34,8 +35,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits of links with these capabilities, on hosts with this profile, where `eager_bytes` go unannounced to a rank of this
-    /// host. If a user has set that, all limits change in proportion.
+    /// Returns the limits of links with these capabilities, on hosts with this profile. `eager_bytes` go
+    /// unannounced to a rank of this host; if a user has set that, all limits change in proportion.
     pub fn over(caps: &Caps, host: &HostProfile, eager_bytes: usize) -> Self {
         let of_host = Self::estimated(&LinkCosts::of_host(host), true);
         let estimated = match caps.distance {
@@ -54,13 +55,15 @@ impl Limits {
         }
     }
 
-    /// The longest message in several packets, which a receiver could read out of a region if it is `reached`.
+    /// Returns the length of the longest message in several packets; `reached` if a receiver could read it
+    /// out of a region.
     #[inline]
     pub fn multi_bytes(&self, reached: bool) -> usize {
         (if reached { self.region_multi_bytes } else { self.multi_bytes }) as usize
     }
 
-    /// The limits by the estimates alone, on a link where several packets may go without a handshake if `has_multi`.
+    /// Returns the limits by the estimates alone; `has_multi` if the link allows several packets without a
+    /// handshake.
     pub fn estimated(costs: &LinkCosts, has_multi: bool) -> Self {
         let ns = |variant, bytes| costs.estimate_ns(variant, bytes);
         let is_whole = |links| {
@@ -80,7 +83,7 @@ impl Limits {
     }
 }
 
-/// The largest length for which `is_so` holds: it does up to there, and not beyond.
+/// Returns the largest length for which `is_so` holds; it must hold up to there, and not beyond.
 fn last(is_so: impl Fn(usize) -> bool) -> usize {
     let (mut yes, mut no) = (0, LONGEST);
     while no - yes > 1 {
@@ -90,13 +93,15 @@ fn last(is_so: impl Fn(usize) -> bool) -> usize {
     yes
 }
 
-/// The nearest length of three binary digits: the estimates are no more exact, and lengths of programs are of few digits.
+/// Returns the nearest length of three binary digits: the estimates are no more exact, and lengths of
+/// programs have few digits.
 fn rounded(bytes: usize) -> u32 {
     let unit = (bytes.next_power_of_two() / 8).max(1);
     ((bytes + unit / 2) / unit * unit) as u32
 }
 
-/// What a rank of this host is sent unannounced, in bytes: the user's setting, or if that is 0 the estimated one.
+/// Returns the number of bytes that go unannounced to a rank of this host: the user's setting, or if that is
+/// 0 the estimated one.
 pub fn eager_bytes(setting: usize, host: &HostProfile) -> usize {
     match setting {
         0 => Limits::estimated(&LinkCosts::of_host(host), true).whole_bytes as usize,

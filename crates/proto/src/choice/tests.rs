@@ -1,11 +1,11 @@
-//! Which protocol is taken, and how long a packet is.
+//! Tests of the choice of a protocol, and of the length of packets.
 
 use canele_rail::{Distance, LinkTraits, Verbs};
 use canele_sys::device::MemoryKinds;
 
 use super::*;
 
-/// A rail of this host without anything special.
+/// A rail of this host without special capabilities.
 pub(crate) const CAPS: Caps = Caps {
     name: "test",
     latency_ns: 100,
@@ -134,7 +134,7 @@ fn verbs_move_messages_of_which_one_end_lies_in_a_region_that_is_not_mapped() {
     ] {
         assert_eq!(choice(verbs, true, false), read);
         assert_eq!(choice(verbs, false, true), written);
-        // One verb moves all of it: no share of it is left for the other end.
+        // One verb moves all of it: the other end copies no part.
         assert_eq!(choice(verbs, true, true), if read == Variant::DirectRead { read } else { written });
         assert_eq!(choice(verbs, false, false), Variant::Streamed);
     }

@@ -1,40 +1,41 @@
-//! The credit that a rank has to give, and how it is shared out among the peers.
+//! The credit that a rank has to give, shared out among its peers.
 
 use canele_sys::ids::Rank;
 
 use super::{Credit, LEAST_WINDOW, base_window};
 
-/// A window grows by use alone up to this, in bytes, or up to the peer's equal share if that is more: so credit is returned seldom.
+/// The width up to which a window grows by use alone, in bytes; at least the peer's equal share. A wide
+/// window returns credit seldom.
 const WIDE_BY_USE: u64 = 64 << 10;
 
 /// The credit of a rank that none of its peers has.
 pub(crate) struct CreditPool {
     free: u64,
-    /// What each rank begins with, and from which rank on that is the least.
+    /// The window of each rank at the start; ranks from `added` on start with the least.
     base: u64,
     added: usize,
     /// An equal share for each rank.
     share: u64,
-    /// The peer that was refused last although it has less than that.
+    /// The last peer that was refused although it has less than an equal share.
     refused: Option<Rank>,
 }
 
 impl CreditPool {
-    /// What is left of `total` bytes when each of the ranks has its base.
+    /// Makes a pool of `total` bytes less the base of each rank.
     pub fn new(total: u64, ranks: usize) -> Self {
         let base = base_window(total, ranks);
         let free = total.saturating_sub(base * ranks as u64);
         Self { free, base, added: ranks, share: (total / ranks as u64).max(base), refused: None }
     }
 
-    /// What is left of `total` bytes when each of the ranks has the least: of a rank that was added to a running job, and does not
-    /// know how its peers shared out theirs.
+    /// Makes a pool of `total` bytes less the least window of each rank. A rank that was added to a running
+    /// job starts so: it does not know how its peers shared out theirs.
     pub fn least(total: u64, ranks: usize) -> Self {
         let free = total.saturating_sub(LEAST_WINDOW * ranks as u64);
         Self { free, added: 0, ..Self::new(total, ranks) }
     }
 
-    /// There are so many ranks more, each of which begins with the least.
+    /// Adds ranks, each of which begins with the least.
     pub fn grow(&mut self, ranks: usize) {
         self.free = self.free.saturating_sub(LEAST_WINDOW * ranks as u64);
     }
@@ -49,8 +50,9 @@ impl CreditPool {
         self.add(rank, credit, credit.window, 0)
     }
 
-    /// Widens the window of a peer for a message that it had no credit for; returns by how much. A window that was used up is
-    /// doubled, or more for a longer message. A peer that had not yet learnt of its credit gets enough for that message alone.
+    /// Widens the window of a peer for a message that it had no credit for; returns by how much. A window
+    /// that was used up is doubled, or more for a longer message. A peer that did not know of its credit yet
+    /// gets enough for that message alone.
     pub fn widen(&mut self, rank: Rank, credit: &mut Credit, cost: u64) -> u64 {
         let window = credit.window;
         let wanted = match credit.outstanding() >= cost {
@@ -60,7 +62,7 @@ impl CreditPool {
         self.add(rank, credit, wanted, cost)
     }
 
-    /// Adds to a window as much as is wanted and free, if then a message of this cost has its place there.
+    /// Adds as much of `wanted` to a window as is free, if a message of this cost then fits into it.
     fn add(&mut self, rank: Rank, credit: &mut Credit, wanted: u64, cost: u64) -> u64 {
         let window = credit.window;
         let to_share = self.share.saturating_sub(window).min(self.free);
@@ -77,7 +79,8 @@ impl CreditPool {
         added
     }
 
-    /// Keeps part of what would be returned to a peer that has more than its share, if another has less; returns how much.
+    /// Keeps part of the credit to be returned to a peer that has more than its share, if another has less;
+    /// returns how much.
     pub fn narrow(&mut self, rank: Rank, credit: &mut Credit, returned: u64) -> u64 {
         if self.refused.is_none_or(|refused| refused == rank) || credit.window <= self.share {
             return 0;
@@ -88,7 +91,7 @@ impl CreditPool {
         kept
     }
 
-    /// Takes back what is not charged of the window of a peer that needs no more.
+    /// Takes back the uncharged part of the window of a peer that needs no more.
     pub fn reclaim(&mut self, rank: Rank, credit: &mut Credit) {
         self.refused.take_if(|refused| *refused == rank);
         let base = if (rank.0 as usize) < self.added { self.base } else { LEAST_WINDOW };
@@ -110,7 +113,7 @@ mod tests {
     const SHARE: u64 = TOTAL / RANKS as u64;
     const BASE: u64 = SHARE / 2;
 
-    /// A pool and peers that have used all that they were given.
+    /// A pool and peers that have used all credit that they were given.
     fn pool() -> (CreditPool, [Credit; RANKS]) {
         (CreditPool::new(TOTAL, RANKS), [(); RANKS].map(|()| used()))
     }
@@ -119,7 +122,7 @@ mod tests {
         Credit { charged: BASE, ..Credit::new(BASE) }
     }
 
-    /// A message of a peer finds no credit, and all that the peer is given then is used.
+    /// Widens the window of a peer whose message finds no credit, and uses all that is added.
     fn lacks(pool: &mut CreditPool, peers: &mut [Credit; RANKS], at: usize, cost: u64) -> u64 {
         let added = pool.widen(Rank(at as u32), &mut peers[at], cost);
         peers[at].charged += added;

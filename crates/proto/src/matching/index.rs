@@ -1,13 +1,14 @@
-//! One way to find entries: first-in-first-out chains of slab entries, by a 64-bit key.
+//! An index of entries: first-in-first-out chains of slab entries, by a 64-bit key.
 //!
 //! Owns an open-addressed table that maps a key to the first and last entry of its chain. The links between
-//! entries lie in the entries themselves, so an entry can be in several indexes at once and leaves each without
-//! a search. Never owns or frees the entries.
+//! entries lie in the entries themselves, so an entry can be in several indexes at once and leaves each
+//! without a search. Never owns or frees the entries.
 //!
-//! A chain leaves the table with its last entry (the entries behind it in the table move up), so ever-new keys
-//! do not make the table grow: it holds at most four slots per chain that was alive at the same time, and
-//! nothing has to be swept. Not a `HashMap`: a lookup here is a multiplication and usually one compare, and
-//! inserting or removing a chain is no more than that.
+//! A chain leaves the table with its last entry (the entries behind it in the table move up). So ever-new
+//! keys do not make the table grow. It holds at most four slots per chain that was alive at the same time,
+//! and
+//! and nothing has to be swept. It is no `HashMap`: a lookup here is a multiplication and usually one
+//! compare. Inserting or removing a chain costs no more.
 
 use crate::slab::{NIL, Slab};
 
@@ -22,7 +23,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Of an entry in no chain.
+    /// The links of an entry in no chain.
     pub const LOOSE: Links = Links { prev: NIL, next: NIL };
 }
 
@@ -52,7 +53,7 @@ struct Chain {
 const VACANT: Chain = Chain { key: 0, head: NIL, tail: NIL };
 
 impl Index {
-    /// The oldest entry under `key`.
+    /// Returns the oldest entry under `key`.
     #[inline]
     pub fn head(&self, key: u64) -> Option<u32> {
         if self.live == 0 {
@@ -102,7 +103,8 @@ impl Index {
         Some(entry)
     }
 
-    /// Closes the gap that an entry, already out of `entries`, left under `key`; `links` are what it had here.
+    /// Closes the gap that an entry, already out of `entries`, left under `key`; `links` are those it had
+    /// here.
     #[inline]
     pub fn unlink<T: Linked>(&mut self, entries: &mut Slab<T>, which: usize, key: u64, links: Links) {
         let Links { prev, next } = links;
@@ -123,13 +125,13 @@ impl Index {
         }
     }
 
-    /// How many slots the table has: the memory held.
+    /// Returns the number of slots of the table: the memory held.
     #[cfg(test)]
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The slot that holds `key`, or the vacant one where it belongs. The table must have been used.
+    /// Returns the slot that holds `key`, or the vacant one for it. The table must have been used.
     #[inline]
     fn position(&self, key: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -144,7 +146,7 @@ impl Index {
         }
     }
 
-    /// Empties a slot and moves up what lies displaced behind it, so that no search ends too early.
+    /// Empties a slot and moves up displaced chains behind it, so that no search ends too early.
     #[inline]
     fn vacate(&mut self, mut hole: usize) {
         let mask = self.slots.len() - 1;
@@ -180,8 +182,8 @@ impl Index {
     }
 }
 
-/// Where the search for `key` begins, to be masked. Both halves of the product with 2^64 divided by the golden
-/// ratio, so that neighbouring ranks and neighbouring tags both scatter.
+/// Returns the start of the search for `key`, to be masked. It joins both halves of the product with 2^64
+/// divided by the golden ratio, so that neighbouring ranks and neighbouring tags both scatter.
 #[inline]
 fn home(key: u64) -> usize {
     let product = u128::from(key) * 0x9e37_79b9_7f4a_7c15;
@@ -213,8 +215,8 @@ mod tests {
         Ok(())
     }
 
-    /// Keys with few homes in the smallest table, around its end: probing and moving up cross it. No more than
-    /// fit without growing.
+    /// Keys with few homes in the smallest table, around its end: probing and moving up cross it. No more
+    /// than fit without growing.
     fn crowded_keys() -> [u64; 7] {
         let mut next = 0;
         [15, 15, 14, 0, 1, 15, 0].map(|wanted| {

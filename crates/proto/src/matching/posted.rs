@@ -1,10 +1,10 @@
 //! The receives that wait for their message.
 //!
 //! Owns each posted receive until a message takes it or it is cancelled. Each lies in exactly one of four
-//! indexes, that of its kind of want; stamps tell which of the four chains a message could go to was posted to
-//! first. Only a receive posted while no other waited is in no index: it is older than all the others, so it is
-//! asked before them, and the usual case of one receive at a time needs no index. Never looks at messages that
-//! wait: see `unexpected`.
+//! indexes, that of its kind of want. Stamps tell which of the four chains that accept a message has the
+//! oldest receive. Only a receive posted while no other waited is in no index. It is older than all the
+//! others, so it is checked first, and a single receive at a time needs no index. Never looks at messages
+//! that wait: see `unexpected`.
 
 use canele_sys::ids::{Rank, RequestId};
 
@@ -28,10 +28,10 @@ pub(super) struct Posted {
     indexes: [Index; PatternKind::COUNT],
 }
 
-/// Where a posted receive was put, and what tells it from those put there before and after.
+/// The place of a posted receive, with a number that tells it from earlier and later ones there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum PostedPlace {
-    /// By its stamp.
+    /// The receive with this stamp, in `oldest`.
     Oldest(u64),
     Entry(Key),
 }
@@ -89,7 +89,7 @@ impl Posted {
         }
     }
 
-    /// The receive that would get the message if it arrived now; it stays.
+    /// Returns the receive that would get the message if it arrived now; it stays.
     pub fn wanting(&self, envelope: u64) -> Option<RequestId> {
         if let Some(oldest) = self.oldest.as_ref().filter(|oldest| oldest.pattern.accepts(envelope)) {
             return Some(oldest.request);
@@ -114,7 +114,7 @@ impl Posted {
         }
     }
 
-    /// The receives that want a message of `source` and of no other.
+    /// Returns the receives that want a message of `source` and of no other.
     pub fn naming(&self, source: Rank) -> impl Iterator<Item = (PostedId, RequestId)> {
         let oldest = self.oldest.iter().map(|it| (PostedPlace::Oldest(it.stamp), it.pattern, it.request));
         let others = self.entries.iter().map(|(key, it)| (PostedPlace::Entry(key), it.pattern, it.request));
@@ -144,7 +144,7 @@ impl Posted {
         Some(entry.request)
     }
 
-    /// As `arrive_by_index`, when receives of several kinds may want the message.
+    /// Finds the receive of a message as `arrive_by_index` does, if receives of several kinds may want it.
     #[inline(never)]
     fn arrive_by_four(&mut self, envelope: u64) -> Option<RequestId> {
         let heads =
@@ -153,7 +153,7 @@ impl Posted {
         Some(self.leave(first))
     }
 
-    /// Takes an entry out, of its index too.
+    /// Removes an entry, from its index too.
     fn leave(&mut self, index: u32) -> RequestId {
         let PostedEntry { pattern: Pattern { kind, key }, request, links, .. } =
             self.entries.remove_at(index);
@@ -163,13 +163,13 @@ impl Posted {
         request
     }
 
-    /// How many receives keep an arrival from looking in one index only.
+    /// Returns the number of receives for which an arrival looks in more than one index.
     #[cfg(test)]
     pub fn wildcards(&self) -> u32 {
         self.wildcards
     }
 
-    /// Slots and places held, to see that they do not grow.
+    /// Returns the slots and places held, to see that they do not grow.
     #[cfg(test)]
     pub fn held(&self) -> (usize, usize) {
         (self.indexes.iter().map(Index::slots).sum(), self.entries.places())

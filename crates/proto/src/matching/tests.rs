@@ -8,9 +8,10 @@ enum Step {
     Post(Want),
     /// A message: matched if a receive wants it, else stored.
     Message(Rank, Tag),
-    /// A message stored without asking, so that both sides fill up with what would match.
+    /// A message stored without a look for its receive, so that both sides fill up with entries that would
+    /// match.
     Store(Rank, Tag),
-    /// Of all handles ever given, stale ones included.
+    /// Cancels one of all handles ever given, stale ones included.
     Cancel(prop::sample::Index),
     Take(Want),
     Peek(Want),
@@ -62,7 +63,7 @@ fn tag() -> impl Strategy<Value = Tag> {
     prop_oneof![(0..3u32).prop_map(Tag), Just(Tag(u32::MAX))]
 }
 
-/// Few ranks and tags, so that wants of different kinds compete for the same messages.
+/// Draws a step with few ranks and tags, so that wants of different kinds compete for the same messages.
 fn step() -> impl Strategy<Value = Step> {
     let want = || {
         (prop::option::weighted(0.6, rank()), prop::option::weighted(0.6, tag()))

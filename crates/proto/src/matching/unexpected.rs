@@ -1,10 +1,10 @@
 //! The messages that wait for their receive.
 //!
-//! Owns the order of arrival and the ways to find a message; of the message itself it knows source, tag and the
-//! opaque number under which its holder keeps the rest. Each message lies in the index of exact wants, and in
-//! each rarer index (tag of any source, any tag of a source, anything) from the first time a receive looked that
-//! way. Only a message stored while no other waited is in no index: it arrived before all the others, so a
-//! receive looks at it before them. Never looks at posted receives: see `posted`.
+//! Owns the order of arrival and the indexes by which a message is found. Of the message itself it knows
+//! source, tag and the opaque number under which its owner keeps the rest. Each message lies in the index of
+//! exact wants. It lies in each rarer index (tag of any source, any tag of a source, anything) once a receive
+//! has used that index. Only a message stored while no other waited is in no index. It arrived before all the
+//! others, so a receive looks at it first. Never looks at posted receives: see `posted`.
 
 use canele_sys::ids::{Rank, Tag};
 
@@ -18,7 +18,7 @@ pub(super) struct Unexpected {
     entries: Slab<UnexpectedEntry>,
     /// The message stored while no other waited, as long as it waits; else `NIL`.
     oldest: u32,
-    /// Which indexes are maintained.
+    /// True for each index that is maintained.
     built: [bool; PatternKind::COUNT],
     /// Counts the messages ever stored; orders an index built late. Never wraps.
     next_stamp: u64,
@@ -82,7 +82,7 @@ impl Unexpected {
 
     #[inline]
     pub fn take(&mut self, pattern: Pattern) -> Option<FoundMessage> {
-        // The usual receive comes before its message and leaves here.
+        // The usual receive comes before its message and ends here.
         if self.entries.is_empty() {
             return None;
         }
@@ -106,7 +106,7 @@ impl Unexpected {
         Some(self.entries.at(entry).found())
     }
 
-    /// Takes out the one with this envelope whose number `is_it`.
+    /// Removes the message with this envelope whose number `is_it`.
     #[cold]
     pub fn withdraw(&mut self, envelope: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let hit = |entry: &UnexpectedEntry| entry.envelope == envelope && is_it(entry.message);
@@ -125,7 +125,7 @@ impl Unexpected {
         None
     }
 
-    /// The message that arrived first among those in the indexes that are wanted.
+    /// Returns the wanted message that arrived first, among those in the indexes.
     #[inline(never)]
     fn first_by_index(&mut self, Pattern { kind, key }: Pattern) -> Option<u32> {
         if !self.built[kind as usize] {
@@ -145,7 +145,7 @@ impl Unexpected {
         }
     }
 
-    /// Takes an entry out, of the indexes too.
+    /// Removes an entry, from the indexes too.
     #[inline(never)]
     fn leave(&mut self, index: u32) -> FoundMessage {
         let entry = self.entries.remove_at(index);
@@ -158,7 +158,7 @@ impl Unexpected {
         entry.found()
     }
 
-    /// Puts what is here, in order of arrival, into an index that no receive used before.
+    /// Fills an index that no receive used before with the waiting messages, in order of arrival.
     #[cold]
     #[inline(never)]
     fn build(&mut self, kind: PatternKind) {
@@ -172,23 +172,24 @@ impl Unexpected {
         self.built[kind as usize] = true;
     }
 
-    /// The messages that wait, with numbers that grow in the order of their arrival; in no particular order.
+    /// Returns the messages that wait, in no particular order, with numbers that grow in the order of
+    /// arrival.
     pub fn iter(&self) -> impl Iterator<Item = (u64, FoundMessage)> {
         self.entries.iter().map(|(_, entry)| (entry.stamp, entry.found()))
     }
 
-    /// How many messages wait.
+    /// Returns the number of waiting messages.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Which indexes are maintained.
+    /// Returns true for each index that is maintained.
     #[cfg(test)]
     pub fn built(&self) -> [bool; PatternKind::COUNT] {
         self.built
     }
 
-    /// Slots and places held, to see that they do not grow.
+    /// Returns the slots and places held, to see that they do not grow.
     #[cfg(test)]
     pub fn held(&self) -> (usize, usize) {
         (self.indexes.iter().map(Index::slots).sum(), self.entries.places())

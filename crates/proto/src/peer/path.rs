@@ -1,4 +1,4 @@
-//! How messages go to a peer and come from it: the states, and what brings a peer from one to the next.
+//! The paths of messages to a peer and from it: the states, and the events that change them.
 //!
 //! ```text
 //!   Unlinked ─ link wanted ─▶ ExpectLink ─ link opened ─▶ Short │ Plain │ Numbered ─ backlog began ─▶ Queued
@@ -15,20 +15,20 @@ use super::Peer;
 use crate::choice::{Limits, RegionAccess};
 use crate::multipath::Multipath;
 
-/// How a peer ended.
+/// The way in which a peer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerEnd {
-    /// It finished its part of the job.
+    /// The peer finished its part of the job.
     Finished,
-    /// It died, or broke the protocol.
+    /// The peer died, or broke the protocol.
     Failed,
-    /// There is no way to it from here.
+    /// The peer cannot be reached from here.
     Unreachable,
-    /// It lives, but found that this rank broke the protocol, and accepts nothing more from it.
+    /// The peer lives, but found that this rank broke the protocol, and accepts nothing more from it.
     CutOff,
 }
 
-/// Where a message for a peer goes (invariant I10).
+/// The path of a message to a peer (invariant I10).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SendPath {
     /// Straight to this link, without a number. A packet takes few instructions there.
@@ -37,7 +37,7 @@ pub enum SendPath {
     Plain(LinkId),
     /// Straight to this link, with a number. There may be other links.
     Numbered(LinkId),
-    /// Behind what waits for the links.
+    /// Behind the messages that wait for the links.
     Queued,
     /// Into the backlog. The engine was asked for a link.
     ExpectLink,
@@ -48,20 +48,20 @@ pub enum SendPath {
     Gone(PeerEnd),
 }
 
-/// Where a receive may take a message of a peer without the general path.
+/// The path by which a receive may take a message of a peer without the general path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ReceivePath {
     /// From this link. A packet takes few instructions there.
     Short(LinkId),
     /// From this link.
     Plain(LinkId),
-    /// Nowhere: there is no link, messages carry numbers, or an observer is told of each.
+    /// None: there is no link, messages carry numbers, or an observer gets each.
     #[default]
     General,
 }
 
 impl SendPath {
-    /// The link, if a message goes straight to one.
+    /// Returns the link, if a message goes straight to one.
     #[inline(always)]
     pub fn straight(self) -> Option<LinkId> {
         match self {
@@ -70,7 +70,7 @@ impl SendPath {
         }
     }
 
-    /// The link, if a message goes straight to one and carries no number.
+    /// Returns the link, if a message goes straight to one and carries no number.
     #[inline(always)]
     pub fn without_number(self) -> Option<LinkId> {
         match self {
@@ -81,7 +81,7 @@ impl SendPath {
 }
 
 impl ReceivePath {
-    /// The link, if a message may be taken straight from one.
+    /// Returns the link, if a message may be taken straight from one.
     #[inline(always)]
     pub fn link(self) -> Option<LinkId> {
         match self {
@@ -92,42 +92,42 @@ impl ReceivePath {
 }
 
 impl Peer {
-    /// Where a message for it goes.
+    /// Returns the path of a message for it.
     #[inline(always)]
     pub fn send_path(&self) -> SendPath {
         self.send_path
     }
 
-    /// Where a receive may take a message of it.
+    /// Returns the path by which a receive may take a message of it.
     #[inline(always)]
     pub fn receive_path(&self) -> ReceivePath {
         self.receive_path
     }
 
-    /// Why nothing more can be sent or received.
+    /// Returns how the peer ended, if it is gone.
     #[inline(always)]
     pub fn gone(&self) -> Option<PeerEnd> {
         if let SendPath::Gone(how) = self.send_path { Some(how) } else { None }
     }
 
-    /// The links to it, the fastest first.
+    /// Returns the links to it, the fastest first.
     #[inline(always)]
     pub fn links(&self) -> &[LinkId] {
         &self.links
     }
 
-    /// The link that small messages take, once there is one.
+    /// Returns the link that small messages take, once there is one.
     #[inline(always)]
     pub fn first_link(&self) -> Option<LinkId> {
         self.links.first().copied()
     }
 
-    /// Link number `n` of those to the peer.
+    /// Returns link number `n` of those to the peer.
     pub fn link_at(&self, n: usize) -> Option<LinkId> {
         self.links.get(n).copied()
     }
 
-    /// A link is needed. Returns true if the engine is to be asked for it.
+    /// Notes that a link is needed. Returns true if the engine is to be asked for it.
     pub fn link_wanted(&mut self) -> bool {
         let is_new = self.send_path == SendPath::Unlinked;
         if is_new {
@@ -136,8 +136,8 @@ impl Peer {
         is_new
     }
 
-    /// A link has opened to a peer that is not gone; `receive_path` if its messages carry no numbers. Links are in the order of
-    /// `round_trip_ns`.
+    /// Adds a link that has opened to a peer that is not gone; `receive_path` if its messages carry no
+    /// numbers. Links are in the order of `round_trip_ns`.
     pub fn link_opened(
         &mut self,
         link: LinkId,
@@ -150,7 +150,7 @@ impl Peer {
             self.numbers_began();
             self.links.retain(|other| *other != link);
             self.links.push(link);
-            // Of links as fast as each other both ends take the same one, for a receive looks there most often.
+            // Of equally fast links both ends take the same one, for a receive looks there most often.
             self.links.sort_by_key(|link| (round_trip_ns(*link), link.rail()));
         } else {
             self.links = vec![link];
@@ -159,7 +159,7 @@ impl Peer {
         self.send_path = self.linked_path();
     }
 
-    /// A link that can be lost was. Returns true if it was one of the peer's.
+    /// Removes a recoverable link that was lost. Returns true if it was one of the peer's.
     pub fn link_lost(&mut self, link: LinkId) -> bool {
         let before = self.links.len();
         if self.is_numbered() {
@@ -172,7 +172,7 @@ impl Peer {
         was_there
     }
 
-    /// From now on messages carry numbers, in both directions.
+    /// Lets messages carry numbers from now on, in both directions.
     pub fn numbers_began(&mut self) {
         if self.begin_numbers() {
             self.receive_path = ReceivePath::General;
@@ -182,14 +182,14 @@ impl Peer {
         }
     }
 
-    /// Something joined what waits for the links. What must not be overtaken goes first from now on.
+    /// Notes that a message joined the backlog. Messages that must not be overtaken go first from now on.
     pub fn backlog_began(&mut self) {
         if self.send_path.straight().is_some() && self.has_waiting() {
             self.send_path = SendPath::Queued;
         }
     }
 
-    /// Something that waited has left. Messages go straight again if nothing else waits.
+    /// Notes that a waiting message has left. Messages go straight again if no other waits.
     pub fn backlog_drained(&mut self) {
         if self.send_path == SendPath::Queued {
             self.send_path = self.linked_path();
@@ -197,7 +197,7 @@ impl Peer {
         debug_assert!(self.send_path.straight().is_none() || !self.has_waiting(), "a message would overtake");
     }
 
-    /// The peer went: nothing waits for it any more. Returns the state of its numbered messages.
+    /// Drops the waiting messages of a peer that went. Returns the state of its numbered messages.
     pub fn went(&mut self, how: PeerEnd) -> Option<Box<Multipath>> {
         (self.send_path, self.receive_path) = (SendPath::Gone(how), ReceivePath::General);
         self.links = Vec::new();
@@ -208,14 +208,16 @@ impl Peer {
         self.multipath.take()
     }
 
-    /// This rank has finished the job. What is on the peer's links may still be received.
+    /// Closes the path because this rank has finished the job. Packets on the peer's links may still be
+    /// received.
     pub fn job_closed(&mut self) {
         if self.gone().is_none() {
             self.send_path = SendPath::Gone(PeerEnd::Finished);
         }
     }
 
-    /// The path of a message to a peer that is not gone, by its links and what waits for them.
+    /// Returns the path of a message to a peer that is not gone, by its links and the messages that wait for
+    /// them.
     fn linked_path(&self) -> SendPath {
         match (self.first_link(), self.receive_path) {
             (None, _) => SendPath::Unlinked,
@@ -226,9 +228,10 @@ impl Peer {
         }
     }
 
-    /// True if something waits that a message must not overtake.
+    /// Returns true if a message waits that a new one must not overtake.
     fn has_waiting(&self) -> bool {
-        // Beside pieces a strategy is asked where there may be several links: another one may be emptier, or the pieces too long.
+        // With several links a strategy is asked while pieces go: another link may be emptier, or the pieces
+        // too long.
         let beside = self.is_numbered() && self.backlog.as_ref().is_some_and(|backlog| backlog.has_streams());
         self.has_messages() || self.has_numbered_waiting() || beside
     }

@@ -1,6 +1,7 @@
 //! Accesses to elements of exposed memory, carried out for their origins.
 //!
-//! Owns the checks before a byte is touched. What operations and types mean is the layer above's to know ([`RmaOperations`]).
+//! Owns the checks before a byte is touched. The layer above defines operations and types
+//! ([`RmaOperations`]).
 
 use canele_mem::exposed::{Exposed, ExposedElements};
 use canele_mem::layout::Layout;
@@ -9,32 +10,33 @@ use canele_sys::ids::Rank;
 use super::exposures::Exposures;
 use super::{ElementAccess, ElementAction, ExposureKey, MemoryKey, Refusal};
 
-/// What became of an operation on elements.
+/// The result of an operation on elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applied {
-    /// It was done.
+    /// The operation was done.
     Done,
-    /// Nothing was done, because others are at the elements: it is tried again in the next pass, and nothing overtakes it.
+    /// Nothing was done, because others access the elements: the next pass tries again, and no other
+    /// operation overtakes it.
     Busy,
     /// Nothing was done: there is no such operation on such elements, or they are not aligned or not whole.
     Refused,
 }
 
-/// Where the elements of an operation belong, who asked for it, and who lives.
+/// The context of an operation on elements: their exposure, its origin, and the ranks that live.
 pub struct ElementsOrigin<'a> {
     /// The exposure.
     pub window: ExposureKey,
-    /// Who asked.
+    /// The origin.
     pub from: Rank,
-    /// True if a rank is gone, so that what it holds is free.
+    /// Returns true if a rank is gone, so that the locks it holds are free.
     pub is_gone: &'a dyn Fn(Rank) -> bool,
 }
 
-/// The operations on elements, of the layer above. They are called from within whatever call makes progress, must not call the library,
-/// and must not wait.
+/// The operations on elements, of the layer above. Any call that makes progress calls them. They must not
+/// call the library, and must not wait.
 pub trait RmaOperations: Send + Sync {
-    /// Combines packed data with elements: as many bytes, or none for an operation that needs none. Where `old` is given it takes as
-    /// many packed bytes of before.
+    /// Combines packed data with elements: as many bytes, or none for an operation that needs none. `old`, if
+    /// given, gets the packed bytes of before.
     fn accumulate(
         &self,
         origin: &ElementsOrigin<'_>,
@@ -44,7 +46,7 @@ pub trait RmaOperations: Send + Sync {
         old: Option<&mut [u8]>,
     ) -> Applied;
 
-    /// Replaces one element by the second operand if it equals the first; `old` takes what was there before.
+    /// Replaces one element by the second operand if it equals the first; `old` gets the element of before.
     fn compare_and_swap(
         &self,
         origin: &ElementsOrigin<'_>,
@@ -55,10 +57,10 @@ pub trait RmaOperations: Send + Sync {
     ) -> Applied;
 }
 
-/// How an access to elements went: `Ok(false)` if it is to be tried again.
+/// The result of an access to elements: `Ok(false)` if it is to be tried again.
 pub(super) type Carried = Result<bool, Refusal>;
 
-/// Carries out an access; `old` has room for what it reads.
+/// Carries out an access; `old` has room for the elements that it reads.
 pub(super) fn carry_out(
     exposures: &Exposures,
     operations: Option<&dyn RmaOperations>,

@@ -2,16 +2,16 @@
 
 use super::{ANSWER, MemoryKey};
 
-/// Why an RMA request was not done.
+/// The reason for which an RMA request was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The region is not there.
+    /// The region does not exist.
     #[error("there is no such region: it was dropped, or never was")]
     NoRegion,
-    /// The range is not in it.
+    /// The range does not lie in it.
     #[error("the range lies outside of its {0} bytes, or is no aligned word of them")]
     Outside(u64),
-    /// Other data came than was announced.
+    /// The data differs from its announcement.
     #[error("its data did not come as announced")]
     Broken,
     /// There is no such operation on such elements, or the data is no whole number of them.
@@ -27,12 +27,12 @@ pub enum Refusal {
 /// The answer to an RMA request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RmaAnswer {
-    /// The value, or which memory refused what.
+    /// The value, or the memory that refused it and the reason.
     pub result: Result<u64, (MemoryKey, Refusal)>,
 }
 
 impl RmaAnswer {
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn to_bytes(self) -> [u8; ANSWER] {
         let words = match self.result {
             Ok(value) => [0, value, 0],
@@ -52,7 +52,7 @@ impl RmaAnswer {
         bytes
     }
 
-    /// Read from them. What no owner says counts as broken.
+    /// Decodes it. An unknown status counts as broken.
     pub fn read(bytes: &[u8; ANSWER]) -> Self {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|n| bytes[8 * at + n]));
         let refusal = match word(0) {

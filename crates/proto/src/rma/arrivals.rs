@@ -1,7 +1,8 @@
 //! RMA requests that have come, on their way to the target.
 //!
-//! A request that is here as a whole passes neither matching nor a posted receive: it waits in one list, in the order of arrival, until the target takes
-//! it. Whatever comes in several parts, or before its turn, is an unexpected message of the flow of requests; then what comes behind it is, too.
+//! A request that is here as a whole passes neither matching nor a posted receive. It waits in one list, in
+//! the order of arrival, until the target takes it. A request in several parts, or before its turn, is an
+//! unexpected message of the flow of requests; then all requests behind it are, too.
 
 use canele_mem::window::Window;
 use canele_rail::Corrupt;
@@ -19,7 +20,8 @@ pub(crate) struct ArrivedRequest {
 }
 
 impl Proto {
-    /// Keeps a request for the target, unless it has to wait behind an unexpected message. Returns whether it was kept.
+    /// Keeps a request for the target, unless it has to wait behind an unexpected message. Returns true if it
+    /// was kept.
     pub(crate) fn keep_request(
         &mut self,
         from: Rank,
@@ -37,7 +39,7 @@ impl Proto {
         Ok(true)
     }
 
-    /// Gives the credit of a request back, which is kept by the target from now on.
+    /// Gives the credit of a request back, which the target keeps from now on.
     pub(super) fn release_request(&mut self, from: Rank, payload: &KeptPayload) {
         self.consumed(from, payload.protocol(), payload.len());
     }

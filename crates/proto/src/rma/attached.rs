@@ -1,10 +1,10 @@
-//! Memory that is attached to a dynamic exposure. Owns the list; what is adjacent in it is found as one.
+//! Memory that is attached to a dynamic exposure. Owns the list; adjacent parts are found as one.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use canele_mem::exposed::Exposed;
 
-/// Why memory was not attached or detached.
+/// The reason for which memory was not attached or detached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AttachError {
     /// The exposure has ended, or has memory of its own.
@@ -18,7 +18,7 @@ pub enum AttachError {
     NotAttached,
 }
 
-/// What is attached to a dynamic exposure, by where it begins.
+/// The memory attached to a dynamic exposure, by its start.
 #[derive(Default)]
 pub(super) struct Attached {
     pub parts: BTreeMap<usize, Exposed>,
@@ -27,7 +27,7 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Where `len` bytes at an address lie, if all of them are attached.
+    /// Returns the memory of `len` bytes at an address and their offset, if all of them are attached.
     pub fn find(&self, address: usize, len: usize) -> Option<(&Exposed, usize)> {
         [&self.parts, &self.runs].into_iter().find_map(|list| {
             let (start, memory) = list.range(..=address).next_back()?;
@@ -60,7 +60,7 @@ impl Attached {
         Ok(memory)
     }
 
-    /// Makes a run of the part that begins at `start` and those that touch it, if there are any.
+    /// Makes a run of the part that begins at `start` and the parts that touch it, if there are any.
     fn join(&mut self, start: usize) {
         let Some(part) = self.parts.get(&start) else { return };
         if part.is_empty() {

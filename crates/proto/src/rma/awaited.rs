@@ -1,4 +1,4 @@
-//! Answers of owners that are to come.
+//! Answers that this rank expects from owners.
 
 use canele_mem::buffer::Owned;
 use canele_sys::ids::{Rank, RequestId, Tag};
@@ -10,27 +10,27 @@ use crate::matching::Want;
 use crate::request::{Buffer, Failure};
 use crate::slab::Key;
 
-/// What receives the answer of an owner to a request with this sequence number.
+/// Returns the envelope of the answer of an owner to a request with this sequence number.
 pub(super) fn answer_to(owner: Rank, sequence: u32) -> Want {
     Want { source: Some(owner), tag: Some(Tag(sequence)) }
 }
 
-/// An answer that is to come.
+/// An answer that this rank expects.
 pub(super) struct Awaited {
     pub call: Key,
     sequence: u32,
     request: RequestId,
     bytes: Owned<u8>,
-    /// Where the data with it belongs in the memory of the call, and how long it is.
+    /// The place of its data in the memory of the call, and the length of this data.
     pub at: usize,
     pub len: usize,
 }
 
-/// One that has come: its value and the data with it.
+/// An answer that has come: its value and its data.
 pub(super) type AnswerResult = Result<(u64, Vec<u8>), RmaFailure>;
 
 impl Awaited {
-    /// Begins to receive it, with `len` bytes of data that belong at `at`.
+    /// Posts its receive, for `len` bytes of data that belong at `at`.
     pub fn post(proto: &mut Proto, owner: Rank, sequence: u32, call: Key, (at, len): (usize, usize)) -> Self {
         let mut bytes = Owned::new(vec![0; ANSWER + len]);
         let request = proto.submit_recv(ANSWERS, answer_to(owner, sequence), bytes.lend_in());
@@ -41,7 +41,7 @@ impl Awaited {
         proto.is_done(self.request)
     }
 
-    /// Takes it. What no honest owner says counts as broken.
+    /// Takes it. An answer that no honest owner sends counts as broken.
     pub fn take(mut self, proto: &mut Proto, (owner, key): WindowAt) -> AnswerResult {
         let broken = RmaFailure::Refused(key, super::Refusal::Broken);
         let outcome = proto.take(self.request).ok_or_else(|| broken.clone())?;
@@ -60,7 +60,7 @@ impl Awaited {
         let head =
             bytes.first_chunk::<ANSWER>().filter(|_| status.bytes >= ANSWER).ok_or_else(|| broken.clone())?;
         let value = RmaAnswer::read(head).result.map_err(|(key, why)| RmaFailure::Refused(Some(key), why))?;
-        // Only what is done comes with data, and with all of it.
+        // Only a successful answer has data, and all of it.
         if status.bytes != ANSWER + self.len {
             return Err(broken);
         }

@@ -16,38 +16,38 @@ use crate::request::Failure;
 /// Bytes of a word.
 pub(super) const WORD: u64 = size_of::<u64>() as u64;
 
-/// What carries data between ranks by RMA, in words.
+/// The route of data between ranks by RMA, in words.
 const ACCESS: &str = "an access to memory of another rank";
 
-/// What is to be asked of an owner, with the memory that this takes.
+/// A request to an owner, with the memory of its call.
 pub struct NewCall {
-    /// Whose memory it is.
+    /// The owner of the memory.
     pub owner: Rank,
-    /// The request; an access to elements is of all of them, and is cut into as many requests as it takes.
+    /// The request; an access to elements is whole here, and is cut into as many requests as it takes.
     pub rma_request: RmaRequest,
-    /// The elements of an access to elements, where they are not one stretch, and how many there are.
+    /// The layout and number of elements, for an access to elements that are not one stretch.
     pub elements: Option<(Arc<Layout>, usize)>,
-    /// Bytes between which an access to elements may be cut.
+    /// Length of an element in bytes: an access is cut between elements.
     pub element_bytes: usize,
-    /// What an operation on elements does to each, where they are words of 64 bits and the network may do it.
+    /// The operation on each element, if they are words of 64 bits and the network may do it.
     pub fetch_op: Option<FetchOp>,
-    /// What is to be sent.
+    /// The data to be sent.
     pub data: Option<OutBuffer>,
-    /// Where what is read belongs.
+    /// The memory for the data that is read.
     pub into: Option<InBuffer>,
-    /// Who learns of its end.
+    /// The receiver of its end.
     pub ending: CallEnding,
 }
 
 impl NewCall {
-    /// Without memory, and with an outcome.
+    /// Makes a call without memory, and with an outcome.
     pub fn new(owner: Rank, rma_request: RmaRequest) -> Self {
         let (elements, fetch_op, data, into) = (None, None, None, None);
         let ending = CallEnding::Taken;
         Self { owner, rma_request, elements, element_bytes: 1, fetch_op, data, into, ending }
     }
 
-    /// The verb on a word that it is, if it is one.
+    /// Returns its verb on a word, if it has one.
     pub(super) fn word_verb(&self) -> Option<WordVerb> {
         match self.rma_request {
             RmaRequest::Add { n, .. } => Some(WordVerb::Fetch(FetchOp::Add, n)),
@@ -55,7 +55,7 @@ impl NewCall {
             RmaRequest::Access(ElementAccess { action, len: WORD, .. }) if self.elements.is_none() => {
                 match action {
                     ElementAction::Accumulate | ElementAction::GetAccumulate => {
-                        // An operation that needs no operand keeps the word.
+                        // An operation without an operand keeps the word.
                         self.fetch_op.map(|op| WordVerb::Fetch(op, self.operand(0).unwrap_or(0)))
                     }
                     ElementAction::CompareAndSwap => {
@@ -68,7 +68,7 @@ impl NewCall {
         }
     }
 
-    /// A word of the data, which the processor reads.
+    /// Returns a word of the data, which the processor reads.
     fn operand(&self, index: usize) -> Option<u64> {
         let data = self.data.as_ref().filter(|data| data.memory() == MemoryKind::Host)?;
         let mut bytes = [0; WORD as usize];
@@ -82,50 +82,50 @@ impl NewCall {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WordVerb {
     Fetch(FetchOp, u64),
-    /// What is expected, and what replaces it.
+    /// The expected word, and the new one.
     CompareSwap([u64; 2]),
 }
 
-/// Who learns of the end of a call.
+/// The receiver of the end of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallEnding {
-    /// Its outcome is taken.
+    /// The caller, which takes its outcome.
     Taken,
-    /// A flush tells of it.
+    /// A flush, which reports it.
     Counted,
-    /// No caller waits for it any more.
+    /// None: no caller waits for it any more.
     Left(LateAnswer),
 }
 
-/// What is to be made of an answer for which no caller waits any more.
+/// The treatment of an answer for which no caller waits any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LateAnswer {
-    /// Nothing.
+    /// The answer is dropped.
     Ignore,
-    /// If it is a value other than 0, this is asked, because that must be undone.
+    /// For a value other than 0 this question is sent, to undo the effect.
     Undo([u64; 3]),
-    /// If something was refused, the next fence tells of it.
+    /// The next fence reports a refusal.
     Keep,
 }
 
-/// Why a call failed.
+/// The reason for which a call failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RmaFailure {
-    /// It was not carried out: the owner is gone, or the memory is of a kind that is not accessed here.
+    /// The call was not carried out: the owner is gone, or the memory is of a kind that is not accessed here.
     Failed(Failure),
-    /// The owner refused it, in this memory; none if the request was for none.
+    /// The owner refused it, in this memory; `None` if the request was for none.
     Refused(Option<MemoryKey>, Refusal),
 }
 
-/// How a call ended, with its memory.
+/// The outcome of a call, with its memory.
 pub struct RmaOutcome {
-    /// Whom it was for.
+    /// The owner of the accessed memory.
     pub owner: Rank,
     /// The value of the answer.
     pub result: Result<u64, RmaFailure>,
-    /// What was sent.
+    /// The memory of the data that was sent.
     pub data: Option<OutBuffer>,
-    /// What was read.
+    /// The memory of the data that was read.
     pub into: Option<InBuffer>,
 }
 
@@ -133,38 +133,39 @@ pub struct RmaOutcome {
 pub(super) struct Call {
     pub owner: Rank,
     pub rma_request: RmaRequest,
-    /// What is still to be submitted of an access to elements.
+    /// The rest of an access to elements that is still to be submitted.
     pub cutting: Option<Cutting>,
-    /// The verb that it may be, if it is one on a word.
+    /// Its verb, if it is one on a word.
     pub word_verb: Option<WordVerb>,
     pub data: Option<OutBuffer>,
     pub into: Option<InBuffer>,
     pub ending: CallEnding,
     /// Its number among all calls.
     pub serial: u64,
-    /// All its requests were submitted.
+    /// True once all its requests were submitted.
     pub is_submitted: bool,
     /// Large data under way.
     pub sending: Option<RequestId>,
     pub receiving: Option<RequestId>,
-    /// Answers to come.
+    /// The number of answers to come.
     pub awaited: usize,
     pub value: u64,
-    /// The network has not carried it out: the owner is asked.
+    /// True if the network has not carried it out, so that the owner is asked.
     pub by_request: bool,
-    /// A flush tells what the owner refused of it.
+    /// True if a flush reports its refusal by the owner.
     pub is_silent: bool,
     pub failure: Option<RmaFailure>,
     pub has_ended: bool,
 }
 
 impl Call {
-    /// Whether nothing of it is under way any more.
+    /// Returns true if nothing of it is under way any more.
     pub fn is_complete(&self) -> bool {
         self.is_submitted && self.sending.is_none() && self.receiving.is_none() && self.awaited == 0
     }
 
-    /// Why it cannot be carried out with its memory, if it cannot: the processor of this rank copies it, or the network reads the host's.
+    /// Returns the failure if its memory is of a kind that neither the processor of this rank copies nor the
+    /// network reads.
     pub fn why_not_carried_out(&self) -> Option<Failure> {
         let data = self.data.as_ref().map(OutBuffer::memory);
         let into = self.into.as_ref().map(InBuffer::memory);
@@ -172,7 +173,7 @@ impl Call {
         memories.find_map(|memory| Failure::of_memory(memory, MemoryKinds::all(), ACCESS))
     }
 
-    /// Keeps what a verb on a word has read.
+    /// Keeps the word that a verb has read.
     pub fn keep_value(&mut self, value: u64) {
         self.value = value;
         if let (RmaRequest::Access(_), Some(into)) = (self.rma_request, &mut self.into) {
@@ -180,7 +181,7 @@ impl Call {
         }
     }
 
-    /// Has the owner answer its request.
+    /// Makes the owner answer its request.
     pub fn make_answered(&mut self) {
         match &mut self.rma_request {
             RmaRequest::Put { report, .. } => *report = PutReport::Answer,

@@ -1,6 +1,7 @@
-//! An access to elements, cut into requests each of which goes without a handshake.
+//! An access to elements, cut into requests that each go without a handshake.
 //!
-//! The layout of all elements is sent with each request where that is short; otherwise each request lists what it touches itself.
+//! A short layout of all elements is sent with each request; otherwise each request lists the stretches that
+//! it touches.
 
 use std::sync::Arc;
 
@@ -8,29 +9,29 @@ use canele_mem::layout::Layout;
 
 use super::{ANSWER, ElementAccess, ElementAction, EncodedElements, LEAST_PIECE, MOST_HEAD, MOST_LAYOUT};
 
-/// A longer layout is not sent with each request.
+/// The length of the longest layout that is sent with each request.
 const SHORT_LAYOUT: usize = 256;
 
-/// What is still to be submitted of an access.
+/// The rest of an access that is still to be submitted.
 pub(super) struct Cutting {
     elements: Option<(Arc<Layout>, usize)>,
-    /// Of all elements, if that is short.
+    /// The layout of all elements, if it is short.
     encoded: Option<Vec<u8>>,
     /// Packed bytes between which it may be cut.
     unit: usize,
-    /// Packed bytes that were submitted, and all.
+    /// Packed bytes that were submitted, and all of them.
     done: usize,
     total: usize,
-    /// Stretches are looked at for so many bytes at once: twice as many as could be listed before.
+    /// The number of bytes whose stretches are encoded at once: twice as many as could be listed before.
     listed_len: usize,
 }
 
-/// One request of it.
+/// One request of an access.
 pub(super) struct Piece {
     pub access: ElementAccess,
     /// The encoded layout.
     pub layout: Vec<u8>,
-    /// Where its packed bytes begin.
+    /// The offset of its packed bytes.
     pub at: usize,
     pub len: usize,
 }
@@ -48,8 +49,8 @@ impl Cutting {
         self.done >= self.total
     }
 
-    /// The next request of `access`, where messages up to `eager_bytes` go without a handshake; nothing if one element has more
-    /// stretches than can be listed.
+    /// Returns the next request of `access`, if messages up to `eager_bytes` go without a handshake. Returns
+    /// `None` if one element has more stretches than can be listed.
     pub fn next(&mut self, access: &ElementAccess, eager_bytes: usize) -> Option<Piece> {
         let listed = if self.elements.is_some() { MOST_LAYOUT } else { 0 };
         let beside = MOST_HEAD.max(ANSWER) + self.encoded.as_ref().map_or(listed, Vec::len);
@@ -64,7 +65,7 @@ impl Cutting {
         Some(piece)
     }
 
-    /// As many bytes of whole elements as fit, at least of one.
+    /// Returns the number of bytes of whole elements that fit, at least of one.
     fn whole(&self, len: usize) -> usize {
         (len - len % self.unit).max(self.unit)
     }
@@ -88,7 +89,7 @@ impl Cutting {
             return Some(piece(place, encoded.clone(), Some(elements), len));
         }
         let mut bytes = Vec::new();
-        // One element at least, also where blocks end within elements.
+        // One element at least, also if blocks end within elements.
         for looked_at in [self.whole(self.listed_len).min(len), self.unit.min(len)] {
             bytes.clear();
             let range = at..at + looked_at;
@@ -114,7 +115,7 @@ mod tests {
         ElementAccess { action, place, operation: (0, 0), len: 0, elements: None }
     }
 
-    /// Where the packed bytes of all pieces lie, in order.
+    /// Returns the places of the packed bytes of all pieces, in order.
     fn places(mut cutting: Cutting, eager: usize) -> Vec<isize> {
         let mut all = Vec::new();
         while !cutting.is_done() {
@@ -139,7 +140,7 @@ mod tests {
         let vector = Arc::new(Layout::block(8).repeated(300, 24).unwrap());
         let expected: Vec<isize> = (0..300).flat_map(|n| 100 + 24 * n..108 + 24 * n).collect();
         assert_eq!(places(Cutting::new(2400, 8, Some((vector, 1))), 1000), expected);
-        // Too irregular to be sent with each piece.
+        // A layout too irregular to be sent with each piece.
         let at = |n: isize| n * 37 + n * n % 11;
         let list = Layout::sequence((0..2000).map(|n| Layout::block(12).shifted(at(n)).unwrap())).unwrap();
         let expected: Vec<isize> = (0..2000).flat_map(|n| 100 + at(n)..112 + at(n)).collect();

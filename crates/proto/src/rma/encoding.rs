@@ -1,6 +1,7 @@
 //! RMA requests, as messages.
 //!
-//! Owns their encoding and its reader, which believes nothing. The tag of an RMA request is its kind and sequence number.
+//! Owns their encoding and its reader, which checks everything. The tag of an RMA request is its kind and
+//! sequence number.
 
 use canele_sys::ids::Tag;
 
@@ -9,7 +10,7 @@ use super::request::{
 };
 use super::{ExposureKey, HEAD, MOST_HEAD, MemoryAddress, MemoryKey, SEQUENCE_BITS, SEQUENCE_MASK};
 
-/// Bytes of the head of a put of which a flush reports, and whose data is with it.
+/// Bytes of the head of a put that a flush reports, and that carries its data.
 const FLUSHED_HEAD: usize = 16;
 
 impl ElementAccess {
@@ -67,7 +68,7 @@ impl WindowAction {
     }
 }
 
-/// The exposure that a word names.
+/// Returns the exposure that a word names.
 fn read_window(word: u64) -> Option<ExposureKey> {
     match MemoryKey::from_word(word) {
         MemoryKey::Exposure(key) => Some(key),
@@ -96,12 +97,12 @@ impl RmaRequest {
         }
     }
 
-    /// The tag of its message.
+    /// Returns the tag of its message.
     pub fn tag(&self, form: Form, sequence: u32) -> Tag {
         Tag(self.kind(form) << SEQUENCE_BITS | sequence)
     }
 
-    /// Its message without data: so many of these bytes.
+    /// Returns its message without data, and the length of this in bytes.
     pub fn head(&self, form: Form) -> ([u8; MOST_HEAD], usize) {
         let (words, count) = match *self {
             Self::Put { place, len, report: PutReport::Flush } => {
@@ -137,7 +138,8 @@ impl RmaRequest {
         (bytes, 8 * count)
     }
 
-    /// What a message with this tag asks for: the RMA request, how its data travels, its sequence number, and the data with it.
+    /// Decodes a message with this tag: the RMA request, the form of its data, its sequence number, and the
+    /// data with it.
     pub fn read(tag: Tag, bytes: &[u8]) -> Option<(Self, Form, u32, &[u8])> {
         let word = |at: usize| Some(u64::from_le_bytes(bytes.get(8 * at..8 * at + 8)?.try_into().ok()?));
         let (kind, sequence) = (tag.0 >> SEQUENCE_BITS, tag.0 & SEQUENCE_MASK);
@@ -262,7 +264,7 @@ mod tests {
     fn a_small_put_fits_in_a_cell() {
         let rma_request = RmaRequest::Put { place: PLACE, len: 24, report: PutReport::Notice(1) };
         assert_eq!(rma_request.head(rma_request.form(4096)).1 + 24, canele_rail::MAX_INLINE);
-        // And so does the change of a word of 8 bytes, with what is compared and what becomes of it.
+        // So does the change of a word of 8 bytes, with the expected and the new word.
         let action = ElementAction::CompareAndSwap;
         let access = ElementAccess { action, place: PLACE, operation: (0, 0), len: 8, elements: None };
         assert_eq!(RmaRequest::Access(access).head(Form::Whole).1 + 16, canele_rail::MAX_INLINE);

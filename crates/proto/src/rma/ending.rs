@@ -1,4 +1,4 @@
-//! How calls end: answers, large data that has moved, flushes.
+//! The ends of calls: answers, large data that has moved, flushes.
 
 use canele_rail::FullRail;
 use canele_sys::ids::Rank;
@@ -12,7 +12,7 @@ use crate::request::{Buffer, Failure};
 use crate::slab::Key;
 
 impl RmaOrigin {
-    /// Takes the answers of an owner that have come; says whether any had.
+    /// Takes the answers of an owner that have come; returns true if there was one.
     pub(super) fn take_answers<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, owner: Rank) -> bool {
         let Some(state) = self.owners.get_mut(&owner) else { return false };
         let came: Vec<_> = state.awaited.extract_if(.., |awaited| awaited.has_come(proto)).collect();
@@ -31,7 +31,8 @@ impl RmaOrigin {
             self.handle_answer(proto, key, at, answer);
             answered.push(key);
         }
-        // Once all of them are in their memory: a call may have several, and a flush behind a read may have come with it.
+        // All of them are in their memory now: a call may have several, and a flush behind a read may have
+        // come with it.
         answered.dedup();
         answered.into_iter().for_each(|key| self.settle(proto, rail, key));
         any
@@ -49,7 +50,7 @@ impl RmaOrigin {
             }
             Err(failure) => {
                 call.fail(failure);
-                // Nothing follows a refusal.
+                // No data follows a refusal.
                 if let Some(request) = call.receiving {
                     proto.cancel_here(request);
                 }
@@ -61,7 +62,7 @@ impl RmaOrigin {
         }
     }
 
-    /// Takes back large data that has moved; says whether any had.
+    /// Takes back large data that has moved; returns true if there was any.
     pub(super) fn end_moves<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
         let mut ended = Vec::new();
         let Self { moving, calls, .. } = self;
@@ -84,7 +85,7 @@ impl RmaOrigin {
                 }
                 match outcome.result {
                     Ok(status) if status.bytes == len => {}
-                    // Refused: the answer says why, which may still be to be taken.
+                    // The owner refused it: the answer, which may still be to come, has the reason.
                     Err(Failure::Cancelled) => {}
                     Ok(_) | Err(Failure::Truncated { .. }) => {
                         call.fail(RmaFailure::Refused(key, Refusal::Broken));
@@ -119,12 +120,12 @@ impl RmaOrigin {
                 return;
             }
             state.flushes.retain(|other| *other != key);
-            // The owner's word comes first: it is of what was done there.
+            // The owner's answer comes first: it reports what was done there.
             let failure = state.take_failure_before(serial);
             failure.into_iter().for_each(|failure| call.fail(failure));
         } else {
             state.end(serial);
-            // The owner answers what the network has refused, and a flush alone tells of it all the same.
+            // The owner answers the calls that the network has refused, but a flush alone reports them.
             let refused =
                 call.failure.take_if(|why| call.is_silent && matches!(why, RmaFailure::Refused(..)));
             let is_told = call.is_silent || call.ending == CallEnding::Counted;
@@ -139,7 +140,7 @@ impl RmaOrigin {
         flushes.into_iter().filter(|other| *other != key).for_each(|other| self.settle(proto, rail, other));
     }
 
-    /// Forgets a call that has ended unless its outcome is to be taken.
+    /// Forgets a call that has ended, unless its outcome is to be taken.
     pub(super) fn finish<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
         let Some(late) = self.calls.get(key).and_then(|call| match call.ending {
             CallEnding::Taken => None,

@@ -1,4 +1,5 @@
-//! Memory that begins and ends to be exposed: the target finds it for requests, and the rails with verbs know it meanwhile.
+//! The begin and the end of exposures: the target finds their memory for requests, and the rails with verbs
+//! know it meanwhile.
 
 use canele_mem::exposed::Exposed;
 use canele_rail::Rma;
@@ -13,7 +14,7 @@ impl RmaTarget {
         key
     }
 
-    /// Begins an exposure without memory, to which some is attached later. Its places are addresses.
+    /// Begins an exposure without memory, which is attached later. Its places are addresses.
     pub fn expose_dynamic(&mut self) -> ExposureKey {
         self.exposures.expose_dynamic()
     }
@@ -33,10 +34,11 @@ impl RmaTarget {
         Ok(())
     }
 
-    /// Detaches the memory that begins at an address: no later request and no later verb reaches it. Transfers under way may still hold it.
+    /// Detaches the memory that begins at an address: no later request and no later verb reaches it.
+    /// Transfers under way may still hold it.
     ///
     /// # Errors
-    /// The exposure is not dynamic; nothing begins there.
+    /// The exposure is not dynamic; no memory begins there.
     pub fn detach<R: Rma>(
         &mut self,
         rail: &mut R,
@@ -48,14 +50,15 @@ impl RmaTarget {
         Ok(memory)
     }
 
-    /// Ends an exposure; gives the memory, which transfers under way may still hold.
+    /// Ends an exposure; returns the memory, which transfers under way may still hold.
     pub fn unexpose<R: Rma>(&mut self, rail: &mut R, key: ExposureKey) -> Vec<Exposed> {
         self.exposures.places(key).into_iter().for_each(|place| rail.deregister(place));
         self.exposures.end(key)
     }
 }
 
-/// Registers memory at the rails. Where one has no room for it, its verbs are refused, and the origins ask by requests.
+/// Registers memory at the rails. A rail without room for it refuses its verbs, and the origins send
+/// requests.
 fn register<R: Rma>(rail: &mut R, place: MemoryAddress, memory: &Exposed) {
     let _ = rail.register(place, memory);
 }

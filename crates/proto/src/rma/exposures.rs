@@ -1,6 +1,7 @@
-//! What a rank has exposed: memory under keys, with the locks and the signals of each.
+//! The exposures of a rank: memory under keys, with the locks and the signals of each.
 //!
-//! Owns the table. A key has a generation, so that one of an exposure that has ended reaches nothing (invariant I11).
+//! Owns the table. A key has a generation, so that the key of an ended exposure reaches nothing
+//! (invariant I11).
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ use super::attached::{AttachError, Attached};
 use super::locks::LockQueue;
 use super::{MemoryAddress, Refusal};
 
-/// Everything that a rank has exposed.
+/// The exposures of a rank.
 #[derive(Default)]
 pub struct Exposures {
     entries: Vec<(u32, Option<Exposure>)>,
@@ -21,14 +22,14 @@ pub struct Exposures {
 pub(super) struct Exposure {
     memory: Memory,
     pub locks: LockQueue,
-    /// How many signals came, by their sender and kind.
+    /// The number of signals that came, by their sender and kind.
     signals: HashMap<(Rank, u8), u64>,
 }
 
 enum Memory {
-    /// Places are counted from its start.
+    /// One memory; places are counted from its start.
     One(Exposed),
-    /// Places are addresses.
+    /// Attached memory; places are addresses.
     Attached(Attached),
 }
 
@@ -40,7 +41,7 @@ impl Memory {
                 memory.window(at, len).map(|_| (memory, at))
             }
             Self::Attached(list) => {
-                // Addresses of programs are positive in all that runs here.
+                // Addresses of programs are positive on all systems that run this.
                 list.find(usize::try_from(at).ok()?, len)
             }
         }
@@ -53,7 +54,7 @@ impl Exposures {
         self.add(Memory::One(memory))
     }
 
-    /// Begins an exposure without memory, to which some is attached later.
+    /// Begins an exposure without memory, which is attached later.
     pub(super) fn expose_dynamic(&mut self) -> ExposureKey {
         self.add(Memory::Attached(Attached::default()))
     }
@@ -89,10 +90,11 @@ impl Exposures {
         self.attached(key)?.attach(memory)
     }
 
-    /// Detaches the memory that begins at an address: no later request reaches it. Transfers under way may still hold it.
+    /// Detaches the memory that begins at an address: no later request reaches it. Transfers under way may
+    /// still hold it.
     ///
     /// # Errors
-    /// The exposure is not dynamic; nothing begins there.
+    /// The exposure is not dynamic; no memory begins there.
     pub(super) fn detach(&mut self, key: ExposureKey, address: usize) -> Result<Exposed, AttachError> {
         self.attached(key)?.detach(address)
     }
@@ -104,7 +106,7 @@ impl Exposures {
         }
     }
 
-    /// Ends an exposure; gives the memory, which transfers under way may still hold.
+    /// Ends an exposure; returns the memory, which transfers under way may still hold.
     pub(super) fn end(&mut self, key: ExposureKey) -> Vec<Exposed> {
         let Some((index, _)) = key.parts().filter(|_| self.get(key).is_some()) else { return Vec::new() };
         match self.entries[index].1.take().map(|exposure| exposure.memory) {
@@ -114,7 +116,7 @@ impl Exposures {
         }
     }
 
-    /// Where each memory of an exposure begins.
+    /// Returns the start of each memory of an exposure.
     pub(super) fn places(&self, key: ExposureKey) -> Vec<MemoryAddress> {
         let offsets = match self.get(key).map(|exposure| &exposure.memory) {
             Some(Memory::One(_)) => vec![0],
@@ -124,28 +126,28 @@ impl Exposures {
         offsets.into_iter().map(|offset| MemoryAddress { key: key.into(), offset }).collect()
     }
 
-    /// How many signals of a kind have come from a rank.
+    /// Returns the number of signals of a kind that have come from a rank.
     pub fn signals(&self, key: ExposureKey, from: Rank, which: u8) -> u64 {
         self.get(key).map_or(0, |exposure| exposure.signals.get(&(from, which)).copied().unwrap_or(0))
     }
 
-    /// Takes away what a dead rank holds.
+    /// Releases the locks that a dead rank holds.
     pub(super) fn release_of(&mut self, dead: Rank) {
         let living = self.entries.iter_mut().filter_map(|(_, entry)| entry.as_mut());
         living.for_each(|exposure| exposure.locks.release_of(dead));
     }
 
-    /// True if a rank waits for the lock of an exposure.
+    /// Returns true if a rank waits for the lock of an exposure.
     pub(super) fn is_lock_awaited(&self, key: ExposureKey, from: Rank) -> bool {
         self.get(key).is_some_and(|exposure| exposure.locks.is_awaited_by(from))
     }
 
-    /// True if no rank holds or waits for a lock.
+    /// Returns true if no rank holds or waits for a lock.
     pub fn is_unlocked(&self) -> bool {
         self.entries.iter().filter_map(|(_, entry)| entry.as_ref()).all(|exposure| exposure.locks.is_free())
     }
 
-    /// Where `len` bytes of an exposure lie, or why there are none.
+    /// Returns the memory of `len` bytes of an exposure and their offset, or the refusal.
     pub(super) fn find(&self, key: ExposureKey, offset: u64, len: u64) -> Result<(&Exposed, usize), Refusal> {
         let exposure = self.get(key).ok_or(Refusal::NoRegion)?;
         let place = isize::try_from(offset).ok().zip(usize::try_from(len).ok());
@@ -158,7 +160,7 @@ impl Exposure {
         self.memory.find(at, len)
     }
 
-    /// What is told of a place that is not in it.
+    /// Returns the refusal of a place that is not in it.
     pub fn outside(&self) -> Refusal {
         match &self.memory {
             Memory::One(memory) => Refusal::Outside(memory.len() as u64),

@@ -1,4 +1,4 @@
-//! The lock of an exposure: who holds it, and who waits for it in which order.
+//! The lock of an exposure: the ranks that hold it, and the order of those that wait for it.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use canele_sys::ids::Rank;
 
 use super::request::RmaLockKind;
 
-/// Wishes of one rank that wait at most.
+/// The most requests of one rank that wait.
 const MOST_OF_ONE: usize = 64;
 
-/// The lock of an exposure. It is granted in the order of the wishes, so neither kind starves the other.
+/// The lock of an exposure. It is granted in the order of requests, so neither kind starves the other.
 #[derive(Default)]
 pub(super) struct LockQueue {
-    /// The holders: many that share it, or one.
+    /// The holders: several that share it, or one.
     holders: Vec<Rank>,
     is_exclusive: bool,
     waiting: VecDeque<(Rank, RmaLockKind)>,
 }
 
 impl LockQueue {
-    /// A rank wants the lock, which it has or waits for from then on. False if the rank has too many wishes.
+    /// Grants the lock to a rank or makes it wait. Returns false if the rank has too many requests.
     pub fn ask(&mut self, from: Rank, kind: RmaLockKind) -> bool {
         let of_it = self.waiting.iter().filter(|(rank, _)| *rank == from).count();
         let held = self.holders.iter().filter(|rank| **rank == from).count();
@@ -31,12 +31,12 @@ impl LockQueue {
         true
     }
 
-    /// True if a rank waits for the lock.
+    /// Returns true if a rank waits for the lock.
     pub fn is_awaited_by(&self, from: Rank) -> bool {
         self.waiting.iter().any(|(rank, _)| *rank == from)
     }
 
-    /// A rank gives the lock back. False if the rank does not hold it.
+    /// Releases the lock for a rank. Returns false if the rank does not hold it.
     pub fn release(&mut self, from: Rank) -> bool {
         let Some(at) = self.holders.iter().position(|rank| *rank == from) else { return false };
         self.holders.swap_remove(at);
@@ -44,14 +44,14 @@ impl LockQueue {
         true
     }
 
-    /// A rank died: it holds nothing and waits for nothing.
+    /// Removes a rank that died from the holders and from those that wait.
     pub fn release_of(&mut self, dead: Rank) {
         self.holders.retain(|rank| *rank != dead);
         self.waiting.retain(|(rank, _)| *rank != dead);
         self.grant();
     }
 
-    /// True if no rank holds it or waits for it.
+    /// Returns true if no rank holds it or waits for it.
     pub fn is_free(&self) -> bool {
         self.holders.is_empty() && self.waiting.is_empty()
     }
@@ -71,7 +71,7 @@ mod tests {
     use super::RmaLockKind::{Exclusive, Shared};
     use super::*;
 
-    /// Who holds it.
+    /// Returns the holders, sorted.
     fn holders(locks: &LockQueue) -> Vec<u32> {
         let mut ranks: Vec<u32> = locks.holders.iter().map(|rank| rank.0).collect();
         ranks.sort_unstable();

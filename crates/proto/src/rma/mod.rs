@@ -1,16 +1,17 @@
 //! Remote memory access (RMA) that the owner's library serves, where the origin cannot map the memory.
 //!
-//! Owns how an RMA request, its data and its answer are put into messages, on three flows of the library; the owner's
-//! [`RmaTarget`] serves it. Never moves a message itself: order, credit, pieces, several rails and their loss are those of any
-//! message.
+//! Owns the encoding of RMA requests, their data and their answers as messages, on three flows of the
+//! library; the owner's [`RmaTarget`] serves them. Never moves a message itself: order, credit, pieces,
+//! several rails and lost links are those of any message.
 //!
 //! ```text
-//!   origin ── RMA request: what, where, sequence number (small data with it) ──▶ owner: checks region and range, then does it
+//!   origin ── RMA request: action, place, sequence number (small data) ──▶ owner: checks, then acts
 //!          ── large data, straight into the region ──▶
 //!          ◀── answer: what became of it, a value (small data with it) ──
 //!          ◀── large data, straight out of the region ──
 //! ```
-//! The tag of an RMA request is its kind and sequence number; of its data and its answer, the sequence number.
+//! The tag of an RMA request is its kind and sequence number; the tag of its data and its answer is the
+//! sequence number.
 
 mod access;
 mod answer;
@@ -65,30 +66,30 @@ use crate::{Notice, Proto};
 pub const REQUESTS: FlowId = FlowId(5);
 /// The flow of their large data.
 pub const DATA: FlowId = FlowId(6);
-/// The flow of answers, and of large data read.
+/// The flow of answers, and of large data that is read.
 pub const ANSWERS: FlowId = FlowId(7);
 
-/// Bytes of an RMA request that its small data follows.
+/// Bytes of an RMA request before its small data.
 pub const HEAD: usize = 24;
-/// Bytes of an RMA request without its data at most.
+/// The most bytes of an RMA request without its data.
 pub const MOST_HEAD: usize = 48;
 /// Bytes of an answer without data.
 pub const ANSWER: usize = 24;
-/// Bytes of an encoded layout in an RMA request at most.
+/// The most bytes of an encoded layout in an RMA request.
 pub const MOST_LAYOUT: usize = canele_mem::layout::MOST_ENCODED;
-/// Data of an access to elements that fits whatever the eager limit is, in bytes.
+/// The length of data of an access to elements that fits with any eager limit, in bytes.
 pub const LEAST_PIECE: usize = 512;
-/// Bits of a tag that are the sequence number.
+/// The number of bits of a tag that hold the sequence number.
 const SEQUENCE_BITS: u32 = 28;
 const SEQUENCE_MASK: u32 = (1 << SEQUENCE_BITS) - 1;
 
 impl Proto {
-    /// How the data of an RMA request travels.
+    /// Returns the form of the data of an RMA request.
     pub fn form(&self, rma_request: &RmaRequest) -> Form {
         rma_request.form(self.settings.eager_bytes)
     }
 
-    /// Drops what has come of the answer to an RMA request that failed.
+    /// Drops the answer to an RMA request that failed, if it has come.
     pub fn forget_answer(&mut self, from: Rank, sequence: u32) {
         self.forget(ANSWERS, from, Some(sequence));
     }
@@ -100,7 +101,7 @@ impl Proto {
         }
     }
 
-    /// Shows a notice whose data is in its place.
+    /// Adds a notice whose data is in its place.
     fn show_notice(&mut self, from: Rank, id: u64) -> Result<(), Corrupt> {
         self.requests.count_completion();
         self.keep_notice(Notice { from, id })

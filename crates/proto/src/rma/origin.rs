@@ -1,12 +1,12 @@
 //! The origin side of RMA: the calls of this rank to owners of memory, any number at the same time.
 //!
-//! Owns the calls, their sequence numbers, and the order in which their requests leave: that of their submission, for each owner. A call
-//! that is long leaves in as many requests as it takes, while the requests and answers of this rank that are under way at the owner stay
-//! bounded; what is beyond that waits here. Never blocks.
+//! Owns the calls, their sequence numbers, and the order in which their requests leave: that of their
+//! submission, for each owner. A long call leaves in as many requests as it takes. The requests and answers
+//! of this rank under way at an owner stay bounded; further ones wait here. Never blocks.
 //!
 //! ```text
-//!   submit ──▶ queue of the owner ──▶ requests ──▶ owner        silent calls end here: their memory is free
-//!              answers ──▶ memory of the call ──▶ ended         flush: answered, and all calls before it have ended
+//!   submit ──▶ queue of the owner ──▶ requests ──▶ owner   silent calls end here: their memory is free
+//!              answers ──▶ memory of the call ──▶ ended    flush: answered; all calls before it have ended
 //! ```
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -35,22 +35,22 @@ pub struct RmaOrigin {
     pub(super) pending: PendingSends,
     /// Calls whose large data is under way.
     pub(super) moving: Vec<Key>,
-    /// The first refusal of each owner that a fence told of that was not waited for.
+    /// The first refusal of each owner that a fence without a waiter reported.
     pub(super) refused: HashMap<Rank, (Option<MemoryKey>, Refusal)>,
-    /// The last call of which no answer tells that it is done, of owners with verbs.
+    /// For owners with verbs, the last call that no answer has confirmed.
     pub(super) unconfirmed: HashMap<Rank, u64>,
-    /// Of the operations that have ended: after how many answers were looked for.
+    /// The count of completions at the last look for answers.
     pub(super) looked_at: Option<u64>,
 }
 
-/// What is under way at one owner.
+/// The state of one owner.
 #[derive(Default)]
 pub(super) struct Owner {
-    /// Calls of which something is still to be submitted.
+    /// Calls with requests still to be submitted.
     pub queue: VecDeque<Key>,
     pub awaited: Vec<Awaited>,
     pub awaited_bytes: usize,
-    /// Verbs under way, and what they touch.
+    /// The number of verbs under way, and the memory that they touch.
     pub verbs: u32,
     pub verb_ranges: RangeSet,
 }
@@ -111,7 +111,7 @@ impl RmaOrigin {
         key
     }
 
-    /// Goes on with everything that can go on; says whether anything did. After each pass.
+    /// Advances all calls; returns true if anything moved. Call it after each pass.
     pub fn go_on<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
         let mut any = self.take_completions(proto, rail);
         if self.looked_at == Some(proto.completions()) {
@@ -131,7 +131,7 @@ impl RmaOrigin {
         any
     }
 
-    /// Whether a call has ended, or its outcome was taken.
+    /// Returns true if a call has ended, or its outcome was taken.
     pub fn has_ended(&self, key: Key) -> bool {
         self.calls.get(key).is_none_or(|call| call.has_ended)
     }
@@ -142,7 +142,7 @@ impl RmaOrigin {
         self.calls.remove(key).map(Call::into_outcome)
     }
 
-    /// The caller waits no longer for a call without memory.
+    /// Leaves a call without memory, for which the caller no longer waits.
     pub fn leave<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R, key: Key, late: LateAnswer) {
         let Some(call) = self.calls.get_mut(key) else { return };
         call.ending = CallEnding::Left(late);
@@ -151,22 +151,23 @@ impl RmaOrigin {
         }
     }
 
-    /// What `owner` refused first, as the late answer to a fence said, for which no call waited. It is told once.
+    /// Takes the first refusal of `owner` that a fence without a waiter reported. Each is reported once.
     pub fn take_refusal(&mut self, owner: Rank) -> Option<(Option<MemoryKey>, Refusal)> {
         self.refused.remove(&owner)
     }
 
-    /// The number of the last call.
+    /// Returns the number of the last call.
     pub fn last_serial(&self) -> u64 {
         self.last_serial
     }
 
-    /// Whether a call in an exposure up to this number is under way: its memory is not the caller's yet.
+    /// Returns true if a call in an exposure up to this number is under way: its memory is not the caller's
+    /// yet.
     pub fn is_open(&self, owner: Rank, window: ExposureKey, up_to: u64) -> bool {
         self.windows.known((owner, Some(window.into()))).is_some_and(|used| used.is_open_before(up_to + 1))
     }
 
-    /// What went wrong first with the counted calls in an exposure, told once.
+    /// Takes the first failure of the counted calls in an exposure.
     pub fn take_failure(&mut self, owner: Rank, window: ExposureKey) -> Option<RmaFailure> {
         let window = (owner, Some(window.into()));
         self.windows.known(window)?;
@@ -178,12 +179,12 @@ impl RmaOrigin {
         self.windows.forget((owner, Some(window.into())));
     }
 
-    /// Calls under way, for tests and for people who look for memory.
+    /// Returns the number of calls under way, for tests and for people who look for memory.
     pub fn under_way(&self) -> usize {
         self.pending.len() + self.calls.iter().filter(|(_, call)| !call.has_ended).count()
     }
 
-    /// A number for an RMA request of this rank, which the caller sends itself and which is not answered.
+    /// Returns a number for an RMA request that the caller sends itself and that is not answered.
     pub fn take_sequence(&mut self) -> u32 {
         let sequence = self.next_sequence;
         self.next_sequence = (sequence + 1) & SEQUENCE_MASK;
@@ -191,7 +192,7 @@ impl RmaOrigin {
     }
 }
 
-/// Whether it ends when all calls before it in its exposure have ended.
+/// Returns true for a request that ends when all calls before it in its exposure have ended.
 pub(super) fn is_flush(rma_request: &RmaRequest) -> bool {
     matches!(rma_request, RmaRequest::Flush { .. } | RmaRequest::Window { action: WindowAction::Unlock, .. })
 }

@@ -1,4 +1,4 @@
-//! Messages of the library that have not left yet, with the memory that they lie in.
+//! Messages of the library that have not left yet, with their memory.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 use crate::request::Buffer;
 use crate::{Envelope, Filled, Proto, Sent};
 
-/// From so many messages to a rank on, those behind the oldest are looked at too.
+/// The number of messages to a rank from which those behind the oldest are checked too.
 const SEARCHED_FROM: usize = 64;
 
 /// Messages that have not left yet, to each rank in the order in which they were sent.
@@ -20,36 +20,36 @@ pub struct PendingSends(BTreeMap<Rank, PeerSends>);
 #[derive(Default)]
 struct PeerSends {
     messages: VecDeque<Message>,
-    /// Bytes of the library's own memory that they lie in.
+    /// Bytes of the library's memory that they take.
     bytes: usize,
-    /// The length at which all of them are looked at.
+    /// The length at which all of them are checked.
     search_at: usize,
 }
 
 struct Message {
     request: RequestId,
-    /// Its memory, unless that keeps itself, and so many bytes of it.
+    /// Its memory, unless a region holds it, and the length of that.
     bytes: Option<Owned<u8>>,
     len: usize,
 }
 
 impl PendingSends {
-    /// True if there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them.
+    /// Returns the number of messages.
     pub fn len(&self) -> usize {
         self.0.values().map(|queue| queue.messages.len()).sum()
     }
 
-    /// Messages to one rank.
+    /// Returns the number of messages to one rank.
     pub fn len_to(&self, to: Rank) -> usize {
         self.0.get(&to).map_or(0, |queue| queue.messages.len())
     }
 
-    /// Bytes of messages to one rank.
+    /// Returns the bytes of messages to one rank.
     pub fn bytes_to(&self, to: Rank) -> usize {
         self.0.get(&to).map_or(0, |queue| queue.bytes)
     }
@@ -60,7 +60,7 @@ impl PendingSends {
         queue.messages.push_back(Message { request, bytes, len });
     }
 
-    /// Sends a message that is kept here as long as need be. One to a peer that is gone is dropped.
+    /// Sends a message that is kept here until it has left. A message to a peer that is gone is dropped.
     pub fn send<R: FullRail>(
         &mut self,
         proto: &mut Proto,
@@ -74,8 +74,8 @@ impl PendingSends {
         self.submit(proto, rail, (to, flow, tag), bytes.to_vec());
     }
 
-    /// Sends a message that may leave with a later packet, of `len` bytes that `fill` writes, as [`PendingSends::send`]; and what was to
-    /// leave with the next one.
+    /// Sends a message of `len` bytes that `fill` writes, as [`PendingSends::send`], perhaps with a later
+    /// packet. It also sends the coalesced messages for that rank.
     pub fn send_filled<R: FullRail>(
         &mut self,
         proto: &mut Proto,
@@ -93,8 +93,8 @@ impl PendingSends {
         proto.send_if_coalesced(rail, to);
     }
 
-    /// Sends a message, as [`PendingSends::send_filled`], that no call waits for: it leaves with the next one to its receiver, or in the next
-    /// pass.
+    /// Sends a message, as [`PendingSends::send_filled`], that no call waits for: it leaves with the next one
+    /// to its receiver, or in the next pass.
     pub fn send_later<R: FullRail>(
         &mut self,
         proto: &mut Proto,
@@ -108,7 +108,7 @@ impl PendingSends {
             if proto.coalesce(envelope, Filled { len, fill: &fill }) != Sent::Busy {
                 return;
             }
-            // Perhaps as much waits as a packet holds.
+            // Perhaps a full packet waits already.
             if !proto.send_if_coalesced(rail, to) {
                 return self.send_filled(proto, rail, (to, flow, tag), len, fill);
             }
@@ -128,7 +128,7 @@ impl PendingSends {
         self.push(to, request, Some(owned), len);
     }
 
-    /// Sends part of a region, which keeps itself.
+    /// Sends part of a region, which holds its own memory.
     pub fn send_region<R: FullRail>(
         &mut self,
         proto: &mut Proto,
@@ -140,8 +140,8 @@ impl PendingSends {
         self.push(to, request, None, 0);
     }
 
-    /// Forgets what has left: the oldest to each rank, and once their number has doubled, all of them. A long message does not
-    /// keep the short ones behind it.
+    /// Forgets the messages that have left: the oldest to each rank, and once their number has doubled, all
+    /// of them. A long message does not keep the short ones behind it.
     pub fn clear(&mut self, proto: &mut Proto) {
         self.0.retain(|_, queue| {
             while let Some(message) = queue.messages.pop_front_if(|message| proto.is_done(message.request)) {
@@ -163,7 +163,7 @@ impl PendingSends {
 }
 
 impl Message {
-    /// Takes the outcome of one that is done.
+    /// Takes the outcome of a message that is done.
     fn end(self, proto: &mut Proto) {
         let outcome = proto.take(self.request).expect("it is done");
         if let (Buffer::Out(buffer), Some(mut bytes)) = (outcome.buffer, self.bytes) {

@@ -1,6 +1,6 @@
 //! The RMA requests of one origin, in their order.
 //!
-//! Owns them from their message to their end. Never looks at a region: the target does.
+//! Owns them from their message to their end. Never accesses a region: the target does.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +15,7 @@ use super::{
 use crate::unexpected::KeptPayload;
 use crate::{Matched, Proto};
 
-/// So many bytes of RMA requests of one origin are received before they are begun.
+/// The most bytes of RMA requests of one origin that are received before they are begun.
 const MOST_BYTES: usize = 1 << 20;
 
 /// The RMA requests of one origin.
@@ -25,26 +25,26 @@ pub struct OriginQueue {
     pub waiting: VecDeque<WaitingRequest>,
     /// Messages that are here, or being received.
     pub coming: VecDeque<(Tag, Coming)>,
-    /// Bytes of those, and of those that wait for locks.
+    /// Bytes of these messages, and of those that wait for locks.
     pub coming_bytes: usize,
-    /// The next to be begun.
+    /// The next request to be begun.
     pub next: Option<(Tag, KeptPayload)>,
-    /// Begun, in their order.
+    /// Requests that were begun, in their order.
     begun: VecDeque<Begun>,
-    /// Those for exposures whose lock the origin waits for, in their order.
+    /// Requests for exposures whose lock the origin waits for, in their order.
     held: BTreeMap<ExposureKey, VecDeque<(Tag, KeptPayload)>>,
-    /// How many those are.
+    /// The number of these requests.
     held_len: usize,
-    /// Where data of theirs comes into regions.
+    /// The ranges of regions into which their data comes.
     receiving: RangeSet,
-    /// One of them could not be: what is behind it is not done.
+    /// True once the origin sent an invalid request: those behind it are not done.
     pub corrupt: bool,
 }
 
 /// A message for which there is no room yet.
 pub enum WaitingRequest {
     Here(Tag, KeptPayload),
-    /// Its receive is still to be posted.
+    /// A message whose receive is still to be posted.
     Matched(Matched),
 }
 
@@ -57,55 +57,55 @@ pub enum Coming {
 /// An RMA request that ends after all before it.
 pub struct Begun {
     pub data: Data,
-    /// The memory that it is for.
+    /// The memory of the request.
     pub key: Option<MemoryKey>,
     pub result: Result<(), Refusal>,
     pub then: Then,
 }
 
-/// Data of an RMA request, apart from it.
+/// Data of an RMA request that is a message of its own.
 pub enum Data {
-    /// There is none, or all of it is there.
+    /// There is no data, or all of it is there.
     Here,
-    /// It comes into a region: where, so many bytes.
+    /// The data comes into a region: the place, and its length in bytes.
     Receiving(RequestId, MemoryAddress, u64),
-    /// It comes into memory of the library.
+    /// The data comes into memory of the library.
     Filling(RequestId, Owned<u8>),
-    /// It came into memory of the library.
+    /// The data came into memory of the library.
     Filled(Vec<u8>),
-    /// It is to be thrown away.
+    /// The data is to be dropped.
     Unwanted(u32),
 }
 
-/// What follows once an RMA request is done.
+/// The step that follows once an RMA request is done.
 pub enum Then {
     Answer(u32),
     Notice(u64),
-    /// Nothing, but a refusal is remembered.
+    /// None, but a refusal is remembered.
     Silence,
-    /// An answer that tells what went wrong since the last one.
+    /// An answer that reports the first refusal since the last one.
     Report(u32),
-    /// The same of one exposure.
+    /// An answer that reports the first refusal in one exposure.
     ReportOf(u32, ExposureKey),
-    /// The lock of an exposure is given back, and the same answer.
+    /// The release of the lock of an exposure, with such an answer.
     Unlock(u32, ExposureKey),
-    /// A signal is counted.
+    /// The count of a signal.
     Signal(u8, ExposureKey),
     Deposit([u64; 2]),
 }
 
 impl OriginQueue {
-    /// RMA requests that are here.
+    /// Returns the number of RMA requests that are here.
     pub fn len(&self) -> usize {
         self.waiting.len() + self.taken()
     }
 
-    /// Those that wait for nothing but what they need.
+    /// Returns the number of requests that were taken in.
     pub fn taken(&self) -> usize {
         self.coming.len() + usize::from(self.next.is_some()) + self.held_len + self.begun.len()
     }
 
-    /// Takes in what waits, until so many are under way.
+    /// Takes in waiting messages, until `most` are under way.
     pub fn take_in(&mut self, proto: &mut Proto, from: Rank, most: usize) -> bool {
         let mut any = false;
         let longest = proto.settings.eager_bytes.max(2 * LEAST_PIECE) + MOST_HEAD + MOST_LAYOUT;
@@ -121,7 +121,7 @@ impl OriginQueue {
                     self.coming.push_back((tag, Coming::Here(payload)));
                 }
                 WaitingRequest::Matched(matched) => {
-                    // What is longer is none, and refused as such.
+                    // A longer message is no request, and is refused as such.
                     let tag = matched.status.tag;
                     let mut bytes = Owned::new(vec![0; matched.status.bytes.min(longest)]);
                     self.coming_bytes += bytes.bytes().len();
@@ -133,36 +133,36 @@ impl OriginQueue {
         any
     }
 
-    /// Keeps one until the origin has the lock of its exposure.
+    /// Keeps a request until the origin has the lock of its exposure.
     pub fn hold(&mut self, window: ExposureKey, tag: Tag, bytes: KeptPayload) {
         self.held_len += 1;
         self.coming_bytes += bytes.len();
         self.held.entry(window).or_default().push_back((tag, bytes));
     }
 
-    /// Keeps one again that was taken.
+    /// Keeps a request again that was taken.
     pub fn hold_again(&mut self, window: ExposureKey, tag: Tag, bytes: KeptPayload) {
         self.held_len += 1;
         self.coming_bytes += bytes.len();
         self.held.entry(window).or_default().push_front((tag, bytes));
     }
 
-    /// True if any is kept for the lock of an exposure.
+    /// Returns true if a request is kept for the lock of an exposure.
     pub fn holds(&self, window: ExposureKey) -> bool {
         self.held_len > 0 && self.held.contains_key(&window)
     }
 
-    /// True if any is kept for a lock.
+    /// Returns true if a request is kept for a lock.
     pub fn holds_any(&self) -> bool {
         self.held_len > 0
     }
 
-    /// The exposures for whose locks any are kept.
+    /// Returns the exposures for whose locks requests are kept.
     pub fn held_windows(&self) -> Vec<ExposureKey> {
         self.held.keys().copied().collect()
     }
 
-    /// Takes the oldest that is kept for the lock of an exposure.
+    /// Takes the oldest request that is kept for the lock of an exposure.
     pub fn take_held(&mut self, window: ExposureKey) -> Option<(Tag, KeptPayload)> {
         let list = self.held.get_mut(&window)?;
         let (tag, bytes) = list.pop_front()?;
@@ -174,14 +174,14 @@ impl OriginQueue {
         Some((tag, bytes))
     }
 
-    /// Drops what is kept for locks.
+    /// Drops the requests that are kept for locks.
     pub fn drop_held(&mut self) {
         self.coming_bytes -= self.held.values().flatten().map(|(_, bytes)| bytes.len()).sum::<usize>();
         self.held.clear();
         self.held_len = 0;
     }
 
-    /// Adds one that was begun.
+    /// Adds a request that was begun.
     pub fn begin(&mut self, begun: Begun) {
         if let Data::Receiving(_, place, len) = begun.data {
             self.receiving.insert(place, len);
@@ -189,12 +189,12 @@ impl OriginQueue {
         self.begun.push_back(begun);
     }
 
-    /// The oldest that was begun.
+    /// Returns the oldest request that was begun.
     pub fn oldest(&mut self) -> Option<&mut Begun> {
         self.begun.front_mut()
     }
 
-    /// Removes the oldest that was begun.
+    /// Removes the oldest request that was begun.
     pub fn take_oldest(&mut self) -> Option<Begun> {
         let begun = self.begun.pop_front()?;
         if let Data::Receiving(_, place, len) = begun.data {
@@ -203,7 +203,7 @@ impl OriginQueue {
         Some(begun)
     }
 
-    /// Whether data still comes that goes where an RMA request looks.
+    /// Returns true if data still comes into memory that an RMA request accesses.
     pub fn is_ahead_of(&self, rma_request: &RmaRequest) -> bool {
         let (at, bytes) = match *rma_request {
             RmaRequest::Put { place, len, .. } | RmaRequest::Get { place, len } => (place, len),

@@ -26,7 +26,7 @@ impl RangeSet {
         }
     }
 
-    /// True if one of them overlaps `len` bytes at a place.
+    /// Returns true if one of them overlaps `len` bytes at a place.
     pub fn overlap(&self, place: MemoryAddress, len: u64) -> bool {
         self.overlap_at(place.key, place.offset, len)
     }
@@ -39,7 +39,7 @@ impl<K: Ord + Copy> RangeSet<K> {
         }
     }
 
-    /// Only the last stretch that begins before the end can overlap: those before it end before it begins.
+    /// Checks the last stretch that begins before the end: all before it end before it begins.
     fn overlap_at(&self, key: K, offset: u64, len: u64) -> bool {
         let end = offset.saturating_add(len);
         let before = self.0.range((key, 0)..(key, end)).next_back();

@@ -1,4 +1,4 @@
-//! What went wrong with requests that nothing answers, until a flush or a fence asks.
+//! Refusals of requests that get no answer, until a flush or a fence asks.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use canele_sys::ids::Rank;
 
 use super::{ExposureKey, MemoryKey, Refusal};
 
-/// So many exposures of one origin are told apart; of further ones nothing is kept.
+/// The most exposures of one origin that have an entry; refusals in further ones are dropped.
 const MOST: usize = 64;
 
 /// The first refusal of each origin, in its puts into regions and in each exposure.
 #[derive(Default)]
 pub(super) struct Refusals(BTreeMap<Rank, Vec<(MemoryKey, Refusal)>>);
 
-/// The exposure of a key; all regions are one.
+/// Returns the exposure of a key; all regions count as one.
 fn exposure(key: MemoryKey) -> Option<ExposureKey> {
     match key {
         MemoryKey::Exposure(key) => Some(key),
@@ -29,7 +29,7 @@ impl Refusals {
         }
     }
 
-    /// Takes that of an exposure, or that of the regions.
+    /// Takes the refusal in an exposure, or in the regions.
     pub fn take(&mut self, from: Rank, window: Option<ExposureKey>) -> Option<(MemoryKey, Refusal)> {
         let list = self.0.get_mut(&from)?;
         let at = list.iter().position(|(key, _)| exposure(*key) == window)?;

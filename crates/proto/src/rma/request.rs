@@ -1,108 +1,110 @@
-//! RMA requests: what an origin asks for, and how its data travels.
+//! RMA requests of an origin, and the forms of their data.
 
 use super::{ExposureKey, HEAD, MemoryAddress, MemoryKey};
 
 /// A request to the owner of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RmaRequest {
-    /// Writes data that lies one byte after the other. A few bytes with a notice, into a region that is mapped here, go as a
+    /// Writes contiguous data. A few bytes with a notice, into a region that is mapped here, go as a
     /// [`wire::Put`](crate::wire::Put) instead.
     Put {
-        /// Where.
+        /// The place.
         place: MemoryAddress,
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
-        /// Who is told that they are there, or why not.
+        /// The report of its end.
         report: PutReport,
     },
     /// Reads data.
     Get {
-        /// Where.
+        /// The place.
         place: MemoryAddress,
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
     },
-    /// Adds to a word; the value is what was there before.
+    /// Adds to a word; the value is the word of before.
     Add {
         /// The word.
         place: MemoryAddress,
-        /// How much.
+        /// The number to add.
         n: u64,
     },
-    /// Replaces a word if it is as expected; the value is what was there before.
+    /// Replaces a word if it is as expected; the value is the word of before.
     Swap {
         /// The word.
         place: MemoryAddress,
-        /// What it must be.
+        /// The expected word.
         expected: u64,
-        /// What it becomes.
+        /// The new word.
         new: u64,
     },
-    /// Reads, writes or changes elements. How they lie is encoded before the data.
+    /// Reads, writes or changes elements. Their layout is encoded before the data.
     Access(ElementAccess),
-    /// Is answered when all puts before it have been done.
+    /// A request that is answered when all puts before it have been done.
     Fence,
-    /// Is answered when all before it has been done; tells of what went wrong in one exposure.
+    /// A request that is answered when all requests before it have been done. The answer reports failures in
+    /// one exposure.
     Flush {
         /// The exposure.
         window: ExposureKey,
     },
-    /// Asks for, gives back, or tells something about an exposure.
+    /// Locks, unlocks or signals an exposure.
     Window {
         /// The exposure.
         window: ExposureKey,
-        /// What.
+        /// The action.
         action: WindowAction,
     },
     /// A question to the layer above; the value is its answer.
     Ask([u64; 3]),
-    /// Data for the layer above, with what it is known by.
+    /// Data for the layer above, with its identifier.
     Deposit {
-        /// What it is.
+        /// The identifier.
         of: [u64; 2],
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
     },
 }
 
-/// How the end of a put is reported.
+/// The report of the end of a put.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PutReport {
     /// The owner answers it.
     Answer,
-    /// The owner sees this identifier. A fence tells the origin what went wrong.
+    /// The owner gets this notice. A fence reports failures to the origin.
     Notice(u64),
-    /// The owner is silent. A flush tells the origin what went wrong.
+    /// The owner sends no answer. A flush reports failures to the origin.
     Flush,
 }
 
-/// What is done with elements.
+/// The operation on elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ElementAction {
-    /// They are written: a put of elements with gaps, which a layout describes. One without is [`RmaRequest::Put`].
+    /// The elements are written: a put of elements with gaps, which a layout describes. A put without gaps is
+    /// [`RmaRequest::Put`].
     Put,
-    /// They are read.
+    /// The elements are read.
     Get,
-    /// They are combined with data.
+    /// The elements are combined with data.
     Accumulate,
-    /// They are read, and combined with data.
+    /// The elements are read, and combined with data.
     GetAccumulate,
-    /// One is read, and replaced if it is as expected: the data is what is expected, then the new one.
+    /// One is read, and replaced if it is as expected: the data is the expected element, then the new one.
     CompareAndSwap,
 }
 
 /// A read, write or change of elements in exposed memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ElementAccess {
-    /// What is done.
+    /// The operation on them.
     pub action: ElementAction,
-    /// From where the places of the elements are counted.
+    /// The origin of the places of the elements.
     pub place: MemoryAddress,
     /// Operation and type, as the layer above numbers them.
     pub operation: (u16, u16),
     /// Packed bytes of the elements that are touched.
     pub len: u64,
-    /// Which of more elements these are, whose layout is encoded in so many bytes; otherwise they are one stretch.
+    /// The encoded elements that the range belongs to; `None` for one stretch.
     pub elements: Option<EncodedElements>,
 }
 
@@ -111,38 +113,38 @@ pub struct ElementAccess {
 pub struct EncodedElements {
     /// Bytes of the encoded layout.
     pub layout_len: u16,
-    /// Elements.
+    /// The number of elements.
     pub count: u64,
     /// Packed bytes before the range.
     pub skip: u64,
 }
 
-/// What concerns an exposure as a whole.
+/// A request for an exposure as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowAction {
-    /// The lock is asked for. What is sent for the exposure behind that is done once it is granted, and a flush answered then.
+    /// Asks for the lock. Later requests for the exposure, and answers to flushes, wait until it is granted.
     Lock(RmaLockKind),
-    /// The lock is given back once all before is done; answered as a flush.
+    /// Releases the lock once all requests before it are done; answered as a flush.
     Unlock,
-    /// The owner is told something once all before is done; nothing is answered.
+    /// Signals the owner once all requests before it are done; it gets no answer.
     Signal(u8),
 }
 
-/// Whether others may hold a lock at the same time.
+/// The kind of a lock: it decides whether other ranks may hold the lock at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RmaLockKind {
-    /// Others that share it.
+    /// Other ranks may share it.
     Shared,
-    /// None.
+    /// One rank holds it.
     Exclusive,
 }
 
-/// Whether data travels with the RMA request or its answer, or is a message of its own.
+/// The form of data: part of the RMA request or its answer, or a message of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// With it, or there is none.
+    /// Part of it; also if there is no data.
     Whole,
-    /// Of its own.
+    /// A message of its own.
     Apart,
 }
 
@@ -150,14 +152,14 @@ impl ElementAction {
     pub(super) const ALL: [Self; 5] =
         [Self::Put, Self::Get, Self::Accumulate, Self::GetAccumulate, Self::CompareAndSwap];
 
-    /// Whether the answer has the packed bytes of the elements.
+    /// Returns true if the answer has the packed bytes of the elements.
     pub fn reads(self) -> bool {
         matches!(self, Self::Get | Self::GetAccumulate | Self::CompareAndSwap)
     }
 }
 
 impl RmaRequest {
-    /// How its data travels where messages up to `eager` bytes go without a handshake.
+    /// Returns the form of its data if messages up to `eager` bytes go without a handshake.
     pub fn form(&self, eager: usize) -> Form {
         let small = |len: u64| len <= eager.saturating_sub(HEAD) as u64;
         match self {
@@ -167,12 +169,12 @@ impl RmaRequest {
         }
     }
 
-    /// Whether data goes to the owner.
+    /// Returns true if data goes to the owner.
     pub fn carries_data(&self) -> bool {
         matches!(self, Self::Put { .. } | Self::Access(_) | Self::Deposit { .. })
     }
 
-    /// Whether the owner answers.
+    /// Returns true if the owner answers.
     pub fn is_answered(&self) -> bool {
         match self {
             Self::Put { report, .. } => *report == PutReport::Answer,
@@ -183,7 +185,7 @@ impl RmaRequest {
         }
     }
 
-    /// The memory that it is for, if it is for any.
+    /// Returns the memory that it accesses, if there is one.
     pub fn key(&self) -> Option<MemoryKey> {
         match *self {
             Self::Put { place, .. }

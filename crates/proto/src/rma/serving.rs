@@ -1,4 +1,4 @@
-//! What an RMA request does at the owner of the memory: reads, writes, accesses to elements, locks, and the answers.
+//! Serving RMA requests in the owner's memory: reads, writes, accesses to elements, locks, and the answers.
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_sys::atomic::AtomicU64;
@@ -70,10 +70,10 @@ impl<E: RmaMemory> Work<'_, E> {
     pub(super) fn access(&mut self, from: Rank, access: ElementAccess, sequence: u32, data: &[u8]) -> Began {
         let key = access.place.key;
         let reads = access.action.reads();
-        // Of the settings, which all ranks have: what links carry an origin may not know yet.
+        // By the settings, which all ranks share: an origin may not know its links yet.
         let longest = self.proto.settings.eager_bytes.max(LEAST_PIECE);
         let layout_len = access.elements.map_or(0, |elements| usize::from(elements.layout_len));
-        // What is longer than any piece is none of an honest rank.
+        // An access longer than any piece comes from no honest rank.
         let fits = usize::try_from(access.len).is_ok_and(|len| len <= longest) && layout_len <= data.len();
         let mut answer = vec![0; if reads && fits { ANSWER + access.len as usize } else { 0 }];
         let proto = &*self.proto;
@@ -107,13 +107,13 @@ impl<E: RmaMemory> Work<'_, E> {
         Began::Done
     }
 
-    /// A rank asks for the lock of an exposure. What it sends there behind that is begun once it has the lock.
+    /// Asks for the lock of an exposure for a rank. Its later requests there are begun once it has the lock.
     pub(super) fn lock(&mut self, from: Rank, window: ExposureKey, kind: RmaLockKind) -> Result<(), Refusal> {
         let exposure = self.exposures.get_mut(window).ok_or(Refusal::NoRegion)?;
         if exposure.locks.ask(from, kind) { Ok(()) } else { Err(Refusal::Broken) }
     }
 
-    /// Gives a lock back for a rank; whether it held it.
+    /// Releases a lock for a rank; fails if the rank does not hold it.
     pub(super) fn unlock(&mut self, from: Rank, window: ExposureKey) -> Result<(), Refusal> {
         let exposure = self.exposures.get_mut(window).ok_or(Refusal::NoRegion)?;
         if exposure.locks.release(from) { Ok(()) } else { Err(Refusal::NotLocked) }
@@ -142,7 +142,7 @@ impl<E: RmaMemory> Work<'_, E> {
         self.pending.send(self.proto, self.memory.rails(), (to, ANSWERS, Tag(sequence)), &answer.to_bytes());
     }
 
-    /// The aligned word at a place, which regions alone have, or why there is none.
+    /// Returns the aligned word at a place, which only regions have, or the refusal.
     pub(super) fn word(&mut self, place: MemoryAddress) -> Result<&AtomicU64, (MemoryKey, Refusal)> {
         let MemoryKey::Region(region) = place.key else { return Err((place.key, Refusal::NoRegion)) };
         let refusal =
@@ -150,7 +150,7 @@ impl<E: RmaMemory> Work<'_, E> {
         self.memory.word(RegionAddress { region, offset: place.offset }).ok_or((place.key, refusal))
     }
 
-    /// Whether there is a range.
+    /// Checks that a range exists.
     pub(super) fn check(&mut self, place: MemoryAddress, len: u64) -> Result<(), Refusal> {
         let region = match place.key {
             MemoryKey::Region(region) => self.memory.len_of(region).ok_or(Refusal::NoRegion)? as u64,

@@ -1,4 +1,4 @@
-//! How the requests of calls leave, for each owner in the order of the calls.
+//! The submission of requests, for each owner in the order of the calls.
 
 use canele_mem::window::Window;
 use canele_rail::{FullRail, Rma};
@@ -15,14 +15,14 @@ use super::{ANSWERS, DATA, Form, REQUESTS, Refusal, RmaRequest};
 use crate::slab::Key;
 use crate::{Envelope, Proto};
 
-/// Messages to one owner that wait to leave before no further ones are made.
+/// The most messages to one owner that wait to leave before no further ones are made.
 const MOST_SENDS: usize = 64;
-/// Answers of one owner that may be to come, and bytes of them.
+/// The most answers of one owner that may be to come, and their bytes.
 const MOST_ANSWERS: usize = 1024;
 const MOST_ANSWER_BYTES: usize = 1 << 20;
 
 impl RmaOrigin {
-    /// Submits what can be submitted to an owner; says whether anything was.
+    /// Submits all requests to an owner that can leave; returns true if there was one.
     pub(super) fn advance_owner<R: FullRail>(
         &mut self,
         proto: &mut Proto,
@@ -65,7 +65,7 @@ impl RmaOrigin {
         any
     }
 
-    /// True for a flush before which no request was submitted that nothing answers.
+    /// Returns true for a flush that no unanswered request precedes.
     fn is_needless_flush(&self, key: Key) -> bool {
         self.calls.get(key).is_some_and(|call| {
             let needs = || self.windows.known(call.window()).is_some_and(WindowUse::needs_flush);
@@ -73,7 +73,7 @@ impl RmaOrigin {
         })
     }
 
-    /// Notes a call whose request nothing answers: a flush asks for it, and until then no verb passes it.
+    /// Notes a call whose request gets no answer: a flush confirms it, and until then no verb passes it.
     fn note_silent<R: Rma>(&mut self, rail: &R, owner: Rank, key: Key) {
         let Some(call) = self.calls.get(key).filter(|call| !call.rma_request.is_answered()) else { return };
         self.windows.at(call.window()).note_silent(call.serial);
@@ -114,7 +114,7 @@ impl RmaOrigin {
             && matches!(rma_request, RmaRequest::Get { .. })
             && let Some(into) = call.into.take()
         {
-            // Behind the answer, which comes first.
+            // After the answer, which comes first.
             call.receiving = Some(proto.submit_recv(ANSWERS, answer_to(owner, sequence), into));
             self.moving.push(key);
         }
@@ -163,7 +163,7 @@ impl RmaOrigin {
         let rma_request = RmaRequest::Access(access);
         let (head, head_len) = rma_request.head(Form::Whole);
         let way = (owner, REQUESTS, rma_request.tag(Form::Whole, sequence));
-        // The operands of a comparison lie one behind the other; an operation may need none.
+        // The operands of a comparison are contiguous; an operation may need none.
         let data = call.data.as_ref().map(|data| (data, data.len().saturating_sub(at)));
         let data = data.map(|(data, left)| match access.action {
             super::ElementAction::CompareAndSwap => (data, left),

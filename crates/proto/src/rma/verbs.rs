@@ -1,10 +1,11 @@
 //! Calls of an origin that the network carries out as verbs.
 //!
-//! An owner does the requests of one origin in their order, and a verb passes its library. So a call is a verb only while all
-//! requests before it are known to be done, verbs that touch the same bytes follow each other, and a request leaves once the
-//! verbs before it have completed. A request that waits for a lock is done later than others behind it: a verb goes to an exposure
-//! once a flush of that exposure has confirmed the requests there. A verb that was not carried out is asked for by a request, which is
-//! answered although it may need no answer, as flushes may wait for it already.
+//! An owner does the requests of one origin in their order, and a verb passes its library. So a call is a
+//! verb only while all requests before it are known to be done. Verbs that touch the same bytes follow each
+//! other, and a request leaves once the verbs before it have completed. A request that waits for a lock is
+//! done later than others behind it. So a verb goes to an exposure once a flush has confirmed the requests
+//! there. A verb that was not carried out becomes a request. It is always answered, as flushes may wait for
+//! it already.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_rail::{FullRail, Rma, Verb, Verbs};
@@ -27,17 +28,17 @@ pub(crate) struct PendingVerb {
     len: u64,
 }
 
-/// What became of an attempt to post a call as a verb.
+/// The result of an attempt to post a call as a verb.
 pub(super) enum Post {
-    /// It is under way.
+    /// The verb is under way.
     Done,
-    /// Something under way has to complete first.
+    /// Another verb or request has to complete first.
     Waits,
-    /// It is to be a request.
+    /// The call is to be a request.
     Request,
 }
 
-/// The verb that does what a call asks for, and where.
+/// Returns the verb of a call, and its place and length.
 fn verb_of(call: &Call) -> Option<(Verbs, MemoryAddress, u64)> {
     let is_region = |place: MemoryAddress| matches!(place.key, MemoryKey::Region(_));
     let of_word = match call.word_verb {
@@ -79,7 +80,7 @@ impl RmaOrigin {
             return request;
         };
         let MemoryRoute::Verb(link) = route(rail, owner, kind) else { return request };
-        // A copy packs fine stretches better than a driver could list them.
+        // Packing fine stretches costs less than listing them for a driver.
         let is_fine = call.data.as_ref().is_some_and(OutBuffer::is_fine)
             || call.into.as_ref().is_some_and(InBuffer::is_fine);
         let is_unconfirmed = self.unconfirmed.contains_key(&owner)
@@ -93,7 +94,7 @@ impl RmaOrigin {
         }
         match self.post_on(&mut proto.verbs, rail, link, PendingVerb { call: key, owner, place, len }) {
             true => Post::Done,
-            // A verb under way makes room.
+            // The completion of a verb makes room.
             false => request,
         }
     }
@@ -133,7 +134,7 @@ impl RmaOrigin {
         true
     }
 
-    /// Takes the verbs that have completed; says whether any had.
+    /// Takes the verbs that have completed; returns true if there was one.
     pub(super) fn take_completions<R: FullRail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
         let mut any = false;
         while let Some((PendingVerb { call: key, owner, place, len }, result)) =

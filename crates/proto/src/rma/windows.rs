@@ -1,4 +1,4 @@
-//! What this rank has under way in each exposure of each owner, for flushes.
+//! The calls under way of this rank in each exposure of each owner, for flushes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,10 +8,10 @@ use super::MemoryKey;
 use super::call::RmaFailure;
 use crate::slab::Key;
 
-/// So many failures of calls in one exposure are kept until a flush takes them.
+/// The most failures of calls in one exposure that are kept until a flush takes them.
 const MOST_FAILURES: usize = 64;
 
-/// Memory of one owner; none stands for requests that are for none.
+/// Memory of one owner; `None` stands for requests without memory.
 pub(super) type WindowAt = (Rank, Option<MemoryKey>);
 
 /// The state of one exposure.
@@ -19,16 +19,16 @@ pub(super) type WindowAt = (Rank, Option<MemoryKey>);
 pub(super) struct WindowUse {
     /// Calls that have not ended, by their numbers.
     open: BTreeSet<u64>,
-    /// The last request that nothing answers, and the last flush that was answered.
+    /// The last request without an answer, and the last flush that was answered.
     last_silent: u64,
     last_flushed: u64,
-    /// What went wrong since the last flush, by the numbers of the calls.
+    /// Failures since the last flush, by the numbers of the calls.
     failures: BTreeMap<u64, RmaFailure>,
     /// Flushes that were answered, or need no answer, and wait for calls before them.
     pub flushes: Vec<Key>,
 }
 
-/// The exposures in which something is under way, or was.
+/// The exposures in which calls are or were under way.
 #[derive(Default)]
 pub(super) struct Windows(HashMap<WindowAt, WindowUse>);
 
@@ -41,7 +41,7 @@ impl Windows {
         self.0.get(&window)
     }
 
-    /// Forgets an exposure whose state is that of one in which nothing has been done: regions have no call that ends their use.
+    /// Forgets an exposure whose state is empty: regions have no call that ends their use.
     pub fn forget_unused(&mut self, window: WindowAt) {
         if self.0.get(&window).is_some_and(WindowUse::is_unused) {
             self.0.remove(&window);
@@ -61,7 +61,7 @@ impl WindowUse {
         self.open.insert(serial);
     }
 
-    /// A request of this call was submitted that nothing answers.
+    /// Notes that a request of this call was submitted that gets no answer.
     pub fn note_silent(&mut self, serial: u64) {
         self.last_silent = self.last_silent.max(serial);
     }
@@ -76,13 +76,13 @@ impl WindowUse {
         }
     }
 
-    /// Takes what went wrong with the calls before this number, and returns the first of it.
+    /// Takes the failures of the calls before this number, and returns the first of them.
     pub fn take_failure_before(&mut self, serial: u64) -> Option<RmaFailure> {
         let later = self.failures.split_off(&serial);
         std::mem::replace(&mut self.failures, later).into_values().next()
     }
 
-    /// Whether the owner has to be asked if all before is done.
+    /// Returns true if the owner has to confirm that all earlier requests are done.
     pub fn needs_flush(&self) -> bool {
         self.last_silent > self.last_flushed
     }
@@ -91,12 +91,12 @@ impl WindowUse {
         self.open.is_empty() && self.flushes.is_empty() && self.failures.is_empty() && !self.needs_flush()
     }
 
-    /// A flush of this number was answered.
+    /// Notes that a flush of this number was answered.
     pub fn flushed(&mut self, serial: u64) {
         self.last_flushed = self.last_flushed.max(serial);
     }
 
-    /// Whether a call before this number has not ended.
+    /// Returns true if a call before this number has not ended.
     pub fn is_open_before(&self, serial: u64) -> bool {
         self.open.first().is_some_and(|first| *first < serial)
     }

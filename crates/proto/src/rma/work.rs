@@ -21,7 +21,7 @@ use crate::matching::Want;
 use crate::request::Buffer;
 use crate::unexpected::KeptPayload;
 
-/// The target while it serves requests, with what it needs for that.
+/// The state of the target while it serves requests.
 pub(super) struct Work<'a, E> {
     pub proto: &'a mut Proto,
     pub memory: &'a mut E,
@@ -31,13 +31,13 @@ pub(super) struct Work<'a, E> {
     pub torn: &'a mut HashSet<Rank>,
 }
 
-/// What became of an RMA request that was begun.
+/// The result of beginning an RMA request.
 pub(super) enum Began {
-    /// It is done, and answered.
+    /// The request is done, and answered.
     Done,
-    /// It ends after all before it.
+    /// The request ends after all requests before it.
     Queued(Box<Begun>),
-    /// It is to be begun again later.
+    /// The request is to be begun again later.
     Busy,
 }
 
@@ -104,7 +104,8 @@ impl<E: RmaMemory> Work<'_, E> {
         true
     }
 
-    /// The exposure for whose lock, which is not granted, the origin sent a request before this one. Signals are of other epochs.
+    /// Returns the exposure whose lock the origin requested before this request, if it is not granted.
+    /// Signals belong to other epochs.
     fn awaited_lock(&self, from: Rank, queue: &OriginQueue, rma_request: &RmaRequest) -> Option<ExposureKey> {
         if matches!(rma_request, RmaRequest::Window { action: WindowAction::Signal(_), .. }) {
             return None;
@@ -113,7 +114,8 @@ impl<E: RmaMemory> Work<'_, E> {
         (queue.holds(window) || self.exposures.is_lock_awaited(window, from)).then_some(window)
     }
 
-    /// Begins what has waited for locks that the origin has now; says whether anything was. Of a dead origin nothing is.
+    /// Begins the requests that waited for locks that the origin has now; returns true if there was one.
+    /// Those of a dead origin are dropped.
     fn begin_held(&mut self, from: Rank, queue: &mut OriginQueue) -> bool {
         if !queue.holds_any() {
             return false;
@@ -140,7 +142,7 @@ impl<E: RmaMemory> Work<'_, E> {
         any
     }
 
-    /// An origin sent what is no RMA request: nothing is done any more of what it sent behind it, here or still to be received.
+    /// Cuts off an origin whose message is no RMA request, and drops all its later requests, received or not.
     pub(super) fn shun(&mut self, from: Rank, queue: &mut OriginQueue, tag: Tag, len: usize) {
         let what = format!("{from} sent an RMA request that cannot be: {tag:?}, {len} bytes");
         self.proto.on_corrupt(self.memory.rails(), from, Corrupt(what));
@@ -154,7 +156,7 @@ impl<E: RmaMemory> Work<'_, E> {
         self.proto.forget_requests(from);
     }
 
-    /// The next message of an origin, once it is here.
+    /// Returns the next message of an origin, once it is here.
     pub(super) fn receive(&mut self, from: Rank, queue: &mut OriginQueue) -> Option<(Tag, KeptPayload)> {
         while let Some((tag, coming)) = queue.coming.front() {
             let tag = *tag;
@@ -182,7 +184,7 @@ impl<E: RmaMemory> Work<'_, E> {
                     self.proto.forget(DATA, from, Some(tag.0 & SEQUENCE_MASK));
                     continue;
                 }
-                // Too long for an RMA request: none can be read from what is left.
+                // Too long for an RMA request: the rest decodes to none.
                 Err(_) => bytes.clear(),
             }
             return Some((tag, KeptPayload::Long(bytes)));
@@ -190,7 +192,7 @@ impl<E: RmaMemory> Work<'_, E> {
         None
     }
 
-    /// Begins an RMA request; does those that need not wait for their turn.
+    /// Begins an RMA request; does it at once if it need not wait for its turn.
     pub(super) fn begin(
         &mut self,
         from: Rank,
@@ -213,7 +215,8 @@ impl<E: RmaMemory> Work<'_, E> {
             RmaRequest::Access(access) => self.access(from, access, sequence, data),
             RmaRequest::Flush { window } => begun(Data::Here, None, Ok(()), Then::ReportOf(sequence, window)),
             RmaRequest::Window { window, action } => match action {
-                // At once, not behind what it is sent after: that may wait for data, and others for the lock.
+                // At once, before earlier requests end: these may wait for data while other ranks wait for
+                // the lock.
                 WindowAction::Lock(kind) => {
                     if let Err(refusal) = self.lock(from, window, kind) {
                         self.refusals.add(from, window.into(), refusal);
@@ -229,7 +232,7 @@ impl<E: RmaMemory> Work<'_, E> {
                 let Some(len) = usize::try_from(len).ok().filter(has_room) else {
                     return begun(Data::Unwanted(sequence), None, Err(Refusal::Broken), Then::Deposit(of));
                 };
-                // Pages that the system gives when they are first written: only what comes takes memory.
+                // The system provides pages when they are first written: only data that comes takes memory.
                 let mut memory = Owned::new(vec![0; len]);
                 let want = Want { source: Some(from), tag: Some(Tag(sequence)) };
                 let request = self.proto.submit_recv(DATA, want, memory.lend_in());
@@ -240,7 +243,7 @@ impl<E: RmaMemory> Work<'_, E> {
                 Began::Done
             }
             RmaRequest::Add { place, n } => {
-                // SeqCst: one order of all atomic operations of all ranks, as where memory is shared.
+                // SeqCst: one order of all atomic operations of all ranks, as in shared memory.
                 let result = self.word(place).map(|word| word.fetch_add(n, SeqCst));
                 self.answer(from, sequence, RmaAnswer { result });
                 Began::Done
@@ -261,7 +264,7 @@ impl<E: RmaMemory> Work<'_, E> {
         }
     }
 
-    /// Whether the data of an RMA request is there, or never will be.
+    /// Returns true if the data of an RMA request is there, or never comes.
     pub(super) fn has_data(&mut self, from: Rank, begun: &mut Begun) -> bool {
         match &mut begun.data {
             Data::Here | Data::Filled(_) => true,
@@ -294,7 +297,7 @@ impl<E: RmaMemory> Work<'_, E> {
         }
     }
 
-    /// An RMA request is done, and so are all before it.
+    /// Ends an RMA request after all before it, by the step that follows it.
     pub(super) fn end(&mut self, from: Rank, Begun { data, key, result, then }: Begun) {
         let refused = result.err().and_then(|refusal| Some((key?, refusal)));
         match then {

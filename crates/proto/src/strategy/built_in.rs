@@ -3,7 +3,7 @@
 use super::{PacketDraft, RailView, Strategy, tactics};
 use crate::backlog::{Backlog, By};
 
-/// No optimisation: one message a packet, in the order of submission. What the others are compared with.
+/// No optimisation: one message a packet, in the order of submission. The reference for the others.
 pub struct Fifo;
 
 impl Strategy for Fifo {
@@ -27,7 +27,7 @@ impl Strategy for Fifo {
     }
 }
 
-/// Everything small that waits goes into one packet, in the order of submission.
+/// Puts all waiting short messages into one packet, in the order of submission.
 pub struct Aggregate;
 
 impl Strategy for Aggregate {
@@ -48,7 +48,7 @@ impl Strategy for Aggregate {
     }
 }
 
-/// As `aggregate`, the most urgent first.
+/// Does as [`Aggregate`], the most urgent messages first.
 pub struct Priority;
 
 impl Strategy for Priority {
@@ -61,7 +61,7 @@ impl Strategy for Priority {
     }
 }
 
-/// As `priority`; large messages are cut so that all rails end together.
+/// Does as [`Priority`]; large messages are cut so that all rails end together.
 pub struct Split;
 
 impl Strategy for Split {
@@ -74,7 +74,7 @@ impl Strategy for Split {
     }
 }
 
-/// Answers, and all messages that fit, in one packet, or a piece as `pieces` takes them.
+/// Plans answers, and all messages that fit, in one packet, or a piece as `pieces` takes it.
 fn together(
     backlog: &mut Backlog,
     rail: &RailView<'_>,
@@ -88,7 +88,7 @@ fn together(
     in_turn(backlog, packet, by, messages, |backlog, packet| pieces(backlog, rail, packet));
 }
 
-/// Messages and pieces of large ones alternate while there are both; messages that are more urgent go first.
+/// Alternates messages and pieces of large ones while there are both; more urgent messages go first.
 fn in_turn(
     backlog: &mut Backlog,
     packet: &mut PacketDraft,

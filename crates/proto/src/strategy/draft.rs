@@ -1,4 +1,4 @@
-//! The next packet, while it is being put together.
+//! The plan of the next packet.
 
 use canele_sys::ids::RequestId;
 
@@ -15,27 +15,28 @@ use crate::wire::Rts;
 pub struct Pick {
     pub(crate) key: Key,
     pub(crate) request: RequestId,
-    /// It goes as a whole; otherwise it is announced.
+    /// True if it goes as a whole; otherwise it is announced.
     pub(crate) whole: bool,
-    /// It is announced for want of credit only.
+    /// True if it is announced only for want of credit.
     pub(crate) lacks_credit: bool,
-    /// It is streamed without waiting for an answer.
+    /// True if it is streamed without waiting for an answer.
     pub(crate) eager_multi: bool,
-    /// Bytes of it in the packet, what stands before it included.
+    /// Bytes of it in the packet, with its head.
     pub(crate) room: usize,
 }
 
-/// A packet being put together: answers and messages, or a piece of a large message.
+/// The plan of a packet: answers and messages, or a piece of a large message.
 #[derive(Default)]
 pub struct PacketDraft {
-    /// So many of the answers that wait.
+    /// The number of waiting answers in it.
     pub(crate) control: usize,
     pub(crate) messages: Vec<Pick>,
-    /// A large message, its level, and how much of it at most.
+    /// A large message, its level, and the most bytes of it.
     pub(crate) piece: Option<(RequestId, u8, usize)>,
     /// Bytes so far.
     bytes: usize,
-    /// As given: answers that wait, credit for messages that are not announced, how messages travel over the link.
+    /// The number of waiting answers, the credit for unannounced messages, and the path of messages over the
+    /// link.
     waiting: usize,
     credit: SendCredit,
     path: Path,
@@ -48,27 +49,27 @@ impl PacketDraft {
         (self.waiting, self.credit, self.path) = (waiting, credit, path);
     }
 
-    /// Whether nothing has been chosen.
+    /// Returns true if nothing has been chosen.
     pub fn is_empty(&self) -> bool {
         self.control == 0 && self.messages.is_empty() && self.piece.is_none()
     }
 
-    /// Whether it is a piece of a large message.
+    /// Returns true if it is a piece of a large message.
     pub fn is_piece(&self) -> bool {
         self.piece.is_some()
     }
 
-    /// Bytes chosen so far.
+    /// Returns the bytes chosen so far.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Parts chosen so far.
+    /// Returns the number of parts chosen so far.
     pub fn parts(&self) -> usize {
         self.control + self.messages.len() + usize::from(self.piece.is_some())
     }
 
-    /// Takes the next answer that waits, if there is one and it fits. Answers go in their order.
+    /// Adds the next waiting answer, if there is one and it fits. Answers go in their order.
     pub fn add_control(&mut self) -> bool {
         let fits = self.control < self.waiting && self.fits(batch::CONTROL_ROOM, usize::MAX);
         if fits {
@@ -78,8 +79,8 @@ impl PacketDraft {
         fits
     }
 
-    /// Takes the next message, if there is one and the packet stays within `most` bytes; the first message of a packet may be
-    /// longer.
+    /// Adds the next message, if there is one and the packet stays within `most` bytes; the first message of
+    /// a packet may be longer.
     pub fn add_message(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, by: By, most: usize) -> bool {
         let Some((key, waiting)) = backlog.next(rail.number, rail.takes, by) else { return false };
         let pick = self.pick(key, waiting);
@@ -114,7 +115,7 @@ impl PacketDraft {
         self.is_empty() || self.bytes + room <= most.min(self.path.max_bulk).min(batch::MOST)
     }
 
-    /// Takes up to `most` bytes of the next large message, if there is one. A piece is a packet of its own.
+    /// Adds up to `most` bytes of the next large message, if there is one. A piece is a packet of its own.
     pub fn add_piece(&mut self, backlog: &mut Backlog, most: usize) -> bool {
         if !self.is_empty() || most == 0 {
             return false;

@@ -1,8 +1,8 @@
 //! Policies that turn a backlog into the next packet for a rail (NewMadeleine's strategies).
 //!
-//! A strategy is asked only when something waits and the rail has room; messages that find nothing waiting go straight to
-//! the rail. It composes *tactics* ([`tactics`]): reusable steps such as aggregating or splitting. Users register their own with
-//! [`crate::Proto::set_strategy`].
+//! A strategy is asked only when messages wait and the rail has room; a message that finds none waiting goes
+//! straight to the rail. It composes *tactics* ([`tactics`]): reusable steps such as aggregating or
+//! splitting. Users register their own with [`crate::Proto::set_strategy`].
 //!
 //! ```
 //! use canele_proto::backlog::{Backlog, By};
@@ -39,39 +39,39 @@ pub trait Strategy: Send {
     /// Its name in settings, counters and benchmarks.
     fn name(&self) -> &'static str;
 
-    /// Whether messages leave by priority. Without, all join the backlog at one level.
+    /// Returns true if messages leave by priority. Otherwise all join the backlog at one level.
     fn by_priority(&self) -> bool {
         true
     }
 
-    /// Whether messages that find the rail without room may be put into its next packet at once, in the order of submission,
-    /// as long as nothing else waits. Then it is asked only about the rest.
+    /// Returns true if messages without room may join the next packet at once, in the order of submission,
+    /// while no others wait. The strategy then plans only the rest.
     fn coalesces(&self) -> bool {
         false
     }
 
-    /// Chooses what goes into the next packet for `rail`. What is not chosen stays; a packet left empty means that the rail
-    /// is to carry nothing now.
+    /// Chooses the contents of the next packet for `rail`. Messages that are not chosen stay; a packet left
+    /// empty means that the rail is to carry nothing now.
     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft);
 }
 
-/// The rail a packet is for.
+/// The rail of a packet.
 pub struct RailView<'a> {
     /// Its number.
     pub number: u8,
-    /// What it can do.
+    /// Its capabilities.
     pub caps: &'a Caps,
-    /// How fast it is to this peer, and what is under way.
+    /// Its speed to this peer, and the bytes under way.
     pub speed: Speed,
-    /// The same of every link to the peer, this one among them.
+    /// The speeds of all links to the peer, this one among them.
     pub links: &'a [Speed],
     /// The longest piece of a large message that it takes now, in bytes.
     pub piece: usize,
-    /// Which messages it takes now.
+    /// The messages that it takes now.
     pub takes: Takes,
 }
 
-/// The built-in strategy of this name, one of [`canele_sys::tunables::STRATEGIES`].
+/// Returns the built-in strategy of this name, one of [`canele_sys::tunables::STRATEGIES`].
 pub fn named(name: &str) -> Option<Box<dyn Strategy>> {
     Some(match name {
         "aggregate" => Box::new(built_in::Aggregate),
@@ -82,7 +82,7 @@ pub fn named(name: &str) -> Option<Box<dyn Strategy>> {
     })
 }
 
-/// The strategy of a job that chooses none.
+/// Returns the strategy of a job that chooses none.
 pub(crate) fn default() -> Box<dyn Strategy> {
     Box::new(built_in::Aggregate)
 }

@@ -5,20 +5,21 @@ use canele_rail::Speed;
 use super::{PacketDraft, RailView};
 use crate::backlog::{Backlog, By};
 
-/// Smaller pieces than this are not worth a packet of their own.
+/// The length of the shortest piece that is worth a packet of its own.
 pub const LEAST_PIECE: usize = 4 << 10;
 
 const PAGE: usize = 4 << 10;
 
-/// A packet that costs less is not worth sharing: putting messages together costs about as much for each.
+/// The least cost of a packet that is worth sharing: combining costs about as much for each message.
 const SHARED_NS: u32 = 200;
 
-/// All answers that wait, as far as they fit: whole transfers wait for them. Where packets cost little, one.
+/// Adds all waiting answers that fit: whole transfers wait for them. If packets cost little, it adds one.
 pub fn control_first(rail: &RailView<'_>, packet: &mut PacketDraft) {
     while packet.add_control() && rail.caps.overhead_ns >= SHARED_NS {}
 }
 
-/// As many messages as fit into the rail's best packet, of any flow and tag. Where packets cost little, one.
+/// Adds as many messages as fit into the rail's best packet, of any flow and tag. If packets cost little, it
+/// adds one.
 pub fn aggregate(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft, by: By) {
     if rail.caps.overhead_ns < SHARED_NS {
         return one(backlog, rail, packet, by);
@@ -26,19 +27,19 @@ pub fn aggregate(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Packet
     while packet.add_message(backlog, rail, by, rail.caps.best_packet) {}
 }
 
-/// One message.
+/// Adds one message.
 pub fn one(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft, by: By) {
     if packet.is_empty() {
         packet.add_message(backlog, rail, by, 0);
     }
 }
 
-/// A piece of at most `most` bytes of a large message.
+/// Adds a piece of at most `most` bytes of a large message.
 pub fn piece(backlog: &mut Backlog, packet: &mut PacketDraft, most: usize) {
     packet.add_piece(backlog, most);
 }
 
-/// A piece as long as the rail takes, unless the other rails together would have all that is left delivered before it.
+/// Adds a piece as long as the rail takes, unless the other rails together would deliver the rest before it.
 pub fn timely_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
     let left = backlog.streaming_bytes();
     let whole = rail.piece.min(left);
@@ -47,7 +48,7 @@ pub fn timely_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Pac
     }
 }
 
-/// A piece cut so that this rail ends together with the others.
+/// Adds a piece cut so that this rail ends together with the others.
 pub fn fair_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut PacketDraft) {
     let left = backlog.streaming_bytes();
     let least = LEAST_PIECE.min(left);
@@ -58,8 +59,8 @@ pub fn fair_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Packe
     }
 }
 
-/// As much of large messages with `left` bytes as lets all links end together: what this one can carry until then, beside what
-/// is under way on it. The shares of all links are `left` together, or more.
+/// Returns the share of large messages with `left` bytes that lets all links end together. This link can
+/// carry it until then, beside the bytes under way on it. The shares of all links add up to `left` or more.
 pub fn share_of(rail: &RailView<'_>, left: usize) -> usize {
     if rail.links.len() < 2 {
         return left;
@@ -75,10 +76,10 @@ pub fn share_of(rail: &RailView<'_>, left: usize) -> usize {
     }
 }
 
-/// Whether no other link to the peer would have `bytes` there sooner, behind what is under way: then it may always take them,
-/// so that something always goes on.
+/// Returns true if no other link to the peer would deliver `bytes` sooner, behind the bytes under way. Such a
+/// link may always take them, so that one link always progresses.
 pub fn delivers_first(rail: &RailView<'_>, bytes: usize) -> bool {
-    // So many microseconds, times the rate of the other one.
+    // So many microseconds, times the rate of the other link.
     let time = |speed: &Speed, other: &Speed| {
         (speed.under_way + bytes) as u128 * u128::from(other.bytes_per_us.max(1))
     };

@@ -1,4 +1,4 @@
-//! Asking for announced messages, and what they come with.
+//! Requests for announced messages, and the heads of these messages.
 
 use canele_mem::window::Window;
 use canele_rail::{Header, MAX_INLINE, Packet};
@@ -7,7 +7,7 @@ use canele_sys::ids::RequestId;
 use super::{Kind, request, request_word, words};
 use crate::slab::Key;
 
-/// So many messages are asked for in one packet.
+/// The most messages that one packet asks for.
 const MOST_PULLED: usize = MAX_INLINE / 16;
 
 /// Announced messages that their receiver has room for: the sender's requests, and the receiver's keys.
@@ -25,24 +25,24 @@ impl Default for Pull {
 }
 
 impl Pull {
-    /// Whether it asks for nothing.
+    /// Returns true if it asks for nothing.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Asks for one more; gives what is to be sent, and begins anew, when it is full.
+    /// Adds a message. If it is full, returns it to be sent, and begins anew.
     pub fn add(&mut self, request: RequestId, key: Key) -> Option<Self> {
         self.messages[self.len] = (request, key);
         self.len += 1;
         (self.len == MOST_PULLED).then(|| std::mem::take(self))
     }
 
-    /// What it asks for.
+    /// Returns the messages that it asks for.
     pub fn iter(&self) -> impl Iterator<Item = (RequestId, Key)> {
         self.messages.into_iter().take(self.len)
     }
 
-    /// Bytes it takes beside a header.
+    /// Returns its length beside a header, in bytes.
     pub fn bytes(&self) -> usize {
         16 * self.len
     }
@@ -55,7 +55,7 @@ impl Pull {
         }
     }
 
-    /// Read from a packet.
+    /// Reads it from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let len = packet.header.inline_len as usize;
         if len == 0 || !len.is_multiple_of(16) || len > 16 * MOST_PULLED {
@@ -73,27 +73,27 @@ impl Pull {
 /// Bytes beside the header of a message that was pulled.
 pub const PULLED_INLINE: usize = 16;
 
-/// What stands before a message that was pulled.
+/// The head of a message that was pulled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PulledPart {
-    /// What its receiver calls it.
+    /// The receiver's key.
     pub key: Key,
-    /// Its sender still has it.
+    /// True if its sender still has it.
     pub is_there: bool,
 }
 
 impl PulledPart {
-    /// Its header.
+    /// Returns its header.
     pub fn header(&self) -> Header {
         Kind::Pulled.header(PULLED_INLINE / 8)
     }
 
-    /// Its words.
+    /// Returns its words.
     pub fn to_words(self) -> [u64; 2] {
         [request_word(self.key.into()), u64::from(self.is_there)]
     }
 
-    /// Read from a packet.
+    /// Reads it from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [key, is_there] = words(packet)?;
         Some(Self { key: request(key).into(), is_there: is_there == 1 })

@@ -6,16 +6,18 @@ use canele_rail::{Header, MAX_INLINE};
 
 use super::{Kind, place, place_words};
 
-/// As many bytes of data travel beside a put's header.
+/// The most bytes of data beside a put's header.
 pub const MAX_PUT: usize = 24;
 
-/// Data put into a region, with a notice: the put of [`RmaRequest::Put`](crate::rma::RmaRequest::Put) into mapped memory, if its data fits into a cell.
+/// Data put into a region, with a notice: the put of [`RmaRequest::Put`](crate::rma::RmaRequest::Put) into
+/// mapped memory, if its data fits into a cell.
 ///
-/// It is no encoding of that request, because it needs no matching, sequence number, credit or answer, and may overtake messages: its length
-/// stands where a request has kind and number, and its words stay in registers from the cell to the region.
+/// It is no encoding of that request, because it needs no matching, sequence number, credit or answer, and
+/// may overtake messages. Its length stands in the place of kind and number of a request. Its words stay in
+/// registers from the cell to the region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Put {
-    /// Where it goes in the receiver's region.
+    /// Its place in the receiver's region.
     pub place: RegionAddress,
     /// The identifier the receiver sees.
     pub notice: u64,
@@ -26,7 +28,7 @@ pub struct Put {
 }
 
 impl Put {
-    /// Fills a slot with a put of `data`, at most [`MAX_PUT`] bytes; the header to commit it with.
+    /// Fills a slot with a put of `data`, at most [`MAX_PUT`] bytes; returns the header to commit it with.
     #[inline]
     pub fn fill(inline: Window<'_>, place: RegionAddress, notice: u64, data: &[u8]) -> Header {
         let [region, offset] = place_words(Some(place));
@@ -35,7 +37,7 @@ impl Put {
         Header { tag: data.len() as u32, ..Kind::Put.header(6) }
     }
 
-    /// Made of a header and the bytes beside it, if they are a put's.
+    /// Decodes a header and the bytes beside it, if they are a put's.
     #[inline(always)]
     pub fn decode(header: Header, inline: Window<'_>) -> Option<Self> {
         let len = header.tag as usize;
@@ -46,14 +48,14 @@ impl Put {
         Some(Self { place: place([region, offset])?, notice, data, len })
     }
 
-    /// A put of `data`, at most [`MAX_PUT`] bytes.
+    /// Makes a put of `data`, at most [`MAX_PUT`] bytes.
     pub fn new(place: RegionAddress, notice: u64, data: &[u8]) -> Self {
         let mut words = [[0; 8]; MAX_PUT / 8];
         words.as_flattened_mut()[..data.len()].copy_from_slice(data);
         Self { place, notice, data: words.map(u64::from_le_bytes), len: data.len() }
     }
 
-    /// The data, of which the first `len` bytes are in use.
+    /// Returns the data, of which the first `len` bytes are in use.
     #[inline]
     pub fn data(&self) -> [[u8; 8]; MAX_PUT / 8] {
         self.data.map(u64::to_le_bytes)

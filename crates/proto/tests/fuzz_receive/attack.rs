@@ -1,6 +1,6 @@
-//! A bad rank, the one it attacks, and an honest one that has to do with both.
+//! A bad rank, the attacked one, and an honest one that communicates with both.
 //!
-//! Owns how bytes of an input become packets, calls and rounds, and what must hold afterwards.
+//! Owns the mapping of bytes of an input to packets, calls and rounds, and the checks afterwards.
 
 mod batch;
 mod remote;
@@ -29,7 +29,8 @@ const REGION: usize = 96 << 10;
 const MIDDLE: usize = 32 << 10;
 const UNTOUCHED: u8 = 0xee;
 
-/// Takes what peers have opened. A connection that may be lost has both directions from the start.
+/// Accepts the connections that peers have opened. A connection that may be lost has both directions from the
+/// start.
 fn accept(proto: &mut Proto, rail: &mut SimRail) {
     rail.accept();
     for link in rail.incoming().to_vec() {
@@ -53,22 +54,22 @@ enum Home {
     Region,
 }
 
-/// What joins the ranks.
+/// The network that joins the ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Net {
-    /// One link for ever, regions: as shared memory.
+    /// One permanent link, regions: as shared memory.
     Memory,
     /// Links that may be lost, messages with numbers, busy after a packet: as sockets.
     Sockets,
 }
 
-/// A kind of packet that carries others.
+/// The kind of packet that carries others.
 const BATCH: usize = 12;
 
-/// What a byte says of the kind is taken modulo this: every kind there is, and 0, which is none.
+/// The modulus of the byte that names a kind: every kind there is, and 0, which is none.
 const KINDS: usize = 18;
 
-/// What the ranks may have to keep.
+/// The most bytes that the ranks may have to keep.
 const UNEXPECTED_BYTES: u64 = 64 << 10;
 
 /// One run.
@@ -82,14 +83,14 @@ pub struct Attack {
     pending: Vec<(RequestId, Home)>,
     /// Words that were in packets to the bad rank: ids and places that are real.
     seen: Vec<u64>,
-    /// The number of its next message on each flow, by which the bad rank mostly goes.
+    /// The number of the bad rank's next message on each flow, which it mostly respects.
     numbers: HashMap<u32, u32>,
-    /// What the bad rank sent cannot be, and it was cut off.
+    /// True once the bad rank sent an invalid packet and was cut off.
     blamed: bool,
     rma: Rma,
-    /// What the honest rank asks of the attacked one.
+    /// The calls of the honest rank to the attacked one.
     honest_origin: RmaOrigin,
-    /// The honest rank looks at nothing for now, so that what it takes part in stays under way.
+    /// True while the honest rank makes no pass, so that its operations stay under way.
     honest_sleeps: bool,
 }
 
@@ -101,7 +102,7 @@ struct Exchange {
 }
 
 impl Attack {
-    /// Three ranks, nothing said yet.
+    /// Makes three ranks that have sent nothing yet.
     pub fn new(net: Net) -> Self {
         let sockets = net == Net::Sockets;
         let distance = if sockets { Distance::Network } else { Distance::Host };
@@ -206,7 +207,7 @@ impl Attack {
         (0..6).map_while(|_| input.next()).map(|byte| self.word(byte)).collect()
     }
 
-    /// A header as these bytes say; its length is the caller's to set.
+    /// Makes a header from these bytes; the caller sets its length.
     fn header(&mut self, [kind, flow, tag]: [usize; 3]) -> Header {
         let flow = match flow {
             0..200 => flow as u32 % 2,
@@ -225,7 +226,7 @@ impl Attack {
         Header { kind: kind as u8, inline_len: 0, flow, tag, sequence }
     }
 
-    /// One packet of the bad rank.
+    /// Sends one packet of the bad rank.
     fn send(&mut self, input: &mut Bytes<'_>) -> Option<()> {
         let [kind, flow, tag, len, bulk] = [(); 5].map(|()| input.next().unwrap_or_default());
         let batch = if kind % KINDS == BATCH { self.batch(input, bulk % 7 == 2) } else { Vec::new() };
@@ -245,7 +246,7 @@ impl Attack {
         Some(())
     }
 
-    /// One thing the attacked rank asks for.
+    /// Makes one call of the attacked rank.
     fn ask(&mut self, input: &mut Bytes<'_>) -> Option<()> {
         let [what, tag, size, memory] = [(); 4].map(|()| input.next().unwrap_or_default());
         let len = [0, 8, 48, 2048, 9000, 20_000, MIDDLE][size % 7];
@@ -281,7 +282,8 @@ impl Attack {
         Some(())
     }
 
-    /// Does what the input says, then sees that the honest ranks are unharmed. Whether the bad one was found out.
+    /// Plays the input, then checks that the honest ranks are unharmed. Returns true if the bad one was found
+    /// out.
     pub fn run(&mut self, input: &[u8]) -> bool {
         let mut input = Bytes(input.iter());
         let under_way = self.exchange(20_000, true);
@@ -317,8 +319,9 @@ impl Attack {
         self.blamed
     }
 
-    /// Lets the honest ranks send each other a message, on a flow that the bad rank does not use. With `stuck`, the
-    /// attacked rank has begun to receive, and has announced what it sends, when the other falls asleep.
+    /// Lets the honest ranks send each other a message, on a flow that the bad rank does not use. With
+    /// `stuck`, the attacked rank has begun to receive and has announced its message when the other falls
+    /// asleep.
     fn exchange(&mut self, len: usize, stuck: bool) -> Exchange {
         let good: Vec<u8> = (0..len).map(|i| i as u8 ^ 0x5a).collect();
         let want = |source| Want { source: Some(source), tag: None };
@@ -364,7 +367,7 @@ impl Attack {
     fn everything_ends(&mut self) {
         self.rma.everything_ends();
         for (id, home) in std::mem::take(&mut self.pending) {
-            // Only a receive from any source may still hope, once it was told.
+            // Only a receive from any source may still wait, after it was informed.
             if !self.proto.is_done(id) {
                 assert_eq!(self.proto.explain(id), Some(("a receive waits for its message", None)));
                 assert_eq!(self.proto.cancel(id), Cancel::Done);
@@ -386,7 +389,7 @@ impl Attack {
         let mut all = vec![0; REGION];
         self.regions[0].window(0, REGION).expect("all of it").read(0, &mut all);
         let outside = all[..MIDDLE].iter().chain(&all[2 * MIDDLE..]);
-        // A put may go anywhere in a region, which is what regions are for; its data is what `seen` gave it.
+        // A put may write anywhere in a region, as regions allow; `seen` gave it its data.
         let puts = std::iter::from_fn(|| self.proto.take_notice()).count() * 24;
         assert!(outside.filter(|b| **b != UNTOUCHED).count() <= puts, "written outside of every buffer");
         assert_eq!(self.proto.holding().requests, 0);

@@ -1,10 +1,11 @@
-//! Packets that no honest rank sends, into the receive path: never a panic, never a byte outside of a buffer, and
-//! nothing lost between honest ranks.
+//! Packets that no honest rank sends, into the receive path. It never panics, writes no byte outside of a
+//! buffer, and loses nothing between honest ranks.
 //!
-//! An input is a list of bytes that says what the bad rank sends and what the attacked rank asks for meanwhile. The
-//! files in `tests/corpus/receive` are inputs, and so are their mutations, drawn from a seed; each is tried on every kind of
-//! network. `PROTO_SEED=n` runs one seed, `PROTO_SEEDS=n` as many. A failing input is written to the folder for temporary
-//! files, and its name told; as a file of the corpus it is run first.
+//! An input is a list of bytes from which the packets of the bad rank and the calls of the attacked rank
+//! follow. The files in `tests/corpus/receive` are inputs, and so are their mutations, drawn from a seed;
+//! each is tried on every kind of network. `PROTO_SEED=n` runs one seed, `PROTO_SEEDS=n` as many. A failing
+//! input is written to the folder for temporary files, and its name is reported; a file of the corpus is run
+//! first.
 
 mod attack;
 mod rma;
@@ -16,7 +17,7 @@ use canele_sim::world::Random;
 
 const NETS: [Net; 2] = [Net::Memory, Net::Sockets];
 
-/// Whether the bad rank was found out, on each kind of network.
+/// Returns true for each kind of network on which the bad rank was found out.
 fn attempt(input: &[u8]) -> Result<[bool; 2], String> {
     let mut blamed = [false; 2];
     for (net, blamed) in NETS.into_iter().zip(&mut blamed) {
@@ -40,7 +41,8 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// A file of the corpus with some bytes changed, repeated, removed, or of another file; or nothing but chance.
+/// Changes, repeats or removes some bytes of a file of the corpus, or mixes it with another; or returns
+/// random bytes.
 fn mutated(random: &mut Random, corpus: &[(String, Vec<u8>)]) -> Vec<u8> {
     if random.chance(20) {
         return (0..random.below(600)).map(|_| random.next_u64() as u8).collect();
@@ -109,13 +111,13 @@ fn what_cannot_be_is_found_out_and_what_can_be_is_taken() {
         ("batch-in-batch", [true, true]),
         ("batch-too-long-inline", [true, true]),
         ("batch-longer-than-it-is", [true, true]),
-        // Without numbers nothing is early, and there is no flow of puts.
+        // Without numbers no packet is early, and there is no flow of puts.
         ("numbers-early", [false, false]),
         ("numbers-twice", [false, true]),
         ("numbers-twice-early", [false, true]),
         ("puts-early", [false, false]),
         ("flow-of-puts", [true, true]),
-        // Where messages carry numbers none is a multi-fragment eager message.
+        // If messages carry numbers, none is a multi-fragment eager message.
         ("eager-multi", [false, true]),
         ("eager-multi-unexpected", [false, true]),
         ("eager-multi-gap", [true, true]),

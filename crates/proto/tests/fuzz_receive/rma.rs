@@ -1,6 +1,7 @@
-//! Remote memory access amid an attack: what the attacked rank serves to the bad one, and what it asks of it.
+//! Remote memory access amid an attack: requests that the attacked rank serves to the bad one, and its calls
+//! to that.
 //!
-//! Owns how bytes of an input become requests, answers and calls, and what must hold of them afterwards.
+//! Owns the mapping of bytes of an input to requests, answers and calls, and the checks afterwards.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use super::attack::Bytes;
 const LEN: usize = 4096;
 /// Memory of a call.
 const MOST: usize = 9000;
-/// Bits of a tag that are the sequence number.
+/// The number of bits of a tag that hold the sequence number.
 const SEQUENCE_BITS: u32 = 28;
 
 /// A message of the bad rank: its flow, its tag and its bytes.
@@ -38,7 +39,7 @@ struct Call {
     into: Owned<u8>,
 }
 
-/// What the attacked rank has of remote memory access.
+/// The state of the attacked rank's remote memory access.
 pub struct Rma {
     target: RmaTarget,
     origin: RmaOrigin,
@@ -94,7 +95,7 @@ impl RmaOperations for Bytewise {
     }
 }
 
-/// An encoded layout, or so many bytes that are none.
+/// Returns an encoded layout, or as many bytes that are none.
 fn encoded_layout(shape: usize, wrong_len: usize) -> Vec<u8> {
     let block = Layout::block(shape % 24);
     let layout = block.repeated(1 + shape % 5, 16 - 8 * (shape as isize % 5)).unwrap_or(block);
@@ -136,7 +137,7 @@ impl RmaMemory for Memory<'_> {
 }
 
 impl Rma {
-    /// A region and two exposures, one of which has its memory attached.
+    /// Makes a region and two exposures, one of which has its memory attached.
     pub fn new(rail: &mut SimRail, region: Arc<Region>) -> Self {
         let mut target = RmaTarget::default();
         let exposed = [Exposed::of(vec![0; LEN]), Exposed::of(vec![0; LEN])];
@@ -146,18 +147,18 @@ impl Rma {
         Self { target, origin, bytes, region, exposed, keys, calls }
     }
 
-    /// The exposure that has memory of its own.
+    /// Returns the exposure that has memory of its own.
     pub fn key(&self) -> ExposureKey {
         self.keys[0]
     }
 
-    /// Goes on with everything.
+    /// Advances target and origin.
     pub fn go_on(&mut self, proto: &mut Proto, rail: &mut SimRail) {
         self.target.serve(proto, &mut Memory { rail: &mut *rail, region: &self.region, bytes: &self.bytes });
         self.origin.go_on(proto, rail);
     }
 
-    /// A region or an exposure, or none.
+    /// Returns a region or an exposure, or a key of neither.
     fn memory(&self, byte: usize, any: u64) -> MemoryKey {
         let wrong = |key: ExposureKey| ExposureKey(key.0.wrapping_add(1 << 32));
         match byte % 8 {
@@ -180,7 +181,7 @@ impl Rma {
         MemoryAddress { key, offset }
     }
 
-    /// The exposure of a key, or one of this rank's where it is of a region.
+    /// Returns the exposure of a key, or one of this rank's if the key is of a region.
     fn window(&self, key: MemoryKey) -> ExposureKey {
         match key {
             MemoryKey::Exposure(key) => key,
@@ -188,7 +189,7 @@ impl Rma {
         }
     }
 
-    /// A request with these fields.
+    /// Makes a request with these fields.
     fn request(&self, kind: usize, fields: [usize; 6], any: [u64; 4]) -> RmaRequest {
         let [a, b, c, d, e, f] = fields;
         let place = self.place([a, b], [any[0], any[1]]);
@@ -238,7 +239,8 @@ impl Rma {
         (self.request(kind, fields, any), more, shape)
     }
 
-    /// What the bad rank says of remote memory: a request as it should be, or with other data than it says; words; data; an answer.
+    /// Makes a message of the bad rank about remote memory: a right request, one with other data than
+    /// announced, words, data, or an answer.
     pub fn message(&self, input: &mut Bytes<'_>, word: impl Fn(usize) -> u64) -> Message {
         let [flow, sequence, wild] = [(); 3].map(|()| input.next().unwrap_or_default());
         let flow = [REQUESTS, REQUESTS, REQUESTS, REQUESTS, DATA, ANSWERS][flow % 6];
@@ -272,7 +274,7 @@ impl Rma {
         (flow.0, tag, bytes)
     }
 
-    /// The attacked rank asks something of the bad one, which it takes for the owner of such memory as its own.
+    /// Makes a call of the attacked rank to the bad one, as if that owned memory like its own.
     pub fn ask(
         &mut self,
         input: &mut Bytes<'_>,
@@ -283,7 +285,7 @@ impl Rma {
         let (rma_request, _, shape) = self.read(input, &word);
         let most = |len: u64| len.min(MOST as u64);
         let (rma_request, sends, reads) = match rma_request {
-            // Who sends these has no call for them, but the answer's length is of its memory.
+            // The attacked rank has no call for these, but the length of the answer follows its memory.
             RmaRequest::Deposit { .. } | RmaRequest::Window { .. } => (RmaRequest::Fence, 0, 0),
             RmaRequest::Put { place, len, report } => {
                 let len = most(len);
@@ -317,7 +319,8 @@ impl Rma {
         self.calls.push(Call { key, data, into });
     }
 
-    /// The bad rank is gone: nothing of it is under way, and every call has given its memory back.
+    /// Checks after the end of the bad rank: nothing of it is under way, and every call has given its memory
+    /// back.
     pub fn everything_ends(&mut self) {
         for Call { key, mut data, mut into } in std::mem::take(&mut self.calls) {
             let outcome = self.origin.take(key).expect("a call of a rank that is gone has ended");
@@ -329,7 +332,7 @@ impl Rma {
         assert!(self.exposed.iter().all(|memory| !memory.is_lent()), "no buffer of exposed memory is left");
     }
 
-    /// What lies at the beginning of the exposure that has memory of its own.
+    /// Returns the first bytes of the exposure that has memory of its own.
     pub fn first_bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         assert!(self.exposed[0].load(0, &mut bytes));

@@ -10,7 +10,7 @@ const FLOW: FlowId = FlowId(0);
 const ANY: Want = Want { source: None, tag: None };
 const RANKS: usize = 4;
 
-/// Rank 0, which receives, and the others, each with a link to it.
+/// Makes rank 0, which receives, and the others, each with a link to it.
 fn star() -> (World, Vec<Proto>, Vec<SimRail>) {
     let world = World::new(RANKS, &[Model::default()], 1);
     let mut rails: Vec<_> = (0..RANKS as u32).map(|rank| world.rail(Rank(rank))).collect();

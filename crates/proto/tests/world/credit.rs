@@ -1,4 +1,5 @@
-//! Credit in a job of many ranks: those that talk get more of it than an equal share, and all together never more than there is.
+//! Credit in a job of many ranks: pairs that communicate get more than an equal share, and all together never
+//! more than the total.
 
 use canele_mem::buffer::Owned;
 use canele_proto::credit::{base_window, credit_cost};
@@ -31,7 +32,7 @@ impl Few {
         Self { ranks: ranks.collect(), world }
     }
 
-    /// Lets everything happen that can; the bound on memory holds all the time.
+    /// Passes until nothing moves; the bound on memory holds all the time.
     fn settle(&mut self) {
         let bound = UNEXPECTED_BYTES;
         loop {
@@ -87,14 +88,14 @@ impl Few {
         self.end(at, received);
     }
 
-    /// One message there, which is received.
+    /// Sends one message and receives it.
     fn exchange(&mut self, from: u32, to: u32, len: usize) {
         let sent = self.send(from, to, len);
         self.receive(to, from, len);
         self.end(from, sent);
     }
 
-    /// The credit that a rank has given another.
+    /// Returns the credit that a rank has given another.
     fn window(&self, of: u32, at: u32) -> u64 {
         self.ranks[at as usize].0.credit_window(Rank(of))
     }
@@ -112,7 +113,7 @@ impl Few {
 fn a_pair_of_a_large_job_soon_sends_several_eager_messages_unasked() {
     let mut few = Few::new(2);
     assert_eq!(few.at(0).credit(Rank(1)).0, base_window(UNEXPECTED_BYTES, RANKS));
-    // There is none for the first message, which is received; what is given then is for two.
+    // There is none for the first message, which is received; the credit given then is for two.
     few.exchange(0, 1, EAGER);
     assert!(few.at(0).credit(Rank(1)).0 >= credit_cost(EAGER), "{:?}", few.at(0).credit(Rank(1)));
     // These are not received, and yet they all leave.

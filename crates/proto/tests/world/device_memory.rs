@@ -1,4 +1,4 @@
-//! Buffers in memory of a device, of which there is none here: every route refuses them, and nothing accesses them.
+//! Buffers in made-up device memory: every route refuses them, and nothing accesses them.
 
 use canele_mem::buffer::{InBuffer, OutBuffer, Owned};
 use canele_proto::matching::Want;
@@ -22,7 +22,7 @@ struct Ends {
     rail: SimRail,
 }
 
-/// Rank 0 with a link to its peer, or without one.
+/// Makes rank 0 with a link to its peer, or without one.
 fn ends(is_linked: bool) -> Ends {
     let world = World::new(2, &[Model::default()], 1);
     let mut rail = world.rail(ME);
@@ -36,7 +36,7 @@ fn ends(is_linked: bool) -> Ends {
     Ends { _world: world, proto, rail }
 }
 
-/// The request has failed because of the memory, which comes back.
+/// Checks that the request has failed because of the memory, and that its buffer comes back.
 fn is_refused(proto: &mut Proto, request: RequestId, words: &str) {
     let Some(Outcome { result, buffer }) = proto.take(request) else { panic!("the request has not ended") };
     let failure = result.expect_err("memory that is not taken");

@@ -1,4 +1,5 @@
-//! Transfers to and from regions where the other end is played by hand: what a rank that only ever polls would not show.
+//! Transfers to and from regions against an end played by hand: cases that a rank that only polls does not
+//! show.
 
 mod private;
 
@@ -51,7 +52,7 @@ impl Ends {
         Self { world, proto, rail, region, by_hand, far, link }
     }
 
-    /// Rank 0 looks until nothing more comes.
+    /// Lets rank 0 pass until nothing more comes.
     fn pass(&mut self) {
         for _ in 0..100 {
             self.rail.accept();
@@ -71,7 +72,7 @@ impl Ends {
         self.by_hand.commit(self.link, header);
     }
 
-    /// The next packet of this kind from rank 0.
+    /// Returns the next packet of this kind from rank 0.
     fn next<T>(&mut self, kind: Kind, read: impl Fn(&canele_rail::Packet<'_>) -> Option<T>) -> Option<T> {
         for _ in 0..10 {
             let packet = self.by_hand.poll(self.link).expect("a good link")?;
@@ -91,7 +92,7 @@ impl Ends {
         self.by_hand.commit(self.link, Kind::Piece.header(2));
     }
 
-    /// The length of the next piece from rank 0.
+    /// Returns the length of the next piece from rank 0.
     fn next_piece(&mut self) -> Option<usize> {
         self.next(Kind::Piece, |packet| read_piece(packet).map(|_| packet.bulk.len()))
     }
@@ -100,19 +101,19 @@ impl Ends {
         RegionAddress { region: self.far.id(), offset: 0 }
     }
 
-    /// Rank 0 has a receive in its region, and the end played by hand announces a message in its own.
+    /// Posts a receive of rank 0 in its region; the end played by hand announces a message in its own.
     fn announce(&mut self) -> RequestId {
         let buffer = self.region.in_buffer(0, LEN).expect("all of it");
         self.announce_for(buffer)
     }
 
-    /// The same for a receive in any memory.
+    /// Posts a receive of rank 0 in any memory, and announces such a message.
     fn announce_for(&mut self, buffer: InBuffer) -> RequestId {
         let place = BufferPlace::Region(self.far_place());
         self.announce_of(buffer, place)
     }
 
-    /// The same of a message that lies there.
+    /// Posts a receive of rank 0, and announces a message in this place.
     fn announce_of(&mut self, buffer: InBuffer, place: BufferPlace) -> RequestId {
         let want = Want { source: Some(Rank(1)), tag: Some(TAG) };
         let id = self.proto.submit_recv(FLOW, want, buffer);
@@ -146,7 +147,7 @@ fn the_sender_of_a_shared_message_says_when_it_has_copied_its_part() {
     assert!(!ends.proto.is_done(id), "only the receiver ends it");
 }
 
-/// Plays the sender that is asked for pieces: the receive ends with what they hold.
+/// Plays the sender that is asked for pieces: the receive ends with their bytes.
 fn send_in_pieces(ends: &mut Ends, id: RequestId, sent: &[u8]) -> Buffer {
     let cts = ends.next(Kind::Cts, Cts::read).expect("it asks for the message");
     assert_eq!(cts, Cts { request: THEIRS, receiver: id, how: CtsKind::Stream });
@@ -161,14 +162,14 @@ fn send_pieces(ends: &mut Ends, id: RequestId, sent: &[u8]) {
     }
 }
 
-/// The receive has ended well.
+/// Checks that the receive has ended well, and returns its buffer.
 fn received(ends: &mut Ends, id: RequestId) -> Buffer {
     let outcome = ends.proto.take(id).expect("it ends");
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
     outcome.buffer
 }
 
-/// What was sent is in the memory that was received into, and nothing is held any more.
+/// Checks that the sent bytes are in the receiver's memory, and that nothing is held any more.
 fn check_received(ends: &Ends, buffer: Buffer, mut owned: Owned<u8>, sent: &[u8]) {
     let Buffer::In(buffer) = buffer else { panic!("the buffer comes back") };
     owned.take_back_in(buffer);
@@ -193,7 +194,7 @@ fn a_shared_message_whose_memory_cannot_be_reached_is_sent_when_the_sender_has_s
     assert_eq!(ends.next(Kind::Cts, Cts::read), None, "the sender still copies");
     ends.by_hand.chunk_counter(ends.link, false, 0).expect("a chunk counter").finish_piece();
     ends.pass();
-    // The sender's word that it has copied its part comes late.
+    // The sender's report that it has copied its part comes late.
     ends.send(Kind::Fin.header(2), &fin_words(id, FinStatus::Done));
     ends.pass();
     assert!(!ends.proto.is_done(id), "nothing but pieces ends it");
@@ -217,7 +218,7 @@ fn a_message_in_memory_that_the_receiver_cannot_reach_is_sent_in_pieces() {
     check_received(&ends, buffer, owned, &sent);
 }
 
-/// Rank 0 announces a message.
+/// Lets rank 0 announce a message.
 fn announced(ends: &mut Ends, buffer: OutBuffer) -> RequestId {
     let id = ends.proto.submit_send(&mut ends.rail, Envelope::new(Rank(1), FLOW, TAG), buffer);
     ends.pass();
@@ -225,13 +226,13 @@ fn announced(ends: &mut Ends, buffer: OutBuffer) -> RequestId {
     id
 }
 
-/// Rank 0 is told how its message is to travel.
+/// Tells rank 0 the way of its message.
 fn tell(ends: &mut Ends, request: RequestId, how: CtsKind) {
     ends.send(Kind::Cts.header(6), &Cts { request, receiver: THEIRS, how }.to_words());
     ends.pass();
 }
 
-/// The message of rank 0 comes in pieces.
+/// Receives the message of rank 0 in pieces.
 fn receive_pieces(ends: &mut Ends, id: RequestId) -> Buffer {
     let mut bytes = 0;
     for _ in 0..LEN {

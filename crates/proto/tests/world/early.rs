@@ -1,4 +1,5 @@
-//! A message in one packet whose head comes before its bulk meets its receive then. Both ends are real protocols; two rails join them.
+//! Messages in one packet whose head comes before the bulk and meets its receive then. Both ends are real
+//! protocols; two rails join them.
 
 use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
@@ -30,7 +31,7 @@ struct Operation {
 }
 
 impl Pair {
-    /// On the second rail a bulk comes after its head, too, if it `shows` that.
+    /// Makes a pair. On the second rail, too, a bulk comes after its head if `shows` is set.
     fn new(shows: bool) -> Self {
         let model = Model {
             recoverable: true,
@@ -39,7 +40,7 @@ impl Pair {
             shows_bulk: true,
             ..Model::default()
         };
-        // What is small takes the first.
+        // Short messages take the first rail.
         let world = World::new(2, &[model, Model { latency_ns: 5000, shows_bulk: shows, ..model }], 1);
         let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 20 };
         let mut protos = [0, 1].map(|me| Proto::new(Rank(me), 2, settings));
@@ -74,7 +75,7 @@ impl Pair {
         self.protos[rank].pass(&mut self.rails[rank]);
     }
 
-    /// Until nothing moves any more.
+    /// Passes until nothing moves any more.
     fn settle(&mut self) {
         for _ in 0..200 {
             (0..2).for_each(|rank| self.pass(rank));
@@ -82,13 +83,13 @@ impl Pair {
         }
     }
 
-    /// The head of a message has come, and its receive, but not all of its bulk.
+    /// Passes when the head of a message has come, but not all of its bulk.
     fn begin(&mut self) {
         self.world.advance_to(self.world.now_ns() + 3000);
         self.pass(RECEIVER);
     }
 
-    /// The first rail is lost. Its sender notices, and tells the receiver: so what comes again comes alone.
+    /// Cuts the first rail. Its sender notices and informs the receiver, so the repeated message comes alone.
     fn cut(&mut self) {
         let at = self.world.now_ns();
         self.world.cut(Cut {
@@ -100,7 +101,7 @@ impl Pair {
         self.world.advance_to(at + 1);
     }
 
-    /// How an operation ended, and its memory.
+    /// Returns the outcome of an operation, and its memory.
     fn end(&mut self, mut operation: Operation) -> (Result<usize, Failure>, Vec<u8>) {
         let outcome = self.protos[operation.rank].take(operation.id).expect("it has ended");
         match outcome.buffer {
@@ -191,7 +192,7 @@ fn a_bulk_whose_receive_has_failed_is_no_message_for_another() {
     let mut pair = Pair::new(true);
     let (first, send) = (pair.receive(LEN), pair.send(1));
     pair.begin();
-    // It cannot be reached, but its link still brings what had left.
+    // It cannot be reached, but its link still brings the packets that had left.
     pair.protos[RECEIVER].handle_gone(Rank(SENDER as u32), PeerEnd::Unreachable);
     let anyone = Want { source: None, tag: None };
     let mut memory = Owned::new(vec![0; LEN]);

@@ -1,5 +1,5 @@
-//! Floods: more messages than any rank wants, on links that hold only a few. Memory stays below the cap (which
-//! [`Net::pass`] checks every time), and a rank that waits goes on as soon as its peer receives.
+//! Floods: far more messages than receives, on links that hold only a few. Memory stays below the cap (which
+//! [`Net::pass`] checks every time), and a waiting rank advances as soon as its peer receives.
 
 use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
@@ -14,7 +14,7 @@ use canele_sim::campaign::{Net, Packets};
 const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(7);
 
-/// Sends numbers of eight bytes by blocking sends: one that waits is waited for before the next.
+/// Sends numbers of eight bytes by blocking sends: each ends before the next begins.
 struct Sender {
     me: Rank,
     to: Rank,
@@ -27,7 +27,7 @@ impl Sender {
         Self { me: Rank(me), to: Rank(to), sent: 0, waits: None }
     }
 
-    /// Sends until it has to wait, or has sent `count`; says whether it is done.
+    /// Sends until it has to wait, or has sent `count`; returns true if it is done.
     fn go_on(&mut self, net: &mut Net, count: u64) -> bool {
         let (proto, rail) = net.both(self.me);
         if let Some((id, mut owned)) = self.waits.take() {
@@ -68,7 +68,7 @@ impl Receiver {
         Self { me: Rank(me), from: Rank(from), next: 0, waits: None }
     }
 
-    /// Receives what there is.
+    /// Receives all messages that are there.
     fn go_on(&mut self, net: &mut Net) {
         let want = Want { source: Some(self.from), tag: Some(TAG) };
         let (proto, _) = net.both(self.me);
@@ -92,7 +92,7 @@ impl Receiver {
     }
 }
 
-/// Every rank looks once, and time goes on; says whether anything happened.
+/// Lets every rank pass once, and time go on; returns true if anything happened.
 fn round(net: &mut Net) -> bool {
     let mut any = net.open_links(true);
     for rank in 0..net.ranks() as u32 {
@@ -191,8 +191,8 @@ fn sends_that_do_not_block_flood_both_ways_beyond_the_credit() {
     }
 }
 
-/// Packets that two ranks send each other for a flood of `count` messages, most of which come before the peer receives and beyond the
-/// credit; each is received by a receive of its own.
+/// Returns the number of packets that two ranks send each other for a flood of `count` messages. Most come
+/// before the peer receives and beyond the credit; each is received by a receive of its own.
 fn packets_of_a_flood(count: u64, model: Model) -> u64 {
     let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 128 << 10 };
     let mut net = Net::new(settings, &[model], "aggregate", Packets::Well, 1, &[64, 64]);
@@ -265,7 +265,7 @@ fn a_rank_that_waits_until_all_has_left_looks_again_when_the_rest_is_gone_with_i
 
 #[test]
 fn memory_kept_for_reuse_does_not_outgrow_the_messages_in_it() {
-    // Large messages come and are received; then small ones come into the memory they left.
+    // Large messages come and are received; then short ones come into their memory.
     let mut net = net(1 << 20, 64);
     let mut ids = Vec::new();
     for len in [4000, 50].into_iter().cycle().take(20) {

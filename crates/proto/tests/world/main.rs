@@ -1,7 +1,8 @@
-//! Ranks of the real protocol code in one thread, on virtual time, from one seed, held against a reference of matching.
+//! Ranks of the real protocol code in one thread, on virtual time, from one seed, compared with a reference
+//! of matching.
 //!
-//! `PROTO_SEED=n` runs one seed; `PROTO_SEEDS=n` runs as many, instead of the few hundred of an ordinary run. Longer ones, and
-//! other networks: `canele sim campaign`.
+//! `PROTO_SEED=n` runs one seed; `PROTO_SEEDS=n` runs as many, instead of the few hundred of an ordinary run.
+//! Longer ones, and other networks: `canele sim campaign`.
 
 mod any_source;
 mod credit;
@@ -20,7 +21,7 @@ fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number: {text}")))
 }
 
-/// The seed that was asked for, or a few hundred.
+/// Returns the seed of the environment, or a few hundred.
 fn seeds() -> std::ops::Range<u64> {
     match from_environment("PROTO_SEED") {
         Some(seed) => seed..seed + 1,

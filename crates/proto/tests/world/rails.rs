@@ -1,4 +1,4 @@
-//! Which of two rails messages take: one is fast, one slow. The receiver is played by hand and sees what comes over each.
+//! The choice between a fast and a slow rail. The receiver is played by hand and sees the packets of each.
 
 use std::sync::{Arc, Mutex};
 
@@ -50,12 +50,13 @@ impl Rails {
         Self { world, proto, rail, by_hand }
     }
 
-    /// Sends so many messages of 8 bytes; how many came over the fast rail, and over the slow one.
+    /// Sends the messages, of 8 bytes each; returns the numbers of those over the fast rail and over the slow
+    /// one.
     fn send(&mut self, flow: FlowId) -> [u32; 2] {
         self.send_over(&[FAST, SLOW], flow)
     }
 
-    /// The same where there are only these rails.
+    /// Sends the messages over these rails alone.
     fn send_over(&mut self, networks: &[u8], flow: FlowId) -> [u32; 2] {
         let mut items: Vec<_> = (0..MESSAGES).map(|_| Owned::new(vec![0u64])).collect();
         let sends: Vec<_> = items
@@ -87,7 +88,7 @@ impl Rails {
         came
     }
 
-    /// Messages that have come over a link.
+    /// Returns the number of messages that have come over a link.
     fn take(&mut self, link: LinkId) -> u32 {
         let mut count = 0;
         self.by_hand.begin_pass();
@@ -224,7 +225,7 @@ fn who_is_invited_to_send_nothing_has_sent_it() {
         world.advance();
     }
     assert!(invited, "it was announced");
-    // A packet without the bulk it is for is more than rails that send from the user's memory take.
+    // Rails that send from the user's memory take no packet without its bulk.
     for _ in 0..100 {
         world.advance();
         by_hand.begin_pass();
@@ -238,7 +239,7 @@ fn who_is_invited_to_send_nothing_has_sent_it() {
     }
 }
 
-/// Two networks of the same speed, whose links open in the opposite order at the two ends.
+/// Makes two networks of the same speed, whose links open in the opposite order at the two ends.
 fn two_alike() -> (World, [Proto; 2], [SimRail; 2]) {
     let model =
         Model { recoverable: true, distance: Distance::Network, maps_regions: false, ..Model::default() };

@@ -1,5 +1,5 @@
-//! Rails of different speeds, both ends real protocols: how evenly a large message spreads over them, and how long an urgent
-//! one takes beside large ones. On virtual time, so the figures are the same every time.
+//! Rails of different speeds, both ends real protocols. The tests measure the spread of a large message over
+//! them and the time of an urgent one beside large ones. On virtual time the figures never vary.
 
 use canele_mem::buffer::Owned;
 use canele_proto::backlog::RailPolicy;
@@ -14,14 +14,14 @@ const SENDER: usize = 0;
 const RECEIVER: usize = 1;
 const TAG: Tag = Tag(1);
 const MEGABYTE: usize = 1 << 20;
-/// As of networks of 1000, 500 and 100 Mbit/s, in bytes per millisecond.
+/// Speeds of networks of 1000, 500 and 100 Mbit/s, in bytes per millisecond.
 const SPEEDS: [u64; 3] = [125_000, 62_500, 12_500];
 
 struct Pair {
     world: World,
     protos: [Proto; 2],
     rails: [SimRail; 2],
-    /// When each link had something under way last.
+    /// The last time at which each link had bytes under way.
     ends_ns: Vec<u64>,
 }
 
@@ -33,7 +33,7 @@ struct Message {
 }
 
 impl Pair {
-    /// The links come to be in this order.
+    /// Makes a pair whose links open in this order.
     fn new(strategy: &str, speeds: &[u64]) -> Self {
         let model = |bytes_per_ms| Model {
             latency_ns: 20_000,
@@ -71,7 +71,7 @@ impl Pair {
         Message { send, receive, memory }
     }
 
-    /// Everything that can be done now, then the time goes on.
+    /// Passes until nothing moves, then advances the time.
     fn go_on(&mut self) {
         loop {
             let passes = self.protos.iter_mut().zip(&mut self.rails).map(|(proto, rail)| proto.pass(rail));
@@ -87,7 +87,7 @@ impl Pair {
         self.world.advance().expect("something is under way");
     }
 
-    /// Until the message is there.
+    /// Passes until the message is there.
     fn finish(&mut self, message: Message) {
         let Message { send, receive, memory: [mut from, mut to] } = message;
         for _ in 0..100_000 {
@@ -111,7 +111,7 @@ impl Pair {
     }
 }
 
-/// How long the bytes would take if all rails were busy to the end.
+/// Returns the time of the bytes if all rails were busy to the end.
 fn ideal_ns(bytes: usize, speeds: &[u64]) -> u64 {
     bytes as u64 * 1_000_000 / speeds.iter().sum::<u64>()
 }
@@ -119,7 +119,7 @@ fn ideal_ns(bytes: usize, speeds: &[u64]) -> u64 {
 #[test]
 fn unequal_rails_end_together() {
     for strategy in ["split", "priority", "aggregate"] {
-        // In whichever order they are asked.
+        // In each order in which they may be asked.
         for speeds in [[0, 1, 2], [2, 1, 0], [1, 2, 0]].map(|order| order.map(|n: usize| SPEEDS[n])) {
             for megabytes in [4, 16] {
                 let mut pair = Pair::new(strategy, &speeds);
@@ -143,7 +143,7 @@ fn a_rail_that_would_end_last_gets_nothing_of_a_message() {
     assert_eq!(pair.ends_ns[1], 0, "the slow rail carried something");
 }
 
-/// The longest time an urgent message takes beside four streams of large messages and many small ones.
+/// Returns the longest time of an urgent message beside four streams of large messages and many short ones.
 fn urgent_ns(strategy: &str, speeds: &[u64]) -> u64 {
     let mut pair = Pair::new(strategy, speeds);
     let urgent = FlowId(9);
@@ -167,7 +167,7 @@ fn an_urgent_message_waits_for_what_has_left_and_nothing_else() {
     for speeds in [&SPEEDS[..], &SPEEDS[..1]] {
         let [fifo, aggregate, priority, split] =
             ["fifo", "aggregate", "priority", "split"].map(|strategy| urgent_ns(strategy, speeds));
-        // What a link holds may be under way.
+        // The packets that a link holds may be under way.
         let held_ns = (256 << 10) * 1_000_000 / SPEEDS[0];
         for ours in [priority, split] {
             assert!(ours <= held_ns * 11 / 10, "{ours} of {held_ns} ns over {speeds:?}");

@@ -1,4 +1,5 @@
-//! Large messages over a network with verbs that maps no memory: a verb moves them where one end's memory lies in a region.
+//! Large messages over a network with verbs that maps no memory: a verb moves them if one end's memory lies
+//! in a region.
 
 mod lost;
 
@@ -29,12 +30,12 @@ struct Pair {
     owned: [Owned<u8>; 2],
 }
 
-/// A pair whose regions are registered at the network, or are not.
+/// Makes a pair whose regions are registered at the network, or are not.
 fn pair(is_registered: bool) -> Pair {
     pair_over(Model { recoverable: true, ..Model::default() }, is_registered)
 }
 
-/// The same over a network of such links, with verbs.
+/// Makes such a pair over a network of these links, with verbs.
 fn pair_over(model: Model, is_registered: bool) -> Pair {
     let model = Model { maps_regions: false, verbs: true, ..model };
     let world = World::new(2, &[model], 1);
@@ -53,7 +54,8 @@ fn pair_over(model: Model, is_registered: bool) -> Pair {
 }
 
 impl Pair {
-    /// Submits a message of [`LEN`] bytes and its receive. `in_region` says which of the two buffers lie in regions.
+    /// Submits a message of [`LEN`] bytes and its receive. `in_region` says which of the two buffers lie in
+    /// regions.
     fn submit(&mut self, in_region: [bool; 2]) -> [RequestId; 2] {
         self.regions[0].window(0, LEN).expect("all of it").write(0, &message());
         let data = match in_region[0] {
@@ -70,7 +72,7 @@ impl Pair {
         [send, receive]
     }
 
-    /// Both ranks pass until nothing is under way. `between` is called after each pair of passes.
+    /// Lets both ranks pass until nothing is under way. `between` is called after each pair of passes.
     fn pass(&mut self, mut between: impl FnMut(&mut Self)) {
         for _ in 0..300 {
             for n in 0..2 {
@@ -86,7 +88,7 @@ impl Pair {
         }
     }
 
-    /// Takes the outcomes of a send and its receive. What was received must be the message.
+    /// Takes the outcomes of a send and its receive. The received bytes must be the message.
     fn take(&mut self, [send, receive]: [RequestId; 2]) {
         let Some(Outcome { result: Ok(_), buffer: Buffer::Out(out) }) = self.protos[0].take(send) else {
             panic!("the send has not ended well")
@@ -112,14 +114,14 @@ impl Pair {
         }
     }
 
-    /// How many messages of each protocol rank 0 sent and rank 1 received.
+    /// Returns the number of messages of each protocol that rank 0 sent and rank 1 received.
     fn counts(&self, protocol: Protocol) -> [u64; 2] {
         let [sender, receiver] = [0, 1].map(|n| &self.protos[n].traffic);
         [sender.sent[protocol as usize].messages, receiver.received[protocol as usize].messages]
     }
 }
 
-/// The bytes that are sent.
+/// Returns the bytes that are sent.
 fn message() -> Vec<u8> {
     (0..LEN).map(|n| (n * 7 % 251) as u8).collect()
 }
@@ -133,7 +135,7 @@ fn one_verb_moves_a_message_of_which_an_end_lies_in_a_region() {
         pair.take(requests);
         assert_eq!(pair.counts(Protocol::Direct), [1, 1], "{in_region:?}");
         assert_eq!(pair.counts(Protocol::Streamed), [0, 0]);
-        // The end that is passive copies nothing.
+        // The passive end copies nothing.
         let copies = [0, 1].map(|n| pair.protos[n].traffic.copies);
         assert_eq!(copies, if in_region[0] { [0, 1] } else { [1, 0] });
     }

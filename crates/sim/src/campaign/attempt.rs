@@ -12,10 +12,10 @@ use super::play::{Borrowed, Play, check_bytes, number};
 use super::program::{Action, Memory, Program};
 use super::reference::content;
 
-/// Smaller programs tried after a failure.
+/// The number of smaller programs tried after a failure.
 const ATTEMPTS: usize = 400;
 
-/// A program in words.
+/// Returns a program in words.
 pub fn listing(program: &Program) -> String {
     let Program { settings, networks, strategy, packets, death, cuts, observed, .. } = program;
     let mut text = format!("{settings:?}\nstrategy: {strategy}\npackets: {packets:?}\ndeath: {death:?}\n");
@@ -30,7 +30,7 @@ pub fn listing(program: &Program) -> String {
     text
 }
 
-/// The smallest program found that fails as well.
+/// Returns the smallest program found that fails as well, with its error.
 pub fn shrink(mut program: Program, mut error: String) -> (Program, String) {
     let mut attempts = 0;
     'smaller: loop {
@@ -59,7 +59,7 @@ pub fn attempt(program: &Program) -> Result<(), String> {
 type OutLists = BTreeMap<usize, Vec<u8>>;
 type InLists = BTreeMap<usize, (Vec<u8>, usize)>;
 
-/// The memory of the lists of a program: sends and receives by number, with the number of pieces.
+/// Returns the memory of the lists of a program: sends and receives by number, receives with their pieces.
 fn lists(program: &Program) -> (OutLists, InLists) {
     let (mut out, mut into) = (OutLists::new(), InLists::new());
     for (rank, actions) in program.actions.iter().enumerate() {
@@ -91,8 +91,8 @@ fn run(program: &Program, report: &Sender<Result<(), String>>) {
         match played.unwrap_or_else(|panic| Err(text(&*panic))) {
             Ok(lists) => lists,
             Err(error) => {
-                // The buffers of a run that failed are still lent, and a scope does not end while they are: neither
-                // does this thread.
+                // The buffers of a run that failed are still lent. A scope does not end while they are, so
+                // neither does this thread.
                 let _ = report.send(Err(error));
                 loop {
                     thread::park();

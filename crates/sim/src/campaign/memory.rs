@@ -1,25 +1,26 @@
-//! The memory of a program's messages, and its lending: vectors, lists borrowed in a scope, stretches of a region.
+//! The memory of a program's messages and its lending: vectors, lists borrowed in a scope, stretches of a
+//! region.
 
 use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer, Owned, Scope};
 use canele_rail::Region;
 
-/// What receive memory holds before anything was received.
+/// The byte in receive memory before anything is received.
 pub const UNTOUCHED: u8 = 0xee;
-/// What a region's send memory is overwritten with as soon as the send is done.
+/// The byte that overwrites a region's send memory as soon as the send is done.
 const SCRIBBLE: u8 = 0xdd;
-/// Bytes after each stretch of a region that no rank may write.
+/// The number of bytes after each stretch of a region that no rank may write.
 pub const FENCE: usize = 64;
 
-/// Where one buffer lies.
+/// The place of one buffer.
 pub enum Home {
     Owned(Owned<u8>),
     List,
     Region(Arc<Region>, usize, usize),
 }
 
-/// Bytes a stretch takes in a region, with the fence behind it.
+/// Returns the bytes that a stretch takes in a region, with the fence behind it.
 pub fn stretch(len: usize) -> usize {
     len.next_multiple_of(8) + FENCE
 }
@@ -59,7 +60,7 @@ impl Home {
         (Self::Region(region.clone(), at, room), token)
     }
 
-    /// A send has ended: its memory may be used for anything.
+    /// Takes back the memory of a send that has ended: it may be used for anything.
     pub fn back_out(self, scope: &Scope<'_, '_>, token: OutBuffer) {
         match self {
             Self::Owned(mut owned) => {
@@ -71,7 +72,7 @@ impl Home {
         }
     }
 
-    /// A receive has ended: what is in its memory, unless that is borrowed.
+    /// Takes back the memory of a receive that has ended; returns its bytes, unless it is borrowed.
     pub fn back_in(self, scope: &Scope<'_, '_>, token: InBuffer) -> Option<Vec<u8>> {
         match self {
             Self::Owned(mut owned) => {
@@ -87,13 +88,13 @@ impl Home {
     }
 }
 
-/// Memory in about `n` pieces, one of them empty.
+/// Returns memory in about `n` pieces, one of them empty.
 pub fn pieces(bytes: &[u8], n: usize) -> Vec<&[u8]> {
     let size = bytes.len().div_ceil(n).max(1);
     std::iter::once(&bytes[..0]).chain(bytes.chunks(size)).collect()
 }
 
-/// As [`pieces`].
+/// Returns writable memory in pieces as [`pieces`] does.
 pub fn pieces_mut(bytes: &mut [u8], n: usize) -> Vec<&mut [u8]> {
     let size = bytes.len().div_ceil(n).max(1);
     let (empty, bytes) = bytes.split_at_mut(0);

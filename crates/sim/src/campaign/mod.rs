@@ -1,14 +1,16 @@
-//! Campaigns: random programs on simulated ranks that run the real protocol code, held against a reference.
+//! Campaigns: random programs on simulated ranks that run the real protocol code, checked against a
+//! reference.
 //!
-//! A seed gives a [`Setup`]'s program: what each rank asks for, on which networks, with which faults. The run is checked at
-//! every step: whatever arrives does so once and in the order of its flow, goes to the receive that the reference names and
-//! with the bytes that were sent; no credit appears from nowhere; in the end everything has ended and nothing is held. In every fourth
-//! program ranks have observers, which must be told of exactly these messages as sent, withdrawn and matched.
+//! A seed gives a [`Setup`]'s program: the operations of each rank, the networks and the faults. The run is
+//! checked at every step. Each message arrives once, in the order of its flow, and goes with the bytes that
+//! were sent to the receive that the reference names. No credit appears from nowhere. In the end every
+//! operation has ended and nothing is held. In every fourth program ranks have observers. They must see
+//! exactly the messages of the program as sent, withdrawn and matched.
 //!
 //! ```text
 //!   seed ─▶ program ─▶ play ─▶ net (Proto, SimRail, World)
 //!                       │  ◀── arrivals, outcomes ──┘
-//!                   reference: who must get what; observed: what observers are told
+//!                   reference: the receive of each message; observed: the events of observers
 //! ```
 
 mod attempt;
@@ -29,39 +31,39 @@ use program::Program;
 pub use under::Packets;
 pub use watch::Watched;
 
-/// What the programs of a campaign are like, their seeds aside.
+/// The properties of a campaign's programs, except for their seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// A rail each; none: the seed chooses.
+    /// One network for each rail; if there is none, the seed chooses.
     pub networks: Vec<Model>,
-    /// How many ranks there are, at least 2; none: the seed chooses.
+    /// The number of ranks, at least 2; if `None`, the seed chooses.
     pub ranks: Option<usize>,
-    /// The name of a built-in strategy; none: the seed chooses.
+    /// The name of a built-in strategy; if `None`, the seed chooses.
     pub strategy: Option<String>,
-    /// What goes wrong.
+    /// The faults of a program.
     pub faults: Faults,
-    /// What ranks do.
+    /// The operations of ranks.
     pub programs: Programs,
 }
 
-/// What the ranks of a program do.
+/// The operations of a program's ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Programs {
-    /// They send and receive messages.
+    /// Ranks send and receive messages.
     #[default]
     Messages,
-    /// They access memory of each other.
+    /// Ranks access memory of each other.
     Rma,
 }
 
-/// What goes wrong in a program.
+/// The faults of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
     /// A rank dies.
     pub deaths: bool,
     /// Connections are lost.
     pub losses: bool,
-    /// Packets are lost, doubled, held back and corrupted below a rail that mends it. No rank dies then.
+    /// Packets are lost, doubled, held back and corrupted below a rail that repairs this. No rank dies then.
     pub packets: bool,
 }
 
@@ -71,18 +73,18 @@ pub struct Faults {
 pub struct FailedSeed {
     /// The seed.
     pub seed: u64,
-    /// What went wrong.
+    /// The error of its program.
     pub what: String,
-    /// What goes wrong in the smallest program found.
+    /// The error of the smallest program found.
     pub its_failure: String,
-    /// That program.
+    /// The smallest program found that fails, in words.
     pub smallest: String,
 }
 
 /// Runs the program of a seed.
 ///
 /// # Errors
-/// What went wrong.
+/// Fails if a check of the program fails.
 pub fn run(seed: u64, setup: &Setup) -> Result<(), FailedSeed> {
     if setup.programs == Programs::Rma {
         return rma::run(seed, setup);
@@ -99,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// How many of some seeds are well when packets go wrong so often and no layer repairs it.
+    /// Returns the number of seeds that pass if packets go wrong at these rates and no layer repairs it.
     fn well(rates: Rates) -> usize {
         let setup = Setup::default();
         let unmended = |seed| Program { packets: Packets::Unmended(rates), ..Program::new(seed, &setup) };

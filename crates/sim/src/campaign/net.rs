@@ -1,5 +1,5 @@
-//! Ranks with their protocols and rails in one world, driven by hand: links that open late or again, passes, deaths. The
-//! one place that knows how an owner of rails serves [`Proto`].
+//! Ranks with their protocols and rails in one world, driven by hand: links that open late or again, passes,
+//! deaths. Only this file knows how an owner of rails serves [`Proto`].
 
 use std::sync::{Arc, Mutex};
 
@@ -15,10 +15,10 @@ use super::observed::{Observed, observer};
 use super::under::{CampaignRail, Packets};
 use super::watch::Watched;
 
-/// Of the others all ranks send.
+/// The flow on which only [`few`] ranks are declared to send. On the other flows all ranks send.
 const FEW_SEND: FlowId = FlowId(1);
 
-/// Every other rank.
+/// Returns every second rank.
 fn few(ranks: usize) -> impl Iterator<Item = Rank> {
     (0..ranks as u32).step_by(2).map(Rank)
 }
@@ -27,25 +27,25 @@ fn few(ranks: usize) -> impl Iterator<Item = Rank> {
 pub struct Net {
     /// The networks between them.
     pub world: World,
-    /// Of each rank.
+    /// The protocol state of each rank.
     pub protos: Vec<Proto>,
-    /// Of each rank.
+    /// The rails of each rank.
     pub rails: Vec<Watched>,
-    /// Of each rank.
+    /// The region of each rank.
     pub regions: Vec<Arc<Region>>,
     networks: u8,
-    /// When, who, which.
+    /// The links to open: the step, the rank and the link.
     opening: Vec<(usize, Rank, LinkId)>,
     pub(super) step: usize,
-    /// The most unexpected payload a rank may hold.
+    /// The most bytes of unexpected payload that a rank may hold.
     cap: u64,
 }
 
 impl Net {
-    /// `region_bytes`: the size of each rank's region.
+    /// Makes ranks in a new world. `region_bytes` holds the size of each rank's region.
     ///
     /// # Panics
-    /// There is no such strategy, or no memory.
+    /// Panics if there is no such strategy, or no memory.
     pub fn new(
         settings: Settings,
         networks: &[Model],
@@ -77,12 +77,12 @@ impl Net {
         Self { world, protos, rails, regions, networks, opening: Vec::new(), step: 0, cap }
     }
 
-    /// Whether the protocols were told that a rank sends on a flow. Here it may all the same.
+    /// Returns true if a rank is declared to send on a flow. The programs may send on it all the same.
     pub fn sends_on(&self, flow: FlowId, rank: Rank) -> bool {
         flow != FEW_SEND || few(self.ranks()).any(|one| one == rank)
     }
 
-    /// Gives every rank an observer, before any link opens; returns what observers will have been told.
+    /// Gives every rank an observer, before any link opens; returns the record of the observers' events.
     pub(super) fn observe(&mut self) -> Arc<Mutex<Observed>> {
         let observed = Arc::default();
         for (rank, proto) in (0..).map(Rank).zip(&mut self.protos) {
@@ -91,7 +91,8 @@ impl Net {
         observed
     }
 
-    /// Closes all links of a rank, as the end of its process does: its verbs end, and no rail holds their memory.
+    /// Closes all links of a rank, as the end of its process does. Its verbs end, and no rail holds their
+    /// memory.
     pub fn close_links_of(&mut self, rank: Rank) {
         let (proto, rail) = (&mut self.protos[rank.0 as usize], &mut self.rails[rank.0 as usize]);
         for peer in (0..proto.ranks() as u32).map(Rank) {
@@ -100,22 +101,22 @@ impl Net {
         proto.pass(rail);
     }
 
-    /// How many ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.protos.len()
     }
 
-    /// What a rank has.
+    /// Returns the protocol state and the rails of a rank.
     pub fn both(&mut self, rank: Rank) -> (&mut Proto, &mut Watched) {
         (&mut self.protos[rank.0 as usize], &mut self.rails[rank.0 as usize])
     }
 
-    /// Moves time to the next thing that happens, at whom; `None` if nothing will.
+    /// Moves time to the next event and returns its rank; `None` if nothing will happen.
     pub fn advance(&mut self) -> Option<Rank> {
         if let Some(rank) = self.world.advance() {
             return Some(rank);
         }
-        // A rank may send again packets that were not answered.
+        // A rank may retransmit packets that were not acknowledged.
         let next =
             (0..).map(Rank).zip(&self.rails).filter_map(|(rank, rail)| Some((rail.rail.next_ns()?, rank)));
         let (at_ns, rank) = next.filter(|(_, rank)| !self.world.is_dead(*rank)).min()?;
@@ -123,15 +124,16 @@ impl Net {
         Some(rank)
     }
 
-    /// Connections that will be lost.
+    /// Plans the loss of connections.
     pub fn cut(&self, cuts: &[Cut]) {
         cuts.iter().for_each(|cut| self.world.cut(*cut));
     }
 
-    /// One pass of one rank; `delay` says after how many steps a link it wants is there. Says whether anything happened.
+    /// Makes one pass of one rank; returns true if anything happened. A link that the rank wants is there
+    /// after `delay` steps.
     ///
     /// # Errors
-    /// Something that must never be.
+    /// Fails if a condition does not hold that must hold at any time.
     pub fn pass(&mut self, rank: Rank, delay: usize) -> Result<bool, String> {
         self.step += 1;
         let (due, networks, now_ns) = (self.step + delay, self.networks, self.world.now_ns());
@@ -141,7 +143,7 @@ impl Net {
         any |= proto.pass(rail);
         let mut wanted = Vec::new();
         while let Some(peer) = proto.take_wanted() {
-            // The fastest is not always the first to be there.
+            // The fastest network is not always the first to be there.
             let late = |network: u8| due + usize::from(network) * delay / 2;
             wanted.extend((0..networks).map(|network| (late(network), rank, LinkId::new(network, peer))));
             any = true;
@@ -158,7 +160,7 @@ impl Net {
         Ok(any | self.open_links(false))
     }
 
-    /// What must hold at any time.
+    /// Checks the conditions that must hold at any time.
     fn check(&self, rank: Rank) -> Result<(), String> {
         let proto = &self.protos[rank.0 as usize];
         let holding = proto.holding();
@@ -185,7 +187,7 @@ impl Net {
         self.world.check()
     }
 
-    /// Opens the links that are due, or all that are wanted.
+    /// Opens the links that are due, or all wanted ones if `all`; returns true if there was one.
     pub fn open_links(&mut self, all: bool) -> bool {
         let step = self.step;
         let due: Vec<_> = self.opening.extract_if(.., |(due, ..)| all || *due <= step).collect();
@@ -196,7 +198,7 @@ impl Net {
         !due.is_empty()
     }
 
-    /// A rank learns that a peer died, after what the peer had sent.
+    /// Reports a peer's death to a rank, after the packets that the peer had sent.
     pub fn tell(&mut self, rank: Rank, dead: Rank) {
         let (proto, rail) = self.both(rank);
         accept(proto, rail);
@@ -209,7 +211,8 @@ impl Net {
     }
 }
 
-/// Takes what peers have opened. A connection that may be lost has both directions from the start.
+/// Accepts the links that peers have opened. A connection that may be lost has both directions from the
+/// start.
 fn accept(proto: &mut Proto, rail: &mut Watched) -> bool {
     rail.rail.accept();
     let is_one_way = |proto: &Proto, link: LinkId| proto.links_to(link.peer()).all(|other| other != link);

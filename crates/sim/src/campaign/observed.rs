@@ -1,7 +1,8 @@
-//! What observers are told of messages, held against the messages of a program.
+//! The events that observers see, checked against the messages of a program.
 //!
-//! Of the messages from one rank to another on one flow with one tag the n-th that is matched must be the n-th that was sent, withdrawn ones
-//! left out: so a trace joins them. Each event is checked when it is told as far as that is possible; the rest at the end.
+//! Messages from one rank to another on one flow with one tag form a sequence, without the withdrawn ones.
+//! The n-th message matched must be the n-th one sent, for so a trace joins them. Each event is checked at
+//! once as far as that is possible; the rest is checked at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,34 +10,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use canele_proto::{Leaving, MessageEvent, MessageObserver};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
-/// Sender, receiver, flow and tag of messages.
+/// The sender, receiver, flow and tag of messages.
 pub type Key = (Rank, Rank, FlowId, Tag);
 
 /// A message of a program, as the reference knows it.
 pub struct Expected {
     pub len: usize,
-    /// It has met a receive.
+    /// True if the message has met a receive.
     pub is_matched: bool,
 }
 
-/// What the observers of all ranks were told.
+/// The events that the observers of all ranks saw.
 #[derive(Default)]
 pub struct Observed {
-    /// Of each rank its sends by their numbers.
+    /// The sends of each rank by their numbers.
     sends: BTreeMap<Rank, Vec<ToldSend>>,
     /// The numbers of sends with the same key, in their order.
     sent: BTreeMap<Key, Vec<usize>>,
     /// Lengths of matched messages, in the order of their receivers.
     matched: BTreeMap<Key, Vec<usize>>,
-    /// What was wrong first.
+    /// The first error.
     wrong: Option<String>,
 }
 
-/// A send that an observer was told of.
+/// A send that an observer saw.
 struct ToldSend {
     key: Key,
     len: usize,
-    /// It left when it was sent.
+    /// True if the message left at the moment it was sent.
     at_once: bool,
     is_withdrawn: bool,
 }
@@ -56,7 +57,7 @@ impl MessageObserver for RankObserver {
     }
 }
 
-/// An observer of a rank, which tells `observed` what it is told.
+/// Returns an observer of a rank that records its events in `observed`.
 pub fn observer(rank: Rank, observed: &Arc<Mutex<Observed>>) -> impl MessageObserver + use<> {
     RankObserver { rank, observed: observed.clone() }
 }
@@ -95,14 +96,14 @@ impl Observed {
         Ok(())
     }
 
-    /// The send of a rank with a number, which must be one of `key`.
+    /// Returns the send of a rank with a number; fails if it is not one of `key`.
     fn send(&mut self, rank: Rank, number: u64, key: Key) -> Result<&mut ToldSend, String> {
         let send = self.sends.get_mut(&rank).and_then(|sends| sends.get_mut(number as usize));
         send.filter(|send| send.key == key).ok_or_else(|| "there is no such send".into())
     }
 
-    /// Checks what was told of a program that has ended, with all its messages in the order in which they were sent. A rank that is `dead`
-    /// may have been told of less than its peers.
+    /// Checks the events of a program that has ended against all its messages, in the order in which they
+    /// were sent. For a rank that is `dead`, observers may have seen less than those of its peers.
     pub fn check(&self, messages: &BTreeMap<Key, Vec<Expected>>, dead: Option<Rank>) -> Result<(), String> {
         if let Some(wrong) = &self.wrong {
             return Err(wrong.clone());
@@ -120,7 +121,7 @@ impl Observed {
         Ok(())
     }
 
-    /// All messages were told of at both ends, and nothing else.
+    /// Checks that observers at both ends saw all messages of a key, and nothing else.
     fn check_all(&self, key: &Key, expected: &[Expected]) -> Result<(), String> {
         let sent: Vec<usize> = self.sent(key).map(|send| send.len).collect();
         same("sent", &sent, &expected.iter().map(|message| message.len).collect())?;
@@ -131,7 +132,7 @@ impl Observed {
         same("matched", self.matched.get(key).unwrap_or(&Vec::new()), &paired)
     }
 
-    /// What was matched was sent, in this order.
+    /// Checks that each matched message was sent, in this order.
     fn check_some(&self, key: &Key) -> Result<(), String> {
         let mut sent = self.sent(key).filter(|send| !send.is_withdrawn);
         let mut matched = self.matched.get(key).into_iter().flatten();
@@ -177,7 +178,7 @@ mod tests {
         (to, MessageEvent::Matched { from, flow, tag, bytes })
     }
 
-    /// Checks what was told of three messages of 10, 20 and 30 bytes, of which the second was withdrawn.
+    /// Checks events against three messages of 10, 20 and 30 bytes, of which the second was withdrawn.
     fn check(told: &[(Rank, MessageEvent)], dead: Option<Rank>) -> Result<(), String> {
         let observed = Arc::default();
         told.iter().for_each(|(rank, event)| observer(*rank, &observed).notify(*event));

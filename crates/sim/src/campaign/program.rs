@@ -1,4 +1,5 @@
-//! Random programs: what each rank asks for, in its order; drawn from a seed, and made smaller to find what matters.
+//! Random programs: the actions of each rank in their order, drawn from a seed, and made smaller to find the
+//! cause of a failure.
 
 use crate::fault::Rates;
 use crate::world::{Cut, Model, Random, Topology, When, Wormhole};
@@ -11,11 +12,11 @@ use canele_sys::tunables::STRATEGIES;
 
 use super::{Packets, Setup};
 
-/// Where the bytes of a message lie.
+/// The place of a message's bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Memory {
     Plain,
-    /// In so many pieces of memory.
+    /// A list of so many pieces of memory.
     List(usize),
     Region,
 }
@@ -29,7 +30,7 @@ pub enum Action {
         mode: Mode,
         len: usize,
         memory: Memory,
-        /// Tried on the short path first.
+        /// True if the short path is tried first.
         short: bool,
     },
     Receive {
@@ -43,7 +44,7 @@ pub enum Action {
         flow: FlowId,
         want: Want,
     },
-    /// Takes a message, to be received by a later `ReceiveMatched`.
+    /// Takes a message, for a later `ReceiveMatched` to receive.
     MatchedProbe {
         flow: FlowId,
         want: Want,
@@ -52,7 +53,7 @@ pub enum Action {
         room: usize,
         memory: Memory,
     },
-    /// Of one of the rank's operations under way, whichever.
+    /// Cancels one of the rank's operations under way, chosen by `which`.
     Cancel {
         which: usize,
     },
@@ -62,21 +63,21 @@ pub enum Action {
 pub struct Program {
     pub seed: u64,
     pub settings: Settings,
-    /// A rail each.
+    /// The networks, one for each rail.
     pub networks: Vec<Model>,
     pub strategy: String,
     pub packets: Packets,
-    /// Of each rank.
+    /// The actions of each rank.
     pub actions: Vec<Vec<Action>>,
-    /// Who dies, after how many steps, and how many steps later the others are told.
+    /// The rank that dies, the steps until then, and the steps from then to its report to the others.
     pub death: Option<(Rank, usize, usize)>,
     /// Connections that are lost.
     pub cuts: Vec<Cut>,
-    /// Every rank has an observer of messages.
+    /// True if every rank has an observer of messages.
     pub observed: bool,
 }
 
-/// Of so many programs one is observed.
+/// One program in so many is observed.
 const OBSERVED: u64 = 4;
 const FLOWS: usize = 2;
 const TAGS: usize = 3;
@@ -101,7 +102,7 @@ impl Program {
             Self { seed, settings, networks, strategy, packets, actions, death, cuts, observed };
         let most = if r.chance(20) { 120 } else { 40 };
         let messages = 1 + r.below(most);
-        // In the packets of a bad rail it would take too long.
+        // In the packets of a bad rail a huge message would take too long.
         let huge = r.chance(3) && !setup.faults.packets;
         let mut lens = vec![Vec::new(); ranks];
         for n in 0..messages {
@@ -123,7 +124,7 @@ impl Program {
         program
     }
 
-    /// Lengths weighted to the small and to where protocols change.
+    /// Returns a length, weighted towards small ones and those at which protocols change.
     fn size(&self, r: &mut Random) -> usize {
         let most = self.networks.iter().map(|model| model.payload / 4).min().unwrap_or(0);
         let eager = self.settings.eager_bytes.min(most);
@@ -139,7 +140,7 @@ impl Program {
         }
     }
 
-    /// About as many receives as messages, in between the rank's own sends.
+    /// Adds about as many receives as messages, in between the rank's own sends.
     fn receives(&mut self, r: &mut Random, rank: usize, lens: &[usize]) {
         let ranks = self.actions.len();
         let most = lens.iter().copied().max().unwrap_or(0);
@@ -168,7 +169,7 @@ impl Program {
         }
     }
 
-    /// Programs that do less: without a stretch of a rank's actions, or with fewer bytes.
+    /// Returns programs that do less: without a stretch of a rank's actions, or with fewer bytes.
     pub fn smaller(&self) -> Vec<Self> {
         let mut smaller = Vec::new();
         for rank in 0..self.actions.len() {
@@ -187,7 +188,7 @@ impl Program {
     }
 }
 
-/// The networks that were asked for, or any, with as much room on their links as the seed says.
+/// Returns the networks of the setup, or random ones, with as much room on their links as the seed says.
 fn networks(r: &mut Random, setup: &Setup) -> Vec<Model> {
     let several = setup.networks.len() > 1 || setup.networks.is_empty() && r.chance(30);
     let mut networks = setup.networks.clone();
@@ -203,7 +204,7 @@ fn networks(r: &mut Random, setup: &Setup) -> Vec<Model> {
     }
     let payload = r.pick(&[1 << 10, 16 << 10, 16 << 10, 256 << 10]);
     for model in &mut networks {
-        // What was sent over one must fit on another.
+        // A packet sent over one network must fit on another.
         model.payload = payload;
         model.cells = r.pick(&[2, 4, 8, 64]);
         model.best_packet = model.best_packet.min(model.payload / 4);
@@ -248,7 +249,7 @@ fn rates(r: &mut Random) -> Rates {
     }
 }
 
-/// The loss of some connection, which one of its ends at least notices by itself.
+/// Returns the loss of some connection, which at least one of its ends notices by itself.
 fn cut(r: &mut Random, ranks: usize, networks: usize) -> Cut {
     let one = r.below(ranks);
     let other = (one + 1 + r.below(ranks - 1)) % ranks;

@@ -1,12 +1,13 @@
-//! The reference: matching as the standard words it (MPI-4.1, §3.5), by lists and searches. Given the order in which
-//! messages reach a rank, who gets what is determined; that order is all the model is told.
+//! The reference: matching as the standard words it (MPI-4.1, §3.5), by lists and searches. The order in
+//! which messages reach a rank determines the receive of each message. The model knows nothing but that
+//! order.
 
 use std::collections::BTreeMap;
 
 use canele_proto::matching::Want;
 use canele_sys::ids::{FlowId, Rank, Tag};
 
-/// A message, by the number the test gave it; a receive likewise.
+/// The number that the test gives to a message.
 pub type Message = usize;
 pub type Receive = usize;
 
@@ -30,7 +31,7 @@ fn accepts(want: Want, envelope: &Envelope) -> bool {
 }
 
 impl Matching {
-    /// A message has come.
+    /// Handles the arrival of a message; returns its receive, if one is posted.
     pub fn arrive(&mut self, envelope: Envelope) -> Option<Receive> {
         match self.posted.iter().position(|(_, want)| accepts(*want, &envelope)) {
             Some(first) => Some(self.posted.remove(first).0),
@@ -41,12 +42,12 @@ impl Matching {
         }
     }
 
-    /// What a probe sees.
+    /// Returns the message that a probe sees.
     pub fn peek(&self, want: Want) -> Option<Envelope> {
         self.waiting.iter().find(|envelope| accepts(want, envelope)).copied()
     }
 
-    /// What a receive or a matched probe gets at once.
+    /// Returns and removes the message that a receive or a matched probe gets at once.
     pub fn take(&mut self, want: Want) -> Option<Envelope> {
         let first = self.waiting.iter().position(|envelope| accepts(want, envelope))?;
         Some(self.waiting.remove(first))
@@ -56,14 +57,14 @@ impl Matching {
         self.posted.push((receive, want));
     }
 
-    /// Withdraws a receive, if it still waits.
+    /// Withdraws a receive; returns true if it still waited.
     pub fn cancel(&mut self, receive: Receive) -> bool {
         let before = self.posted.len();
         self.posted.retain(|(posted, _)| *posted != receive);
         self.posted.len() < before
     }
 
-    /// Withdraws a message of a rank to itself.
+    /// Withdraws a message that no receive has taken; returns true if it still waited.
     pub fn withdraw(&mut self, message: Message) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|envelope| envelope.message != message);
@@ -93,7 +94,7 @@ impl Flows {
     }
 }
 
-/// The bytes of a message.
+/// Returns the bytes of a message.
 pub fn content(message: Message, len: usize) -> Vec<u8> {
     let mut word = (message as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut bytes = Vec::with_capacity(len + 8);

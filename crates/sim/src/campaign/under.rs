@@ -1,4 +1,4 @@
-//! The rail that a rank of a campaign has: simulated, and where packets go wrong with faults, mended or not.
+//! The rail of a rank in a campaign: simulated, and with faults, repaired or not, if packets go wrong.
 
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::exposed::Exposed;
@@ -16,19 +16,19 @@ use canele_rail::{
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::segment::SegmentError;
 
-/// What becomes of packets.
+/// The fate of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packets {
-    /// They arrive.
+    /// Packets arrive.
     Well,
-    /// They go wrong at these rates, and the rail mends it.
+    /// Packets go wrong at these rates, and the rail repairs it.
     Mended(Rates),
-    /// They go wrong, and no layer repairs it: what a campaign must notice.
+    /// Packets go wrong and no layer repairs it, which a campaign must notice.
     #[cfg(test)]
     Unmended(Rates),
 }
 
-/// After so long a mended rail sends again.
+/// The time after which a mended rail retransmits.
 const AGAIN_NS: u64 = 50_000;
 
 /// One rail of several kinds.
@@ -39,7 +39,7 @@ pub enum CampaignRail {
     Unmended(Box<Fault<SimRail>>),
 }
 
-/// The same for whichever rail it is.
+/// Calls the same method of the rail, of any kind.
 macro_rules! each {
     ($self:expr, $rail:ident => $what:expr) => {
         match $self {
@@ -73,7 +73,7 @@ impl CampaignRail {
         }
     }
 
-    /// Takes what peers have opened. A rank that answers needs the other direction too.
+    /// Accepts the links that peers have opened. A rank that answers needs the other direction too.
     pub fn accept(&mut self) {
         self.sim().accept();
         if !matches!(self, Self::Well(_)) {
@@ -101,7 +101,7 @@ impl CampaignRail {
         }
     }
 
-    /// When it has something to do though nothing comes.
+    /// Returns the time at which the rail has something to do though nothing comes.
     pub fn next_ns(&self) -> Option<u64> {
         match self {
             Self::Mended(rail) => rail.next_ns(),

@@ -1,4 +1,4 @@
-//! A rail that notes in which order messages reach its rank: the only thing about matching that is not determined.
+//! A rail that notes in which order messages reach its rank. Nothing else about matching is undetermined.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,19 +11,20 @@ use canele_sys::ids::{LinkId, Rank};
 use super::under::CampaignRail;
 use crate::delegate::delegate;
 
-/// A message has come: from whom, and its header.
+/// The arrival of a message: its source and its header.
 pub type Arrival = (Rank, Header);
 
-/// A rail and what came over it.
+/// A rail and the messages that came over it.
 pub struct Watched {
     pub(super) rail: CampaignRail,
     polled: BTreeMap<LinkId, Vec<Header>>,
-    /// Messages whose turn it was, oldest first.
+    /// The messages that came in their turn, oldest first.
     pub(super) arrivals: VecDeque<Arrival>,
-    /// Where messages are numbered: the number that is due by source and flow, and what has come before its turn.
+    /// The number that is due by source and flow, if messages are numbered, and the messages before their
+    /// turn.
     due: BTreeMap<(Rank, u32), u32>,
     early: BTreeMap<(Rank, u32, u32), Header>,
-    /// Messages that were given a place, and so met their receive, before all of them had come.
+    /// Messages that were given a place, and so met their receive, before all of their bytes had come.
     placed: BTreeSet<(Rank, u32, u32)>,
     /// The header of the packet that was shown last.
     shown: Option<Header>,
@@ -32,7 +33,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Nothing has come.
+    /// Makes a rail over which nothing has come.
     pub(super) fn new(rail: CampaignRail) -> Self {
         Self {
             rail,
@@ -46,7 +47,7 @@ impl Watched {
         }
     }
 
-    /// A message has come; its turn, and that of those behind it, may be now.
+    /// Notes that a message has come. It may be due now, and so may those behind it.
     fn came(&mut self, from: Rank, header: Header, numbered: bool) {
         if !numbered {
             return self.arrivals.push_back((from, header));
@@ -64,7 +65,7 @@ impl Watched {
     }
 }
 
-/// The headers of the messages in a packet, and of what wants one back.
+/// Returns the headers of the messages in a packet, and of requests to give one back.
 fn messages(packet: &Packet<'_>) -> Vec<Header> {
     let is_message = |header: &Header| {
         use Kind::*;

@@ -1,39 +1,39 @@
-//! What travels on the rail below: a packet with its number, an answer and a seal, or an answer alone.
+//! The frames on the rail below: a packet with its number, an answer and a seal, or an answer alone.
 //!
 //! ```text
 //!   header   kind: packet or answer │ flow: seal │ tag: number │ sequence: released
-//!   beside, or in the bulk where it is longer:   ┌ come u32 ┬ body: kind, length, flow, tag, sequence, inline …, bulk … ┐
+//!   beside, or in the bulk if longer:  ┌ come u32 ┬ body: kind, length, flow, tag, sequence, inline, bulk ┐
 //! ```
-//! Owns this layout. An answer is cumulative: of an older one nothing is missed.
+//! Owns this layout. An answer is cumulative, so a lost older one does no harm.
 
 use canele_rail::{Class, Header, MAX_INLINE, Packet, Rail};
 use canele_sys::ids::LinkId;
 
-/// Bytes of a bulk that a frame adds to that of its packet, at most.
+/// The most bytes that a frame adds to the bulk of its packet.
 pub const ROOM: usize = 4 + BODY_HEAD + MAX_INLINE;
-/// Bytes of a body before the inline bytes.
+/// The number of bytes of a body before the inline bytes.
 const BODY_HEAD: usize = 14;
 
 const PACKET: u8 = 1;
 const ANSWER: u8 = 2;
 
-/// How far a receiver is.
+/// The progress of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Acknowledgement {
     /// The number of the first packet that has not come.
     pub come: u32,
-    /// The number of the first that was not released.
+    /// The number of the first packet that was not released.
     pub released: u32,
 }
 
-/// What is sent.
+/// The content of one frame.
 pub struct Frame<'a> {
     pub number: Option<u32>,
     pub answer: Acknowledgement,
     pub body: &'a [u8],
 }
 
-/// A packet as a body.
+/// Returns a packet as a body.
 pub fn body(header: Header, inline: &[u8], bulk: &[u8]) -> Box<[u8]> {
     let mut body = Vec::with_capacity(BODY_HEAD + inline.len() + bulk.len());
     body.extend_from_slice(&[header.kind, header.inline_len]);
@@ -49,7 +49,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// The header in a body, and where its bulk begins.
+/// Returns the header in a body, and the place where its bulk begins.
 pub fn head(body: &[u8]) -> Option<(Header, usize)> {
     let header = Header {
         kind: *body.first()?,
@@ -62,7 +62,7 @@ pub fn head(body: &[u8]) -> Option<(Header, usize)> {
     (header.inline_len as usize <= MAX_INLINE && bulk <= body.len()).then_some((header, bulk))
 }
 
-/// Where the inline bytes of a body begin.
+/// The place where the inline bytes of a body begin.
 pub const INLINE_AT: usize = BODY_HEAD;
 
 fn seal(header: &Header, text: &[u8]) -> u32 {
@@ -75,7 +75,7 @@ fn seal(header: &Header, text: &[u8]) -> u32 {
 }
 
 impl Frame<'_> {
-    /// Sends it, if there is room.
+    /// Sends the frame; returns false if there is no room.
     pub fn send<R: Rail>(&self, rail: &mut R, link: LinkId, class: Class) -> bool {
         let mut text = Vec::with_capacity(4 + self.body.len());
         text.extend_from_slice(&self.answer.come.to_le_bytes());
@@ -101,7 +101,7 @@ impl Frame<'_> {
     }
 }
 
-/// The number, answer and body of a frame whose seal is whole.
+/// Returns the number, answer and body of a frame whose seal is whole.
 pub fn open(packet: &Packet<'_>, body: &mut Vec<u8>) -> Option<(Option<u32>, Acknowledgement)> {
     let header = packet.header;
     let beside = packet.inline.part(0, header.inline_len as usize)?;

@@ -1,4 +1,4 @@
-//! The receiving end of a link: what has come, in order, and what came early.
+//! The receiving end of a link: the packets that have come in order, and those that came early.
 
 use canele_mem::window::Window;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,12 +10,12 @@ use canele_rail::Packet;
 /// The receiving end.
 pub struct Incoming {
     cells: usize,
-    /// Bytes of all bodies at most.
+    /// The most bytes of all bodies together.
     most: usize,
-    /// In order, from the first that was not released.
+    /// The bodies in order, from the first that was not released.
     ready: VecDeque<Vec<u8>>,
     released: u32,
-    /// By number.
+    /// The bodies that came early, by number.
     early: BTreeMap<u32, Vec<u8>>,
     owes: bool,
 }
@@ -36,7 +36,8 @@ impl Incoming {
         self.released.wrapping_add(self.ready.len() as u32)
     }
 
-    /// A packet has come, perhaps again. What an honest sender cannot have sent is dropped.
+    /// Handles a packet that has come, perhaps again. It drops packets that an honest sender cannot have
+    /// sent.
     pub fn came(&mut self, number: u32, body: Vec<u8>) {
         self.owes = true;
         let place = number.wrapping_sub(self.released) as usize;

@@ -1,16 +1,17 @@
 //! Makes a rail that loses, doubles, reorders and corrupts packets reliable and ordered.
 //!
 //! ```text
-//!   claim, fill, commit ─▶ kept, numbered, sealed ─▶ frame ─▶ [ bad rail ] ─▶ opened, sorted ─▶ poll, release
-//!                            ▲  again after a while                             │ what has come, what was released
-//!                            └────────────────────── acknowledgement ◀──────────┘
+//!   claim, fill, commit ─▶ kept, numbered, sealed ─▶ frame ─▶ [bad rail] ─▶ opened, sorted ─▶ poll, release
+//!                            ▲  again after a while                           │ numbers come, released
+//!                            └────────────────────── acknowledgement ◀────────┘
 //! ```
-//! Selective repeat: each packet is kept until its receiver says that it was released, and sent again after a time without an
-//! answer, which doubles; what comes early is kept and sorted in, what comes twice is answered and dropped. A frame is sealed with a
-//! checksum (CRC-32); one that does not fit its seal never came. Both ends hold at most `cells` packets and four of the largest
-//! bulks of a link. A link whose peer takes nothing for too long is lost, with [`canele_rail::Unacked`].
+//! Selective repeat: each packet is kept until its receiver reports its release. Without an answer it is
+//! retransmitted after a timeout, which doubles. The receiver sorts packets in that come early, and
+//! acknowledges and drops those that come twice. A frame is sealed with a checksum (CRC-32); one that does
+//! not fit its seal is dropped. Both ends hold at most `cells` packets and four of the largest bulks of a
+//! link. A link whose peer takes nothing for too long is lost, with [`canele_rail::Unacked`].
 //!
-//! It reads no clock: its owner says what time it is ([`Reliable::advance_to`]) and asks when it wants to know again
+//! It reads no clock. Its owner gives it the time ([`Reliable::advance_to`]) and asks when it must do so next
 //! ([`Reliable::next_ns`]). The checksum finds accidents, not enemies.
 
 mod frame;
@@ -27,14 +28,14 @@ use frame::{Frame, ROOM};
 use incoming::Incoming;
 use outgoing::Outgoing;
 
-/// Times, and room.
+/// The timeouts and the room of a reliable rail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReliableSettings {
-    /// Packets of a link in each direction; an eighth is for control. At most 2^16.
+    /// The number of packets of a link in each direction, at most 2^16; an eighth is for control.
     pub cells: usize,
-    /// What an answer takes at most, without faults.
+    /// The longest time that an answer takes without faults.
     pub again_ns: u64,
-    /// A link is lost when its peer has not taken a packet for so long.
+    /// A link is lost if its peer has not taken a packet for so long.
     pub give_up_ns: u64,
 }
 
@@ -51,27 +52,27 @@ pub struct Reliable<R> {
 struct Link {
     outgoing: Outgoing,
     incoming: Incoming,
-    /// Its peer takes nothing any more.
+    /// True if its peer takes nothing any more.
     lost: bool,
 }
 
 impl<R: Recoverable> Reliable<R> {
-    /// No link is open.
+    /// Makes a rail with no open link.
     ///
     /// # Panics
-    /// Where the settings leave no room.
+    /// Panics if the settings leave no room.
     pub fn new(below: R, settings: ReliableSettings) -> Self {
         assert!((1..=1 << 16).contains(&settings.cells), "cells are 1 to 65536");
         let (caps, links) = (BTreeMap::new(), BTreeMap::new());
         Self { below, settings, now_ns: 0, caps, links, lost: VecDeque::new() }
     }
 
-    /// The rail below.
+    /// Returns the rail below.
     pub fn below(&mut self) -> &mut R {
         &mut self.below
     }
 
-    /// A link was opened below, or noticed there.
+    /// Notes a link that was opened below, or noticed there.
     pub fn opened(&mut self, link: LinkId) {
         let caps = *self.below.caps(link);
         let max_bulk = caps.max_bulk.saturating_sub(ROOM);
@@ -95,7 +96,7 @@ impl<R: Recoverable> Reliable<R> {
         });
     }
 
-    /// It is so late now: what had no answer for too long is sent again, or its link given up.
+    /// Sets the time. Packets without an answer for too long are retransmitted, or their link is given up.
     pub fn advance_to(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         self.send_all();
@@ -108,23 +109,24 @@ impl<R: Recoverable> Reliable<R> {
         }
     }
 
-    /// When [`Reliable::advance_to`] may next have something to do, if nothing comes before.
+    /// Returns the time at which [`Reliable::advance_to`] may next have something to do, if nothing comes
+    /// before.
     pub fn next_ns(&self) -> Option<u64> {
         let links = self.links.values().filter(|link| !link.lost);
         links.filter_map(|link| link.outgoing.next_ns()).min()
     }
 
-    /// Packets whose release is not known here yet.
+    /// Returns the number of packets whose release is not known here yet.
     pub fn unreleased(&self) -> usize {
         self.links.values().map(|link| link.outgoing.unreleased()).sum()
     }
 
-    /// Packets that have come and were not released.
+    /// Returns the number of packets that have come and were not released.
     pub fn waiting(&self) -> usize {
         self.links.values().map(|link| link.incoming.waiting()).sum()
     }
 
-    /// Sends over every link what is new, what must go again, and what is owed.
+    /// Sends over every link the packets that are new, those to retransmit, and the answers that are due.
     fn send_all(&mut self) {
         let Self { below, links, settings, now_ns, .. } = self;
         for (id, link) in links.iter_mut().filter(|(_, link)| !link.lost) {
@@ -132,7 +134,7 @@ impl<R: Recoverable> Reliable<R> {
                 let frame = Frame { number: Some(number), answer: link.incoming.answer(), body };
                 frame.send(below, *id, Class::Message)
             });
-            // A packet carries the answer too; one alone goes only if there was none.
+            // A packet carries the answer too; an answer alone goes only if there was none.
             if sent > 0 {
                 link.incoming.answered();
             } else if link.incoming.owes() {
@@ -144,7 +146,7 @@ impl<R: Recoverable> Reliable<R> {
         }
     }
 
-    /// Takes what has come over a link.
+    /// Takes the packets that have come over a link.
     fn take(&mut self, id: LinkId) -> Result<(), canele_rail::Corrupt> {
         let Some(link) = self.links.get_mut(&id) else { return Ok(()) };
         while let Some(packet) = self.below.poll(id)? {

@@ -1,4 +1,4 @@
-//! The sending end of a link: packets until their release is known, and when to send them again.
+//! The sending end of a link: packets until their release is known, and the times to retransmit them.
 
 use canele_mem::window::Window;
 use std::collections::VecDeque;
@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use super::frame::{Acknowledgement, INLINE_AT, body, head};
 use canele_rail::{Bulk, Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, UnackedPacket};
 
-/// Numbers start shortly before they wrap.
+/// The first packet number, shortly before numbers wrap.
 pub const FIRST: u32 = u32::MAX - 9;
-/// A wait doubles so often.
+/// The number of times that a wait doubles.
 const DOUBLINGS: u32 = 6;
 
 /// The sending end.
@@ -18,12 +18,12 @@ pub struct Outgoing {
     inline: [u8; MAX_INLINE],
     bulk: Vec<u8>,
     claimed: bool,
-    /// From the first whose release is not known.
+    /// The packets, from the first whose release is not known.
     packets: VecDeque<Sent>,
     first: u32,
-    /// How many of them have come, as far as is known.
+    /// The number of them known to have come.
     come: usize,
-    /// When the last answer said something new, or the first packet left that waits for one.
+    /// The time of the last answer with news, or at which the first packet left that waits for one.
     heard_ns: u64,
     starved: bool,
     room_came: bool,
@@ -32,7 +32,7 @@ pub struct Outgoing {
 struct Sent {
     body: Box<[u8]>,
     bulk: usize,
-    /// When it goes, again or for the first time, and how often it went.
+    /// The time at which it goes next, and the number of times that it went.
     due_ns: u64,
     times: u32,
 }
@@ -81,8 +81,8 @@ impl Outgoing {
         self.packets.push_back(Sent { body, bulk: self.bulk.len(), due_ns: 0, times: 0 });
     }
 
-    /// Sends what is due, in order, while `send` has room; how many went. Of what has come and was not released only the oldest
-    /// goes again, to ask.
+    /// Sends the packets that are due, in order, while `send` has room; returns their number. Of the packets
+    /// that have come and were not released, only the oldest is sent again, to ask.
     pub fn send(&mut self, now_ns: u64, again_ns: u64, mut send: impl FnMut(u32, &[u8]) -> bool) -> usize {
         let (first, come) = (self.first, self.come);
         let mut went = 0;
@@ -100,12 +100,12 @@ impl Outgoing {
         went
     }
 
-    /// The other end says how far it is.
+    /// Handles the progress that the other end reports.
     pub fn answered(&mut self, answer: Acknowledgement, now_ns: u64) {
         let within = |number: u32| number.wrapping_sub(self.first) as usize;
         let (come, released) = (within(answer.come), within(answer.released));
         if come > self.packets.len() || released > come {
-            return; // An older answer, overtaken by a newer.
+            return; // An older answer, overtaken by a newer one.
         }
         if come > self.come || released > 0 {
             self.heard_ns = now_ns;
@@ -121,7 +121,7 @@ impl Outgoing {
         self.packets.iter().enumerate().filter_map(due).min()
     }
 
-    /// How long the other end has not taken anything of what waits for it.
+    /// Returns how long the other end has not taken any of the packets that wait for it.
     pub fn silent_ns(&self, now_ns: u64) -> u64 {
         if self.come < self.packets.len() { now_ns.saturating_sub(self.heard_ns) } else { 0 }
     }
@@ -130,7 +130,7 @@ impl Outgoing {
         self.packets.len()
     }
 
-    /// Whether room came since a claim failed. Reported once.
+    /// Returns true once after room came since a claim failed.
     pub fn take_room(&mut self) -> bool {
         std::mem::take(&mut self.room_came)
     }

@@ -11,7 +11,7 @@ use canele_rail::{
     Rma, Slot, Unacked,
 };
 
-/// How often it looks again before a sleep because something came below that may be nothing.
+/// The number of looks before a sleep, because something that came below may be nothing.
 const LOOKS: usize = 4;
 
 impl<R: Recoverable> Rail for Reliable<R> {
@@ -59,7 +59,7 @@ impl<R: Recoverable> Rail for Reliable<R> {
         let links: Vec<_> = self.links.keys().copied().collect();
         let mut came = false;
         for _ in 0..LOOKS {
-            // A link that cannot be believed says so when it is polled.
+            // A link that cannot be believed reports this when it is polled.
             came |= links.iter().any(|link| self.take(*link).is_err());
             self.send_all();
             if matches!(self.below.arm(), Armed::Ready) {
@@ -73,7 +73,7 @@ impl<R: Recoverable> Rail for Reliable<R> {
         Armed::Work
     }
 
-    /// Not longer than until something must be sent again.
+    /// Sleeps no longer than until something must be retransmitted.
     fn sleep(&mut self, at_most: Option<Duration>) {
         let again = self.next_ns().map(|at_ns| Duration::from_nanos(at_ns.saturating_sub(self.now_ns)));
         self.below.sleep(at_most.into_iter().chain(again).min());
@@ -82,7 +82,7 @@ impl<R: Recoverable> Rail for Reliable<R> {
 
 impl<R: Recoverable> FastPath for Reliable<R> {}
 
-/// The rail below may write what it likes where it likes: no memory of a peer is reached.
+/// The rail below may write anything anywhere, so no memory of a peer is reached.
 impl<R: Recoverable> OneSided for Reliable<R> {}
 
 impl<R: Recoverable> Rma for Reliable<R> {}

@@ -1,4 +1,4 @@
-//! What will happen, in order of time; what is due at one time happens in the order in which it was planned.
+//! Future events in order of time; events at one time happen in the order in which they were planned.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,13 +15,13 @@ use super::verbs::PostedVerb;
 pub enum Event {
     /// A packet arrives at a rank, on a link.
     Look(Rank, LinkId),
-    /// Room on a way arrives at a rank.
+    /// Room on a direction of a connection arrives at a rank.
     Room(Rc<Direction>, Rank),
-    /// In the fabric of a network.
+    /// A step happens in the fabric of a network.
     Step(u8, FabricEvent),
     /// A connection is lost.
     Cut(Cut),
-    /// A rank hears that it was.
+    /// A rank hears of the loss of a connection.
     Notice(Rc<Connection>, Rank),
     /// A verb arrives at the owner of its memory.
     VerbAtOwner(Rc<PostedVerb>),
@@ -61,7 +61,7 @@ impl Ord for Planned {
     }
 }
 
-/// All that is planned.
+/// All planned events.
 #[derive(Default)]
 pub struct Agenda {
     planned: BinaryHeap<Planned>,
@@ -74,7 +74,7 @@ impl Agenda {
         self.orders += 1;
     }
 
-    /// How many have been taken.
+    /// Returns the number of events that have been taken.
     pub fn happened(&self) -> u64 {
         self.orders - self.planned.len() as u64
     }

@@ -1,8 +1,8 @@
 //! The successive connections of two ranks over one network, and their ends.
 //!
-//! A connection has a way in each direction, opened by the rank that sends. When it is lost what is under way is lost in
-//! both directions; each end notices in its own time, closes its end, and may open the next generation. An end that is
-//! still with the old one notices when it hears of the new one.
+//! A connection has a direction from each rank, opened by that rank. When the connection is lost, everything
+//! under way is lost in both directions. Each end notices in its own time, closes its end, and may open the
+//! next generation. An end that is still with the old one notices when it hears of the new one.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,9 +25,9 @@ pub struct Connection {
     pub pair: Pair,
     pub generation: u32,
     lost: Cell<bool>,
-    /// It was closed by a rank that has finished.
+    /// True if a rank that has finished closed it.
     finished: Cell<bool>,
-    /// From the lower rank, and from the higher.
+    /// The direction from the lower rank, and that from the higher.
     ways: RefCell<[Option<Rc<Direction>>; 2]>,
 }
 
@@ -43,7 +43,7 @@ impl Connection {
         }
     }
 
-    /// The way out of a rank, if it is open.
+    /// Returns the direction out of a rank, if it is open.
     pub fn way_from(&self, rank: Rank) -> Option<Rc<Direction>> {
         self.ways.borrow()[self.side(rank)].clone()
     }
@@ -53,7 +53,7 @@ impl Connection {
             .get_or_insert_with(|| Rc::new(Direction::new(model)))
             .clone();
         if self.is_lost() {
-            way.cut(0); // One who has not noticed opens it in vain.
+            way.cut(0); // An end that has not noticed opens it in vain.
         }
         way
     }
@@ -70,44 +70,45 @@ impl Connection {
         self.lost.get()
     }
 
-    /// Whether it ended because a rank has finished.
+    /// Returns true if it ended because a rank has finished.
     pub fn is_finished(&self) -> bool {
         self.finished.get()
     }
 
-    /// A rank has finished: the end of the connection is no loss.
+    /// Notes that a rank has finished: the end of the connection is no loss.
     pub fn finish(&self) {
         self.finished.set(true);
     }
 
-    /// It carries nothing more.
+    /// Cuts both directions: the connection carries nothing more.
     pub fn cut(&self, now_ns: u64) {
         self.lost.set(true);
         self.ways.borrow().iter().flatten().for_each(|way| way.cut(now_ns));
     }
 }
 
-/// When a connection is lost.
+/// The moment at which a connection is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
-    /// At this time.
+    /// The connection is lost at this time.
     At(u64),
-    /// With this packet of the two ranks, counted from one in both directions together.
+    /// The connection is lost with this packet of the two ranks, counted from one in both directions
+    /// together.
     Packets(u64),
-    /// With the packet that makes it so many bytes, headers included.
+    /// The connection is lost with the packet that makes it so many bytes, headers included.
     Bytes(u64),
 }
 
-/// The loss of the connection that two ranks have over a network by then.
+/// The loss of the connection that two ranks have over a network at that moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
     /// The number of the network.
     pub network: u8,
     /// The two ranks.
     pub ends: [Rank; 2],
-    /// When it happens. Packets and bytes are counted from now on.
+    /// The moment at which it happens. Packets and bytes are counted from now on.
     pub when: When,
-    /// How long afterwards each end notices; one that does not notices when the other opens the next connection, or
-    /// closes its end because it was told to.
+    /// The time from then until each end notices. An end with `None` notices when the other opens the next
+    /// connection, or when it is asked to close its end.
     pub notices_ns: [Option<u64>; 2],
 }

@@ -1,7 +1,7 @@
-//! One direction of a simulated connection: what is under way, and the room both ends believe in.
+//! One direction of a simulated connection: the packets under way, and the room both ends believe in.
 //!
-//! Owns the packets. A packet is kept until its sender knows that it was released; each end fills and reads copies of its own.
-//! Knows nothing of time but what it is told.
+//! Owns the packets. A packet is kept until its sender knows that it was released; each end fills and reads
+//! copies of its own. It gets the time from its callers.
 
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
@@ -14,14 +14,14 @@ use canele_rail::{
     Bulk, Busy, CHUNK_COUNTERS, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, UnackedPacket,
 };
 
-/// Numbers of packets start shortly before they wrap.
+/// The number of the first packet, shortly before numbers wrap.
 const FIRST: u32 = u32::MAX - 5;
-/// Of a packet that is still under way, or lost.
+/// The arrival time of a packet that is still under way, or lost.
 const NOT_YET: u64 = u64::MAX;
 
 /// One direction.
 pub struct Direction {
-    /// Made when one is first asked for: most ways of many ranks never need any.
+    /// The chunk counters, made when one is first needed: most directions of many ranks never need any.
     chunk_counters: OnceCell<Box<[ChunkCounter; CHUNK_COUNTERS]>>,
     cells: u64,
     size: u64,
@@ -30,11 +30,12 @@ pub struct Direction {
 
 #[derive(Default)]
 struct Traffic {
-    /// From the first whose release the sender does not know of.
+    /// The packets, from the first whose release the sender does not know of.
     packets: VecDeque<Flying>,
-    /// Packets committed; payload positions after them.
+    /// The number of packets committed, and the payload position after them.
     sent: Position,
-    /// What the receiver gave back, and what of that the sender knows.
+    /// The positions that the receiver gave back, with the times at which the sender knows. Then the latest
+    /// position given back, and the latest one known.
     given_back: VecDeque<(u64, Position)>,
     released: Position,
     known: Position,
@@ -54,7 +55,7 @@ struct Position {
 pub struct Claimed {
     inline: [u8; MAX_INLINE],
     bulk: Box<[u8]>,
-    /// Where its bulk ends in the payload ring whose room it takes.
+    /// The position at which its bulk ends in the payload ring whose room it takes.
     end: u64,
 }
 
@@ -71,7 +72,7 @@ pub struct Front {
     header: Header,
     inline: Vec<u8>,
     pub bulk: Vec<u8>,
-    /// Bytes of its bulk that lie elsewhere.
+    /// The number of bytes of its bulk that lie elsewhere.
     pub direct_bytes: usize,
 }
 
@@ -96,7 +97,7 @@ struct Flying {
 
 /// A packet that was committed.
 pub struct Committed {
-    /// Its place among those of the way.
+    /// Its number among the packets of the direction.
     pub number: u64,
     /// Its length, header included.
     pub bytes: u64,
@@ -110,12 +111,12 @@ impl Traffic {
             self.given_back.pop_front();
         }
         if self.packets.is_empty() && self.given_back.is_empty() {
-            // Most ways of many ranks carry nothing at a time.
+            // Most directions of many ranks carry nothing at a time.
             (self.packets, self.given_back) = Default::default();
         }
     }
 
-    /// The oldest packet that was not released.
+    /// Returns the oldest packet that was not released, if it has arrived.
     fn front(&self, now_ns: u64) -> Option<&Flying> {
         let released = (self.released.packets - self.known.packets) as usize;
         self.packets.get(released).filter(|packet| packet.arrives_ns <= now_ns)
@@ -154,12 +155,13 @@ impl Direction {
         Ok(Claimed { inline: [0; MAX_INLINE], bulk: vec![0; bulk].into(), end })
     }
 
-    /// Counter number `index` of both ends.
+    /// Returns the counter number `index` of both ends.
     pub fn chunk_counter(&self, index: usize) -> &ChunkCounter {
         &self.chunk_counters.get_or_init(Box::default)[index]
     }
 
-    /// Whether so many pieces of so many bytes can be claimed one after the other; one of them may have to skip to the start.
+    /// Returns true if so many pieces of so many bytes can be claimed one after the other. One of them may
+    /// have to skip to the start.
     pub fn has_room(&self, now_ns: u64, packets: usize, bulk: usize) -> bool {
         let mut traffic = self.traffic.borrow_mut();
         traffic.learn(now_ns);
@@ -169,7 +171,7 @@ impl Direction {
             && end - traffic.known.bytes <= self.size
     }
 
-    /// Sends what was claimed.
+    /// Sends the claimed packet.
     pub fn commit(&self, header: Header, claimed: Claimed) -> Committed {
         let mut traffic = self.traffic.borrow_mut();
         let Claimed { inline, bulk, end } = claimed;
@@ -182,14 +184,15 @@ impl Direction {
         Committed { number, bytes: HEADER_BYTES + header.inline_len as u64 + len as u64 }
     }
 
-    /// Occupies the line of a way that has its own; says when the packet has left.
+    /// Occupies the line of a direction that has its own; returns the time at which the packet has left.
     pub fn leave(&self, now_ns: u64, leaving_ns: u64) -> u64 {
         let mut traffic = self.traffic.borrow_mut();
         traffic.free_at_ns = traffic.free_at_ns.max(now_ns) + leaving_ns;
         traffic.free_at_ns
     }
 
-    /// A packet will arrive, not before those committed before it; says when. Nothing arrives on a way that was cut.
+    /// Plans the arrival of a packet, not before those committed before it; returns its time. Nothing arrives
+    /// on a direction that was cut.
     pub fn arrive(&self, number: u64, at_ns: u64) -> Option<u64> {
         let mut traffic = self.traffic.borrow_mut();
         if traffic.cut {
@@ -205,7 +208,7 @@ impl Direction {
         self.traffic.borrow().front(now_ns).is_some()
     }
 
-    /// Copies the oldest packet; says whether there is one.
+    /// Copies the oldest packet; returns true if there is one.
     pub fn poll(&self, now_ns: u64, front: &mut Front) -> bool {
         let traffic = self.traffic.borrow();
         let Some(flying) = traffic.front(now_ns) else { return false };
@@ -218,7 +221,8 @@ impl Direction {
         true
     }
 
-    /// Gives the oldest packet's room back, which its sender knows at `then_ns`; says whether it will.
+    /// Gives the oldest packet's room back, which its sender knows at `then_ns`; returns false if the
+    /// direction was cut.
     pub fn release(&self, now_ns: u64, then_ns: u64) -> bool {
         let mut traffic = self.traffic.borrow_mut();
         let end = traffic.front(now_ns).expect("release comes after poll").end;
@@ -230,12 +234,12 @@ impl Direction {
         !traffic.cut
     }
 
-    /// The sender learns what was given back until now.
+    /// Makes the sender learn of the room that was given back until now.
     pub fn learn(&self, now_ns: u64) {
         self.traffic.borrow_mut().learn(now_ns);
     }
 
-    /// Whether room came back since a claim failed. Reported once.
+    /// Returns true once after room came back since a claim failed.
     pub fn room_came(&self, now_ns: u64) -> bool {
         let mut traffic = self.traffic.borrow_mut();
         traffic.learn(now_ns);
@@ -243,7 +247,8 @@ impl Direction {
         traffic.starved.take_if(|starved| known > *starved).is_some()
     }
 
-    /// Loses what has not arrived, room that was given back too, and carries nothing any more.
+    /// Cuts the direction: it loses packets that have not arrived and room that was given back, and carries
+    /// nothing any more.
     pub fn cut(&self, now_ns: u64) {
         let mut traffic = self.traffic.borrow_mut();
         traffic.learn(now_ns);
@@ -252,26 +257,26 @@ impl Direction {
         traffic.cut = true;
     }
 
-    /// Bytes of bulk whose release the sender does not know of.
+    /// Returns the bytes of bulk whose release the sender does not know of.
     pub fn under_way(&self, now_ns: u64) -> usize {
         let mut traffic = self.traffic.borrow_mut();
         traffic.learn(now_ns);
         (traffic.sent.bytes - traffic.known.bytes) as usize
     }
 
-    /// Whether there are packets whose release the sender does not know of.
+    /// Returns true if there are packets whose release the sender does not know of.
     pub fn has_unacknowledged(&self, now_ns: u64) -> bool {
         let mut traffic = self.traffic.borrow_mut();
         traffic.learn(now_ns);
         traffic.sent.packets != traffic.known.packets
     }
 
-    /// The number of the packet its receiver expects next.
+    /// Returns the number of the packet that its receiver expects next.
     pub fn expected(&self) -> u32 {
         FIRST.wrapping_add(self.traffic.borrow().released.packets as u32)
     }
 
-    /// What the sender knows of no release of.
+    /// Returns the packets whose release the sender does not know of.
     pub fn kept(&self, now_ns: u64) -> VecDeque<UnackedPacket> {
         let mut traffic = self.traffic.borrow_mut();
         traffic.learn(now_ns);
@@ -286,5 +291,5 @@ impl Direction {
     }
 }
 
-/// What an end expects of a direction that was never opened.
+/// The number that an end expects on a direction that was never opened.
 pub const NOTHING_EXPECTED: u32 = FIRST;

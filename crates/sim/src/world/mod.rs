@@ -1,10 +1,10 @@
 //! A simulated network, or several: many ranks in one thread, on virtual time, from one seed.
 //!
-//! Owns the clock, the connections and what is under way on them. Every packet takes a time computed from the [`Model`] and
-//! its [`Topology`]; room that a receiver gives back reaches the sender one latency later. Links are ordered and reliable
-//! until they are lost ([`Cut`]). The same seed and the same calls give the same world. It never reads a clock, sleeps, or
-//! moves time by itself: the caller that drives the ranks calls [`World::advance`] (or a rank's `sleep`) when none of them has
-//! anything left to do.
+//! Owns the clock, the connections and the packets under way on them. The time of every packet is computed
+//! from the [`Model`] and its [`Topology`]; room that a receiver gives back reaches the sender one latency
+//! later. Links are ordered and reliable until they are lost ([`Cut`]). Equal seeds and equal calls give
+//! equal worlds. A world never reads a clock, sleeps, or moves time by itself. The caller that drives the
+//! ranks calls [`World::advance`] (or a rank's `sleep`) when none of them has anything left to do.
 //!
 //! ```text
 //!   SimRail of rank 0 ─▶ Direction 0→1: cells under way, payload ring ─▶ Fabric ─▶ SimRail of rank 1
@@ -42,7 +42,7 @@ use verbs::WorldVerbs;
 use canele_rail::Header;
 use canele_rail::Region;
 
-/// Ranks, links and a clock. Cheap to clone; all clones are the same world.
+/// Ranks, links and a clock. Cheap to clone; all clones are one world.
 #[derive(Clone)]
 pub struct World(Rc<RefCell<State>>);
 
@@ -62,9 +62,9 @@ struct Network {
     fabric: Fabric,
     /// The latest connection of each pair.
     connections: BTreeMap<Pair, Rc<Connection>>,
-    /// Losses that wait for their packet.
+    /// The losses that wait for their packet.
     counting: Vec<Counting>,
-    /// Packets that have been sent over it.
+    /// The number of packets that have been sent over it.
     packets: u64,
 }
 
@@ -74,29 +74,29 @@ struct Counting {
     bytes: u64,
 }
 
-/// Something has arrived at a rank.
+/// The arrival of something at a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WorldEvent {
-    /// Who got it.
+    /// The rank.
     pub rank: Rank,
-    /// The link a packet has come on; else it is room, or bad news.
+    /// The link on which a packet has come; `None` if room, a loss or the end of a verb has arrived.
     pub packet: Option<LinkId>,
 }
 
 #[derive(Clone, Default)]
 struct RankState {
     dead: bool,
-    /// Who has opened a connection to this rank that it has not accepted yet, in their order.
+    /// The connections that peers have opened to this rank and it has not accepted yet, in their order.
     arrived: VecDeque<Rc<Connection>>,
-    /// Connections of whose loss it can know.
+    /// The connections whose loss the rank may know of.
     noticed: Vec<Rc<Connection>>,
 }
 
 impl World {
-    /// A world of `ranks` ranks on one or more networks at time 0.
+    /// Makes a world of `ranks` ranks on one or more networks at time 0.
     ///
     /// # Panics
-    /// If a model cannot be simulated: see [`Model::check`].
+    /// Panics if a model cannot be simulated: see [`Model::check`].
     pub fn new(ranks: usize, models: &[Model], seed: u64) -> Self {
         let network = |model: &Model| {
             model.check().unwrap_or_else(|wrong| panic!("a network that cannot be: {wrong}"));
@@ -115,33 +115,35 @@ impl World {
         })))
     }
 
-    /// How many ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.0.borrow().ranks.len()
     }
 
-    /// The rail of one rank, with links over all networks. Ask once for each.
+    /// Returns the rail of one rank, with links over all networks. Call it once for each rank.
     pub fn rail(&self, rank: Rank) -> SimRail {
         assert!((rank.0 as usize) < self.ranks(), "{rank} in a world of {} ranks", self.ranks());
         SimRail::new(self.0.clone(), rank)
     }
 
-    /// The time.
+    /// Returns the time.
     pub fn now_ns(&self) -> u64 {
         self.0.borrow().now_ns
     }
 
-    /// When something will next happen somewhere.
+    /// Returns the time at which something will next happen somewhere.
     pub fn next_event_ns(&self) -> Option<u64> {
         self.0.borrow().agenda.next_ns()
     }
 
-    /// Moves time to the next arrival of a packet, of room or of bad news, and says at whom; `None` when nothing is under way.
+    /// Moves time to the next arrival of a packet, of room, of a loss or of a verb's end, and returns its
+    /// rank; `None` if nothing is under way.
     pub fn advance(&self) -> Option<Rank> {
         Some(self.0.borrow_mut().advance_before(u64::MAX)?.rank)
     }
 
-    /// The same for what happens before a time, which is reached if no rank gets anything until then; `u64::MAX` never is.
+    /// Advances, as [`World::advance`] does, to an arrival before a time. Without one, it moves time to that
+    /// time, unless it is `u64::MAX`.
     pub fn advance_before(&self, limit_ns: u64) -> Option<WorldEvent> {
         let mut state = self.0.borrow_mut();
         let news = state.advance_before(limit_ns);
@@ -151,22 +153,23 @@ impl World {
         news
     }
 
-    /// How many events have happened so far: arrivals, and what is done within the networks.
+    /// Returns the number of events so far: arrivals, and steps within the networks.
     pub fn events(&self) -> u64 {
         self.0.borrow().agenda.happened()
     }
 
-    /// How many packets have been sent over one of its networks.
+    /// Returns the number of packets that have been sent over one of its networks.
     pub fn packets(&self, network: u8) -> u64 {
         self.0.borrow().networks[network as usize].packets
     }
 
-    /// Moves time to `time_ns`, never back; what was due until then has happened.
+    /// Moves time to `time_ns`, never back; every event due until then has happened.
     pub fn advance_to(&self, time_ns: u64) {
         self.0.borrow_mut().advance_to(time_ns);
     }
 
-    /// Ends a rank: what it sends from now on, or has under way, never arrives. What has arrived can be read.
+    /// Kills a rank: packets that it sends from now on, or has under way, never arrive. Packets that have
+    /// arrived can be read.
     pub fn kill(&self, rank: Rank) {
         let mut state = self.0.borrow_mut();
         state.ranks[rank.0 as usize].dead = true;
@@ -178,12 +181,12 @@ impl World {
         ways.for_each(|way| way.cut(state.now_ns));
     }
 
-    /// Whether it was killed.
+    /// Returns true if the rank was killed.
     pub fn is_dead(&self, rank: Rank) -> bool {
         self.0.borrow().ranks[rank.0 as usize].dead
     }
 
-    /// Has a connection lost: packets under way are lost with it, both ways.
+    /// Plans the loss of a connection: packets under way are lost with it, both ways.
     pub fn cut(&self, cut: Cut) {
         let mut state = self.0.borrow_mut();
         match cut.when {
@@ -195,10 +198,10 @@ impl World {
         }
     }
 
-    /// For checks: what must hold of the networks at any time.
+    /// Checks, for tests, the conditions that must hold of the networks at any time.
     ///
     /// # Errors
-    /// What does not.
+    /// Fails with the condition that does not hold.
     pub fn check(&self) -> Result<(), String> {
         self.0.borrow().networks.iter().try_for_each(|network| network.fabric.check())
     }
@@ -225,7 +228,7 @@ impl State {
         self.now_ns = self.now_ns.max(time_ns);
     }
 
-    /// Says who may have got something by it.
+    /// Handles an event; returns the rank that may have got something by it.
     fn happen(&mut self, event: Event) -> Option<WorldEvent> {
         match event {
             Event::Look(rank, link) => return Some(WorldEvent { rank, packet: Some(link) }),
@@ -254,7 +257,7 @@ impl State {
         self.ranks[rank.0 as usize].dead
     }
 
-    /// What follows in a fabric.
+    /// Plans the events that follow in a fabric.
     fn plan(&mut self, network: u8) {
         for due in self.due.drain(..) {
             match due {
@@ -271,7 +274,7 @@ impl State {
         }
     }
 
-    /// A rank commits a packet.
+    /// Commits a packet of a rank.
     fn commit(
         &mut self,
         connection: &Connection,
@@ -294,7 +297,7 @@ impl State {
         self.count(network, connection.pair, bytes);
     }
 
-    /// Losses that waited for this packet.
+    /// Cuts the connections whose loss waited for this packet.
     fn count(&mut self, network: u8, pair: Pair, bytes: u64) {
         let is_due = |counting: &mut Counting| {
             if connection::pair(counting.cut.ends[0], counting.cut.ends[1]) != pair {
@@ -324,7 +327,7 @@ impl State {
         }
     }
 
-    /// The connection a rank opens: the one the other end has opened, or a new one.
+    /// Opens the connection of a rank: the one that the other end has opened, or a new one.
     fn open(&mut self, network: u8, from: Rank, to: Rank) -> (Rc<Connection>, Rc<Direction>) {
         let at = &mut self.networks[network as usize];
         let latest = at.connections.get(&pair(from, to));
@@ -348,7 +351,7 @@ impl State {
         connection.open(from, &self.networks[connection.network as usize].model)
     }
 
-    /// An end is closed: the other one notices a latency later, unless it was lost before.
+    /// Closes one end. The other end notices a latency later, unless the connection was lost before.
     fn close(&mut self, connection: &Rc<Connection>, by: Rank) {
         if !connection.is_lost() {
             connection.cut(self.now_ns);

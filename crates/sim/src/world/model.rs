@@ -1,94 +1,101 @@
-//! What a simulated network is like, in numbers. Never looks at a packet.
+//! The properties of a simulated network, in numbers. Never looks at a packet.
 
 use serde::Deserialize;
 
 use canele_rail::{Caps, Distance, LinkTraits, Verbs};
 use canele_sys::device::MemoryKinds;
 
-/// What every packet has besides its payload, in bytes.
+/// The bytes that every packet has besides its payload.
 pub(super) const HEADER_BYTES: u64 = 16;
 
-/// What every link of a network is like.
+/// The properties of every link of a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
-    /// From the moment a packet has left until it arrives, what [`Topology`] adds not counted.
+    /// The time from the departure of a packet until its arrival, without the time that [`Topology`] adds.
     pub latency_ns: u64,
-    /// How fast a packet leaves and arrives, in bytes per millisecond; at least 1.
+    /// The speed at which a packet leaves and arrives, in bytes per millisecond; at least 1.
     pub bytes_per_ms: u64,
-    /// What every packet costs its sender besides its bytes; the next packet of the same port waits for it.
+    /// The time that every packet costs its sender besides its bytes; the next packet of its port waits for
+    /// it.
     pub overhead_ns: u64,
     /// The network carries multiples of so many bytes; at least 1.
     pub unit_bytes: u64,
-    /// A packet passes so many stages of the same speed one after the other; at least 1.
+    /// A packet passes so many stages of equal speed one after the other; at least 1.
     pub stages: u64,
-    /// What a stage hands on to the next at once: a packet is cut in pieces of so many bytes; at least 1.
+    /// A stage hands a packet on to the next stage in pieces of so many bytes; at least 1.
     pub stage_bytes: u64,
-    /// At most so much is added to a packet's latency, drawn from the seed. Packets of a link do not overtake.
+    /// At most so much is added to a packet's latency, drawn from the seed. Packets of a link do not
+    /// overtake.
     pub jitter_ns: u64,
-    /// Packets under way on a link; an eighth is reserved for control.
+    /// The number of packets under way on a link; an eighth is reserved for control.
     pub cells: usize,
-    /// Bytes of bulk under way on a link, a power of two from 256 on; a packet takes at most a quarter.
+    /// The bytes of bulk under way on a link, a power of two from 256 on; a packet takes at most a quarter.
     pub payload: usize,
-    /// At most so often a peer's region is `Wanted` before it is there, drawn from the seed.
+    /// A peer's region is `Wanted` at most so often before it is there, drawn from the seed.
     pub region_misses: u32,
-    /// Peers' regions can be read and written.
+    /// True if peers' regions can be read and written.
     pub maps_regions: bool,
-    /// Where they can, so many of a hundred messages of 2 KB and more had better be read from memory, drawn from the seed.
+    /// The percentage of messages that are better read from memory, drawn from the seed, if peers' regions
+    /// can be read. Only messages of 256 bytes and more count.
     pub fetched_percent: usize,
-    /// A peer may have several links, and lose one and get another.
+    /// True if a peer may have several links, and lose one and get another.
     pub recoverable: bool,
-    /// As of [`Caps`]. It is [`Distance::Host`] where an answer is as cheap to wait for as there.
+    /// The distance of [`Caps`]. Use [`Distance::Host`] if waiting for an answer is as cheap as within a
+    /// host.
     pub distance: Distance,
-    /// Peers' registered regions can be accessed by verbs.
+    /// True if peers' registered regions can be accessed by verbs.
     pub verbs: bool,
-    /// A packet costs so much that a link is busy from a commit until the next pass.
+    /// True if a packet costs so much that a link is busy from a commit until the next pass.
     pub busy: bool,
-    /// The head of a packet comes before its bulk: the receiver may say where this goes.
+    /// True if the head of a packet comes before its bulk: the receiver may say where the bulk goes.
     pub shows_bulk: bool,
-    /// As of [`Caps`]; at most `payload / 4`, which it is when it is 0.
+    /// The best packet size of [`Caps`], at most `payload / 4`. If 0, it is `payload / 4`.
     pub best_packet: usize,
-    /// How the ranks are joined.
+    /// The topology that joins the ranks.
     pub topology: Topology,
-    /// Ranks that follow each other and share a port of a crossbar, as those of one host do; at least 1.
+    /// The number of successive ranks that share a port of a crossbar, as those of one host do; at least 1.
     pub ranks_per_port: usize,
 }
 
-/// How the ranks of a network are joined.
+/// The ways in which the ranks of a network are joined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Topology {
     /// Each rank has a line of its own to each other: no two pairs share anything.
     #[default]
     Direct,
-    /// Each rank, or each few of them, has one port out and one port in, on a switch that itself is never in the way.
+    /// Each rank, or each few of them, has one port out and one port in, on a switch that itself is never in
+    /// the way.
     Crossbar,
-    /// Each rank hangs on a router; packets creep through one or several of them.
+    /// Each rank is attached to a router; packets go through one or several routers.
     Wormhole(Wormhole),
 }
 
-/// A network of routers. With at most `ports` ranks it is one router, with more a grid of routers, as square as may be.
+/// A network of routers. With at most `ports` ranks it is one router, with more a grid of routers, as square
+/// as possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wormhole {
-    /// Links of a router, in each direction.
+    /// The number of links of a router, in each direction.
     pub ports: usize,
-    /// Ranks at each router of a grid; four ports lead to its neighbours.
+    /// The number of ranks at each router of a grid; four ports lead to its neighbours.
     pub hosts: usize,
-    /// Bytes of a flit: what is sent, or held back, as a whole.
+    /// The bytes of a flit, which is sent, or held back, as a whole.
     pub flit_bytes: u64,
-    /// Flits that fit in the buffer at the end of a link; so many credits its sender has.
+    /// The number of flits that fit in the buffer at the end of a link; so many credits its sender has.
     pub buffer_flits: u32,
-    /// From the arrival of a flit's first byte to its departure, in an idle router, the wire included.
+    /// The time from the arrival of a flit's first byte to its departure, in an idle router, the wire
+    /// included.
     pub router_ns: u64,
-    /// From the departure of a flit out of a buffer until the sender before it has the credit.
+    /// The time from the departure of a flit out of a buffer until the sender before it has the credit.
     pub credit_ns: u64,
-    /// How fast the links between routers are. Those to the ranks are as fast as the model says.
+    /// The speed of the links between routers. Those to the ranks are as fast as the model says.
     pub bytes_per_ms: u64,
 }
 
 impl Default for Model {
-    /// A small fast cluster: 1 µs, 10 GB/s.
+    /// Returns a small fast cluster: 1 µs, 10 GB/s.
     fn default() -> Self {
         Self {
             latency_ns: 1000,
@@ -115,16 +122,16 @@ impl Default for Model {
     }
 }
 
-/// How long `bytes` take at a speed, rounded up.
+/// Returns the time that `bytes` take at a speed, rounded up.
 pub(super) fn time_ns(bytes: u64, bytes_per_ms: u64) -> u64 {
     bytes.saturating_mul(1_000_000).div_ceil(bytes_per_ms)
 }
 
 impl Model {
-    /// Whether it can be simulated.
+    /// Checks that the model can be simulated.
     ///
     /// # Errors
-    /// What is wrong, and what would be right.
+    /// Fails with the wrong parameter and its right values.
     pub fn check(&self) -> Result<(), String> {
         let least_one = [
             ("bytes_per_ms", self.bytes_per_ms),
@@ -153,18 +160,18 @@ impl Model {
         self.payload / 4
     }
 
-    /// How long a packet with so many bytes, header included, occupies a port.
+    /// Returns the time for which a packet with so many bytes, header included, occupies a port.
     pub(super) fn wire_ns(&self, bytes: u64) -> u64 {
         time_ns(bytes.next_multiple_of(self.unit_bytes), self.bytes_per_ms)
     }
 
-    /// How long until the last stage has its first part of a packet.
+    /// Returns the time until the last stage has its first part of a packet.
     pub(super) fn fill_ns(&self, bytes: u64) -> u64 {
         (self.stages - 1) * self.wire_ns(bytes.min(self.stage_bytes))
     }
 
-    /// The time of a packet with so many bytes of payload in an idle network, between ranks at one switch or router, from commit to
-    /// arrival.
+    /// Returns the time from commit to arrival of a packet with so many bytes of payload in an idle network.
+    /// The ranks are at one switch or router.
     pub fn idle_ns(&self, payload: u64) -> u64 {
         let bytes = HEADER_BYTES + payload;
         let through = match self.topology {
@@ -174,7 +181,7 @@ impl Model {
         self.overhead_ns + self.latency_ns + through
     }
 
-    /// What a rail of such a network can do.
+    /// Returns the capabilities of a rail of such a network.
     pub(super) fn caps(&self) -> Caps {
         let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         Caps {
@@ -215,7 +222,7 @@ impl Wormhole {
         Ok(())
     }
 
-    /// How long a flit occupies a link of a speed.
+    /// Returns the time for which a flit occupies a link of a speed.
     pub(super) fn flit_ns(&self, bytes_per_ms: u64) -> u64 {
         time_ns(self.flit_bytes, bytes_per_ms)
     }

@@ -1,7 +1,8 @@
-//! A simulated network with the control path of a driver between hosts: ranks that do not know each other's addresses, attempts to connect
-//! that take a round trip, and fail where the peer has ended.
+//! A simulated network with the control path of a driver between hosts. Ranks do not know each other's
+//! addresses at first. An attempt to connect takes a round trip, and fails if the peer has ended.
 //!
-//! An address is the rank's number, four bytes. Time is the world's: it moves when the world is advanced, never here.
+//! An address is the rank's number, four bytes. Time is the world's: it moves when the world is advanced,
+//! never here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::BorrowedFd;
@@ -18,7 +19,7 @@ use canele_sys::ids::{LinkId, Rank};
 use super::SimRail;
 use crate::delegate::delegate;
 
-/// The bytes of a packet beside what it carries.
+/// The bytes of a packet's header.
 const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 
 /// One network of a world, as its rank sees it.
@@ -27,22 +28,23 @@ pub struct SimNetwork {
     number: u8,
     ranks: u32,
     addresses: BTreeMap<Rank, Rank>,
-    /// When each attempt is answered.
+    /// The time at which each attempt is answered.
     attempts: BTreeMap<Rank, u64>,
-    /// Links of which the owner was told, or will be.
+    /// The links that were reported to the owner, or will be.
     known: BTreeSet<LinkId>,
     opened: VecDeque<LinkId>,
     unreachable: VecDeque<Unreachable>,
-    /// Bytes sent and received on each link.
+    /// The bytes sent and received on each link.
     carried: BTreeMap<LinkId, (u64, u64)>,
-    /// Bytes sent on links that are no more.
+    /// The bytes sent on links that were closed.
     sent_before: u64,
-    /// Bytes of bulk of the packets claimed and polled last.
+    /// The bytes of bulk of the packets claimed and polled last.
     bulks: (usize, usize),
 }
 
 impl SimNetwork {
-    /// Network `number` of the world of a rank that is one of `ranks`, and whose rail is used for nothing else.
+    /// Makes network `number` of the world for a rank that is one of `ranks`. Its rail must be used for
+    /// nothing else.
     pub fn new(rail: SimRail, number: u8, ranks: u32) -> Self {
         Self {
             rail,
@@ -63,7 +65,7 @@ impl SimNetwork {
         LinkId::new(self.number, peer)
     }
 
-    /// Opens this end of links that peers have opened, and tells of each once.
+    /// Opens this end of links that peers have opened, and reports each once.
     fn accept(&mut self) -> bool {
         self.rail.accept();
         let new: Vec<_> =

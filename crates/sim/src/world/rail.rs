@@ -28,11 +28,11 @@ use shown::Shown;
 pub struct SimRail {
     world: Rc<RefCell<State>>,
     me: Rank,
-    /// Of each network.
+    /// The capabilities of each network.
     caps: Vec<Caps>,
     busies: Vec<bool>,
     shows: Vec<bool>,
-    /// Part of a packet has come since the last flush.
+    /// True if part of a packet has come since the last flush.
     moved: bool,
     links: BTreeMap<LinkId, Link>,
     /// The packet that was polled last.
@@ -42,7 +42,7 @@ pub struct SimRail {
     /// The latest generation of each link that was closed here.
     closed: BTreeMap<LinkId, u32>,
     regions: Regions,
-    /// How often each peer's region will still be `Wanted`.
+    /// The number of times that each peer's region will still be `Wanted`.
     misses: BTreeMap<(Rank, RegionId), u64>,
 }
 
@@ -52,13 +52,13 @@ struct Link {
     incoming: Option<Rc<Direction>>,
     /// The packet that is being filled.
     claimed: Option<Box<Claimed>>,
-    /// Something was committed since the pass began, on a network whose packets cost much.
+    /// True if something was committed since the pass began, on a network whose packets cost much.
     busy: bool,
-    /// It is known to be lost.
+    /// True if the rank knows that the link is lost.
     lost: bool,
-    /// Verbs that may be under way.
+    /// The verbs that may be under way.
     verbs: Vec<Rc<PostedVerb>>,
-    /// How far the oldest packet has come that comes here.
+    /// The state of the oldest incoming packet.
     shown: Option<Shown>,
 }
 
@@ -86,8 +86,8 @@ impl SimRail {
         }
     }
 
-    /// Opens the way to a peer over a network, who sees it with its next [`SimRail::accept`]. A link that was lost is to be
-    /// closed before it can be opened again.
+    /// Opens the direction to a peer over a network; the peer sees it with its next [`SimRail::accept`]. A
+    /// link that was lost must be closed before it can be opened again.
     pub fn open_link(&mut self, network: u8, peer: Rank) -> LinkId {
         let id = LinkId::new(network, peer);
         self.accept();
@@ -103,8 +103,8 @@ impl SimRail {
         id
     }
 
-    /// Notices who has opened a link to this rank since the last call. Where the link is still one that was lost, the other
-    /// end's having opened the next tells of the loss.
+    /// Notices the links that peers have opened to this rank since the last call. If this end still has a
+    /// lost link, it learns of the loss because the other end has opened the next one.
     pub fn accept(&mut self) {
         let mut world = self.world.borrow_mut();
         let mut later = VecDeque::new();
@@ -131,7 +131,7 @@ impl SimRail {
         world.ranks[self.me.0 as usize].arrived = later;
     }
 
-    /// Which losses this rank has come to know of.
+    /// Notices the losses that this rank has come to know of.
     fn notice(&mut self) {
         for connection in std::mem::take(&mut self.world.borrow_mut().ranks[self.me.0 as usize].noticed) {
             let id = LinkId::new(connection.network, connection.other(self.me));
@@ -146,7 +146,7 @@ impl SimRail {
     /// Allocates a region that peers can reach.
     ///
     /// # Errors
-    /// As [`Regions::create`].
+    /// Fails as [`Regions::create`] does.
     pub fn create_region(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
         let region = self.regions.create(bytes)?;
         self.world.borrow_mut().regions.insert((self.me, region.id()), region.clone());
@@ -159,18 +159,18 @@ impl SimRail {
         self.world.borrow_mut().regions.remove(&(self.me, id));
     }
 
-    /// The rank whose rail this is.
+    /// Returns the rank that has this rail.
     pub fn me(&self) -> Rank {
         self.me
     }
 
-    /// Whether packets of a link wait for the peer to take them.
+    /// Returns true if packets of a link wait for the peer to take them.
     pub fn has_unacknowledged(&self, link: LinkId) -> bool {
         let now_ns = self.now_ns();
         self.outgoing(link).is_some_and(|way| way.has_unacknowledged(now_ns))
     }
 
-    /// Tells every peer that this rank has finished, and closes its links.
+    /// Reports to every peer that this rank has finished, and closes its links.
     pub fn finish(&mut self) {
         for (_, link) in std::mem::take(&mut self.links) {
             link.connection.finish();
@@ -349,7 +349,7 @@ impl FastPath for SimRail {
 }
 
 impl SimRail {
-    /// The oldest packet of a link whose head is here, in front.
+    /// Returns the oldest packet of a link whose head is here, in front.
     fn shown(&mut self, link: LinkId) -> Option<&mut Shown> {
         let now_ns = self.now_ns();
         let at = self.links.get_mut(&link).filter(|_| self.shows[link.rail() as usize])?;

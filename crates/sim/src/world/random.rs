@@ -5,7 +5,7 @@
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next number.
+    /// Returns the next number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -13,23 +13,23 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A number from 0 to `most`.
+    /// Returns a number from 0 to `most`.
     pub fn up_to(&mut self, most: u64) -> u64 {
         let number = self.next_u64();
         most.checked_add(1).map_or(number, |n| number % n)
     }
 
-    /// A number below `n`; 0 if there is none.
+    /// Returns a number below `n`; 0 if there is none.
     pub fn below(&mut self, n: usize) -> usize {
         self.up_to((n as u64).saturating_sub(1)) as usize
     }
 
-    /// True in `percent` of 100 cases.
+    /// Returns true in `percent` of 100 cases.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of some.
+    /// Returns one of the given values.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }

@@ -1,8 +1,8 @@
-//! Verbs of simulated ranks: what is under way of them, and what they do where they arrive.
+//! Verbs of simulated ranks: their state under way, and their effect at the owner of the memory.
 //!
-//! Owns the registered memory and the completions that were not taken. A verb takes the time that a packet of its bytes takes in an idle
-//! network, and the verbs of one link leave one after the other. Where packets are late by chance, verbs overtake each other. They are
-//! not in the way of packets.
+//! Owns the registered memory and the completions that were not taken. A verb takes the time of a packet with
+//! its bytes in an idle network. The verbs of one link leave one after the other. Verbs overtake each other
+//! if packets are late by chance. They do not delay packets.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -25,9 +25,9 @@ pub struct PostedVerb {
     pub link: LinkId,
     pub from: Rank,
     pub connection: Rc<Connection>,
-    /// None once it has completed.
+    /// The verb; `None` once it has completed.
     verb: RefCell<Option<Verb>>,
-    /// What it came to at the owner, and what was read there.
+    /// The result at the owner, and the bytes read there.
     outcome: Cell<Result<u64, VerbError>>,
     read: RefCell<Vec<u8>>,
 }
@@ -49,7 +49,7 @@ impl PostedVerb {
         self.verb.borrow().is_some()
     }
 
-    /// It arrives at the owner, which has registered memory that `find` knows.
+    /// Carries the verb out at the owner; `find` finds registered memory of the owner.
     fn arrive<'a>(&self, find: impl FnOnce(MemoryAddress, usize) -> Option<Window<'a>>) {
         let verb = self.verb.borrow();
         let Some(verb) = verb.as_ref() else { return };
@@ -58,7 +58,7 @@ impl PostedVerb {
         self.outcome.set(found.ok_or(VerbError::Refused));
     }
 
-    /// It ends at its origin, which gets its memory back.
+    /// Ends the verb at its origin, which gets its memory back.
     pub fn end(&self, outcome: Result<u64, VerbError>) -> Option<VerbCompletion> {
         let verb = self.verb.borrow_mut().take()?;
         if let (Verb::Get { into, .. }, Ok(_)) = (&verb, outcome) {
@@ -68,7 +68,7 @@ impl PostedVerb {
     }
 }
 
-/// Does what a verb asks for; `None` for a word that is not aligned.
+/// Carries out a verb; returns `None` for a word that is not aligned.
 fn carry_out(verb: &Verb, window: Window<'_>, read: &mut Vec<u8>) -> Option<u64> {
     match verb {
         Verb::Put { data, .. } => data.copy_to(window),
@@ -96,13 +96,13 @@ fn carry_out(verb: &Verb, window: Window<'_>, read: &mut Vec<u8>) -> Option<u64>
     Some(0)
 }
 
-/// What the ranks of a world have of verbs.
+/// The verbs of the ranks of a world.
 #[derive(Default)]
 pub struct WorldVerbs {
-    /// By its owner and the place of its first byte.
+    /// The registered memory, by its owner and the place of its first byte.
     registered: BTreeMap<(Rank, MemoryAddress), Exposed>,
     completed: BTreeMap<Rank, VecDeque<VerbCompletion>>,
-    /// Until when the verbs of a rank's link occupy it.
+    /// The time until which the verbs of a rank's link occupy it.
     busy_until_ns: BTreeMap<(Rank, LinkId), u64>,
 }
 
@@ -141,7 +141,7 @@ impl WorldVerbs {
 }
 
 impl State {
-    /// A verb leaves.
+    /// Sends a verb.
     pub fn post_verb(&mut self, posted: &Rc<PostedVerb>) {
         let bytes = match &*posted.verb.borrow() {
             Some(Verb::Put { data, .. }) => data.len(),
@@ -157,7 +157,8 @@ impl State {
         self.agenda.put(begin_ns + way_ns + late_ns, Event::VerbAtOwner(posted.clone()));
     }
 
-    /// A verb arrives where it is carried out, unless its sender or its owner is dead or the link is lost.
+    /// Carries out a verb that arrives at its owner, unless its sender or its owner is dead or the link is
+    /// lost.
     pub fn verb_at_owner(&mut self, posted: Rc<PostedVerb>) {
         let owner = posted.link.peer();
         if self.is_dead(posted.from) {
@@ -171,7 +172,7 @@ impl State {
         self.agenda.put(self.now_ns + back_ns, Event::VerbEnded(posted));
     }
 
-    /// Its origin learns of its end. Says whose it is.
+    /// Reports the end of a verb to its origin; returns the rank of the origin.
     pub fn verb_ended(&mut self, posted: &PostedVerb) -> Rank {
         if !self.is_dead(posted.from) {
             let completion = posted.end(posted.outcome.get());

@@ -1,11 +1,11 @@
-//! Time and bandwidth of one simulated network.
+//! The time and bandwidth of one simulated network.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use canele_rail::{Class, Header, Rail};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{LinkId, Rank};
 
-/// Two ranks, or more, with links to all.
+/// Returns a world of two or more ranks with links to all.
 pub fn rails(model: Model, ranks: u32) -> (World, Vec<SimRail>) {
     let world = World::new(ranks as usize, &[model], 1);
     let mut rails: Vec<_> = (0..ranks).map(|r| world.rail(Rank(r))).collect();
@@ -26,7 +26,7 @@ pub fn send(rail: &mut SimRail, to: u32, inline: u8, bulk: usize) -> bool {
     room
 }
 
-/// How long one packet takes.
+/// Returns the time that one packet takes.
 pub fn one_way_ns(model: Model, inline: u8, bulk: usize) -> u64 {
     let (world, mut rails) = rails(model, 2);
     assert!(send(&mut rails[0], 1, inline, bulk));
@@ -40,7 +40,7 @@ pub fn one_way_ns(model: Model, inline: u8, bulk: usize) -> u64 {
     world.now_ns()
 }
 
-/// Megabytes a second that reach rank 0 when so many others send without end.
+/// Returns the megabytes a second that reach rank 0 if `senders` ranks send without end.
 pub fn bandwidth(model: Model, senders: u32) -> f64 {
     const BYTES: usize = 64 << 10;
     let (world, mut rails) = rails(model, senders + 1);
@@ -52,7 +52,7 @@ pub fn bandwidth(model: Model, senders: u32) -> f64 {
             let link = LinkId::new(0, Rank(from));
             while rails[0].poll(link).unwrap().is_some() {
                 rails[0].release(link);
-                // From the first arrival on, so that the latency does not count.
+                // Bytes count from the first arrival on, so that the latency does not.
                 bytes += if first_ns == 0 { 0 } else { BYTES };
                 first_ns = if first_ns == 0 { world.now_ns() } else { first_ns };
             }
@@ -62,7 +62,7 @@ pub fn bandwidth(model: Model, senders: u32) -> f64 {
     bytes as f64 * 1000.0 / (world.now_ns() - first_ns) as f64
 }
 
-/// Checks that a figure is that of the paper, give or take so many percent.
+/// Checks that a figure is that of the paper, within a tolerance in percent.
 pub fn near(figure: f64, paper: f64, percent: f64) {
     assert!((figure - paper).abs() <= paper * percent / 100.0, "{figure} instead of {paper}");
 }

@@ -1,19 +1,19 @@
-//! Who shares what: ports of a crossbar, channels of routers.
+//! Contention: ranks share the ports of a crossbar, and the channels of routers.
 
 use canele_rail::{Class, Header, Rail};
 use canele_sim::world::{Model, Random, SimRail, Topology, World, Wormhole};
 use canele_sys::ids::{LinkId, Rank};
 
-/// Bytes of a packet without payload.
+/// The bytes of a packet without payload.
 const HEADER: u64 = 16;
 
-/// 1 byte a nanosecond, 100 ns.
+/// Returns a crossbar with 1 byte a nanosecond and a latency of 100 ns.
 fn crossbar() -> Model {
     let topology = Topology::Crossbar;
     Model { latency_ns: 100, overhead_ns: 0, bytes_per_ms: 1_000_000, topology, ..Model::default() }
 }
 
-/// Flits of 32 bytes and 32 ns, 10 ns a router.
+/// Returns routers with flits of 32 bytes and 32 ns, and 10 ns in each router.
 fn routers(ports: usize, hosts: usize, buffer_flits: u32) -> Model {
     let wormhole = Wormhole {
         ports,
@@ -46,7 +46,7 @@ impl All {
         Self { world, rails }
     }
 
-    /// Sends a packet of so many bytes, header included; says whether there was room.
+    /// Sends a packet of so many bytes, header included; returns true if there was room.
     fn send(&mut self, from: u32, to: u32, bytes: u64) -> bool {
         let rail = &mut self.rails[from as usize];
         let link = LinkId::new(0, Rank(to));
@@ -57,7 +57,7 @@ impl All {
         room
     }
 
-    /// Lets the next thing happen and takes what has come: from whom, at whom, when.
+    /// Lets the next event happen and takes the packets that have come: sender, receiver and time of each.
     fn next(&mut self) -> Option<Vec<(u32, u32, u64)>> {
         let at = self.world.advance()?;
         assert_eq!(self.world.check(), Ok(()));
@@ -112,7 +112,7 @@ fn ranks_of_one_host_share_its_ports_and_work_at_the_same_time() {
     assert!(all.send(0, 2, 1000) && all.send(1, 3, 1000));
     let times: Vec<_> = all.all().into_iter().map(|(.., at)| at).collect();
     assert_eq!(times, [1400, 2400]);
-    // Packets of a rank that follow leave the port to another rank while it works for them.
+    // Later packets of a rank leave the port to another rank while it works for them.
     let mut all = All::new(4, model);
     assert!(all.send(0, 2, 100) && all.send(0, 3, 100) && all.send(1, 3, 100));
     let times = all.all();
@@ -135,8 +135,8 @@ fn stages_fill_once_and_a_small_packet_does_not_overtake_a_large_one() {
 
 #[test]
 fn a_worm_that_waits_holds_its_channels() {
-    // Rank 2's packet fills the way to rank 3; that of rank 0 waits for it inside the network and holds up the next of
-    // rank 0, though rank 1 is idle.
+    // Rank 2's packet fills the path to rank 3. That of rank 0 waits for it inside the network and holds up
+    // the next packet of rank 0, though rank 1 is idle.
     let mut all = All::new(4, routers(8, 4, 4));
     assert!(all.send(2, 3, 32 * 100) && all.send(0, 3, 32 * 50) && all.send(0, 1, 32));
     let came = all.all();
@@ -145,7 +145,7 @@ fn a_worm_that_waits_holds_its_channels() {
     assert_eq!(at(2, 3), first);
     assert_eq!(at(0, 3), first + 32 * 50);
     assert!(at(0, 1) > first + 32 * 44, "held up at the head of the line: {}", at(0, 1));
-    // The other way round nothing is held up: the buffer takes all of a packet that is as short as it.
+    // In this order nothing is held up: the buffer takes all of a packet that is as short as it.
     let mut all = All::new(4, routers(8, 4, 4));
     assert!(all.send(2, 3, 32 * 100) && all.send(0, 1, 32));
     assert!(all.all().contains(&(0, 1, 10 + 32 + 100)));
@@ -160,7 +160,8 @@ fn a_buffer_too_small_for_the_round_trip_of_a_credit_costs_bandwidth() {
         assert!(all.send(0, 1, 32 * 1000));
         all.all()[0].2
     };
-    // A flit may leave when the one that is `buffer_flits` before it has left the buffer and the credit is back.
+    // A flit may leave when the one that is `buffer_flits` before it has left the buffer and the credit is
+    // back.
     let full = 100 + 32 * 1000 + 100;
     assert_eq!([time(8), time(4)], [full; 2]);
     assert_eq!(time(1), full + 999 * (120 - 32));

@@ -38,7 +38,7 @@ impl NetworkHarness for Strangers {
         self.world.advance_to(now_ns + 100);
     }
 
-    /// A process that ends takes its connections with it.
+    /// Kills a process, which takes its connections with it.
     fn kill(&mut self, rank: usize) {
         self.networks[rank] = None;
         let (dead, now_ns) = (Rank(rank as u32), self.world.now_ns());

@@ -1,4 +1,4 @@
-//! A connection is lost, and nothing that was sent over it is: the two ends settle over a second network.
+//! A connection is lost without its messages: the two ends settle them over a second network.
 
 use std::collections::BTreeSet;
 
@@ -43,14 +43,14 @@ fn content(number: u64, len: usize) -> Vec<u8> {
     (0..len).map(|i| (number as usize * 31 + i) as u8).collect()
 }
 
-/// One end: sends numbered packets, keeps what came, and settles what it lost.
+/// One end: it sends numbered packets, keeps those that came, and settles those that it lost.
 struct End {
     me: usize,
     sent: u64,
     got: Vec<u64>,
-    /// What is left of lost links, while the other end has not said how far it came.
+    /// The packets left of lost links, while the other end has not said how far it came.
     unacked: Vec<Unacked>,
-    /// What the other end said of links that are not lost here yet.
+    /// The generations, and packets expected, that the other end reports of links that are not lost here yet.
     told: Vec<(u32, u32)>,
     again: Vec<UnackedPacket>,
     settling: Vec<(u32, u32)>,
@@ -85,7 +85,7 @@ impl End {
             assert_eq!(lost.link, self.link(CUT));
             self.close_link(rail);
         }
-        // One who was told of a generation that still seems well here closes it too.
+        // An end that hears of a generation that still seems well here closes it too.
         if let Some(place) = self.told.iter().position(|(g, _)| !self.settled.contains(g) && !self.has(*g)) {
             let generation = self.told[place].0;
             self.close_link(rail);
@@ -180,7 +180,7 @@ fn put(
     Ok(())
 }
 
-/// Both ends send and receive while the connection is cut at random moments.
+/// Lets both ends send and receive while the connection is cut at random moments.
 fn play(seed: u64) {
     const MOST: u64 = 60;
     let (world, mut rails) = worlds(seed);

@@ -1,4 +1,4 @@
-//! The simulated network passes the suite, and is what its model says.
+//! The simulated network passes the suite, and behaves as its model says.
 
 mod contention;
 mod control_path;

@@ -8,12 +8,12 @@ use canele_rail::{Distance, Region};
 use canele_sim::world::{Model, SimRail, Topology, World, Wormhole};
 use canele_sys::ids::{Rank, RegionId};
 
-/// What the network of a harness is like.
+/// The network of a harness.
 trait Condition {
     fn model() -> Model;
 }
 
-/// As small and unsteady as can be.
+/// Returns a network as small and unsteady as possible.
 fn small() -> Model {
     Model { cells: 16, payload: 1024, jitter_ns: 5000, region_misses: 3, ..Model::default() }
 }
@@ -26,7 +26,7 @@ struct Simulated<C> {
 
 impl<C: Condition> Harness for Simulated<C> {
     type Rail = SimRail;
-    /// Numbers of packets are the only counters that wrap, soon after the start; payload laps.
+    /// Only the numbers of packets wrap, soon after the start; the payload ring laps.
     const WRAPPED: u64 = 20_000;
 
     fn new(ranks: usize) -> Self {
@@ -121,7 +121,7 @@ mod wormhole {
     use super::*;
     struct Grid;
     impl Condition for Grid {
-        /// Every rank has a router of its own.
+        /// Returns a grid in which every rank has a router of its own.
         fn model() -> Model {
             let wormhole = Wormhole {
                 ports: 5,

@@ -1,5 +1,5 @@
-//! Each rank of a host carries its share between hosts, all at once, for data so long that bytes cost more than packets. All hosts have
-//! as many members.
+//! Lanes: each rank of a host carries its share between hosts, all at once, for data so long that bytes cost
+//! more than packets. All hosts have as many members.
 
 use super::Levels;
 use super::leaders::spread;
@@ -8,14 +8,14 @@ use crate::choose::{Algorithm, Seat};
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
 
-/// Shares of whole elements, as equal as can be.
+/// Splits data into shares of whole elements, as equal as possible.
 fn shares(data: Span, ranks: usize, element: usize) -> Vec<Span> {
     let start = |n: usize| (data.len / element * n / ranks) * element;
     (0..ranks).map(|n| data.part(start(n), start(n + 1) - start(n))).collect()
 }
 
-/// Inside each host the ranks reduce a share each, then each with its fellows on other hosts, and then they share what came of it. Operands
-/// change places.
+/// Reduces a share at each rank inside each host, then each share among the fellows on other hosts; then
+/// hosts share the results. Operands change places.
 pub(crate) fn allreduce(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,
@@ -28,7 +28,7 @@ pub(crate) fn allreduce(
     let all = shares(result, inside.ranks, element);
     let lens: Vec<usize> = all.iter().map(|share| share.len).collect();
     let mine = all[inside.me];
-    // What is received while others still read the input must not lie in it.
+    // A receive while others still read the input must not go into it.
     let reduced = if input.overlaps(mine) { s.scratch(mine.len) } else { mine };
     reduce_scatter_inside(s, inside, input, &lens, reduced);
     let lane = levels.lane(s);
@@ -39,13 +39,13 @@ pub(crate) fn allreduce(
     allgather_inside(s, inside, mine, &all);
 }
 
-/// The algorithm of each of so many lanes for its share.
+/// Returns the algorithm of each of so many lanes for its share.
 fn best(lane: Seat, lanes: usize, operation: Operation, share: usize) -> Algorithm {
     lane.best_of_lanes(Shape::new(operation, share), lanes).algorithm
 }
 
-/// Inside each host the ranks reduce a share each, then each with its fellows on other hosts, and the root gets what came of it. Operands
-/// change places.
+/// Reduces a share at each rank inside each host, then each share among the fellows on other hosts; the root
+/// gets the results. Operands change places.
 pub(crate) fn reduce(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,
@@ -69,7 +69,7 @@ pub(crate) fn reduce(
     }
 }
 
-/// Whether a ring is faster for blocks of about so many bytes, which all members know alike.
+/// Returns true if a ring is faster for blocks of about so many bytes, which all members know.
 fn takes_ring(seat: Seat, operation: Operation, bytes: usize) -> bool {
     seat.is_faster(Shape::new(operation, bytes), Algorithm::Ring, Algorithm::Burst)
 }
@@ -89,7 +89,8 @@ fn allgather_inside(s: &mut ScheduleDraft<'_>, inside: Seat, mine: Span, all: &[
     }
 }
 
-/// The ranks of the root's host have all data first; then each sends its share to its fellows, and those share what came.
+/// Spreads the data on the root's host first; then each rank sends its share to its fellows, which share the
+/// results.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, data: Span) {
     s.be_sparse();
     let from = levels.hosts.place(root).0;
@@ -107,7 +108,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: us
     }
 }
 
-/// Each block goes to the fellows of its rank; then the blocks of each host are shared inside.
+/// Sends each block to the fellows of its rank; then the blocks of each host are shared inside.
 pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, mine: Span, all: &[Span]) {
     let lane = levels.lane(s);
     let longest = all.iter().map(|block| block.len).max().unwrap_or(0);
@@ -121,8 +122,8 @@ pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, mine: Sp
     }
 }
 
-/// Inside each host the blocks for the ranks of each host are reduced, and then each block with the fellows of its rank. The members of each
-/// host follow each other. Operands change places.
+/// Reduces the blocks for the ranks of each host inside hosts, and then each block with the fellows of its
+/// rank. The members of each host follow each other. Operands change places.
 pub(crate) fn reduce_scatter(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,

@@ -1,4 +1,5 @@
-//! One rank of each host speaks for it: one packet for each pair of hosts, for data so short that packets cost more than bytes.
+//! Leaders: one rank of each host speaks for it, with one packet for each pair of hosts. They are for data so
+//! short that packets cost more than bytes.
 
 use super::Levels;
 use crate::build::{flat, one_level, others, rotation, short, tree};
@@ -6,7 +7,7 @@ use crate::choose::Algorithm;
 use crate::schedule::{Blocks, ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
 
-/// All report to their leader, the leaders meet, and let the others go.
+/// Lets all report to their leader; the leaders meet and let the others go.
 pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>) {
     let inside = levels.inside(s);
     s.round();
@@ -26,7 +27,7 @@ pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>) {
     });
 }
 
-/// The root, which is the leader of its host, sends to the other leaders.
+/// Broadcasts from the root, which is the leader of its host, to the other leaders, and then inside hosts.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, data: Span) {
     if levels.is_leader() {
         let across = levels.across(s);
@@ -37,7 +38,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: us
     spread(s, levels, data);
 }
 
-/// The leader of this host has data for its members.
+/// Spreads data of the leader of this host to its members.
 pub(super) fn spread(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, data: Span) {
     let (inside, from) = (levels.inside(s), levels.leader());
     let shape = Shape::new(Operation::Broadcast(Root::At(from as u32)), data.len);
@@ -58,7 +59,8 @@ fn reduce_inside(
     one_level::reduce(s, (inside, inside.choose(shape)), (to, commutative), input, (result, element));
 }
 
-/// The root is the leader of its host. Operands that may not change places keep their order if the members of each host follow each other.
+/// Reduces at the root, which is the leader of its host. Operands that must not change places keep their
+/// order if the members of each host follow each other.
 pub(crate) fn reduce(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,
@@ -78,7 +80,7 @@ pub(crate) fn reduce(
     }
 }
 
-/// As `reduce`, for all.
+/// Reduces as `reduce` does, for all.
 pub(crate) fn allreduce(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,
@@ -94,7 +96,7 @@ pub(crate) fn allreduce(
     spread(s, levels, result);
 }
 
-/// Every leader gathers the blocks of its host, and the root those of all hosts.
+/// Gathers the blocks of each host at its leader, and those of all hosts at the root.
 pub(crate) fn gather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, mine: Span, all: &[Span]) {
     let inside = levels.inside(s);
     if !levels.is_leader() {
@@ -121,7 +123,7 @@ pub(crate) fn gather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize
     }
 }
 
-/// As `gather`, backwards.
+/// Scatters from the root to the leaders, and then inside hosts.
 pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usize, all: &[Span], mine: Span) {
     let mut parts = Vec::new();
     if levels.is_leader() {
@@ -147,30 +149,31 @@ pub(crate) fn scatter(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, root: usiz
                 s.receive(from, bundles[0]);
             }
         }
-        // The root's own block stays where it is, if it is asked for there.
+        // The root's own block stays in its place, if it belongs there.
         parts = if at_root { levels.own().iter().map(|member| all[*member]).collect() } else { all_parts };
     }
     let inside = levels.inside(s);
     flat::scatter(s, inside, levels.leader(), &parts, mine);
 }
 
-/// Blocks, and what each host has of them.
+/// Blocks, and the bundle of each host.
 type Bundles = (Vec<Span>, Vec<Span>);
 
-/// The blocks of this host in scratch, one bundle.
+/// Makes the blocks of this host in scratch, as one bundle.
 fn bundle(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, all: &[Span]) -> Bundles {
     let whole = s.scratch(levels.bytes_of(levels.host, all));
     (whole.split(levels.own().iter().map(|member| all[*member].len)), vec![whole])
 }
 
-/// Blocks that came host by host, to their places.
+/// Copies blocks that came host by host to their places.
 fn to_their_places(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, parts: &[Span], all: &[Span]) {
     for (part, member) in parts.iter().zip(levels.hosts.order()) {
         s.copy(*part, all[member]);
     }
 }
 
-/// All blocks host by host: where they lie so, in the user's memory, else in scratch. The whole, and its bundles.
+/// Returns all blocks host by host, as a whole and in bundles: in the user's memory if they lie so, else in
+/// scratch.
 fn by_host(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, all: &[Span]) -> (Span, Bundles) {
     let ordered: Vec<Span> = levels.hosts.order().map(|member| all[member]).collect();
     let whole =
@@ -179,7 +182,7 @@ fn by_host(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, all: &[Span]) -> (Spa
     (whole, (whole.split(ordered.iter().map(|block| block.len)), bundles))
 }
 
-/// The leaders gather the blocks of their hosts, exchange them, and send all of them on.
+/// Gathers at the leaders, which exchange the blocks of their hosts, and send all of them on.
 pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, mine: Span, all: &[Span]) {
     let (whole, (parts, bundles)) = by_host(s, levels, all);
     let inside = levels.inside(s);
@@ -196,8 +199,8 @@ pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, mine: Sp
     to_their_places(s, levels, &parts, all);
 }
 
-/// The leaders have all blocks of their hosts, exchange those of each pair of hosts, and hand out what came. All blocks have `bytes`
-/// bytes, one behind the other in `from` and `into`.
+/// Exchanges blocks: leaders gather all blocks of their hosts, exchange those of each pair of hosts, and hand
+/// them out. All blocks have `bytes` bytes and are contiguous in `from` and `into`.
 pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, from: Span, into: Span, bytes: usize) {
     let row = packed(s, levels, from, bytes);
     let inside = levels.inside(s);
@@ -223,7 +226,7 @@ pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, from: Spa
     unpack(s, levels, columns[inside.me], into, bytes);
 }
 
-/// The blocks of this rank host by host.
+/// Returns the blocks of this rank host by host.
 fn packed(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, from: Span, bytes: usize) -> Span {
     if levels.hosts.are_in_blocks() {
         return from;
@@ -236,7 +239,7 @@ fn packed(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, from: Span, bytes: usi
     row
 }
 
-/// Blocks that came host by host, to their places.
+/// Copies blocks that came host by host to their places.
 fn unpack(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, column: Span, into: Span, bytes: usize) {
     if levels.hosts.are_in_blocks() {
         s.copy(column, into);
@@ -247,13 +250,14 @@ fn unpack(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, column: Span, into: Sp
     }
 }
 
-/// Where the blocks of each host begin in a row, in blocks.
+/// Returns the start of each host's blocks in a row, in blocks.
 fn starts(levels: &Levels<'_>) -> Vec<usize> {
     let lens = (0..levels.hosts.count()).map(|host| levels.hosts.members(host).len());
     lens.scan(0, |sum, len| Some(std::mem::replace(sum, *sum + len))).collect()
 }
 
-/// Exchanges with each other leader the blocks between the two hosts; gives those for this host, sender by sender.
+/// Exchanges the blocks between two hosts with each other leader; returns those for this host, sender by
+/// sender.
 fn exchange(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, rows: &[Span], bytes: usize) -> Vec<Span> {
     let starts = starts(levels);
     let size = |host: usize| levels.hosts.members(host).len();
@@ -276,7 +280,7 @@ fn exchange(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, rows: &[Span], bytes
     coming
 }
 
-/// For each rank of this host what all others have for it, host by host.
+/// Makes the column of each rank of this host: the blocks of all others for it, host by host.
 fn columns_of(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, bundles: &[Span], bytes: usize) -> Vec<Span> {
     let (own, all) = (levels.own().len(), levels.seat.ranks);
     let starts = starts(levels);
@@ -298,7 +302,8 @@ fn columns_of(s: &mut ScheduleDraft<'_>, levels: &Levels<'_>, bundles: &[Span], 
     columns
 }
 
-/// The leaders reduce the inputs of their hosts, exchange what belongs to each other's hosts, and hand out the blocks.
+/// Reduces the inputs of each host at its leader; leaders exchange the parts of each other's hosts, and hand
+/// out the blocks.
 pub(crate) fn reduce_scatter(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,
@@ -307,7 +312,7 @@ pub(crate) fn reduce_scatter(
     (mine, element, commutative): (Span, usize, bool),
 ) {
     let partial = if levels.is_leader() { s.scratch(input.len) } else { Span::NOTHING };
-    // The leader is the first of its host, so operands keep their places whatever is asked.
+    // The leader is the first of its host, so operands keep their places in any case.
     reduce_inside(s, levels, input, (partial, element), false);
     let mut parts = Vec::new();
     if levels.is_leader() {
@@ -317,7 +322,7 @@ pub(crate) fn reduce_scatter(
     flat::scatter(s, inside, levels.leader(), &parts, mine);
 }
 
-/// The reduced blocks of this host's members, at the leader.
+/// Returns the reduced blocks of this host's members, at the leader.
 fn reduced_of_host(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,

@@ -1,8 +1,8 @@
-//! Scans of hosts whose members follow each other: a scan inside each host, and one between the last members of all hosts, each of which has what
-//! its host has together. Operands keep their order.
+//! Scans of hosts whose members follow each other: a scan inside each host, and one between the last members
+//! of all hosts. These have the sums of their hosts. Operands keep their order.
 //!
 //! ```text
-//!   members: what those up to each have ─▶ last member ═▶ what all hosts before have ─▶ members add it in front
+//!   members: prefix inside ─▶ last member ═▶ sum of all hosts before ─▶ members add it in front
 //! ```
 
 use super::Levels;
@@ -11,7 +11,8 @@ use crate::build::one_level;
 use crate::schedule::{ScheduleDraft, Span};
 use crate::spec::{Operation, Shape};
 
-/// The leader of each host is its last member. With `exclusive` no member's result has its own input, and the first member's is not touched.
+/// Builds a scan whose leaders are the last members of hosts. With `exclusive` no member's result has its own
+/// input, and the first member's is not touched.
 pub(crate) fn scan(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,
@@ -38,7 +39,8 @@ pub(crate) fn scan(
     }
 }
 
-/// A scan of this host's members. Gives at the leader what all of them have together, whose last operand may be written over meanwhile.
+/// Scans inside this host. Returns the sum of all its members at the leader; its last operand may be written
+/// over meanwhile.
 fn inside(
     s: &mut ScheduleDraft<'_>,
     levels: &Levels<'_>,

@@ -1,11 +1,12 @@
-//! What one rank publishes for others, piece by piece: readers have one while the next one is written.
+//! Publication by one rank for others, piece by piece: readers have one piece while the next one is written.
 
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};
 
 use super::turns::{BYTES, HALF, most, part, turns};
 
-/// In so many pieces at least is data cut that is read while it is written; a shorter piece than this costs more than it saves.
+/// The least number of pieces of data that is read while it is written, and the least length that is worth a
+/// piece.
 const PIECES: usize = 4;
 const LEAST_PIECE: usize = 32 << 10;
 
@@ -26,17 +27,18 @@ impl Pieces {
         BYTES / self.most
     }
 
-    /// Where a turn's piece is published.
+    /// Returns the place of a turn's piece.
     pub(super) fn place(self, turn: usize) -> usize {
         turn % self.held() * self.most
     }
 
-    /// The pieces of a span, with their turns.
+    /// Returns the pieces of a span, with their turns.
     pub(super) fn of(self, span: Span) -> impl Iterator<Item = (usize, Span)> {
         (0..self.turns).map(move |turn| (turn, part(span, turn, self.most)))
     }
 
-    /// Tells a reader that this turn's piece is in the shared buffer, and hears that it has the one over which the next piece is written.
+    /// Tells a reader that this turn's piece is in the shared buffer, and waits until it has the piece that
+    /// the next one overwrites.
     pub(super) fn announce(self, s: &mut ScheduleDraft<'_>, reader: usize, turn: usize, name: Span) {
         s.send(reader, name);
         let next = turn + 1;
@@ -45,7 +47,7 @@ impl Pieces {
         }
     }
 
-    /// The same as a reader.
+    /// Waits as a reader for this turn's piece, and confirms one that was read.
     pub(super) fn hear(self, s: &mut ScheduleDraft<'_>, shower: usize, turn: usize, name: Span) {
         s.receive(shower, name);
         if turn > 0 && turn - 1 + self.held() < self.turns {
@@ -54,7 +56,8 @@ impl Pieces {
     }
 }
 
-/// Bytes that one rank publishes for others in a turn. Where those have processors, they fetch a piece while the next one is written.
+/// Returns the bytes that one rank publishes for others in a turn. Readers with processors fetch a piece
+/// while the next one is written.
 pub(super) fn piece(seat: Seat, bytes: usize, element: usize) -> usize {
     match seat.oversubscribed {
         true => most(bytes, 1, element),

@@ -1,4 +1,5 @@
-//! In which turns data is published: as much as a half of a shared buffer holds in each, in whole elements.
+//! The turns in which data is published: as much as a half of a shared buffer holds in each, in whole
+//! elements.
 
 use crate::choose::Seat;
 use crate::schedule::Span;
@@ -11,40 +12,41 @@ pub(super) const HALF: usize = 256 << 10;
 /// Bytes of a shared buffer.
 pub(crate) const BYTES: usize = 2 * HALF;
 
-/// As much is fetched at a time to be reduced: the nearest cache holds it.
+/// Bytes that are fetched at a time to be reduced: the nearest cache holds them.
 const THROUGH: usize = 16 << 10;
 /// Bytes that a rank of a scan hands on at a time.
 const LINK: usize = 64 << 10;
 
-/// Whether shared buffers hold a whole element for each rank.
+/// Returns true if shared buffers hold a whole element for each rank.
 pub(crate) fn hold(seat: Seat, element: usize) -> bool {
     element * seat.ranks <= HALF
 }
 
-/// As many bytes as are fetched at a time, in whole elements.
+/// Returns the bytes that are fetched at a time, in whole elements.
 pub(super) fn through(element: usize) -> usize {
     (THROUGH / element).max(1) * element
 }
 
-/// Where the halves begin, by turns.
+/// Returns the start of the half of a turn.
 pub(super) fn half(turn: usize) -> usize {
     turn % 2 * HALF
 }
 
-/// The bytes of a span that come in a turn in which `most` of each span do.
+/// Returns the bytes of a span that come in a turn with `most` bytes of each span.
 pub(super) fn part(span: Span, turn: usize, most: usize) -> Span {
     let at = span.len.min(turn * most);
     span.part(at, most.min(span.len - at))
 }
 
-/// Bytes of blocks that are published in a turn: where a whole shared buffer holds as many blocks, they come in one.
+/// Returns the bytes of a block that are published in a turn: all of it if a whole shared buffer holds as
+/// many blocks.
 pub(super) fn most(block: usize, blocks: usize, element: usize) -> usize {
     let (half, whole) = (HALF / blocks, 2 * HALF / blocks);
     let room = if block <= whole / element * element { whole } else { half };
     room / element * element
 }
 
-/// The turns of a collective whose blocks have some bytes, in a reduction to one rank those by shares.
+/// Returns the number of turns of a collective; in a reduction to one rank of that by shares.
 pub(crate) fn turns_of(shape: Shape, seat: Seat) -> usize {
     let Shape { operation, bytes, element, .. } = shape;
     let ranks = seat.ranks;
@@ -59,22 +61,22 @@ pub(crate) fn turns_of(shape: Shape, seat: Seat) -> usize {
     turns(bytes, most).len()
 }
 
-/// The turns of a reduction by the root alone.
+/// Returns the number of turns of a reduction by the root alone.
 pub(crate) fn turns_at_root(shape: Shape, seat: Seat) -> usize {
     turns(shape.bytes, piece(seat, shape.bytes, shape.element)).len()
 }
 
-/// Bytes of the share of a vector that a rank publishes for another in a turn.
+/// Returns the bytes of a share of a vector that a rank publishes for another in a turn.
 pub(super) fn share_room(ranks: usize, element: usize) -> usize {
     BYTES / ranks / element * element
 }
 
-/// Bytes that a rank of a scan hands on at a time, in whole elements.
+/// Returns the bytes that a rank of a scan hands on at a time, in whole elements.
 pub(super) fn link(element: usize) -> usize {
     (LINK / element).max(1) * element
 }
 
-/// So many turns does it take.
+/// Returns the turns of `len` bytes, `most` in each.
 pub(super) fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
     0..len.div_ceil(most)
 }

@@ -1,11 +1,12 @@
-//! What members do who hand on blocks of others: few messages one after the other, and more bytes.
+//! The work of members that hand on blocks of others: few messages one after the other, and more bytes.
 
 use super::{Load, Members, Share};
 use crate::build::scan;
 use crate::spec::Operation;
 
 impl Members {
-    /// Pieces of a vector go from rank to rank; the last one has the first after all others had it.
+    /// Returns the load of a chain: pieces of a vector go from rank to rank. The last rank has the first
+    /// piece after all others.
     pub(super) fn chain(&self) -> Load {
         let Self { others, bytes, .. } = *self;
         let pieces = scan::pieces(self.seat, self.shape.bytes) as f64;
@@ -21,7 +22,7 @@ impl Members {
         }
     }
 
-    /// A rank hands on the blocks of its subtree.
+    /// Returns the load of a tree in which a rank hands on the blocks of its subtree.
     pub(super) fn tree_of_blocks(&self) -> Load {
         let Self { n, others, bytes, .. } = *self;
         let depth = self.doublings();
@@ -38,7 +39,7 @@ impl Members {
 
     pub(super) fn halving(&self) -> Load {
         let Self { n, others, bytes, .. } = *self;
-        // A rank beyond the largest power of two gives all it has to a neighbour, which gives it its block.
+        // A rank beyond the largest power of two gives all its data to a neighbour, which gives it its block.
         let (folds, folded) = if self.seat.ranks.is_power_of_two() { (0.0, 0.0) } else { (2.0, n * bytes) };
         let rounds = f64::from(self.seat.ranks.ilog2()) + folds;
         let moved = others * bytes + folded;

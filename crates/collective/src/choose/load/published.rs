@@ -1,4 +1,4 @@
-//! What members do that publish their data in shared buffers.
+//! The work of members that publish their data in shared buffers.
 
 use crate::build::shared_buffer;
 use crate::spec::Operation;
@@ -18,13 +18,13 @@ impl Members {
         let (rounds, waits, messages, fetched, reduced) = match shape.operation {
             Broadcast(_) => {
                 let all = 2.0 * others * (2.0 * turns - 1.0);
-                // Where readers have processors they fetch while the root tells the others, but for the last part.
+                // Readers with processors fetch while the root informs the others, but for the last part.
                 let at_root = if seat.has_own_caches() { others + 2.0 * (turns - 1.0) } else { all / 2.0 };
                 let messages = Share { busiest: at_root, all };
                 (turns, turns, messages, Share { busiest: bytes + bytes / turns, all: n * bytes }, 0.0)
             }
-            // A chain, link by link: each rank copies its input, fetches, and publishes. All processors wait for the one with its turn.
-            // The last rank ends after as many links as there are ranks and turns.
+            // A chain, link by link: each rank copies its input, fetches, and publishes. All processors wait
+            // for the one with its turn. The last rank ends after as many links as there are ranks and turns.
             Scan | Exscan => {
                 let links = turns + others;
                 let chain = if seat.oversubscribed { 1.0 } else { links / turns };

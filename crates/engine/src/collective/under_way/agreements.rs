@@ -1,8 +1,8 @@
 //! Agreements on new flows that are under way: those of one flow follow each other.
 //!
-//! Owns those that have not begun. If all began at once, all would ask for the same pair of flows, all but one would ask again, and each
-//! pass would look at all of them. Members start the agreements of a flow in the same order, so none waits for one that another member has behind
-//! it.
+//! Owns those that have not begun. If all began at once, all would propose one pair of flows, all but one
+//! would propose again, and each pass would visit all. Members start the agreements of a flow in one order.
+//! So no agreement waits for one that another member has behind it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -22,7 +22,7 @@ use crate::lane::Lane;
 use crate::p2p::pending::{Completion, Pending, PendingKind};
 use crate::{Error, Failure};
 
-/// By the flow on which they are made, where one of them is running: those that begin after it, in the order of their starts.
+/// For each flow with a running agreement, the agreements that begin after it, in the order of their starts.
 #[derive(Default)]
 pub(super) struct QueuedAgreements(HashMap<FlowId, VecDeque<(Key, QueuedAgreement)>>);
 
@@ -44,11 +44,12 @@ impl QueuedAgreement {
 }
 
 impl Engine {
-    /// Starts to agree on a flow that is new on all members of the flow of collectives `parent`, as [`Engine::create_flow`];
-    /// the end's [`flows`](crate::Completion::flows) are its number alone. It counts as one non-blocking collective.
+    /// Starts to agree on a flow that is new on all members of the flow of collectives `parent`, as
+    /// [`Engine::create_flow`] does. The [`flows`](crate::Completion::flows) of its end are this number
+    /// alone. It counts as one non-blocking collective.
     ///
     /// # Errors
-    /// As [`Engine::start_collective`]. That all flows are in use is told at its end.
+    /// Those of [`Engine::start_collective`]. Its end reports that all flows are in use.
     pub fn start_agreement(&self, parent: FlowId) -> Result<Pending, Error> {
         let (mut core, mut state) = self.begin(parent)?;
         let schedule = self.schedule(
@@ -70,7 +71,8 @@ impl Engine {
         Ok(Pending::collective(agreement).on_lane(self.lane_number()))
     }
 
-    /// Gives up an agreement whose end was not taken. It goes on, because the other members take part, and its flows are given back.
+    /// Gives up an agreement whose end was not taken. It goes on, because the other members take part, and
+    /// its flows are given back.
     ///
     /// # Errors
     /// `Forked`.
@@ -105,8 +107,8 @@ impl Collectives {
 }
 
 impl QueuedAgreements {
-    /// Begins the first of the queued agreements of a flow that does not end at once; those before it have ended then. Forgets the flow if there is
-    /// none.
+    /// Begins the first queued agreement of a flow that does not end at once; earlier ones have ended then.
+    /// Forgets the flow if there is none.
     pub(super) fn begin_next(
         &mut self,
         parent: FlowId,
@@ -223,7 +225,7 @@ mod tests {
             a.pass();
             b.pass();
         }
-        // One that has ended, and one whose end was taken, of which nothing is left to be given up.
+        // One that has ended, and one whose end was taken and that has no flow to give back.
         abandon(&mut a, keys[1][0]);
         let (_, flow) = a.collectives.take_ended(keys[3][0]).expect("it has ended").flows()[0];
         abandon(&mut a, keys[3][0]);

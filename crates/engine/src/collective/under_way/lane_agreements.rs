@@ -1,8 +1,9 @@
-//! Agreements on new flows that lie on lanes, in which no rank waits: first on the lanes that all members want and have opened, then on a flow that is
-//! new for all on each of them.
+//! Agreements on new flows on lanes, in which no rank waits. Members agree on the lanes that all want and
+//! have opened, then on a new flow on each of them.
 //!
-//! Owns how far each of a rank has come. Their conjunctions are collectives under way on the lane of the parent. What follows one takes the lock of the
-//! new flow's lane, and no thread holds the locks of two: so threads do it that hold none, where they look after lanes, and before they sleep.
+//! Owns the progress of each. Their conjunctions are collectives under way on the lane of the parent. The
+//! step after one takes the lock of the new flow's lane, and no thread holds the locks of two. So a thread
+//! without a lock does it, when it looks after lanes and before it sleeps.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -22,12 +23,13 @@ use crate::lanes::WantedLane;
 use crate::p2p::pending::{Completion, Pending};
 use crate::{Error, Status};
 
-/// Those of a rank, which its first lane keeps.
+/// The agreements of a rank, which its first lane keeps.
 #[derive(Default)]
 pub(crate) struct LaneAgreements {
-    /// Of each parent the first.
+    /// The first agreement of each parent.
     running: WorkList<LaneAgreement>,
-    /// By the parent, of which one is running, those that begin after it: see [`QueuedAgreements`](super::agreements::QueuedAgreements).
+    /// For each parent, the agreements that begin after the running one: see
+    /// [`QueuedAgreements`](super::agreements::QueuedAgreements).
     queued: HashMap<Parent, VecDeque<LaneAgreement>>,
 }
 
@@ -35,7 +37,7 @@ pub(crate) struct LaneAgreements {
 type Parent = (u8, FlowId);
 
 impl LaneAgreements {
-    /// Adds one, behind those of its parent.
+    /// Adds an agreement, behind those of its parent.
     fn add(&mut self, one: LaneAgreement) {
         match self.queued.entry(one.parent) {
             Entry::Occupied(behind) => behind.into_mut().push_back(one),
@@ -46,7 +48,7 @@ impl LaneAgreements {
         }
     }
 
-    /// Takes the one that follows the last that has ended of a parent.
+    /// Takes the agreement that follows the last one of a parent that has ended.
     fn take_next(&mut self, parent: Parent) -> Option<LaneAgreement> {
         let next = self.queued.get_mut(&parent).and_then(VecDeque::pop_front);
         if next.is_none() {
@@ -56,22 +58,22 @@ impl LaneAgreements {
     }
 }
 
-/// One that has not ended.
+/// An agreement that has not ended.
 struct LaneAgreement {
     parent: Parent,
-    /// What the caller waits for, of the parent's lane.
+    /// The operation that the caller waits for, on the parent's lane.
     operation: Key,
-    /// What all conjunctions have in common.
+    /// The common part of all its conjunctions.
     call: ConjunctionCall,
-    /// The present one; none before it begins.
+    /// The present conjunction; `None` before it begins.
     conjunction: Option<Pending>,
-    /// What this rank says of lanes in the first one.
+    /// The lanes that this rank offers in the first conjunction.
     offered: u64,
     /// The lane whose turn it is.
     next_lane: u8,
     /// Lanes that were agreed on and have no flow yet.
     lanes: VecDeque<u8>,
-    /// The lane whose flow is being agreed on; none while members agree on lanes.
+    /// The lane whose flow is being agreed on; `None` while members agree on lanes.
     present: Option<(u8, Agreement)>,
     made: Vec<(u8, FlowId)>,
 }
@@ -84,12 +86,13 @@ struct ConjunctionCall {
 }
 
 impl Engine {
-    /// Starts to agree on flows that are new on all members of the flow of collectives `parent`, which may have lanes: on the lane that all
-    /// members want, or on each; on the first if one wants none. The end's [`flows`](crate::Completion::flows) are their numbers. It
-    /// counts as one non-blocking collective.
+    /// Starts to agree on flows that are new on all members of the flow of collectives `parent`, which may
+    /// have lanes. They lie on the lane that all members want, or on each; on the first if one wants none.
+    /// The [`flows`](crate::Completion::flows) of its end are their numbers. It counts as one non-blocking
+    /// collective.
     ///
     /// # Errors
-    /// As [`Engine::start_collective`]. That all flows are in use is told at its end.
+    /// Those of [`Engine::start_collective`]. Its end reports that all flows are in use.
     pub fn start_agreement_on_lanes(
         self: &Arc<Self>,
         parent: FlowId,
@@ -118,7 +121,7 @@ impl Engine {
             present: None,
             made: Vec::new(),
         };
-        // Also where this rank can open no further lane.
+        // Also if this rank can open no further lane.
         self.first().lanes.expect_several();
         self.lane_agreements().add(started);
         self.advance_lane_agreements();
@@ -129,7 +132,8 @@ impl Engine {
         self.first().lanes.agreements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes those agreements of this rank further whose conjunction has ended; says whether there were any. The lock of no lane is held.
+    /// Advances the agreements of this rank whose conjunction has ended; returns true if there was one. The
+    /// caller holds the lock of no lane.
     #[cold]
     pub(crate) fn advance_lane_agreements(&self) -> bool {
         let mut any = false;
@@ -160,7 +164,7 @@ impl Engine {
         }
     }
 
-    /// Begins one, or takes it as far as it goes.
+    /// Begins an agreement, or advances it as far as possible.
     fn advance_lane_agreement(&self, one: &mut LaneAgreement) -> Result<Advance, Error> {
         let parent = self.numbered_lane(one.parent.0);
         let mut advance = Advance::Waiting;
@@ -248,11 +252,11 @@ impl Engine {
     }
 }
 
-/// How far an agreement has gone.
+/// The progress of an agreement.
 enum Advance {
     /// The conjunction has not ended.
     Waiting,
-    /// The next one is under way.
+    /// The next conjunction is under way.
     Next,
     /// All flows are agreed on.
     Agreed,

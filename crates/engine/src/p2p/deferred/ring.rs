@@ -1,4 +1,4 @@
-//! The ring of a lane in which deferred receives rest.
+//! The ring of a lane that holds its deferred receives.
 
 use std::iter::Zip;
 use std::slice;
@@ -15,7 +15,7 @@ use super::{
 
 /// The deferred receives of a lane.
 pub struct DeferredRecvs {
-    /// None before the first one.
+    /// Empty before the first receive.
     slots: Vec<DeferredRecv>,
     first: usize,
     next: usize,
@@ -24,19 +24,19 @@ pub struct DeferredRecvs {
 }
 
 impl DeferredRecvs {
-    /// Of the lane of this number.
+    /// Makes the ring of the lane of this number.
     pub fn of_lane(number: u8) -> Self {
         let first_name = FIRST_DEFERRED + u32::from(number) * SLOTS as u32;
         Self { slots: Vec::new(), first: 0, next: 0, first_name }
     }
 
-    /// True if there are some.
+    /// Returns true if there are deferred receives.
     #[inline(always)]
     pub fn any(&self) -> bool {
         self.first != self.next
     }
 
-    /// Adds a receive; gives its name if the next slot is free.
+    /// Adds a receive; returns its name if the next slot is free.
     #[inline(always)]
     pub fn add(&mut self, source: &DeferredSource, tag: Tag, into: RawBlock) -> Option<u32> {
         let slot = self.slots.get_mut(self.next).filter(|slot| slot.is_free())?;
@@ -46,18 +46,19 @@ impl DeferredRecvs {
         Some(name)
     }
 
-    /// [`Self::add`], which makes the slots before the first one.
+    /// Adds a receive as [`Self::add`] does, and makes the slots before the first one.
     pub fn add_otherwise(&mut self, source: &DeferredSource, tag: Tag, into: RawBlock) -> Option<u32> {
         self.slots.resize_with(SLOTS, || DeferredRecv::FREE);
         self.add(source, tag, into)
     }
 
-    /// True if there is room for a receive.
+    /// Returns true if there is room for a receive.
     pub fn is_next_free(&self) -> bool {
         self.slots.get(self.next).is_some_and(DeferredRecv::is_free)
     }
 
-    /// Goes on to a free slot behind all deferred receives, if the next one is none; returns true if there is one.
+    /// Moves to a free slot behind all deferred receives, if the next one is in use; returns true if there is
+    /// one.
     #[cold]
     pub fn go_to_free(&mut self) -> bool {
         let free = (self.next..self.slots.len()).find(|at| self.slots[*at].is_free());
@@ -69,15 +70,15 @@ impl DeferredRecvs {
         true
     }
 
-    /// The first receive, if its caller waits for that.
+    /// Returns the first receive, if its caller waits for that.
     #[inline(always)]
     pub fn wanted<H: DeferredHandles>(&self, handles: &[H::Handle]) -> Option<&DeferredRecv> {
         let first = self.slots.get(self.first).filter(|_| self.any())?;
         H::is_of(handles.first()?, first.name).then_some(first)
     }
 
-    /// Lets `receive` take messages of one source and flow for the receives from the first on, as far as their caller waits for them in
-    /// this order; says how many have ended.
+    /// Lets `receive` take messages of one source and flow for the receives from the first on. It stops at
+    /// a receive that the caller does not wait for in this order. Returns the number of ended ones.
     #[inline(always)]
     pub fn end_run<const SHORT: bool, H: DeferredHandles>(
         &mut self,
@@ -95,7 +96,7 @@ impl DeferredRecvs {
         taken
     }
 
-    /// So many receives at the front are not deferred any more.
+    /// Removes receives at the front that are not deferred any more.
     #[inline(always)]
     pub fn remove(&mut self, count: usize) {
         self.first += count;
@@ -104,7 +105,8 @@ impl DeferredRecvs {
         }
     }
 
-    /// Goes on to the next deferred receive; an empty ring begins again at its start, whose slots are in the cache.
+    /// Moves to the next deferred receive; an empty ring begins again at its start, whose slots are in the
+    /// cache.
     #[inline(never)]
     fn skip(&mut self) {
         match (self.first..self.next).find(|at| self.slots[*at].is_deferred()) {
@@ -117,24 +119,24 @@ impl DeferredRecvs {
         }
     }
 
-    /// The first receive, which is deferred.
+    /// Returns the first receive, which is deferred.
     pub fn first_mut(&mut self) -> Option<&mut DeferredRecv> {
         if self.any() { self.slots.get_mut(self.first) } else { None }
     }
 
-    /// The slot of a name, unless that was given back.
+    /// Returns the slot of a name, unless that was given back.
     pub fn slot(&mut self, name: u32) -> Option<&mut DeferredRecv> {
         self.slots.get_mut(name as usize % SLOTS).filter(|slot| slot.name == name && !slot.is_free())
     }
 
-    /// The names of receives that were submitted and whose caller does not know it.
+    /// Returns the names of receives that were submitted and whose caller does not know it.
     pub fn submitted(&self) -> Vec<u32> {
         let is_new =
             |slot: &&DeferredRecv| matches!(slot.state, DeferredState::Submitted(_) | DeferredState::Refused);
         self.slots.iter().filter(is_new).map(|slot| slot.name).collect()
     }
 
-    /// A name is given back: its slot is free, unless its receive is deferred.
+    /// Takes a name back: its slot is free, unless its receive is deferred.
     pub fn give_back(&mut self, name: u32) {
         if let Some(slot) = self.slot(name).filter(|slot| !slot.is_deferred()) {
             slot.state = DeferredState::Free;
@@ -142,20 +144,20 @@ impl DeferredRecvs {
     }
 }
 
-/// Receives from one source on one flow at the front of a ring, and what stands for them. `SHORT` ones are of messages of a few bytes, of whose
-/// ends nothing is told.
+/// Receives from one source on one flow at the front of a ring, with their handles. `SHORT` ones are for
+/// messages of a few bytes, whose ends are not reported.
 pub struct Run<'a, 'b, H: DeferredHandles, const SHORT: bool> {
     pairs: Zip<slice::IterMut<'a, DeferredRecv>, slice::IterMut<'a, H::Handle>>,
     told: Option<DeferredEnd<'a, 'b>>,
     from: u64,
-    /// So many have ended.
+    /// The number of ended ones.
     taken: usize,
 }
 
 impl<H: DeferredHandles, const SHORT: bool> Receives for Run<'_, '_, H, SHORT> {
     const SHORT: bool = SHORT;
 
-    /// Refuses all messages once it has refused one: a rail may ask again for the same.
+    /// Refuses all messages once it has refused one: a rail may offer the same one again.
     #[inline(always)]
     fn accept(&mut self, tag: Tag, bytes: Window<'_>) -> bool {
         let Some((slot, handle)) = self.pairs.next() else { return false };
@@ -178,7 +180,7 @@ impl<H: DeferredHandles, const SHORT: bool> Receives for Run<'_, '_, H, SHORT> {
 mod tests {
     use super::*;
 
-    /// A name, or none once its receive has ended.
+    /// Names, each `None` once its receive has ended.
     struct Names;
 
     impl DeferredHandles for Names {
@@ -197,7 +199,8 @@ mod tests {
         canele_mem::buffer::RawBlock::of(vec![0; 4].leak())
     }
 
-    /// A message of one byte with this tag for each receive, as long as one takes it; says how many have ended.
+    /// Brings a message of one byte with each tag, as long as a receive takes it; returns the number of ended
+    /// receives.
     fn bring(ring: &mut DeferredRecvs, names: &mut [Option<u32>], tags: &[u32]) -> usize {
         ring.end_run::<true, Names>(names, None, |_, run| {
             let mut byte = [7];
@@ -235,7 +238,7 @@ mod tests {
         let mut ring = DeferredRecvs::of_lane(0);
         let source = DeferredSource::new(Rank(0), FlowId(0), 0);
         let kept = ring.add_otherwise(&source, Tag(0), block()).unwrap();
-        // As one that was submitted.
+        // It stands for a receive that was submitted.
         ring.slots[0].state = DeferredState::Known;
         ring.remove(1);
         assert!(!ring.any() && ring.add_otherwise(&source, Tag(1), block()).is_none() && ring.go_to_free());

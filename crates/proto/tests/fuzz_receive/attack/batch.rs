@@ -5,7 +5,7 @@ use canele_rail::MAX_INLINE;
 use super::{Attack, Bytes};
 
 impl Attack {
-    /// Packets one after another, as a batch carries them; cut short if `cut` says so.
+    /// Makes packets one after another, as a batch carries them; incomplete if `cut` is set.
     pub(super) fn batch(&mut self, input: &mut Bytes<'_>, cut: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < 2000

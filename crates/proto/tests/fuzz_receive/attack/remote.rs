@@ -1,4 +1,4 @@
-//! What the three ranks do with remote memory. Owns no state of its own.
+//! Remote memory accesses of the three ranks. Owns no state of its own.
 
 use canele_mem::buffer::Owned;
 use canele_proto::rma::{
@@ -10,7 +10,7 @@ use canele_rail::{Class, Header, MAX_INLINE, Rail};
 use super::{ATTACKED, Attack, BAD, Bytes};
 
 impl Attack {
-    /// A message about remote memory of the bad rank.
+    /// Sends a message about remote memory of the bad rank.
     pub(super) fn send_rma(&mut self, input: &mut Bytes<'_>) -> Option<()> {
         let (flow, tag, bytes) = self.rma.message(input, |byte| self.word(byte));
         let next = self.numbers.entry(flow).or_default();
@@ -31,13 +31,13 @@ impl Attack {
         Some(())
     }
 
-    /// One thing the attacked rank asks of the bad one's memory.
+    /// Makes one call of the attacked rank to the bad one's memory.
     pub(super) fn ask_rma(&mut self, input: &mut Bytes<'_>) {
         let words: Vec<u64> = (0..256).map(|byte| self.word(byte)).collect();
         self.rma.ask(input, |byte| words[byte], (&mut self.proto, &mut self.rail), BAD);
     }
 
-    /// The honest rank takes the lock of an exposure that the bad one had to do with, and puts something there.
+    /// Lets the honest rank take the lock of an exposure that the bad one has used, and put data there.
     pub(super) fn honest_access(&mut self) {
         let window = self.rma.key();
         let put = ElementAccess {

@@ -6,12 +6,12 @@ use canele_rail::PeerCopy;
 
 use super::*;
 
-/// Where a message between private buffers lies.
+/// Returns the place of a message between private buffers.
 fn process_place(bytes: &[u8]) -> BufferPlace {
     BufferPlace::Process(StridedMemory::without_gaps(bytes.as_ptr() as u64))
 }
 
-/// What the sender played by hand does with the piece that it takes.
+/// The action of the sender played by hand on the piece that it takes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum SenderPart {
     Copies,
@@ -19,12 +19,12 @@ enum SenderPart {
     Nothing,
 }
 
-/// The chunk counter of the first message to rank 0, as its sender sees it.
+/// Returns the chunk counter of the first message to rank 0, as its sender sees it.
 fn counter_of(ends: &mut Ends) -> &ChunkCounter {
     ends.by_hand.chunk_counter(ends.link, false, 0).expect("a chunk counter")
 }
 
-/// The sender played by hand writes a piece. The rail refuses that now and then.
+/// Writes a piece as the sender played by hand. The rail refuses that now and then.
 fn write_by_hand(ends: &mut Ends, address: u64, bytes: &[u8]) {
     let mut owned = Owned::new(bytes.to_vec());
     let mut buffer = owned.lend_out();
@@ -32,8 +32,8 @@ fn write_by_hand(ends: &mut Ends, address: u64, bytes: &[u8]) {
     owned.take_back_out(buffer);
 }
 
-/// Rank 0 receives a message of private memory whose sender is played by hand. Memory is refused now and then, by the seed: then the message
-/// comes in another way, and is the same.
+/// Lets rank 0 receive a message of private memory whose sender is played by hand. By the seed, memory is
+/// refused now and then: then the message comes in another way, unchanged.
 fn receive_by_both_ends(part: SenderPart, seed: u64) -> bool {
     let mut ends = Ends::of(Model { region_misses: 0, fetched_percent: 100, ..Model::default() }, seed);
     let sent: Vec<u8> = (0..LEN).map(|n| (n * 7 / 5) as u8).collect();
@@ -79,7 +79,8 @@ fn a_receiver_of_private_memory_ends_when_the_sender_has_copied_or_failed_what_i
     }
 }
 
-/// Rank 0 sends a message of private memory whose receiver is played by hand and copies nothing. Says whether rank 0 wrote all of it.
+/// Lets rank 0 send private memory to a receiver played by hand that copies nothing. Returns true if rank 0
+/// wrote all of it.
 fn send_by_both_ends(seed: u64) -> bool {
     let mut ends = Ends::of(Model { region_misses: 0, fetched_percent: 100, ..Model::default() }, seed);
     let mut owned = Owned::new((0..LEN).map(|n| (n * 7 / 5) as u8).collect::<Vec<_>>());
@@ -95,7 +96,7 @@ fn send_by_both_ends(seed: u64) -> bool {
     counter.take_rest(Generation(9), pieces);
     let progress = counter.progress(Generation(9), pieces);
     assert_ne!(progress, CopyProgress::Copying, "no piece is in hand");
-    // A sender that took no piece has nothing to say.
+    // A sender that took no piece reports nothing.
     let said = (THEIRS, FinStatus::Done);
     assert!(
         ended == Some(said) || ended.is_none() && progress == CopyProgress::Done,
@@ -107,7 +108,7 @@ fn send_by_both_ends(seed: u64) -> bool {
     wrote_all
 }
 
-/// The receiver says that it has the message; what was sent.
+/// Reports as the receiver that it has the message; returns the sent bytes.
 fn owned_bytes(ends: &mut Ends, id: RequestId, owned: &mut Owned<u8>) -> Vec<u8> {
     ends.send(Kind::Fin.header(2), &fin_words(id, FinStatus::Done));
     ends.pass();
@@ -123,7 +124,8 @@ fn a_sender_writes_a_message_of_private_memory_alone_if_its_receiver_copies_noth
     assert!((5..60).contains(&alone), "{alone} of 60 messages: now and then memory is refused");
 }
 
-/// No call copies as many blocks of one byte, and no process has memory at the last addresses. Such a message comes in pieces.
+/// No call copies as many blocks of one byte, and no process has memory at the last addresses. Such a message
+/// comes in pieces.
 #[test]
 fn a_message_whose_sender_describes_memory_that_there_is_not_comes_in_pieces() {
     let wrong =

@@ -1,4 +1,5 @@
-//! Exposures over a network with verbs: puts and gets are verbs, and locks, signals and flushes are kept as for requests.
+//! Exposures over a network with verbs: puts and gets are verbs, and locks, signals and flushes are kept as
+//! for requests.
 
 use std::sync::Arc;
 
@@ -16,12 +17,13 @@ mod words;
 const OWNER: usize = 1;
 const LEN: usize = 4096;
 
-/// A few ranks with links to the owner, over a network with verbs. A put of [`LEN`] bytes takes longer there than a request.
+/// Makes some ranks with links to the owner, over a network with verbs. A put of [`LEN`] bytes takes longer
+/// there than a request.
 fn play(ranks: usize) -> Play {
     play_over(Model { recoverable: true, ..Model::default() }, ranks)
 }
 
-/// The same over such links.
+/// Makes such ranks over links of this model.
 fn play_over(model: Model, ranks: usize) -> Play {
     let mut play = idle_over(Model { verbs: true, bytes_per_ms: 100_000, ..model }, ranks);
     for me in (0..ranks).filter(|me| *me != OWNER) {
@@ -51,7 +53,7 @@ fn submit(
     play.origins[me].submit(proto, rail, call)
 }
 
-/// Puts bytes of one value, and has a flush tell of their end.
+/// Puts bytes of one value; a flush reports their end.
 fn put(play: &mut Play, me: usize, place: MemoryAddress, value: u8, len: usize) {
     let rma_request = RmaRequest::Put { place, len: len as u64, report: PutReport::Flush };
     submit(play, me, rma_request, Some(&Exposed::of(vec![value; len])), CallEnding::Counted);
@@ -74,7 +76,7 @@ fn at(key: ExposureKey, offset: usize) -> MemoryAddress {
     MemoryAddress { key: key.into(), offset: offset as u64 }
 }
 
-/// The number of messages that the owner has received.
+/// Returns the number of messages that the owner has received.
 fn received(play: &Play) -> u64 {
     play.net.protos[OWNER].traffic.received.iter().map(|moved| moved.messages).sum()
 }
@@ -85,7 +87,7 @@ fn bytes(memory: &Exposed, offset: usize, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Each rank passes once, and time goes on.
+/// Lets each rank pass once, and time go on.
 fn step(play: &mut Play) {
     for rank in 0..play.ranks() {
         play.pass(rank);
@@ -97,7 +99,7 @@ fn outside() -> Result<u64, Refusal> {
     Err(Refusal::Outside(LEN as u64))
 }
 
-/// Without the memory's name.
+/// Returns the refusal without the memory's name.
 fn refusal(result: Result<u64, RmaFailure>) -> Result<u64, Refusal> {
     result.map_err(|failure| match failure {
         RmaFailure::Refused(_, refusal) => refusal,
@@ -173,7 +175,7 @@ fn what_the_owner_refuses_is_told_by_the_next_flush_and_by_no_other() {
     let (_, key) = expose(&mut play);
     put(&mut play, 0, at(key, 0), 7, LEN);
     let before = flush(&mut play, 0, key);
-    // It is shorter than what the flush before it waits for.
+    // It is shorter than the put that the flush before it waits for.
     let place = at(key, LEN - 7);
     let bad = RmaRequest::Put { place, len: 8, report: PutReport::Flush };
     let bad = submit(&mut play, 0, bad, Some(&Exposed::of(vec![1; 8])), CallEnding::Taken);
@@ -301,7 +303,7 @@ fn no_verb_passes_a_lock_that_was_asked_for() {
     play.settle();
     assert_eq!(bytes(&memory, 0, 8), [7; 8]);
     assert_eq!(result(&mut play, 0, unlocked), Ok(0));
-    // What was unlocked is confirmed.
+    // The unlock confirmed its requests.
     let before = received(&play);
     put(&mut play, 0, at(key, 0), 8, 8);
     play.settle();

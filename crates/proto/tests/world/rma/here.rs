@@ -1,4 +1,4 @@
-//! The ranks, networks and losses of a seed, and what a rank shows to its target.
+//! The ranks, networks and losses of a seed, and the memory of a rank for its target.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use canele_sys::ids::{Rank, RegionId};
 
 use super::AREA;
 
-/// Who deposited something, known by what, and it.
+/// The rank that deposited data, the identifier, and the data.
 pub type Deposit = (Rank, [u64; 2], Option<Vec<u8>>);
 
 /// The region of a rank, for its target.
@@ -53,7 +53,7 @@ impl RmaMemory for Here<'_> {
     }
 }
 
-/// What a seed gives: its ranks, the rest of its random numbers, how many ranks there are.
+/// Returns the world of a seed: its ranks, the rest of its random numbers, and the number of ranks.
 pub fn setup(seed: u64, cuts: bool) -> (Net, Random, usize) {
     let mut random = Random(seed);
     let r = &mut random;

@@ -1,5 +1,5 @@
-//! Locks that are only asked for: what is sent behind them needs no answer, waits at the owner until they are granted, and dies with its
-//! origin.
+//! Locks requested without waiting: later requests need no answer, wait at the owner for the grant, and are
+//! dropped if their origin dies.
 
 use canele_mem::exposed::Exposed;
 use canele_proto::rma::{ExposureKey, PutReport, RmaLockKind, WindowAction};
@@ -50,7 +50,7 @@ fn word(memory: &Exposed) -> [u8; 8] {
 fn a_lock_a_put_and_an_unlock_need_one_answer() {
     let mut play = idle(2);
     let (memory, key) = expose(&mut play);
-    // The link is made then.
+    // This opens the link.
     act(&mut play, 0, key, WindowAction::Signal(1));
     play.settle();
     let unlock = section(&mut play, 0, key, &Exposed::of(vec![7; 8]));
@@ -98,7 +98,7 @@ fn what_is_behind_a_lock_that_its_origin_does_not_live_to_have_is_not_done() {
     section(&mut play, 0, key, &Exposed::of(vec![7; 8]));
     play.settle();
     assert!(play.targets[OWNER].under_way() > 0);
-    // The one that waits first, then the one that has the lock.
+    // The rank that waits first, then the rank that has the lock.
     for dead in [Rank(0), Rank(2)] {
         play.dead = Some(dead);
         play.net.world.kill(dead);

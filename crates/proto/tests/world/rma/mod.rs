@@ -1,5 +1,6 @@
-//! RMA requests: ranks that cannot map each other's memory put, get and count there, over networks whose links may be lost, and one of
-//! them may die. What each rank has put is where it belongs, in order; notices come when their data is there.
+//! RMA requests: ranks that cannot map each other's memory put, get and count there. The links of their
+//! networks may be lost, and one of the ranks may die. Each put is in its place, in order; notices come after
+//! their data.
 
 mod exposures;
 mod here;
@@ -25,11 +26,12 @@ use canele_sys::ids::{Rank, RegionId, RequestId, Tag};
 
 use here::{Deposit, Here, setup};
 
-/// What each rank writes of another's region, and no other rank; behind a word that all count in.
+/// The part of another's region that one rank alone writes, behind a word that all count in.
 const AREA: usize = 60_000;
 const OPERATIONS: usize = 40;
 
-/// The number of a notice, where its data lies in the area of its origin, and the data, unless it was written over.
+/// The number of a notice, the offset of its data in the area of its origin, and the data, unless it was
+/// written over.
 type Announced = (u64, usize, Vec<u8>);
 
 /// An RMA request under way.
@@ -39,7 +41,7 @@ struct Run {
     rma_request: RmaRequest,
     data: Owned<u8>,
     into: Owned<u8>,
-    /// What is to come of it.
+    /// The expected result.
     expected: Expected,
 }
 
@@ -58,16 +60,16 @@ struct Play {
     random: Random,
     targets: Vec<RmaTarget>,
     origins: Vec<RmaOrigin>,
-    /// Messages that no call sent, and who sent them.
+    /// Messages that no call sent, with their senders.
     sent: Vec<(usize, RequestId, Owned<u8>)>,
     asked: Vec<Vec<(Rank, [u64; 3])>>,
     deposits: Vec<Vec<Deposit>>,
     runs: Vec<Vec<Run>>,
-    /// What each rank has put at another: [origin][owner].
+    /// The data that each rank has put at another: [origin][owner].
     areas: Vec<Vec<Vec<u8>>>,
-    /// The notices to come, in order: [origin][owner]; where their data lies, unless it was written over.
+    /// The notices to come, in order: [origin][owner].
     notices: Vec<Vec<VecDeque<Announced>>>,
-    /// What was counted at each rank.
+    /// The count at each rank.
     counts: Vec<Vec<u64>>,
     sent_deposits: Vec<Vec<Deposit>>,
     left: Vec<usize>,
@@ -113,7 +115,7 @@ impl Play {
         self.dead == Some(Rank(rank as u32))
     }
 
-    /// An RMA request leaves, its data with it or apart.
+    /// Submits an RMA request, its data with it or apart.
     fn start(&mut self, me: usize, to: Rank, rma_request: RmaRequest, data: &[u8], expected: Expected) {
         let (proto, rail) = self.net.both(Rank(me as u32));
         let len = match rma_request {
@@ -130,7 +132,7 @@ impl Play {
         self.runs[me].push(Run { to, key, rma_request, data, into, expected });
     }
 
-    /// A random operation of a rank.
+    /// Makes a random operation of a rank.
     fn act(&mut self, me: usize) {
         self.left[me] -= 1;
         let ranks = self.ranks();
@@ -148,7 +150,7 @@ impl Play {
                     self.next_notice += 1;
                     self.next_notice
                 });
-                // What lies below is not to be looked at any more when its notice comes.
+                // The data below is not checked any more when its notice comes.
                 for (_, old, bytes) in &mut self.notices[me][at] {
                     if *old < from + len && from < *old + bytes.len() {
                         bytes.clear();
@@ -192,7 +194,7 @@ impl Play {
         }
     }
 
-    /// What cannot be: refused, and nothing else is harmed.
+    /// Submits an invalid request: it is refused, and nothing else is harmed.
     fn act_badly(&mut self, me: usize, to: Rank, place: MemoryAddress, len: usize) {
         let bytes = self.net.regions[to.0 as usize].len() as u64;
         let region = self.net.regions[to.0 as usize].id();
@@ -254,14 +256,14 @@ impl Play {
         assert!(there == data, "{} bytes at {from} are not there with their notice", data.len());
     }
 
-    /// Looks after an RMA request; says whether it has ended.
+    /// Checks an RMA request; returns true if it has ended.
     fn go_on(&mut self, me: usize, at: usize) -> bool {
         let run = &mut self.runs[me][at];
         let may_fail = self.dead == Some(run.to);
         let Some(RmaOutcome { result, data, into, .. }) = self.origins[me].take(run.key) else {
             return false;
         };
-        // Of large data the request keeps what was under way, nothing else is kept.
+        // For large data the request keeps the memory under way, and nothing else.
         data.into_iter().for_each(|buffer| run.data.take_back_out(buffer));
         into.into_iter().for_each(|buffer| run.into.take_back_in(buffer));
         match (&run.expected, result) {
@@ -296,7 +298,7 @@ impl Play {
         }
     }
 
-    /// Until nothing happens any more.
+    /// Passes until nothing happens any more.
     fn settle(&mut self) {
         for _ in 0..1_000_000 {
             let mut any = self.net.open_links(true);

@@ -9,7 +9,7 @@ use canele_proto::rma::{ElementAccess, ElementAction, PutReport};
 
 use super::*;
 
-/// Two ranks that do nothing of their own; messages up to 1000 bytes go without a handshake.
+/// Makes two ranks without operations of their own; messages up to 1000 bytes go without a handshake.
 fn pair() -> Play {
     let settings = Settings { eager_bytes: 1000, piece_bytes: 512, unexpected_bytes: 1 << 20 };
     let model =

@@ -1,4 +1,4 @@
-//! How memory of a peer is accessed follows from what its links can do.
+//! The access to memory of a peer follows from the capabilities of its links.
 
 use canele_proto::rma::{MemoryRoute, route};
 use canele_rail::Verbs;
@@ -7,7 +7,7 @@ use canele_sys::ids::{LinkId, Rank};
 
 const PEER: Rank = Rank(1);
 
-/// How rank 0 accesses memory of its peer by each verb, over an open link of such a network.
+/// Returns the route of rank 0 to memory of its peer for each verb, over an open link of such a network.
 fn routes(model: Model) -> Vec<MemoryRoute> {
     let world = World::new(2, &[model], 1);
     let mut rail = world.rail(Rank(0));
@@ -22,7 +22,7 @@ fn mapped_memory_comes_before_verbs_and_verbs_before_requests() {
     assert_eq!(routes(Model { maps_regions: true, ..model }), [MemoryRoute::Map; 4]);
     assert_eq!(routes(model), [verb; 4]);
     assert_eq!(routes(Model { verbs: false, ..model }), [MemoryRoute::Request; 4]);
-    // A word is not changed by a verb that may have been carried out or not.
+    // No verb changes a word if its result may be unknown.
     let lossy = Model { recoverable: true, ..model };
     assert_eq!(routes(lossy), [verb, verb, MemoryRoute::Request, MemoryRoute::Request]);
 }

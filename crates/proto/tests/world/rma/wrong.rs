@@ -1,16 +1,16 @@
-//! Origins that break the rules or stand still: only they suffer.
+//! Origins that break the rules or stand still: they harm no other rank.
 
 use canele_rail::Distance;
 use canele_sys::ids::FlowId;
 
 use super::*;
 
-/// A few ranks with small regions that do nothing of their own.
+/// Makes some ranks with small regions and without operations of their own.
 pub(super) fn idle(ranks: usize) -> Play {
     idle_over(Model { recoverable: true, ..Model::default() }, ranks)
 }
 
-/// The same over a network that maps no memory.
+/// Makes such ranks over a network that maps no memory.
 pub(super) fn idle_over(model: Model, ranks: usize) -> Play {
     let settings = Settings { eager_bytes: 1000, piece_bytes: 512, unexpected_bytes: 1 << 20 };
     let model = Model { distance: Distance::Network, maps_regions: false, ..model };
@@ -34,7 +34,7 @@ pub(super) fn idle_over(model: Model, ranks: usize) -> Play {
     }
 }
 
-/// A message that is not the library's own idea.
+/// Sends a message that the library does not send.
 fn send(play: &mut Play, me: usize, to: Rank, way: (FlowId, Tag), bytes: &[u8]) {
     let (proto, rail) = play.net.both(Rank(me as u32));
     let mut owned = Owned::new(bytes.to_vec());
@@ -42,7 +42,7 @@ fn send(play: &mut Play, me: usize, to: Rank, way: (FlowId, Tag), bytes: &[u8]) 
     play.sent.push((me, request, owned));
 }
 
-/// Until nothing moves any more, though no target does anything.
+/// Passes until nothing moves any more, without serving targets.
 fn deliver(play: &mut Play) {
     for _ in 0..100_000 {
         let mut any = play.net.open_links(true);

@@ -1,5 +1,5 @@
-//! Verbs that are lost: their link or their peer ends before they complete. Buffers come back, nothing is kept, and an error names the
-//! rank that has died.
+//! Verbs that are lost: their link or their peer ends before they complete. Buffers come back, nothing is
+//! kept, and an error names the dead rank.
 
 use canele_mem::buffer::MemoryAddress;
 use canele_proto::peer::PeerEnd;
@@ -12,7 +12,8 @@ use canele_sim::world::{Cut, When};
 
 use super::*;
 
-/// After how many passes a rank learns of a death: before its verb has ended as lost, and long after.
+/// The number of passes after which a rank learns of a death: before its verb has ended as lost, and long
+/// after.
 const LATE: [usize; 2] = [0, 200];
 
 impl Pair {
@@ -33,7 +34,8 @@ impl Pair {
         self.rails[1].accept();
     }
 
-    /// The owner of memory dies while a verb of the sender is under way, which learns of it after so many passes.
+    /// Lets the owner of memory die while a verb of the sender is under way, which learns of it after so many
+    /// passes.
     fn lose_owner(&mut self, origin: &mut RmaOrigin, late: usize) {
         assert_eq!(self.protos[0].holding().verbs, 1, "a verb was posted");
         self.kill(RECEIVER);
@@ -48,7 +50,7 @@ impl Pair {
     }
 }
 
-/// Rank 0, with nothing under way any more.
+/// Checks that rank 0 has nothing under way any more.
 fn check_idle(pair: &Pair, origin: &RmaOrigin) {
     assert_eq!((pair.protos[0].holding(), pair.protos[0].is_idle()), (Holding::default(), true));
     assert_eq!(origin.under_way(), 0);
@@ -81,7 +83,7 @@ fn a_message_whose_verb_is_lost_with_its_peer_fails_and_names_it() {
             });
             assert!(passes_since.is_some_and(|passes| passes > late), "a verb was posted, and lost");
             let outcome = pair.protos[survivor].take(requests[survivor]).expect("it has ended");
-            // A sender that learns of the death too late has got rid of the message in pieces.
+            // A sender that learns of the death too late has sent the message in pieces.
             let is_sent = survivor == 0 && late > 0 && outcome.result.is_ok();
             let is_named = matches!(outcome.result, Err(Failure::PeerFailed(rank)) if rank == dead);
             assert!(is_named || is_sent, "{:?}", outcome.result);

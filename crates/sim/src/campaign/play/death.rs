@@ -1,4 +1,4 @@
-//! The death of a rank, and who must be told of it.
+//! The death of a rank, and its report to the others.
 
 use canele_proto::matching::Want;
 use canele_proto::peer::PeerEnd;
@@ -13,7 +13,7 @@ impl Play<'_, '_, '_> {
         self.program.death.is_some() && self.told.len() + 1 < self.net.ranks()
     }
 
-    /// Kills, and tells, when it is time.
+    /// Kills the rank that dies and reports its death, each at its time.
     pub(super) fn deaths(&mut self) -> Checked {
         let Some((dead, when, delay)) = self.program.death else { return Ok(()) };
         if self.net.step < when {
@@ -34,7 +34,7 @@ impl Play<'_, '_, '_> {
 
     fn tell(&mut self, rank: Rank, dead: Rank) -> Checked {
         let r = rank.0 as usize;
-        // What came before the news is matched before.
+        // Messages that came before the report are matched before it.
         self.net.tell(rank, dead);
         self.arrivals(r)?;
         let mut failed = Vec::new();
@@ -72,7 +72,7 @@ impl Play<'_, '_, '_> {
         Ok(())
     }
 
-    /// Whether a receive from any source on a flow has not reported the death yet.
+    /// Returns true if the dead rank is declared to send on a flow.
     pub(super) fn concerns(&self, flow: FlowId) -> bool {
         self.dead.is_some_and(|dead| self.net.sends_on(flow, dead))
     }

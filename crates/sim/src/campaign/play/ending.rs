@@ -1,4 +1,5 @@
-//! The end of a program: everything that can happen does, the rest is received or cancelled, and nothing is left.
+//! The end of a program: every possible event happens, the rest is received or cancelled, and nothing is
+//! left.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -15,7 +16,7 @@ use crate::campaign::program::Memory;
 impl Play<'_, '_, '_> {
     /// Lets everything happen that can.
     pub(super) fn settle(&mut self) -> Checked {
-        // Who has reason to look; who finds nothing sleeps until something comes.
+        // True for each rank that has reason to look. A rank that finds nothing sleeps until something comes.
         let mut awake = vec![true; self.net.ranks()];
         let mut idle = 0;
         let steps = if self.program.packets == Packets::Well { 400_000 } else { 4_000_000 };
@@ -32,8 +33,8 @@ impl Play<'_, '_, '_> {
                 }
             }
             if any {
-                // A region that was wanted, and is there now, may be news to one who slept; and a bad rail still holds packets back, for
-                // no rank arms it here.
+                // A region that was wanted and is there now may be news to a rank that slept. A bad rail
+                // still holds packets back, because no rank arms it here.
                 let sure = self.program.packets == Packets::Well
                     && self.program.networks.iter().all(|model| model.region_misses == 0);
                 if idle > 0 && sure {
@@ -52,7 +53,8 @@ impl Play<'_, '_, '_> {
         Err("it never comes to rest".into())
     }
 
-    /// Cancels the receives that got nothing and receives the messages that no receive took; says whether there were any.
+    /// Cancels the receives that got nothing and receives the messages that no receive took; returns true if
+    /// there were any.
     pub(super) fn receive_the_rest(&mut self) -> Checked<bool> {
         let mut any = false;
         for rank in (0..self.net.ranks()).filter(|r| Some(Rank(*r as u32)) != self.dead).collect::<Vec<_>>() {
@@ -110,7 +112,7 @@ impl Play<'_, '_, '_> {
             }
             let all = Want { source: None, tag: None };
             for flow in 0..4 {
-                // Finds nothing, and drops what cancelled sends to itself have left.
+                // This probe finds nothing. It drops the remains of cancelled sends to the rank itself.
                 same("a last probe", self.net.protos[rank].probe(FlowId(flow), all), None)?;
             }
             same(&format!("what rank {rank} holds"), self.net.protos[rank].holding(), Holding::default())?;
@@ -125,7 +127,7 @@ impl Play<'_, '_, '_> {
         Ok(())
     }
 
-    /// What observers were told is what the reference knows of all messages.
+    /// Checks that observers saw exactly the messages that the reference knows.
     pub(super) fn check_observed(&self) -> Checked {
         let Some(observed) = &self.observed else { return Ok(()) };
         // Letters are in the order of their senders' actions.

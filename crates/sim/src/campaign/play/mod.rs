@@ -1,4 +1,4 @@
-//! Runs a program on a world and holds every outcome against the reference.
+//! Runs a program on a world and checks every outcome against the reference.
 
 mod death;
 mod ending;
@@ -24,7 +24,7 @@ use super::reference::{Envelope, Flows, Message, content};
 
 type Checked<T = ()> = Result<T, String>;
 
-/// A message and what is known of it.
+/// A message and the facts known of it.
 struct Letter {
     from: Rank,
     to: Rank,
@@ -32,21 +32,21 @@ struct Letter {
     tag: Tag,
     len: usize,
     mode: Mode,
-    /// A receive has it.
+    /// True if a receive has it.
     matched: bool,
-    /// It came as an announcement.
+    /// True if it came as an announcement.
     announced: bool,
-    /// Its sender asked for it and has it back.
+    /// True if its sender asked for it and has it back.
     withdrawn: bool,
 }
 
-/// A receive and what it must get.
+/// A receive and the message it must get.
 struct PostedReceive {
     at: Rank,
     flow: FlowId,
     room: usize,
     got: Option<Message>,
-    /// The death it must be told of.
+    /// True if it must end with the report of the death.
     fails: bool,
 }
 
@@ -64,7 +64,8 @@ struct Pending {
     cancelled: bool,
 }
 
-/// What a list must hold in the end: a message of so many bytes, or nothing; no entry: whatever.
+/// The expected content of lists: a message of so many bytes, or nothing. A list without an entry may hold
+/// anything.
 pub type Lists = BTreeMap<usize, Option<(Message, usize)>>;
 
 /// The borrowed memory of a program, by number of its sends and receives.
@@ -79,34 +80,34 @@ pub struct Play<'p, 'scope, 'env> {
     borrowed: Borrowed<'env>,
     net: Net,
     random: Random,
-    /// The next action of each rank.
+    /// The number of the next action of each rank.
     next: Vec<usize>,
     letters: BTreeMap<Message, Letter>,
     posted_receives: BTreeMap<usize, PostedReceive>,
     pending: Vec<Vec<Pending>>,
-    /// Sends that were coalesced.
+    /// The sends of each rank that were coalesced.
     coalesced: Vec<Vec<(Message, CoalescedSend)>>,
     matched: Vec<Vec<(Matched, Message)>>,
     flows: Vec<Flows>,
     /// Messages on their way, by source, receiver and flow.
     flying: BTreeMap<(Rank, Rank, FlowId), VecDeque<Message>>,
-    /// Messages that are asked back, the same way.
+    /// Messages that their senders ask back, by source, receiver and flow.
     asked_back: BTreeMap<(Rank, Rank, FlowId), VecDeque<Message>>,
     region_used: Vec<usize>,
     lists: Lists,
     dead: Option<Rank>,
-    /// The ranks that were told of it, and the flows whose receives from any source were.
+    /// The ranks that know of the death, and the flows whose receives from any source do.
     told: BTreeSet<Rank>,
     told_flows: BTreeSet<(Rank, FlowId)>,
     extra: usize,
-    /// What observers were told, if ranks have them.
+    /// The events that observers saw, if ranks have observers.
     observed: Option<Arc<Mutex<Observed>>>,
 }
 
-/// Numbers above those of the program: receives made at its end.
+/// The first number above those of the program, for receives made at its end.
 const EXTRA: usize = 1 << 20;
 
-/// The number of a rank's action, as a message or a receive.
+/// Returns the number of a rank's action, as a message or a receive.
 pub fn number(rank: usize, action: usize) -> usize {
     rank << 12 | action
 }
@@ -150,7 +151,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         }
     }
 
-    /// The whole program, to the end of its last operation.
+    /// Runs the whole program, to the end of its last operation.
     pub fn run(mut self) -> Checked<Lists> {
         let ranks = self.net.ranks();
         self.net.cut(&self.program.cuts);
@@ -201,7 +202,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         Ok(any)
     }
 
-    /// Tells the reference what has come.
+    /// Passes the messages that have come to the reference.
     fn arrivals(&mut self, rank: usize) -> Checked {
         while let Some((from, header)) = self.net.rails[rank].arrivals.pop_front() {
             if Kind::of(&header) == Some(Kind::Withdraw) {
@@ -216,7 +217,8 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         Ok(())
     }
 
-    /// Which message it is: the next of its source on its flow, or something was overtaken or lost.
+    /// Returns the message that a header announces: the next of its source on its flow. Fails if a message
+    /// was overtaken or lost.
     fn arrived(&mut self, rank: usize, from: Rank, header: canele_rail::Header) -> Checked<Envelope> {
         let key = (from, Rank(rank as u32), FlowId(header.flow));
         let message = self.flying.get_mut(&key).and_then(VecDeque::pop_front);
@@ -229,7 +231,8 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         Ok(Envelope { message, source: from, tag: letter.tag })
     }
 
-    /// A sender asks for a message: it gets it, unless a receive or a matched probe was faster.
+    /// Handles a sender's request to get a message back. The sender gets it, unless a receive or a matched
+    /// probe was faster.
     fn give_back(&mut self, rank: usize, from: Rank, header: canele_rail::Header) -> Checked {
         let flow = FlowId(header.flow);
         let asked = self.asked_back.get_mut(&(from, Rank(rank as u32), flow)).and_then(VecDeque::pop_front);
@@ -312,7 +315,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
                 let letter = &self.letters[&message];
                 let key = (letter.from, letter.to, letter.flow);
                 if letter.from == letter.to {
-                    // One that was kept is done, and cannot be cancelled any more.
+                    // A message that was kept is done, and cannot be cancelled any more.
                     let withdrawn = cancelled && self.flows[rank].of(key.2).withdraw(message);
                     return same(
                         "whether a message of a rank to itself was still there",
@@ -339,7 +342,7 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: T, expected: T) -> Chec
     if got == expected { Ok(()) } else { Err(format!("{what}: {got:?}, expected {expected:?}")) }
 }
 
-/// The message at the start, and nothing behind it.
+/// Checks that memory begins with the message and that nothing behind it was written.
 pub fn check_bytes(what: &str, expected: Option<(Message, usize)>, bytes: &[u8]) -> Checked {
     let (message, len) = expected.unwrap_or_default();
     let good = content(message, len);

@@ -1,4 +1,4 @@
-//! Outcomes, held against what the reference said.
+//! Outcomes, checked against the reference.
 
 use canele_proto::request::{Buffer, Failure, Mode, Outcome, Status};
 use canele_sys::ids::Rank;

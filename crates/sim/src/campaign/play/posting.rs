@@ -110,7 +110,7 @@ impl Play<'_, '_, '_> {
         Ok(())
     }
 
-    /// The short path of a blocking receive; says whether it got its message.
+    /// Tries the short path of a blocking receive; returns true if it got its message.
     fn receive_short(&mut self, posted_receive: &PostedReceive, want: Want) -> Checked<bool> {
         let (proto, rail) = self.net.both(posted_receive.at);
         if !proto.is_quiet(posted_receive.flow) {

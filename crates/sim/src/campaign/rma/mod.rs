@@ -1,9 +1,13 @@
-//! Random programs of remote memory access: ranks put, get, accumulate, fetch and replace in memory that others expose, and lock it, any
-//! number of accesses at the same time.
+//! Random programs of remote memory access. Ranks put, get, accumulate, fetch and replace in memory that
+//! others expose, and lock it, with any number of accesses at the same time.
 //!
-//! The reference is what the order of each origin and the atomicity of each element leave open: an origin reads what it has put; words
-//! that all add to are the sums; values that were fetched are all different; an operation whose result depends on the order gives that of
-//! its origin's; no two ranks hold an exclusive lock at once; locks of the dead are given on; in the end nothing is under way.
+//! The reference is what the order of each origin and the atomicity of each element determine:
+//!
+//! - An origin reads the bytes that it has put.
+//! - A word that all ranks add to is their sum, and all fetched values are different.
+//! - An operation whose result depends on the order gives the result of its origin's order.
+//! - No two ranks hold an exclusive lock at once, and locks of the dead pass on.
+//! - In the end nothing is under way.
 
 mod operations;
 mod play;
@@ -17,7 +21,7 @@ use super::{FailedSeed, Setup, attempt};
 /// Runs the program of a seed.
 ///
 /// # Errors
-/// What went wrong.
+/// Fails if a check of the program fails.
 pub fn run(seed: u64, setup: &Setup) -> Result<(), FailedSeed> {
     let mut program = Program::new(seed, setup);
     program.actions.iter_mut().for_each(Vec::clear);

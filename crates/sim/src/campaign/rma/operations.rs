@@ -5,12 +5,12 @@ use canele_proto::rma::{Applied, ElementsOrigin, RmaOperations};
 use canele_sys::atomic::AtomicU64;
 use canele_sys::atomic::Ordering::{Relaxed, SeqCst};
 
-/// Adds.
+/// The operation that adds.
 pub const ADD: u16 = 1;
-/// Multiplies by 31 and adds: its result depends on the order.
+/// The operation that multiplies by 31 and adds: its result depends on the order.
 pub const FOLD: u16 = 2;
 
-/// What becomes of a word.
+/// Returns the new value of a word.
 pub fn apply(operation: u16, word: u64, n: u64) -> u64 {
     let word = if operation == FOLD { word.wrapping_mul(31) } else { word };
     word.wrapping_add(n)

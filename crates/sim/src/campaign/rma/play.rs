@@ -1,4 +1,4 @@
-//! One run of a program: what each rank asks for, drawn as it goes, and what becomes of it.
+//! One run of a program: the accesses of each rank, drawn as it goes, and their outcomes.
 
 mod accesses;
 mod check;
@@ -25,27 +25,27 @@ use crate::campaign::program::Program;
 use crate::campaign::watch::Watched;
 use crate::world::Random;
 
-/// Accesses of each rank.
+/// The number of accesses of each rank.
 const ACCESSES: usize = 60;
-/// Steps before a run counts as hanging.
+/// The number of steps before a run counts as hanging.
 const MOST_STEPS: usize = 3_000_000;
 
 type CheckedAccesses = Result<(), String>;
 
-/// What is to come of a call.
+/// The expected outcome of a call.
 enum ExpectedOutcome {
-    /// Nothing but its end.
+    /// The call ends; nothing else is known of it.
     End,
     Bytes(Vec<u8>),
     Fetched,
-    /// Replaced, if this was there.
+    /// The word is replaced, if it had this value.
     Replaced(u64),
     Refused,
     Granted(RmaLockKind),
-    /// The word that the lock protects.
+    /// The call reads the word that the lock protects.
     Protected,
     Unlocked(RmaLockKind),
-    /// The lock was asked for, used and given back without a wait between.
+    /// The lock was requested, used and given back without a wait between.
     SectionDone,
 }
 
@@ -66,7 +66,7 @@ struct Party {
     words: Words,
     runs: Vec<Run>,
     left: usize,
-    /// It has a lock, or waits for one.
+    /// True if the rank has a lock, or waits for one.
     in_section: bool,
     is_told: bool,
 }
@@ -78,16 +78,16 @@ pub struct RmaPlay<'p> {
     parties: Vec<Party>,
     memory: Vec<Exposed>,
     keys: Vec<ExposureKey>,
-    /// How origins count the first byte of each memory.
+    /// The number that origins give to the first byte of each memory.
     starts: Vec<u64>,
-    /// What each origin has done: [origin][owner].
+    /// The accesses that each origin has done: [origin][owner].
     done: Vec<Vec<Done>>,
-    /// Who has the lock of each owner.
+    /// The ranks that hold the lock of each owner.
     holders: Vec<Vec<(usize, RmaLockKind)>>,
     dead: Option<usize>,
 }
 
-/// Exposed memory alone.
+/// The environment of a target that has exposed memory alone.
 struct Here<'a> {
     rail: &'a mut Watched,
     words: &'a Words,
@@ -192,7 +192,8 @@ impl<'p> RmaPlay<'p> {
         self.program.death.is_none() || self.living().all(|rank| self.parties[rank].is_told)
     }
 
-    /// One pass of every rank, so that a death has its turn although no rank submits an operation any more.
+    /// Makes one pass of every rank, so that a death is handled although no rank submits an operation any
+    /// more.
     fn goes_on(&mut self) -> Result<bool, String> {
         for rank in self.living() {
             self.pass(rank)?;
@@ -201,7 +202,7 @@ impl<'p> RmaPlay<'p> {
         Ok(true)
     }
 
-    /// Kills, and tells, when it is time.
+    /// Kills the rank that dies and reports its death, each at its time.
     fn deaths(&mut self) {
         let Some((dead, when, delay)) = self.program.death else { return };
         if self.net.step < when {

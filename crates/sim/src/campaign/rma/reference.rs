@@ -1,35 +1,36 @@
-//! What the memory of each owner must be, as far as that is determined.
+//! The content that the memory of each owner must have, as far as it is determined.
 
 use super::operations::{FOLD, apply};
 
-/// Words that all ranks add to.
+/// The number of words that all ranks add to.
 pub const SUMS: usize = 700;
-/// Bytes that each rank alone puts and gets.
+/// The number of bytes that each rank alone puts and gets.
 pub const AREA: usize = 30_000;
 
-/// The words of an owner that stand before the sums: fetched, replaced, locked, then one of each origin whose order matters.
+/// The indices of an owner's words before the sums: fetched, replaced, locked, then one of each origin whose
+/// order matters.
 pub const FETCHED: usize = 0;
 pub const REPLACED: usize = 1;
 pub const LOCKED: usize = 2;
 pub const ORDERED: usize = 3;
 
-/// Where the sums of an owner begin, in bytes.
+/// Returns the place where the sums of an owner begin, in bytes.
 pub fn sums_at(ranks: usize) -> usize {
     8 * (ORDERED + ranks)
 }
 
-/// Where the area of an origin begins.
+/// Returns the place where the area of an origin begins, in bytes.
 pub fn area_at(ranks: usize, origin: usize) -> usize {
     sums_at(ranks) + 8 * SUMS + origin * AREA
 }
 
-/// What one origin has done to one owner.
+/// The accesses of one origin to one owner.
 #[derive(Clone)]
 pub struct Done {
     pub area: Vec<u8>,
     pub sums: Vec<u64>,
     pub ordered: u64,
-    /// Words fetched and added to; words replaced; times that the lock was had, and was asked for.
+    /// Words fetched and added to; words replaced; sections done with the lock, and sections begun.
     pub fetches: u64,
     pub fetched: Vec<u64>,
     pub replaced: u64,
@@ -59,7 +60,8 @@ impl Done {
         self.ordered = apply(FOLD, self.ordered, n);
     }
 
-    /// Compares with what an owner has of it; `is_dead`: part of it may be missing.
+    /// Compares this with the owner's memory. If the origin `is_dead`, nothing is compared, for part may
+    /// be missing.
     pub fn check_own(&self, ordered: u64, area: &[u8], is_dead: bool) -> Result<(), String> {
         if is_dead {
             return Ok(());
@@ -76,7 +78,8 @@ impl Done {
     }
 }
 
-/// Compares a word that all count in with what they counted, and may have counted before they died.
+/// Checks that a word that all ranks count in is within `least` and `most`. The ranks may have counted more
+/// before they died.
 pub fn check_sum(what: &str, there: u64, least: u64, most: u64) -> Result<(), String> {
     if (least..=most).contains(&there) {
         return Ok(());

@@ -1,10 +1,11 @@
-//! A switch that is never in the way: packets of one host share its port out, packets to one host its port in.
+//! A switch that is never in the way: packets of one host share its port out, packets to one host its port
+//! in.
 //!
-//! A rank works for a packet as long as its overhead is, and then gives it to its port in the time of its bytes. The packet occupies the port
-//! for its bytes behind those of other ranks that were there before, and reaches the receiver's port one filling of the
-//! stages later; there it waits behind those that were there before, and occupies the port for its bytes. The switch has
-//! room for all that waits, as much as the links allow to be under way. What is not modelled: frames of two packets that
-//! alternate within a packet's time.
+//! A rank works for a packet as long as its overhead is, and then gives it to its port. The packet occupies
+//! the port for the time of its bytes, behind packets of other ranks that were there before. It reaches the
+//! receiver's port one filling of the stages later. There it waits behind those that were there before, and
+//! occupies the port for its bytes. The switch has room for all packets that the links allow to be under way.
+//! It does not model frames of two packets that alternate within a packet's time.
 
 use super::super::model::Model;
 use super::{Due, FabricEvent, SimPacket};
@@ -12,7 +13,7 @@ use super::{Due, FabricEvent, SimPacket};
 /// The ports.
 pub struct Crossbar {
     ports: Vec<Ports>,
-    /// When each rank has given its packets to its port.
+    /// The time at which each rank has given its packets to its port.
     given_ns: Vec<u64>,
     ranks_per_port: usize,
 }
@@ -21,7 +22,8 @@ pub struct Crossbar {
 struct Ports {
     out_free_ns: u64,
     in_free_ns: u64,
-    /// When the packet before reaches its receiver's port; packets of a host do not overtake each other.
+    /// The time at which the packet before reaches its receiver's port; packets of a host do not overtake
+    /// each other.
     reached_ns: u64,
 }
 
@@ -42,7 +44,7 @@ impl Crossbar {
         due.push(Due::Step(starts_ns, FabricEvent::Ready(packet)));
     }
 
-    /// A rank has worked for a packet.
+    /// Gives a packet to the port out after its rank has worked for it.
     pub fn leave(&mut self, model: &Model, now_ns: u64, packet: SimPacket, due: &mut Vec<Due>) {
         let from = &mut self.ports[packet.from.0 as usize / self.ranks_per_port];
         let starts_ns = from.out_free_ns.max(now_ns);

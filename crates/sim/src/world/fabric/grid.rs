@@ -1,7 +1,7 @@
-//! Where ranks and routers are, and which way leads from one to the other.
+//! The places of ranks and routers, and the path from one to the other.
 //!
-//! Routers stand in a grid. A packet first goes along its row, then along its column, so no circle of packets can wait
-//! for each other. Each router looks this up in a table of its own.
+//! Routers stand in a grid. A packet first goes along its row, then along its column, so packets cannot wait
+//! for each other in a circle. Each router looks the path up in a table of its own.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub enum Port {
     South,
 }
 
-/// The way from one router to another begins along the row.
+/// Returns the first port of the path from one router to another: it begins along the row.
 fn step(columns: usize, at: usize, to: usize) -> Port {
     let ((column, row), (to_column, to_row)) = ((at % columns, at / columns), (to % columns, to / columns));
     match column.cmp(&to_column) {
@@ -33,7 +33,7 @@ pub struct Grid {
     hosts: usize,
     columns: usize,
     routers: usize,
-    /// Of each router: the port to each other router. Its own entry is not used.
+    /// The ports of each router to each other router. Its own entry is not used.
     tables: Vec<Box<[Port]>>,
 }
 
@@ -52,18 +52,18 @@ impl Grid {
         self.routers
     }
 
-    /// The router of a rank, and its port there.
+    /// Returns the router of a rank, and its port there.
     pub fn place(&self, rank: usize) -> (usize, Port) {
         (rank / self.hosts, Port::Host((rank % self.hosts) as u8))
     }
 
-    /// Which port of a router leads to a rank.
+    /// Returns the port of a router that leads to a rank.
     pub fn route(&self, at: usize, rank: usize) -> Port {
         let (to, port) = self.place(rank);
         if at == to { port } else { self.tables[at][to] }
     }
 
-    /// Who is behind a port to a neighbour.
+    /// Returns the router behind a port to a neighbour.
     pub fn neighbour(&self, at: usize, port: Port) -> Option<usize> {
         let (column, row) = (at % self.columns, at / self.columns);
         let there = match port {
@@ -94,7 +94,7 @@ mod tests {
         Grid::new(shape, ranks)
     }
 
-    /// The ports a packet takes, with the routers it takes them at.
+    /// Returns the ports that a packet takes, with their routers.
     fn way(grid: &Grid, from: usize, to: usize) -> Vec<(usize, Port)> {
         let (mut at, mut way) = (grid.place(from).0, vec![]);
         loop {
@@ -128,7 +128,7 @@ mod tests {
         for (hosts, ranks) in [(4, 41), (1, 30), (2, 70)] {
             let grid = grid(hosts, ranks);
             let key = |(router, port): (usize, Port)| (router, format!("{port:?}"));
-            // Who may hold which channel while it waits for which other.
+            // The channels that a packet may hold, each with those that it waits for meanwhile.
             let mut waits: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
             for (from, to) in (0..ranks).flat_map(|a| (0..ranks).map(move |b| (a, b))) {
                 for pair in way(&grid, from, to).windows(2) {

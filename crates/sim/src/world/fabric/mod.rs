@@ -1,7 +1,7 @@
-//! What is between the ranks of a network: when a packet that was committed reaches its receiver.
+//! The fabric between the ranks of a network, which decides when a committed packet reaches its receiver.
 //!
-//! A fabric is moved by events: a packet enters, and whatever is to happen later comes back as a [`Due`]. It loses nothing,
-//! and knows nothing of links, room or payload.
+//! A fabric is moved by events: a packet enters, and the later events come back as a [`Due`] each. It loses
+//! nothing, and knows nothing of links, room or payload.
 
 mod crossbar;
 mod grid;
@@ -20,7 +20,7 @@ use wormhole::Routers;
 pub struct SimPacket {
     pub way: Rc<Direction>,
     pub number: u64,
-    /// With its header.
+    /// The number of bytes, header included.
     pub bytes: u64,
     pub from: Rank,
     pub to: Rank,
@@ -38,10 +38,10 @@ pub enum FabricEvent {
     Routed(u32),
 }
 
-/// What follows.
+/// An event that follows.
 pub enum Due {
     Step(u64, FabricEvent),
-    /// A packet has left the fabric.
+    /// A packet leaves the fabric.
     Out(u64, SimPacket),
 }
 
@@ -67,7 +67,7 @@ impl Fabric {
         Self { model, kind }
     }
 
-    /// A packet is committed.
+    /// Takes a committed packet.
     pub fn enter(&mut self, now_ns: u64, packet: SimPacket, due: &mut Vec<Due>) {
         let Self { model, kind } = self;
         match kind {
@@ -80,7 +80,7 @@ impl Fabric {
         }
     }
 
-    /// What was due happens.
+    /// Handles an event that was due.
     pub fn step(&mut self, now_ns: u64, step: FabricEvent, due: &mut Vec<Due>) {
         match (&mut self.kind, step) {
             (Kind::Crossbar(crossbar), FabricEvent::Ready(packet)) => {
@@ -95,7 +95,7 @@ impl Fabric {
         }
     }
 
-    /// For checks: what must hold at any time.
+    /// Checks, for tests, the conditions that must hold at any time.
     pub fn check(&self) -> Result<(), String> {
         match &self.kind {
             Kind::Wormhole(routers) => routers.check(),

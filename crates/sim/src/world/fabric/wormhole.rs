@@ -1,16 +1,19 @@
-//! Wormhole routing, flit by flit: a packet creeps through the routers like a worm and holds every channel it is on.
+//! Wormhole routing, flit by flit: a packet goes through the routers like a worm and holds every channel it
+//! is on.
 //!
 //! ```text
 //!   rank ─ queue ─▶ channel ─▶ [buffer] router ─▶ channel ─▶ [buffer] router ─▶ channel ─▶ rank
 //!                     ◀─ credit, one a flit ─┘
 //! ```
-//! A channel carries one packet at a time, from its first flit to its last. At its end is a buffer, first in, first out, that
-//! the packet behind may enter as soon as the last flit before it has left the channel; a first flit that cannot go on holds
-//! up whatever is behind it. A flit leaves when there is a credit for it, which comes back when it leaves the buffer.
-//! Packets that want one channel get it in the order in which they came to the front of their buffers, so inputs take
-//! turns. Ranks take flits as fast as their link brings them: links have room for what they let be under way.
+//! A channel carries one packet at a time, from its first flit to its last. At its end is a buffer, first in,
+//! first out. The packet behind may enter it as soon as the last flit before it has left the channel. A first
+//! flit that cannot go on holds up all flits behind it. A flit leaves if there is a credit for it; the credit
+//! comes back when the flit leaves the buffer. Packets that want one channel get it in the order in which
+//! they came to the front of their buffers, so inputs take turns. Ranks take flits as fast as their link
+//! brings them, because links have room for all packets that they allow under way.
 //!
-//! Not modelled: symbols within a flit, credits' own bandwidth (part of the speed given), virtual channels, broken flits.
+//! Not modelled: symbols within a flit, credits' own bandwidth (part of the speed given), virtual channels,
+//! broken flits.
 
 use std::collections::VecDeque;
 
@@ -18,7 +21,7 @@ use super::super::model::{Model, Wormhole};
 use super::grid::{Grid, Port};
 use super::{Due, FabricEvent, SimPacket};
 
-/// Where the flits that a channel sends come from.
+/// The source of the flits that a channel sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Feed {
     /// The queue of the rank.
@@ -32,7 +35,7 @@ struct Flit {
     worm: u32,
     first: bool,
     last: bool,
-    /// When it may leave again.
+    /// The time at which it may leave again.
     ready_ns: u64,
 }
 
@@ -40,17 +43,17 @@ struct Flit {
 #[derive(Default)]
 struct Channel {
     flit_ns: u64,
-    /// The router it leads to; none: to a rank, which takes everything.
+    /// The router it leads to; `None` if it leads to a rank, which takes every flit.
     to: Option<u32>,
     free_ns: u64,
-    /// Whose packet it carries, until the last flit has left.
+    /// The source whose packet it carries, until the last flit has left.
     holder: Option<Feed>,
-    /// Who has a packet for it.
+    /// The sources that have a packet for it.
     waiting: VecDeque<Feed>,
     credits: u32,
-    /// Credits on their way back.
+    /// The times at which credits on their way arrive.
     coming: VecDeque<u64>,
-    /// It waits for a credit, of which it will hear.
+    /// True if it waits for a credit, whose arrival is planned when one is sent.
     starved: bool,
     buffer: VecDeque<Flit>,
 }
@@ -58,7 +61,7 @@ struct Channel {
 /// A packet.
 struct Worm {
     packet: SimPacket,
-    /// Flits that have not left the rank.
+    /// The number of flits that have not left the rank.
     left: u64,
     first: bool,
 }
@@ -68,13 +71,13 @@ pub struct Routers {
     shape: Wormhole,
     overhead_ns: u64,
     grid: Grid,
-    /// From each rank, to each rank, then between routers.
+    /// The channels from each rank, to each rank, then between routers.
     channels: Vec<Channel>,
-    /// The number of the channel from a router to its neighbours, West, East, North, South.
+    /// The numbers of the channels from a router to its neighbours, West, East, North, South.
     between: Vec<[u32; 4]>,
     ranks: usize,
     queues: Vec<VecDeque<u32>>,
-    /// When the first of a rank's queue can leave.
+    /// The time at which the first packet of a rank's queue can leave.
     queue_ready_ns: Vec<u64>,
     worms: Vec<Option<Worm>>,
     free: Vec<u32>,
@@ -129,7 +132,7 @@ impl Routers {
         }
     }
 
-    /// The first packet of a rank's queue wants its channel, when its sender has made it ready.
+    /// Makes the first packet of a rank's queue wait for its channel, and plans the moment when it is ready.
     fn offer(&mut self, now_ns: u64, rank: u32, due: &mut Vec<Due>) {
         let ready_ns = now_ns + self.overhead_ns;
         self.queue_ready_ns[rank as usize] = ready_ns;
@@ -137,7 +140,7 @@ impl Routers {
         due.push(Due::Step(ready_ns, FabricEvent::Send(rank)));
     }
 
-    /// The channel on which a packet leaves a router.
+    /// Returns the channel on which a packet leaves a router.
     fn route(&self, router: u32, worm: u32) -> u32 {
         let to = self.worms[worm as usize].as_ref().expect("a packet under way").packet.to.0;
         let between = &self.between[router as usize];
@@ -150,7 +153,8 @@ impl Routers {
         }
     }
 
-    /// The first flit of a buffer is ready: it asks for its channel, or follows those before it.
+    /// Handles the first flit of a buffer when it is ready: it asks for its channel, or follows those before
+    /// it.
     pub fn routed(&mut self, now_ns: u64, channel: u32, due: &mut Vec<Due>) {
         let at = &self.channels[channel as usize];
         let Some(flit) = at.buffer.front().copied().filter(|flit| flit.ready_ns <= now_ns) else { return };
@@ -162,7 +166,7 @@ impl Routers {
         self.send(now_ns, out, due);
     }
 
-    /// Sends the next flit of a channel, if it is free and there is one, and room for it.
+    /// Sends the next flit of a channel, if the channel is free and there is a flit, and room for it.
     pub fn send(&mut self, now_ns: u64, channel: u32, due: &mut Vec<Due>) {
         let at = &mut self.channels[channel as usize];
         if now_ns < at.free_ns {
@@ -233,7 +237,8 @@ impl Routers {
         Flit { worm: place, first, last, ready_ns: 0 }
     }
 
-    /// Takes the next flit out of a buffer: its credit goes back, and the flit behind may be one that asks for its channel.
+    /// Takes the next flit out of a buffer: its credit goes back, and the flit behind may be one that asks
+    /// for its channel.
     fn next_of_buffer(&mut self, now_ns: u64, from: u32, due: &mut Vec<Due>) -> Flit {
         let before = &mut self.channels[from as usize];
         let flit = before.buffer.pop_front().expect("a flit that was seen");
@@ -248,8 +253,9 @@ impl Routers {
         flit
     }
 
-    /// A flit goes to the end of a channel. Its first bytes may leave the next router while its last still come, unless they
-    /// would leave faster than they come.
+    /// Moves a flit to the end of a channel. Its first bytes may leave the next router while its last still
+    /// come. If the next channel is faster, the flit waits so long that its bytes do not leave faster than
+    /// they come.
     fn hand_on(&mut self, now_ns: u64, channel: u32, flit: Flit, due: &mut Vec<Due>) {
         let at = &self.channels[channel as usize];
         match at.to {
@@ -268,7 +274,7 @@ impl Routers {
         }
     }
 
-    /// Every flit's place is accounted for: free, on its way back, or taken.
+    /// Checks that every flit's place is accounted for: free, on its way back, or taken.
     pub fn check(&self) -> Result<(), String> {
         for (number, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.to.is_some())
         {

@@ -12,10 +12,10 @@ use canele_sys::segment::SegmentError;
 use super::SimRail;
 use crate::world::verbs::PostedVerb;
 
-/// Shorter messages are not read from memory.
+/// Messages shorter than this are not read from memory.
 const LEAST_FETCHED: usize = 256;
 
-/// Verbs of one link that may be under way.
+/// The number of verbs of one link that may be under way.
 const MOST_VERBS: usize = 64;
 
 impl OneSided for SimRail {
@@ -66,7 +66,7 @@ impl OneSided for SimRail {
     }
 }
 
-/// What shows that memory is of this process. All ranks are of one process.
+/// A word that proves that memory is of this process. All ranks are of one process.
 const WORD: &u64 = &0x5a5a_1234_5678_a5a5;
 
 impl PeerCopy for SimRail {
@@ -81,7 +81,7 @@ impl PeerCopy for SimRail {
         self.fetched_percent(link, bytes) > 0 && self.world.borrow_mut().random.chance(50)
     }
 
-    /// Now and then the memory cannot be read.
+    /// Copies from a peer's memory; now and then the memory cannot be read.
     fn copy_from_peer(
         &mut self,
         _link: LinkId,
@@ -96,14 +96,14 @@ impl PeerCopy for SimRail {
         self.has_regions(link) && !self.world.borrow_mut().random.chance(10)
     }
 
-    /// Now and then the memory cannot be written.
+    /// Copies to a peer's memory; now and then the memory cannot be written.
     fn copy_to_peer(&mut self, _link: LinkId, into: &[(u64, usize)], from: OutShare) -> bool {
         !self.world.borrow_mut().random.chance(20) && from.store(&Proof::own(WORD), into)
     }
 }
 
 impl SimRail {
-    /// How many of a hundred messages of so many bytes had better be read from memory.
+    /// Returns how many of a hundred messages of so many bytes are better read from memory.
     fn fetched_percent(&self, link: LinkId, bytes: usize) -> usize {
         match bytes >= LEAST_FETCHED && self.has_regions(link) {
             true => self.world.borrow().networks[link.rail() as usize].model.fetched_percent,

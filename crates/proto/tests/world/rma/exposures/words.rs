@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Operates on one stretch of elements at a place; what was there comes into `into`.
+/// Operates on one stretch of elements at a place; the elements of before come into `into`.
 fn operate(
     play: &mut Play,
     access: (ElementAction, Option<FetchOp>),
@@ -61,7 +61,7 @@ fn an_operation_on_one_word_is_a_verb_and_any_other_a_request() {
     let flushed = flush(&mut play, 0, key);
     assert_eq!(result(&mut play, 0, flushed), Ok(0));
     assert_eq!(received(&play), before);
-    // An owner without a layer above refuses requests: no operation of the network's, a word that is not aligned, two words.
+    // An owner without a layer above refuses requests: no network operation, an unaligned word, two words.
     let two = Exposed::of(vec![1; 16]);
     for (fetch_op, place, operands, into) in [
         (None, place, [5].as_slice(), &old),

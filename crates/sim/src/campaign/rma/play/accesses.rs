@@ -1,4 +1,4 @@
-//! What a rank asks for, drawn as it goes, and what is to come of it.
+//! The accesses of a rank, drawn as it goes, and their expected outcomes.
 
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ impl RmaPlay<'_> {
         RmaRequest::Access(ElementAccess { action, place, operation, len, elements: None })
     }
 
-    /// Elements of `block` bytes, with their distance, that fit into `room`.
+    /// Returns elements of `block` bytes that fit into `room`, with their number and distance.
     fn elements(&mut self, block: usize, room: usize) -> (Arc<Layout>, usize, usize) {
         let stride = block * (1 + self.random.below(4));
         let count = 1 + self.random.below((room / stride).min(900));
         let layout = match self.random.chance(50) {
             true => Layout::block(block).repeated(count, stride as isize),
-            // Too irregular to be sent as a whole.
+            // This layout is too irregular to be sent as a whole.
             false => Layout::sequence((0..count).filter_map(|n| {
                 let gap = if n % 3 == 0 { 0 } else { stride - block };
                 Layout::block(block).shifted((n * stride + gap) as isize)
@@ -44,7 +44,7 @@ impl RmaPlay<'_> {
         (Arc::new(layout.expect("it fits")), count, stride)
     }
 
-    /// A random access of a rank.
+    /// Makes a random access of a rank.
     pub(super) fn act(&mut self, me: usize) {
         self.parties[me].left -= 1;
         let (ranks, to) = (self.ranks(), self.random.below(self.ranks()));
@@ -78,7 +78,7 @@ impl RmaPlay<'_> {
             }
             18 => {
                 self.flush(me, to, ExpectedOutcome::End);
-                // What leaves the memory, and is told by the next flush.
+                // This put leaves the memory; the next flush reports it.
                 let place = self.place(to, area_at(ranks, ranks) - 3);
                 self.submit(
                     me,
@@ -99,7 +99,7 @@ impl RmaPlay<'_> {
         self.submit(me, to, (flush, None), Vec::new(), 0, expected);
     }
 
-    /// Asks for a lock, and waits for it or not.
+    /// Locks the memory of an owner, with or without a wait for the lock.
     fn lock(&mut self, me: usize, to: usize, kind: RmaLockKind) {
         self.window(me, to, WindowAction::Lock(kind), ExpectedOutcome::End);
         if self.random.chance(50) {
@@ -107,7 +107,8 @@ impl RmaPlay<'_> {
             return self.submit(me, to, (flush, None), Vec::new(), 0, ExpectedOutcome::Granted(kind));
         }
         if kind == RmaLockKind::Exclusive {
-            // What a holder writes of the word that it has read makes up for nothing that is done meanwhile.
+            // A holder that waits reads this word and writes it back plus one. It would undo an add that the
+            // lock did not keep out.
             self.done[me][to].sections_begun += 1;
             let access = self.access(to, ElementAction::Accumulate, ADD, 8 * LOCKED, 8);
             self.submit(me, to, (access, None), 1u64.to_le_bytes().to_vec(), 0, ExpectedOutcome::End);
@@ -130,7 +131,7 @@ impl RmaPlay<'_> {
 
     fn put(&mut self, me: usize, to: usize) {
         let begin = area_at(self.ranks(), me);
-        // Large data that is being read may be read before or after this.
+        // A get of large data that is under way may read before or after this put.
         for run in &mut self.parties[me].runs {
             let apart = self.net.protos[me].form(&run.rma_request) == Form::Apart;
             if run.to == to && apart && matches!(run.expected, ExpectedOutcome::Bytes(_)) {

@@ -6,7 +6,7 @@ use super::{CheckedAccesses, MOST_STEPS, RmaPlay};
 use crate::campaign::rma::reference::{Done, FETCHED, LOCKED, ORDERED, REPLACED, SUMS, area_at, check_sum};
 
 impl RmaPlay<'_> {
-    /// Until nothing happens any more; then everything has ended, and the memory is as it must be.
+    /// Runs until nothing happens any more; then checks that every access has ended and the memory is right.
     pub(super) fn check_the_end(&mut self) -> CheckedAccesses {
         for n in 0.. {
             let mut any = self.net.open_links(true);

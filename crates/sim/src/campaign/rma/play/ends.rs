@@ -1,4 +1,4 @@
-//! What has become of an access, held against what was to come of it, and what follows.
+//! The outcome of an access, checked against the expected one, and the accesses that follow.
 
 use canele_mem::buffer::Owned;
 use canele_proto::rma::{PutReport, Refusal, RmaFailure, RmaLockKind, RmaOutcome, RmaRequest, WindowAction};
@@ -58,7 +58,7 @@ impl RmaPlay<'_> {
         Ok(())
     }
 
-    /// A rank has got a lock.
+    /// Notes that a rank has a lock.
     fn enter(&mut self, me: usize, to: usize, kind: RmaLockKind) -> CheckedAccesses {
         let dead = self.dead;
         let others = self.holders[to].iter().filter(|(rank, _)| Some(*rank) != dead);
