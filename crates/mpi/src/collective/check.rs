@@ -1,4 +1,4 @@
-//! The check of collectives (tunable `check`): all members of a communicator make the same calls in the same order.
+//! The check of collectives (tunable `check`): all members of a communicator make the same calls in order.
 //!
 //! ```text
 //!   call ──▶ Description ──▶ its record to all members, over the flow of collectives ──▶ theirs are compared ──▶ the collective

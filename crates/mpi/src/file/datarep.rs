@@ -16,9 +16,9 @@ use crate::{Result, fail};
 /// A data representation.
 #[derive(Clone)]
 pub enum Datarep {
-    /// The same bytes as in memory.
+    /// The bytes of memory.
     Native,
-    /// The same bytes as in memory, since all hosts of a job have the same architecture.
+    /// The bytes of memory, since all hosts of a job have the same architecture.
     Internal,
     /// Big-endian, the same on all machines.
     External32,

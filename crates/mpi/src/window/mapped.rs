@@ -137,7 +137,7 @@ impl<'a> MappedTarget<'a> {
         let word = self.memory.atomic_word(disp)?;
         let _entered = self.enter()?;
         fencing::change();
-        // The same ordering as all operations of `AtomicElement`.
+        // Ordered like all operations of `AtomicElement`.
         Some(match change {
             WordChange::Add => word.fetch_add(operand, AcqRel),
             WordChange::Replace => word.swap(operand, AcqRel),
