@@ -1,7 +1,7 @@
 //! Memory that the library allocates for the program (`MPI_Alloc_mem`; MPI 5.0, §9.2): pieces of regions,
 //! which peers can access directly.
 //!
-//! Messages find such memory by address. Above the eager limit they are copied once, directly between both
+//! Messages find such memory by address. Above the eager size they are copied once, directly between both
 //! ends.
 
 mod arena;
