@@ -1,8 +1,8 @@
 //! The handle table: from handle values to objects of all kinds, without a lock on the way.
 //!
 //! ```text
-//!   value:  generation (8 bits) | index (22 bits)        index below 4096: none; the constants of the ABI have rows by their own rule
-//!   index ──▶ chunk of 4096 rows, allocated when needed, for ever ──▶ row { generation and kind, object }
+//!   value:  generation (8 bits) | index (22 bits)        no index below 4096; constants have rows of their own
+//!   index ──▶ chunk of 4096 rows, allocated on demand, never freed ──▶ row { generation and kind, object }
 //! ```
 //! Values stay below 2³⁰, and indexes below 2²¹: larger ones belong to requests. The generation distinguishes
 //! a freed value from the next one in its row, and the kind distinguishes values of other kinds. An object

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   canele_fort_end_later, canele_fort_array     a procedure that makes a request collects its resources
-//!   canele_fort_attach                           the request has them; the modules' word says that there are some
-//!   canele_fort_take, canele_fort_complete       around each call that may complete requests, while the word is set
+//!   canele_fort_attach                           the request gets them; the modules' word is set
+//!   canele_fort_take, canele_fort_complete       around each call that may complete requests
 //!   canele_fort_start, _ready, _arrived, _free   the life of persistent and partitioned requests
 //! ```
 //! A request is identified by C's handle. If it ends with its completion, its resources are removed from the
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn canele_fort_end_later(made: *mut Buffer, resources: *mu
 /// Returns an array of numbers or handles that lives until the request ends.
 ///
 /// # Safety
-/// As above.
+/// `resources` is null or comes from here.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub unsafe extern "C" fn canele_fort_array(resources: *mut *mut RequestResources, length: c_int) -> *mut i64 {
     // SAFETY: as above.

@@ -15,9 +15,9 @@
 //! belongs to the next receive that was initialised with this tag (§4.2.1), whatever the order of the starts:
 //!
 //! ```text
-//!   Psend_init ── note: tag of the program, first tag, partitions, bytes of each ──▶ the next Precv_init of that tag
-//!   Pready(p)  ── partition p, with the tag 10 (first tag + p, 30 bits) ──────────▶ the receive that was posted for it
-//!              ── group g, with the tag 10 (first tag + partitions + g, 30 bits) ─▶ the same
+//!   Psend_init ── note: program's tag, first tag, partitions, size of each ─────▶ the next Precv_init of that tag
+//!   Pready(p)  ── partition p, with the tag 10 (first tag + p, 30 bits) ────────▶ its posted receive
+//!              ── group g, with the tag 10 (first tag + partitions + g, 30 bits)▶ its posted receive
 //! ```
 //! A receive that is started before the note arrives posts its receives when the note arrives, during any
 //! call of the program. For each destination, the first tag of a sender follows all tags of the previously

@@ -1,7 +1,7 @@
 //! Requests (MPI 5.0, §3.7): operations under way, as the program holds them.
 //!
 //! ```text
-//!   start ──▶ under way ──(the engine says how it ended: `advance`)──▶ ended ──(`take`)──▶ gone, or inactive if persistent
+//!   start ──▶ under way ──(the engine completes it: `advance`)──▶ ended ──(`take`)──▶ freed, or inactive
 //! ```
 //! A request never waits: the waiting call advances it, and waits by an [`Awaited`](crate::awaited::Awaited)
 //! in between. The request of a message is a few words, from its start to its status. Operations of several

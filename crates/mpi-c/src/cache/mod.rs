@@ -2,11 +2,11 @@
 //!
 //! This module owns the count of freed handles, and two kinds of caches that compare with it:
 //!
-//! | cache | what it finds | who may use it |
+//! | cache | cached results | thread that may use it |
 //! |---|---|---|
-//! | `ResolvedCache` | routes of short messages, targets whose memory is mapped | the thread whose cache it is ([`own`]) |
-//! | `ResolvedCache` | targets that are locked | the one thread that calls the library |
-//! | [`CallCache`] | collectives that were made before | any thread |
+//! | `ResolvedCache` | routes of short messages, targets with mapped memory | the owner of the cache ([`own`]) |
+//! | `ResolvedCache` | locked targets | the one thread that calls the library |
+//! | [`CallCache`] | collectives | any thread |
 //!
 //! **Validity of an entry.** An entry stores the arguments, and the value of `freed` before the look-up. It
 //! is valid for the same arguments while `freed` is unchanged. Then no handle was freed whose value another

@@ -102,8 +102,8 @@ impl Route {
         Some(Self { comm, datatype, engine, rank, size, address, source })
     }
 
-    /// Wakes the peer, which sleeps although a message was sent to it; returns the function's result. `extern
-    /// "C"`: it does not unwind, so that a jump is sufficient.
+    /// Wakes the peer, which sleeps although a message was sent to it; returns the function's result.
+    /// As `extern "C"` it does not unwind, so that a jump is sufficient.
     #[cold]
     #[inline(never)]
     pub extern "C" fn wake_peer(route: &'static Self) -> c_int {

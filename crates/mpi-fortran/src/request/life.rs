@@ -116,7 +116,7 @@ fn end_freed(has_ended: impl Fn(&mut Handle) -> bool) {
 /// Copies the data of persistent requests when they start.
 ///
 /// # Safety
-/// As [`canele_fort_take`].
+/// The conditions of [`canele_fort_take`].
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub unsafe extern "C" fn canele_fort_start(requests: *const Handle, count: c_int) {
     // SAFETY: as above.

@@ -1,18 +1,18 @@
 //! Fortran: `mpif.h`, the modules `mpi` and `mpi_f08`, and the procedures behind them (MPI 5.0, chapter 19).
 //!
 //! The program's compiler compiles all of it, with its own LOGICAL, symbol names and module files. The
-//! procedures call C's functions, so they work with any library of the standard ABI. `cargo run -p
-//! canele-mpi-tables --example fortran FOLDER` writes the files. The library `libcanele_fort` implements
-//! array descriptors, and functions of the program that C calls.
+//! procedures call C's functions, so they work with any library of the standard ABI. The library
+//! `libcanele_fort` implements array descriptors, and functions of the program that C calls. The command
+//! `cargo run -p canele-mpi-tables --example fortran FOLDER` writes the files.
 //!
 //! ```text
 //!   mpif.h ── constants, included by programs
 //!   canele_support.f90 ── module canele_support: constants, interfaces of libcanele_fort, strings
-//!   mpi_procedures.f90 ── mpi_send_ and its kin, for mpif.h and the module mpi
+//!   mpi_procedures.f90 ── mpi_send_ and so on, for mpif.h and the module mpi
 //!   mpi.f90 ── module mpi: handles are of type INTEGER
 //!   mpi_types.f90 ── modules canele_types and mpi_f08_types: types of handles and statuses
 //!   mpi_f08.f90 ── module mpi_f08: buffers are descriptors
-//!   mpi_f08_procedures_*.f90 ── MPI_Send_f08ts and its kin, in parts that are compiled at once
+//!   mpi_f08_procedures_*.f90 ── MPI_Send_f08ts and so on, in parts that are compiled at once
 //! ```
 
 mod argument;

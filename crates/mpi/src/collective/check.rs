@@ -1,7 +1,7 @@
 //! The check of collectives (tunable `check`): all members of a communicator make the same calls in order.
 //!
 //! ```text
-//!   call ──▶ Description ──▶ its record to all members, over the flow of collectives ──▶ theirs are compared ──▶ the collective
+//!   call ──▶ Description ──▶ record to all members, by collectives' flow ──▶ comparison ──▶ the collective
 //! ```
 //! A record holds the values that must be equal on all ranks, and the text of the call for the error. Every
 //! call sends its record in the same way, blocking or not. So calls of different forms are compared, too. A

@@ -4,7 +4,7 @@
 //! ```text
 //!   arguments ──▶ Call ──▶ run      (blocking)
 //!                      ├─▶ start    (a request)
-//!                      └─▶ persist  (a request that can be started)
+//!                      └─▶ persist  (a persistent request)
 //! ```
 //! The engine works on bytes. Elements without gaps are used in place. Other elements are first packed into
 //! memory of the call, and unpacked at the end.

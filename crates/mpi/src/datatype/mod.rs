@@ -4,8 +4,8 @@
 //! representation "external32". It knows no handles: a datatype is an [`Arc`], identified by its address.
 //!
 //! ```text
-//!   constructor ──▶ map: layout (where the bytes lie) + elements (which numbers they are) + marks (bounds)
-//!               └─▶ envelope: the call, for the program to ask back
+//!   constructor ──▶ map: layout (places of bytes) + elements (types of numbers) + marks (bounds)
+//!               └─▶ envelope: the call, for queries of the program
 //! ```
 
 mod array;

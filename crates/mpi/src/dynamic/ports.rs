@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   root that connects                     launchers                     root that accepts
-//!     connect to the port ────────────▶  match both in their order  ◀──── accept at the port
+//!     connect to the port ────────────▶  match both in order   ◀──── accept at the port
 //!     ◀─── the other root, the number of the call ───  ───────────────────▶
-//!     members of its group ─────────────────────────────────────────────▶ and the other way round
-//!   both tell their groups; all members make the communicator under a name that port and call give
+//!     members of its group ─────────────────────────────────────────────▶ and vice versa
+//!   both roots exchange their groups; all members make the communicator under the name of port and call
 //! ```
 //! A port belongs to the process that opened it; any process of its job accepts connections there. The job's
 //! launcher stores the names, and processes of the user's other jobs can look them up.

@@ -1,7 +1,7 @@
 //! A communicator of the survivors.
 //!
 //! ```text
-//!   flows free here ──(agreement)──▶ flows free everywhere: take one ──(agreement)──▶ all could: made; else once more
+//!   flows free here ──(agreement)──▶ free everywhere: take one ──(agreement)──▶ all took it: made; else retry
 //! ```
 //! The new communicator has the members whose words were in the last agreement. A member that dies later is a
 //! failed member of it.

@@ -2,8 +2,8 @@
 //! and all members map it.
 //!
 //! ```text
-//!   page 0   how much of its part each reader has filled, for either half
-//!   bits     one for each byte of either half: the byte is there
+//!   page 0   for each half, the number of bytes that each reader has filled in its part
+//!   bits     for each byte of each half, a bit that marks it as present or wanted
 //!   data     two halves
 //! ```
 //! No function here waits, except where the memory is made. The exchanges of `windows` order the accesses, so

@@ -1,9 +1,9 @@
 //! Data transfer between memory and a file by one process.
 //!
 //! ```text
-//!   memory ──(as it lies, or packed piece by piece)──▶ a piece of the stream ──▶ its stretches in the file: one pwrite each, or
-//!                                                      put among what lies there (`sieved`)
-//!   memory ◀── unpacked ── a piece of the stream ◀── its stretches: one pread each, or sieved from one pread that spans many
+//!   memory ──(in place, or packed piece by piece)──▶ a piece of the stream ──▶ its extents in the file:
+//!                                                    one pwrite each, or a sieved write (`sieved`)
+//!   memory ◀── unpacked ── a piece of the stream ◀── its extents: one pread each, or one pread for many
 //! ```
 //! A signal is no error. If the system transfers only a part, the rest is transferred by another call. Data
 //! written before an error stays.

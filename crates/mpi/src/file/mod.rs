@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   call ──▶ Access: view, first byte of the stream, memory ──▶ independent: preadv, pwritev, sieving
-//!              │                                            └▶ collective: together through memory that members of a host
-//!              │                                                 share, and messages between hosts
-//!              └─ non-blocking: the same on a thread of the library, which ends a request
+//!              │                                            └▶ collective: exchange through memory shared on a host,
+//!              │                                                 and through messages between hosts
+//!              └─ non-blocking: on a thread of the library, which completes a request
 //! ```
 //! A file has a communicator of its own; its error handler and number are those of the file. Each member has
 //! its own descriptor. A [`View`] defines the bytes that a member sees, and positions count its etypes.

@@ -1,6 +1,6 @@
 //! Sieved writes: a window of the file is read, changed and written back under a lock.
 //!
-//! A write of another member into the window would be lost meanwhile. So all members lock their writes to a
+//! A concurrent write of another member into the window would be lost. So all members lock their writes to a
 //! file whose writes are sieved. Each lock costs system calls, and messages on some file systems. Sieving is
 //! therefore used only on request, by `romio_ds_write`.
 

@@ -1,10 +1,10 @@
 //! Windows of a file, through which members exchange the data of one access.
 //!
 //! ```text
-//!   member 0 ─┐ each copies its stretches of a window of the file     ┌─ aggregator 0: pwrite of the first part
-//!   member 1 ─┼─▶ [ window: data │ one bit for each byte that is there ] ─▶ …
-//!   member 2 ─┘                        ▲                              └─ (as many aggregators as cb_nodes says)
-//!                                      └── what members of other hosts have for the parts of this host's aggregators (`shipping`)
+//!   member 0 ─┐ each copies its extents of a window of the file       ┌─ aggregator 0: pwrite of the first part
+//!   member 1 ─┼─▶ [ window: data │ one bit for each present byte ] ───┼─▶ …
+//!   member 2 ─┘                        ▲                              └─ (`cb_nodes` aggregators)
+//!                                      └── data from other hosts for this host's aggregators (`shipping`)
 //! ```
 //! Windows follow each other along the file. The memory has two halves: the next window is filled while the
 //! previous one is written. The exchange between two windows tells where the next one begins. It is also the

@@ -1,8 +1,8 @@
 //! Memory of the process that peers can access, in pieces: for `MPI_Alloc_mem` and small windows.
 //!
 //! ```text
-//!   chunks: regions, each twice as long as the one before         ranges: which pieces of them are taken
-//!     ├─ real where it was touched ─┤- - - - - - - - - - - - -┤
+//!   chunks: regions, each twice as long as the one before         ranges: the allocated pieces
+//!     ├─ real after it was touched ─┤- - - - - - - - - - - - -┤
 //! ```
 //!
 //! Few chunks hold any number of pieces of any length. So a piece costs no descriptor, no system call and no

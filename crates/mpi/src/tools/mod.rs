@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   tunables ──▶ control variables ──────┐
-//!   counters ──▶ performance variables ──┼──▶ categories: what a name begins with
+//!   counters ──▶ performance variables ──┼──▶ categories: by prefixes of names
 //!   protocols ─▶ events ─────────────────┘
 //! ```
 //! The tables are those of the library itself: a variable has the name of its tunable or counter. They are

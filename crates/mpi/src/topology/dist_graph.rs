@@ -182,8 +182,8 @@ impl<'a> NamedEdges<'a> {
     /// their lengths. The message to an end names its neighbours:
     ///
     /// ```text
-    ///   how many edges come to it, less than 0 (all bits turned) if there are weights │ their sources │ destinations of those that leave it
-    ///   each of these with its weight behind it, if there are weights; nothing for a rank that is no end
+    ///   number of its incoming edges, all bits inverted if there are weights │ sources │ destinations
+    ///   each source and destination is followed by its weight; a rank that is no end gets an empty message
     /// ```
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! Active target synchronisation: fences, and epochs of groups (MPI 5.0, §12.5.1, §12.5.2).
 //!
 //! ```text
-//!   origin  start ◀──POST── post  target        start waits for the message of each target
+//!   origin  start ◀──POST── post  target        start waits for a message of each target
 //!           put, get …
-//!           complete ──COMPLETE──▶ wait         wait and test for that of each origin
+//!           complete ──COMPLETE──▶ wait         wait and test need a message of each origin
 //! ```
 
 use canele_engine::{Mode, Tag, Want};

@@ -6,9 +6,9 @@
 //! ```text
 //!   control region of a host: an entry for each member of the window's communicator
 //!
-//!   entry ┌ elements 64 B ┬ state 64 B ┬ announcements 64 B ┬ one bit a member in each: ────────────────────────────────┐
-//!         │ lock of its   │ holder + 1 │ of this member at  │ waiters │ sharers: set before the │ queued: those that wait │
-//!         │ elements      │ and sharers│ any part           │ to tell │ lock is taken           │ for the lock alone      │
+//!   entry ┌ elements 64 B ┬ state 64 B ┬ announcements 64 B ┬ bitmaps, one bit for each member: ─────────────┐
+//!         │ lock of its   │ holder + 1 │ of this member at  │ waiters to │ sharers: set  │ queued: wait for   │
+//!         │ elements      │ and sharers│ any part           │ notify     │ before locking│ the exclusive lock │
 //! ```
 
 use std::sync::Arc;

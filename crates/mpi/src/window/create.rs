@@ -1,10 +1,10 @@
 //! Creating and freeing windows (MPI 5.0, §12.2).
 //!
 //! ```text
-//!   all members: a communicator for the window alone, on its lane
-//!   each member: its memory, made or given     the first of each host: the control region
-//!        └─ a record of both to all members; one that has failed says so, and all fail
-//!   shared: sizes first ─▶ the first member allocates all of it
+//!   all members: a communicator of the window's own, on its lane
+//!   each member: its memory, made or given     the first member of each host: the control region
+//!        └─ a record of both to all members; if a record reports a failure, all members fail
+//!   shared: sizes first ─▶ the first member allocates the memory of all parts
 //! ```
 
 use std::collections::BTreeMap;

@@ -5,9 +5,9 @@
 //! use the same one:
 //!
 //! ```text
-//!   1, 2, 4 or 8 bytes, aligned ── the processor's atomic operations, or in a long run plain loops that exclude those;
-//!                                  8 bytes by verbs too, where members have some: then by no plain loop
-//!   any other ──────────────────── the lock of the elements is held meanwhile
+//!   1, 2, 4 or 8 bytes, aligned ── atomic operations of the processor; in a long run plain loops that
+//!                                  exclude these. Words that verbs may change: no plain loops
+//!   any other ──────────────────── plain loops under the lock of the elements
 //! ```
 
 mod changes;

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   of the window   FENCED ──(first access)──▶ FENCE      LOCK_ALL      GROUP
-//!   of a target     STARTED      SHARED      EXCLUSIVE      with ASKED until the owner has answered something
+//!   of a target     STARTED      SHARED      EXCLUSIVE      with ASKED until the owner's first answer
 //! ```
 
 use std::hint::cold_path;

@@ -3,9 +3,9 @@
 //! ```text
 //!   try_lock ── free ──▶ held
 //!      │ taken
-//!   note_waiter ─▶ try_lock, again after every message ─▶ held ─▶ forget_waiter: if it was taken, its message is received
-//!
-//!   unlock ─▶ take_waiter ─▶ an empty message to it          a shared lock taken after a wait tells the next waiter likewise
+//!   note_waiter ─▶ try_lock, again after every message ─▶ held ─▶ forget_waiter; if its bit was cleared
+//!                                                                before, its message is received
+//!   unlock ─▶ take_waiter ─▶ an empty message to it; a shared lock taken after a wait does so, too
 //! ```
 //! A member that wants a shared lock waits while a member is queued for an exclusive one. A waiter that
 //! receives a message takes the lock if it is free.

@@ -4,12 +4,12 @@
 //! each member's memory:
 //!
 //! ```text
-//!   put, get, accumulate ──▶ epoch: is it permitted ──▶ target: rank, displacement ──▶ place
-//!        place in memory that is mapped here ──▶ copies and the processor's atomic operations, done on return
-//!        place of another host, or in memory of a program ──▶ a request that the owner's library serves
+//!   put, get, accumulate ──▶ epoch: check ──▶ target: rank, displacement ──▶ place
+//!        place in memory mapped here ──▶ copies and atomic operations, complete on return
+//!        other places ──▶ a request that the owner's library serves
 //!
 //!   fence: all served, then a barrier       start, post, complete, wait: empty messages on the window's flow
-//!   lock: words of the control region of the host, whose waiters are told by empty messages
+//!   lock: words of the host's control region; empty messages notify waiters
 //! ```
 //!
 //! The duplicate uses a lane like any other communicator; requests, messages and fences of the window use
