@@ -123,8 +123,8 @@ fn checked(key: &[u8]) -> Result<&[u8]> {
     }
 }
 
-/// The start parameters of the program, for MPI_INFO_ENV; unknown ones are left out. The process has
-/// requested no thread level at that time.
+/// The start parameters of the program, for MPI_INFO_ENV; unknown ones are left out. It has no thread
+/// level, since no level is requested before MPI is initialised.
 #[derive(Clone, Default, Debug)]
 pub struct Environment<'a> {
     /// The program's name.

@@ -82,9 +82,9 @@ pub fn learn<T: Resolved, const PLACES: usize>(
     }
     // A thread that has destroyed its caches at its end stores nothing.
     let learned = OWNER.try_with(|owner| {
-        // SAFETY: the caches are this thread's and live as long as `owner`. Only general paths call it: what
-        // an exported function needs of what is known it reads before it calls one of them, and no call keeps
-        // it for the next one.
+        // SAFETY: the caches belong to this thread and live as long as `owner`. Only general paths call this
+        // function. An exported function reads the cached values that it needs before it calls a general
+        // path, and no call keeps them for the next one.
         unsafe { cache(owner.get().as_ref()).learn_alone(arguments) }
     });
     learned.unwrap_or(false)

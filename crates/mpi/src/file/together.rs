@@ -62,8 +62,8 @@ impl File {
         if writes { windows.write(own) } else { windows.read(own) }
     }
 
-    /// Chooses the members that exchange data through windows, if that pays and all have memory for it. All
-    /// members of a scope choose alike.
+    /// Chooses the members that exchange data through windows, if that pays; the flag is true if all members
+    /// have memory for it. All members choose alike.
     fn choose_scope(
         &self,
         access: &Result<Access>,
