@@ -78,7 +78,7 @@ pub(super) fn raise_of(handle: MPI_Request, function: &str, error: Box<Error>) -
     raise(comm.as_deref(), function, error)
 }
 
-/// Advances the requests of an array as far as possible and passes the progress of each to `each`, until
+/// Advances the requests of an array as far as possible and passes the progress of each to `each`, while
 /// `each` returns true. `each` must not use the table. Returns the lanes of the requests.
 ///
 /// # Errors
