@@ -103,7 +103,7 @@ impl Route {
     }
 
     /// Wakes the peer, which sleeps although a message was sent to it; returns the function's result.
-    /// As `extern "C"` it does not unwind, so that a jump is sufficient.
+    /// An `extern "C"` function does not unwind, so that a jump is sufficient.
     #[cold]
     #[inline(never)]
     pub extern "C" fn wake_peer(route: &'static Self) -> c_int {
