@@ -1,7 +1,7 @@
 //! `libmpi_abi.so.1`: MPI for C programs, by the standard ABI of MPI 5.0 (chapter 20).
 //!
-//! This crate exports the functions and nothing else. They are generated from the table of `canele-mpi-tables`; what they do is in
-//! `canele-mpi-c`.
+//! This crate only exports the functions, which are generated from the table of `canele-mpi-tables`. Their
+//! implementation is in `canele-mpi-c`.
 #![allow(non_snake_case)] // The names are the standard's.
 #![allow(clippy::too_many_arguments)] // The parameters are, too.
 

@@ -1,4 +1,4 @@
-//! What programs may ask and tell about the binary interface (MPI 5.0, chapter 20).
+//! Queries and declarations about the ABI (MPI 5.0, chapter 20).
 
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Info, ObjectHandle};
 use crate::pointer::Out;
 
-/// What the Fortran part of a program has said about its compiler.
+/// The compiler properties that the Fortran part of a program has declared.
 struct Fortran {
     info: Option<Arc<Info>>,
     booleans: Vec<Booleans>,
@@ -103,7 +103,7 @@ fn checked(logical_size: c_int) -> Result<usize> {
     }
 }
 
-/// A logical of the program's.
+/// Returns the bytes of a logical of the program.
 fn bytes<'a>(at: *mut c_void, size: usize, what: &str) -> Result<&'a mut [u8]> {
     if at.is_null() {
         fail!(Argument, "{what} is a null pointer: a logical of {size} bytes is needed");

@@ -1,4 +1,4 @@
-//! From a C buffer with count and datatype to memory that the library may touch.
+//! Conversion of a C buffer with count and datatype to memory that the library may access.
 
 use core::ffi::c_void;
 
@@ -11,16 +11,16 @@ use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::Count;
 
-/// A buffer of the program's, that is read or written.
+/// A buffer of the program, to be read or written.
 pub trait UserBuffer: Copy {
-    /// What the library makes of it.
+    /// The corresponding memory.
     type Raw;
-    /// The address.
+    /// Returns the address.
     fn address(self) -> SendBuffer;
-    /// The bytes around it.
+    /// Returns the memory around it.
     ///
     /// # Safety
-    /// As of [`Raw::new`], or of [`RawMut::new`].
+    /// The conditions of [`Raw::new`] or [`RawMut::new`].
     unsafe fn raw(self, low: isize, high: isize) -> Self::Raw;
 }
 
@@ -54,20 +54,20 @@ impl UserBuffer for RecvBuffer {
     }
 }
 
-/// The elements that a buffer, a count and a datatype name.
+/// Returns the elements that a buffer, a count and a datatype describe.
 ///
 /// # Errors
-/// A negative count, a datatype that is none or not committed, no buffer though there are data.
+/// Fails on a negative count, on a null or uncommitted datatype, or without a buffer for data.
 #[inline(always)]
 pub fn data<'a, B: UserBuffer>(buffer: B, count: Count, datatype: MPI_Datatype) -> Result<Data<'a, B::Raw>> {
     let (count, of) = (count.get()?, datatype.get()?);
     Ok(Data { raw: memory(buffer, count, of)?, count, of })
 }
 
-/// The memory of elements whose count and datatype have been looked up.
+/// Returns the memory of elements whose count and datatype were looked up.
 ///
 /// # Errors
-/// As [`data`].
+/// Fails like [`data`].
 #[inline(always)]
 pub fn memory<B: UserBuffer>(buffer: B, count: usize, of: &Datatype) -> Result<B::Raw> {
     of.check_committed()?;
@@ -77,24 +77,24 @@ pub fn memory<B: UserBuffer>(buffer: B, count: usize, of: &Datatype) -> Result<B
         return Err(no_buffer(count));
     }
     check_is_of_host(buffer.address().wrapping_byte_offset(range.start), range.len())?;
-    // SAFETY: the program gives the buffer to each operation until it has ended, and neither writes what is read nor touches what is
-    // written meanwhile, as the standard says; the elements span this range.
+    // SAFETY: the program gives the buffer to each operation until it has ended, and neither writes what is
+    // read nor touches what is written meanwhile, as the standard says; the elements span this range.
     Ok(unsafe { buffer.raw(range.start, range.end) })
 }
 
-/// Elements beyond the call.
+/// Returns elements that outlive the call.
 ///
 /// # Errors
-/// As [`data`].
+/// Fails like [`data`].
 pub fn elements<B: UserBuffer>(buffer: B, count: usize, datatype: MPI_Datatype) -> Result<Elements<B::Raw>> {
     let of = datatype.share()?;
     Ok(Elements { raw: memory(buffer, count, &of)?, count, of })
 }
 
-/// Refuses memory of a device: every call copies, packs or computes with the processors of the host.
+/// Refuses device memory, since each call copies, packs or computes with the processors of the host.
 ///
 /// # Errors
-/// The memory is of a device.
+/// Fails if the memory belongs to a device.
 #[inline(always)]
 pub fn check_is_of_host(start: *const c_void, len: usize) -> Result<()> {
     match device::memory_at(start, len) {

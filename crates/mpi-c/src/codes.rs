@@ -1,8 +1,8 @@
-//! Error codes: a class, or a class with the number of a text that is kept for a while, so that `MPI_Error_string` can
-//! tell the function, the argument and its value. Codes of the program's own are above `MPI_ERR_LASTCODE`.
+//! Error codes: a class, or a class with the number of a stored text. `MPI_Error_string` reports from the
+//! text the function, the argument and its value. User-defined codes are above `MPI_ERR_LASTCODE`.
 //!
-//! The codes of process failures are their classes, as programs that go on after failures compare codes with these: of each the last text
-//! is kept.
+//! The codes of process failures are their classes, since fault-tolerant programs compare codes with these.
+//! Only the last text of each is stored.
 
 use core::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
@@ -12,9 +12,9 @@ use canele_sys::atomic::{AtomicUsize, Ordering};
 
 use crate::constants::*;
 
-/// Texts that are kept; a later one takes the place of an earlier.
+/// Number of stored texts; a later one replaces an earlier one.
 const KEPT: usize = 1 << 12;
-/// A code with a text: this bit, the number of the text, the class.
+/// A code with a text consists of this bit, the number of the text, and the class.
 const DETAILED: c_int = 1 << 29;
 const CLASS_BITS: u32 = 14;
 
@@ -25,19 +25,19 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 static FAILURES: Mutex<[String; Class::EXTENSIONS.len()]> =
     Mutex::new([const { String::new() }; Class::EXTENSIONS.len()]);
 
-/// The place of a class among those of process failures.
+/// Returns the index of a class among those of process failures.
 fn place_of_failure(class: Class) -> Option<usize> {
     Class::EXTENSIONS.into_iter().position(|one| one == class)
 }
 
-/// The code of a class with a text.
+/// Returns a code for a class with a text.
 #[cold]
 pub fn keep(class: Class, text: String) -> c_int {
     if let Some(place) = place_of_failure(class) {
         FAILURES.lock().unwrap_or_else(PoisonError::into_inner)[place] = text;
         return class_number(class);
     }
-    // Relaxed: only a number that differs from the last ones.
+    // Relaxed: the number must only differ from recent ones.
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let slot = number % KEPT;
     let turn = number / KEPT % 8;
@@ -50,18 +50,18 @@ pub fn keep(class: Class, text: String) -> c_int {
     code
 }
 
-/// The number of a class in this ABI.
+/// Returns the number of a class in this ABI.
 pub fn class_number(class: Class) -> c_int {
     match class {
         Class::ProcFailed => MPIX_ERR_PROC_FAILED,
         Class::ProcFailedPending => MPIX_ERR_PROC_FAILED_PENDING,
         Class::Revoked => MPIX_ERR_REVOKED,
-        // A test compares the order with the names.
+        // A test compares this order with the names.
         class => CLASSES[class as usize],
     }
 }
 
-/// The class of one of the library's codes.
+/// Returns the class of one of the library's codes.
 pub fn class_of(code: c_int) -> Option<Class> {
     let number = if code & DETAILED != 0 { code & ((1 << CLASS_BITS) - 1) } else { code };
     if code < 0 || number >= MPI_ERR_LASTCODE {
@@ -72,7 +72,7 @@ pub fn class_of(code: c_int) -> Option<Class> {
     extension.or_else(|| Class::ALL.get(of_standard()?).copied())
 }
 
-/// What one of the library's codes means.
+/// Returns the text of one of the library's codes.
 pub fn text(code: c_int) -> String {
     if code & DETAILED != 0 {
         let slot = (code & !DETAILED) as usize >> CLASS_BITS;

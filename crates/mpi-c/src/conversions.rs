@@ -1,4 +1,5 @@
-//! Handles as integers and back (MPI 5.0, §19.3.5): all values fit into an `int`. By most ABIs they stay as they are.
+//! Conversion of handles to integers and back (MPI 5.0, §19.3.5). All values fit into an `int`, and most ABIs
+//! leave them unchanged.
 
 use core::ffi::c_int;
 
@@ -7,7 +8,7 @@ use layout::fortran::{READS_FIELDS, number_in_fortran, value_in_c};
 use crate::fortran::{prepare_handle, prepare_number};
 use crate::handle::Handle;
 
-/// `MPI_Comm_toint` and its likes.
+/// `MPI_Comm_toint` and the corresponding functions of other handles.
 pub fn to_int<H: Handle>(handle: H) -> c_int {
     if READS_FIELDS {
         prepare_number(handle);
@@ -15,7 +16,7 @@ pub fn to_int<H: Handle>(handle: H) -> c_int {
     number_in_fortran(handle.value())
 }
 
-/// `MPI_Comm_fromint` and its likes.
+/// `MPI_Comm_fromint` and the corresponding functions of other handles.
 pub fn from_int<H: Handle>(value: c_int) -> H {
     let handle = H::of(value_in_c(H::NAME, value));
     if READS_FIELDS {

@@ -1,12 +1,14 @@
-//! What Open MPI's library for C++, `libmpi_cxx.so.40`, asks of the one for C beside functions of the standard. Its bindings are those that MPI 3.0 removed.
+//! Functions beyond the standard that Open MPI's C++ library, `libmpi_cxx.so.40`, calls in the C library. Its
+//! bindings are those that MPI 3.0 removed.
 //!
-//! The library's own functions call those of the program, so that an object of the program's functions is what C sees:
+//! Functions of the C++ library call those of the program, since C cannot call these. So C sees for each
+//! object of the program:
 //!
-//! | of the program | what C calls |
+//! | object of the program | function that C calls |
 //! |---|---|
-//! | an error handler | a function for the kind of object, with the program's as the last argument |
-//! | an operation | the function that the operation was made with, with the program's as the last argument |
-//! | a key of attributes | functions with a state of the library's, which goes with the key |
+//! | an error handler | a function for the kind of object, with the program's function as the last argument |
+//! | an operation | the function given at creation, with the program's function as the last argument |
+//! | an attribute key | functions with a state of the C++ library, which is freed with the key |
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -25,7 +27,7 @@ use crate::operations::{Language, UserFunction};
 use crate::pointer::Out;
 use crate::table::{self, HANDLES};
 
-/// A kind of objects that have error handlers.
+/// A kind of object with error handlers.
 #[derive(Clone, core::marker::Copy)]
 pub enum Handled {
     /// Communicators.
@@ -36,12 +38,12 @@ pub enum Handled {
     File,
 }
 
-/// An error handler of the program's, which only the library can call.
+/// An error handler of the program, which only the C++ library can call.
 pub type CPlusPlusErrhandler = unsafe extern "C-unwind" fn();
 
-/// The library's function that calls it: the object, the code, a text, the handler.
+/// The C++ library's function that calls an error handler: the object, the code, a text, the handler.
 type Caller = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int, *const c_char, CPlusPlusErrhandler);
-/// The library's function that throws: the object, the code.
+/// The C++ library's function that throws an exception: the object, the code.
 type Thrower = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int, ...);
 
 impl Handled {
@@ -61,7 +63,7 @@ impl Handled {
         }
     }
 
-    /// Calls a function with the place of the handle that has this value.
+    /// Calls a function with a pointer to the handle of this value.
     fn with_place(self, value: usize, call: impl FnOnce(*mut c_void)) {
         match self {
             Self::Comm => call(core::ptr::from_mut(&mut MPI_Comm::of(value)).cast()),
@@ -74,7 +76,8 @@ impl Handled {
 /// Makes an error handler whose function is in C++.
 ///
 /// # Errors
-/// The library is not loaded; handles can have no memory, which it writes to; all handles are used.
+/// Fails if the C++ library is not loaded, handles can have no memory to which it writes, or all handles are
+/// used.
 pub fn errhandler_create(of: Handled, handler: CPlusPlusErrhandler) -> canele_mpi::Result<MPI_Errhandler> {
     let caller = function(of.caller());
     if caller.is_null() {
@@ -87,13 +90,15 @@ pub fn errhandler_create(of: Handled, handler: CPlusPlusErrhandler) -> canele_mp
     // SAFETY: the library's function of this name is of this type.
     let caller = unsafe { core::mem::transmute::<*const c_void, Caller>(caller) };
     handle_of_call(move |value, mut code| {
-        // SAFETY: the library gave the handler for errors of such objects; the arguments live during the call. An exception passes.
+        // SAFETY: the library gave the handler for errors of such objects; the arguments live during the
+        // call. An exception passes.
         of.with_place(value, |object| unsafe { caller(object, &raw mut code, c"".as_ptr(), handler) });
         code
     })
 }
 
-/// Throws an exception for an error of an object: what `MPI::ERRORS_THROW_EXCEPTIONS` does. Without the library the call returns the code.
+/// Throws an exception for an error of an object, like `MPI::ERRORS_THROW_EXCEPTIONS`. Without the C++
+/// library it returns the code.
 pub(crate) fn throw(value: usize, mut code: c_int) -> c_int {
     let of = match HANDLES.kind(value) {
         Some(table::ObjectKind::Comm) => Handled::Comm,
@@ -102,7 +107,8 @@ pub(crate) fn throw(value: usize, mut code: c_int) -> c_int {
     };
     let thrower = function(of.thrower());
     if !thrower.is_null() {
-        // SAFETY: the library's function of this name is of this type; the arguments live during the call. The exception passes.
+        // SAFETY: the library's function of this name is of this type; the arguments live during the call.
+        // The exception passes.
         of.with_place(value, |object| unsafe {
             let thrower = core::mem::transmute::<*const c_void, Thrower>(thrower);
             thrower(object, &raw mut code);
@@ -111,27 +117,29 @@ pub(crate) fn throw(value: usize, mut code: c_int) -> c_int {
     code
 }
 
-/// Says that an operation was made with the library's function, which calls this one of the program's.
+/// Sets the program's function of an operation, which the C++ library's function calls.
 pub fn op_set_function(op: MPI_Op, of_program: Option<UserFunction>) {
     if let (Some(op), Some(of_program)) = (op.find(), of_program) {
         op.set_language(Language::CPlusPlus(of_program));
     }
 }
 
-/// Memory that the library has allocated for a key, and that goes with it.
+/// Memory that the C++ library has allocated for a key, freed with the key.
 struct KeyMemory(usize);
 
 impl Drop for KeyMemory {
     fn drop(&mut self) {
-        // SAFETY: the library gave the memory up when it made the key, and its functions are not called any more.
+        // SAFETY: the library gave the memory up when it made the key, and its functions are not called any
+        // more.
         unsafe { libc::free(core::ptr::with_exposed_provenance_mut(self.0)) };
     }
 }
 
-/// Makes a key for attributes of such objects, whose functions are the library's; `memory` is freed with the key.
+/// Makes a key for attributes of a kind of object, with functions of the C++ library; `memory` is freed with
+/// the key.
 ///
 /// # Errors
-/// Handles can have no memory, which the library reads; all keys are used.
+/// Fails if handles can have no memory, which the C++ library reads, or if all keys are used.
 pub fn keyval_create(
     of: ObjectKind,
     (copy, delete): (CopyFunction, DeleteFunction),

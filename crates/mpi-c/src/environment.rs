@@ -1,4 +1,4 @@
-//! Initialising, finalising, and asking about the library (MPI 5.0, chapters 9 and 11).
+//! Initialising, finalising and querying the library (MPI 5.0, chapters 9 and 11).
 
 use core::ffi::{c_char, c_double, c_int};
 
@@ -11,7 +11,7 @@ use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::library::{self, Aborted, PROCESS};
 use crate::pointer::{Out, TextOut};
 
-/// The arguments of `main`, which need not be changed: the launcher says everything by other ways.
+/// The arguments of `main`, which the library leaves unchanged: the launcher uses other ways.
 pub type Arguments = *mut *mut *mut c_char;
 
 /// `MPI_Init`.
@@ -99,7 +99,7 @@ pub fn abi_get_version(abi_major: Out<c_int>, abi_minor: Out<c_int>) -> CallResu
     Ok(abi_minor.set(MPI_ABI_SUBVERSION, "abi_minor")?)
 }
 
-/// Seconds since some moment in the past, the same for all processes of a host.
+/// Returns the seconds since some moment in the past; all processes of a host share the clock.
 pub fn wtime() -> c_double {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a place for the time; the clock always exists.
@@ -107,7 +107,7 @@ pub fn wtime() -> c_double {
     seconds(now)
 }
 
-/// The resolution of `MPI_Wtime` in seconds.
+/// Returns the resolution of `MPI_Wtime` in seconds.
 pub fn wtick() -> c_double {
     let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 1 };
     // SAFETY: a place for the resolution; the clock always exists.

@@ -16,12 +16,13 @@ use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win, Ob
 use crate::library::{self, Aborted};
 use crate::pointer::Out;
 
-/// `MPI_Comm_errhandler_function` and its likes: the object, the code, and what an implementation adds, which is nothing.
+/// `MPI_Comm_errhandler_function` and the corresponding types: the object, the code, and optional arguments,
+/// of which there are none.
 ///
 /// A function in C++ may throw an exception.
 pub type ErrhandlerFunction<T> = Option<unsafe extern "C-unwind" fn(*mut T, *mut c_int, ...)>;
 
-/// A handler that calls a function of the program's with a handle of this kind.
+/// Makes a handler that calls a function of the program with a handle of this kind.
 fn create<T: Copy + 'static>(
     function: ErrhandlerFunction<T>,
     errhandler: Out<MPI_Errhandler>,
@@ -32,24 +33,26 @@ fn create<T: Copy + 'static>(
     };
     let call = move |number: usize, code: c_int| {
         let (mut object, mut code) = (handle(number), code);
-        // SAFETY: the program gave this function for errors of such objects; both arguments live during the call. An exception passes.
+        // SAFETY: the program gave this function for errors of such objects; both arguments live during the
+        // call. An exception passes.
         unsafe { function(&raw mut object, &raw mut code) };
         code
     };
     Ok(errhandler.set(handle_of_call(call)?, "errhandler")?)
 }
 
-/// Returns the handle of a new handler that calls a function with the value of an object's handle and the code, and gives what that returns.
+/// Returns the handle of a new handler. It calls a function with an object's handle and the code, and returns
+/// its result.
 ///
 /// # Errors
-/// All handles are used.
+/// Fails if all handles are used.
 pub(crate) fn handle_of_call(
     call: impl Fn(usize, c_int) -> c_int + Send + Sync + 'static,
 ) -> canele_mpi::Result<MPI_Errhandler> {
     handle_of(Arc::new(Errhandler::Call(Arc::new(call))))
 }
 
-/// Gives the constants their handlers.
+/// Assigns the predefined handlers to their constants.
 pub(crate) fn predefine() {
     for (handle, handler) in [
         (MPI_ERRORS_ARE_FATAL, Errhandler::Fatal),
@@ -60,14 +63,14 @@ pub(crate) fn predefine() {
     }
     if let Some(handle) = THROWING_HANDLER {
         let handler = Arc::new(Errhandler::Call(Arc::new(throw)));
-        // The program has it from the start, so that its handle is never given up.
+        // The program holds it from the start, so its handle is never freed.
         handles_in_use().insert(address_of(&handler), (handle, 1));
         handle.fix(handler);
     }
 }
 
-/// By the address of a handler of the program's, which its handle keeps: the handle, and how many times the program has it. A program
-/// that asks for a handler gets the handle that it has.
+/// The handle of each handler of the program, by the handler's address, and the number of the program's
+/// references. A query returns the existing handle.
 type HandlesInUse = BTreeMap<usize, (MPI_Errhandler, usize)>;
 
 static HANDLES_IN_USE: Mutex<HandlesInUse> = Mutex::new(BTreeMap::new());
@@ -80,7 +83,7 @@ fn address_of(handler: &Errhandler) -> usize {
     core::ptr::from_ref(handler).addr()
 }
 
-/// The handle of a handler of the program's, once more.
+/// Returns the handle of a handler and counts another reference of the program.
 pub(crate) fn handle_of(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
     let mut all = handles_in_use();
     let address = address_of(&handler);
@@ -93,7 +96,7 @@ pub(crate) fn handle_of(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errh
     Ok(handle)
 }
 
-/// The program gives up one of the handles that it has; the handler lives on in what uses it.
+/// Drops one reference of the program to a handle; the handler lives on in the objects that use it.
 fn give_up(handle: MPI_Errhandler) -> canele_mpi::Result<()> {
     let mut all = handles_in_use();
     let address = address_of(handle.get()?);
@@ -106,12 +109,12 @@ fn give_up(handle: MPI_Errhandler) -> canele_mpi::Result<()> {
     Ok(())
 }
 
-/// Fails for an argument that is no error handler.
+/// Fails for an invalid error handler.
 ///
 /// # Errors
-/// The handle names none.
+/// Fails if the handle names no error handler.
 pub fn check(errhandler: MPI_Errhandler) -> CallResult {
-    // A session may be the first thing that a program has of MPI.
+    // A session may be the program's first use of MPI.
     library::predefine();
     errhandler.get()?;
     Ok(())
@@ -152,7 +155,7 @@ pub fn file_create_errhandler(
 /// `MPI_Errhandler_free`.
 pub fn errhandler_free(errhandler: Out<MPI_Errhandler>) -> CallResult {
     let handle = errhandler.get("errhandler")?;
-    // What `get_errhandler` gave may be one of the constants; programs free it as they free others.
+    // `get_errhandler` may have returned one of the constants, which programs free like other handles.
     if handle.get().is_ok_and(|handler| matches!(handler, Errhandler::Call(_))) {
         give_up(handle)?;
     } else {
@@ -195,16 +198,17 @@ pub fn win_get_errhandler(win: MPI_Win, errhandler: Out<MPI_Errhandler>) -> Call
     Ok(errhandler.set(given(win.get()?.comm().errhandler())?, "errhandler")?)
 }
 
-/// What is done with errors of files, unless the program says otherwise by `MPI_FILE_NULL`: calls return the code.
+/// The initial handler of files: calls return the code, unless the program sets another handler on
+/// `MPI_FILE_NULL`.
 static OF_FILES: Mutex<Option<Arc<Errhandler>>> = Mutex::new(None);
 
-/// The handler that files begin with, and that is told of errors without a file.
+/// Returns the initial handler of files, which also gets errors without a file.
 pub(crate) fn of_files() -> Arc<Errhandler> {
     let mut handler = OF_FILES.lock().unwrap_or_else(PoisonError::into_inner);
     handler.get_or_insert_with(|| Arc::new(Errhandler::Return)).clone()
 }
 
-/// `MPI_File_set_errhandler`; of `MPI_FILE_NULL` it sets that of files to come.
+/// `MPI_File_set_errhandler`; on `MPI_FILE_NULL` it sets the initial handler of later files.
 pub fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> CallResult {
     let handler = errhandler.share()?;
     if file == MPI_FILE_NULL {
@@ -215,7 +219,7 @@ pub fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> CallRe
     Ok(())
 }
 
-/// The handler of a file, or that of files to come.
+/// Returns the handler of a file, or the initial handler of files.
 fn of_file(file: MPI_File) -> canele_mpi::Result<Arc<Errhandler>> {
     if file == MPI_FILE_NULL { Ok(of_files()) } else { Ok(file.get()?.comm().errhandler()) }
 }
@@ -232,7 +236,7 @@ pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> CallResult {
     called(&handler, fh.value(), errorcode, file.map(|file| &**file.comm()))
 }
 
-/// A handle of a handler: the constants, or that of the program's.
+/// Returns a handle of a handler: a constant, or the handle of the program's handler.
 fn given(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
     match *handler {
         Errhandler::Fatal => Ok(MPI_ERRORS_ARE_FATAL),
@@ -260,7 +264,8 @@ pub fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> CallResult {
     called(&comm.errhandler(), comm.number(), errorcode, Some(comm))
 }
 
-/// Whom a handler that ends processes ends, called for an object of the members of `comm`, or of this process alone (MPI 5.0, §9.3).
+/// Returns the processes that a fatal handler ends, for an object of the members of `comm` or of this process
+/// alone (MPI 5.0, §9.3).
 pub(crate) fn whom<'a>(handler: &Errhandler, comm: Option<&'a Comm>) -> Aborted<'a> {
     match handler {
         Errhandler::Abort => comm.map_or(Aborted::Own, Aborted::Members),
@@ -268,8 +273,8 @@ pub(crate) fn whom<'a>(handler: &Errhandler, comm: Option<&'a Comm>) -> Aborted<
     }
 }
 
-/// Calls a handler with a code of the program's choice; the call itself succeeds if the handler returns. Its object is of the members of
-/// `comm`, or of this process alone.
+/// Calls a handler with a code of the program; the call succeeds if the handler returns. The object belongs
+/// to the members of `comm`, or to this process alone.
 fn called(handler: &Errhandler, number: usize, code: c_int, comm: Option<&Comm>) -> CallResult {
     match handler {
         Errhandler::Fatal | Errhandler::Abort => {

@@ -1,4 +1,5 @@
-//! From an error to what the program sees: the right handler is called, and the code (see `codes`) says what happened.
+//! Errors in the form that the program sees: the handler is called, and the code (see `codes`) describes the
+//! error.
 
 use core::ffi::c_int;
 use std::sync::{Arc, Once};
@@ -12,15 +13,15 @@ use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win, Ob
 use crate::pointer::Out;
 use crate::{leaks, library};
 
-/// What a body gives.
+/// The result of a call's body.
 pub type CallResult = Result<(), Failed>;
 
-/// Why a body failed.
+/// The failure of a call's body.
 #[derive(Debug)]
 pub enum Failed {
-    /// The handler of the function's object is to be called.
+    /// An error, for the handler of the function's object.
     Error(Box<Error>),
-    /// A handler was called, and left this code.
+    /// A handler was called and left this code.
     Raised(c_int),
 }
 
@@ -36,21 +37,23 @@ impl From<canele_engine::Error> for Failed {
     }
 }
 
-/// Whose handler is called.
+/// The object whose handler is called.
 pub enum On {
-    /// That of `MPI_COMM_SELF` (MPI 5.0, §9.3), or of `MPI_COMM_WORLD`: see [`library::comm_of_no_object`].
+    /// None: the handler of `MPI_COMM_SELF` (MPI 5.0, §9.3) or `MPI_COMM_WORLD`, see
+    /// [`library::comm_of_no_object`].
     Nothing,
-    /// That of a communicator.
+    /// A communicator.
     Comm(MPI_Comm),
-    /// That of a session.
+    /// A session.
     Session(MPI_Session),
-    /// That of a window.
+    /// A window.
     Win(MPI_Win),
-    /// That of a file; of `MPI_FILE_NULL` if it is none.
+    /// A file; invalid handles count as `MPI_FILE_NULL`.
     File(MPI_File),
-    /// None: the tools interface only returns codes of its own (MPI 5.0, §15.3.10).
+    /// No handler: the tools interface only returns codes of its own (MPI 5.0, §15.3.10).
     Code,
-    /// This one, which the function is given for its own errors; it is told this null handle of what would have been made.
+    /// This handler, which the function gets as an argument for its own errors. It is called with this null
+    /// handle of the new object.
     Given(MPI_Errhandler, usize),
 }
 
@@ -84,7 +87,7 @@ impl From<MPI_Session> for On {
     }
 }
 
-/// Calls the handler; gives what the function returns.
+/// Calls the handler; returns the result of the function.
 #[cold]
 #[inline(never)]
 pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
@@ -124,7 +127,7 @@ pub fn raise_on(comm: &Comm, function: &str, error: &Error) -> c_int {
     handle(&comm.errhandler(), comm.number(), function, error, Some(comm))
 }
 
-/// Calls the handler that stands for calls without an object; before and after MPI's life that is the first one.
+/// Calls the handler for calls without an object; the initial one before and after MPI is active.
 #[cold]
 fn raise_nowhere(function: &str, error: &Error) -> c_int {
     match library::comm_of_no_object() {
@@ -133,8 +136,8 @@ fn raise_nowhere(function: &str, error: &Error) -> c_int {
     }
 }
 
-/// The function exists and is not written yet. The first such call that a process survives is said on the error output:
-/// programs that ignore the error, most often of files, die later of something else.
+/// Reports a function that is not implemented. Canelé names the first such call of each process on standard
+/// error, since programs that ignore the error, mostly of files, fail later.
 #[cold]
 pub fn unsupported(function: &str, on: On) -> c_int {
     static SAID: Once = Once::new();

@@ -1,4 +1,4 @@
-//! Error classes, codes and strings, the standard's and the program's (MPI 5.0, §9.4, §9.5).
+//! Error classes, codes and strings, predefined and user-defined (MPI 5.0, §9.4, §9.5).
 
 use core::ffi::c_int;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ fn added() -> MutexGuard<'static, ErrorClasses> {
     ADDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Stores what was changed where the attribute `MPI_LASTUSEDCODE` points to.
+/// Stores the largest code where the attribute `MPI_LASTUSEDCODE` points.
 fn changed(classes: &ErrorClasses) {
     attributes::set_last_used_code(classes.last_used());
 }
@@ -38,7 +38,7 @@ pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> CallResult {
     Ok(errorclass.set(class, "errorclass")?)
 }
 
-/// What a code means.
+/// Returns the text of a code.
 pub(crate) fn meaning(code: c_int) -> Option<Vec<u8>> {
     let said = added().string(code).map(<[u8]>::to_vec);
     let known = code == MPI_SUCCESS || class_of(code).is_some();

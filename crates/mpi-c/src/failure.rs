@@ -1,4 +1,5 @@
-//! Process failures: functions beyond the standard, as the proposal *User Level Failure Mitigation* and Open MPI have them (`mpi-ext.h`).
+//! Process failures: functions beyond the standard, according to *User Level Failure Mitigation* and Open MPI
+//! (`mpi-ext.h`).
 
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -19,9 +20,9 @@ pub fn comm_revoke(comm: MPI_Comm) -> CallResult {
     Ok(comm.get()?.revoke()?)
 }
 
-/// Says whether a communicator is revoked.
+/// Stores true if a communicator is revoked.
 fn give_revoked(comm: &Comm, flag: Out<c_int>) -> CallResult {
-    // What others have told is taken first.
+    // Revocations by other members are read first.
     comm.engine().poll()?;
     Ok(flag.set(c_int::from(comm.is_revoked()?), "flag")?)
 }
@@ -31,7 +32,7 @@ pub fn comm_is_revoked(comm: MPI_Comm, flag: Out<c_int>) -> CallResult {
     give_revoked(comm.get()?, flag)
 }
 
-/// A handle of a group: the constant if it is empty.
+/// Stores a handle of a group; the constant if it is empty.
 fn give_group(group: Group, newgroup: Out<MPI_Group>, what: &str) -> CallResult {
     let handle = if group.is_empty() { MPI_GROUP_EMPTY } else { MPI_Group::new(Arc::new(group))? };
     Ok(newgroup.set(handle, what)?)
@@ -93,7 +94,7 @@ pub fn win_get_failed(win: MPI_Win, failedgrp: Out<MPI_Group>) -> CallResult {
     give_group(comm.failed()?, failedgrp, "failedgrp")
 }
 
-/// Stores the flags that were agreed on where the program wants them.
+/// Returns a function that stores the agreed flags at the program's place.
 fn store_flags(flag: Out<c_int>) -> impl FnOnce(u32) -> Result<()> + Send + 'static {
     let place = flag.address().expose_provenance();
     move |agreed| Out::<c_int>::at(place).set(agreed.cast_signed(), "flag")
@@ -111,7 +112,7 @@ pub fn comm_iagree(comm: MPI_Comm, flag: Out<c_int>, request: Out<MPI_Request>) 
     start::give(request, Some(comm.share()?.iagree_on_flags(flags, Box::new(store_flags(flag)))?))
 }
 
-/// Stores the handle of the communicator that was made.
+/// Returns a function that stores the handle of the new communicator.
 fn store_comm(newcomm: Out<MPI_Comm>) -> impl FnOnce(Option<Arc<Comm>>) -> Result<()> + Send + 'static {
     let place = newcomm.address().expose_provenance();
     move |made| {

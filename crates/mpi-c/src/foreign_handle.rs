@@ -1,24 +1,26 @@
-//! Handles of another ABI of MPI that reach this library: which ones can be told from own handles, and what the error says of them.
+//! Detection of handles of another MPI ABI, and the error text about them.
 //!
-//! A program that is compiled for one ABI may be linked with a library that is compiled for another. Both call functions of the same names, so the calls of
-//! both reach the library that the dynamic linker found first. Nothing is converted: a status has another layout there, and a handle of an object may have any
-//! value. Recognition belongs to the path of an error.
+//! A program compiled for one ABI may be linked with a library compiled for another. Their functions have
+//! equal names, so both call the library that the dynamic linker found first. Nothing is converted: a status
+//! has another layout there, and an object's handle may have any value. Only the path of an error recognises
+//! such handles.
 
 use core::ffi::CStr;
 
 use layout::ABI_OPTION;
 use layout::constants::FOREIGN;
 
-/// Handles of objects by Open MPI's ABI are addresses from here on, by this project's library.
+/// The addresses that this project's library uses as object handles for Open MPI's ABI.
 const OPENMPI_OBJECTS: core::ops::Range<usize> = 0x2ca0_0000_0000..0x2ca1_0000_0000;
 const OPENMPI: [&str; 3] = ["Open MPI's ABI", "libmpi.so.40", "openmpi"];
 
-/// Says which ABI what stands in the program's memory is a handle of; nothing if it cannot be told.
+/// Names the ABI of a handle in the program's memory; none if it is unknown.
 pub fn origin(bits: usize) -> Option<String> {
-    // A handle of 32 bits may be extended by its sign on the way.
+    // A handle of 32 bits may be sign-extended.
     let number = if bits >> 32 == 0xffff_ffff { bits & 0xffff_ffff } else { bits };
     for (abi, library, option, constants) in FOREIGN {
-        // MPICH's null message and its null request have one number: the request stands last, and more programs pass it.
+        // MPICH's null message and null request have one number; the request, which programs pass more often,
+        // is last.
         if let Some((name, _)) = constants.iter().rev().find(|(_, value)| *value == number) {
             return Some(advice(name, [abi, library, option]));
         }
@@ -32,7 +34,7 @@ pub fn origin(bits: usize) -> Option<String> {
     }
 }
 
-/// True for addresses that variables of a program have which is not position-independent.
+/// Returns true for an address that a variable of a position-dependent program may have.
 fn is_position_dependent(bits: usize) -> bool {
     bits >= 64 << 10
 }
@@ -43,7 +45,7 @@ fn advice(name: &str, [abi, library, option]: [&str; 3]) -> String {
     )
 }
 
-/// The name of a variable of Open MPI's at this address.
+/// Returns the name of Open MPI's variable at this address.
 fn variable(address: usize) -> Option<String> {
     // SAFETY: all fields are numbers and pointers.
     let mut found: libc::Dl_info = unsafe { core::mem::zeroed() };
@@ -55,7 +57,8 @@ fn variable(address: usize) -> Option<String> {
     if found.dli_saddr.cast_const() != address {
         return None;
     }
-    // SAFETY: the dynamic linker gives a text of C, which lives as long as the library that the address is in.
+    // SAFETY: the dynamic linker gives a text of C, which lives as long as the library that the address is
+    // in.
     let name = unsafe { CStr::from_ptr(found.dli_sname) }.to_string_lossy();
     let is_openmpis =
         ["ompi_mpi_", "ompi_message_", "ompi_request_"].iter().any(|start| name.starts_with(start));

@@ -1,9 +1,9 @@
-//! What MPICH's library for Fortran, `libmpifort.so.12`, asks of the one for C beside the functions of the standard: attributes that are numbers,
-//! and functions of the program's that are called in another way. With these, programs in Fortran that were built for MPICH run with that library
-//! over this one.
+//! Functions beyond the standard that MPICH's Fortran library, `libmpifort.so.12`, calls in the C library.
+//! They handle attributes that are numbers, and functions of the program with another calling convention.
+//! With them, Fortran programs built for MPICH run with that library over this one.
 //!
-//! The library of MPICH's ABI alone exports these functions; `layout::fortran` says what else an ABI has for Fortran. What Open MPI's library for Fortran needs is in
-//! `fields` and `callbacks`.
+//! Only the library of MPICH's ABI exports these functions; `layout::fortran` lists the Fortran support of an
+//! ABI. The support for Open MPI's Fortran library is in `fields` and `callbacks`.
 //!
 //! The names and parameters are MPICH's, of its versions 4.0 to 5.0 (`mpir_attr_generic.h`, `mpi.h`).
 
@@ -37,7 +37,7 @@ use crate::program_call::{Destructor, State};
 pub use callbacks::{FortranErrhandler, attribute, attribute_set, errhandler_create, keyval_create};
 pub(crate) use fields::{prepare_comm, prepare_handle, prepare_if_loaded, prepare_number};
 
-/// Prepares what the library for Fortran needs, where it is loaded, and tells it the addresses of its variables.
+/// Prepares the Fortran library, if it is loaded, and stores the addresses of its variables.
 pub(crate) fn predefine() {
     prepare_if_loaded();
     for (name, value) in VARIABLES {
@@ -51,10 +51,10 @@ pub(crate) fn predefine() {
     }
 }
 
-/// Keys of the program's, whose functions may yet turn out to be in another language.
+/// User-defined keys whose functions may turn out to be in another language.
 static PROXIES: Mutex<Option<HashMap<c_int, Proxies>>> = Mutex::new(None);
 
-/// Notes that a key was made, for a library for Fortran that says later how the functions of the key are called.
+/// Notes a new key; a Fortran library may set its proxies later.
 pub(crate) fn keyval_made(keyval: c_int, proxies: Proxies) {
     if !SETS_PROXIES {
         return;
@@ -62,7 +62,7 @@ pub(crate) fn keyval_made(keyval: c_int, proxies: Proxies) {
     PROXIES.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(keyval, proxies);
 }
 
-/// Forgets a key that is freed: what calls its functions stays with them.
+/// Forgets a freed key; its functions keep their proxies.
 pub(crate) fn keyval_freed(keyval: c_int) {
     if !SETS_PROXIES {
         return;
@@ -71,7 +71,7 @@ pub(crate) fn keyval_freed(keyval: c_int) {
     proxies.get_or_insert_default().remove(&keyval);
 }
 
-/// `MPII_Keyval_set_proxy`: the functions of a key are called by these.
+/// `MPII_Keyval_set_proxy`: sets the proxies that call the functions of a key.
 pub fn keyval_set_proxy(keyval: c_int, copy: Option<CopyProxy>, delete: Option<DeleteProxy>) -> CallResult {
     let mut proxies = PROXIES.lock().unwrap_or_else(PoisonError::into_inner);
     let (Some(of), Some(copy), Some(delete)) = (proxies.get_or_insert_default().get(&keyval), copy, delete)
@@ -82,12 +82,12 @@ pub fn keyval_set_proxy(keyval: c_int, copy: Option<CopyProxy>, delete: Option<D
         )
         .into());
     };
-    // Said once, behind the creation; a second time would be of the same language.
+    // The proxies are set once, after the creation; a second call would set the same language.
     let _ = of.set((copy, delete));
     Ok(())
 }
 
-/// A value as the language sets it that this kind is of.
+/// Converts a value of this kind, as its language sets it.
 fn stored(value: Value, of: c_int) -> Stored {
     match of {
         kind::POINTER => Stored::Address(value.expose_provenance()),
@@ -95,7 +95,7 @@ fn stored(value: Value, of: c_int) -> Stored {
     }
 }
 
-/// Gives a value as the language sees it that this kind is of.
+/// Stores a value in the form of the language that uses this kind.
 fn give(found: Option<Stored>, value: Out<Value>, flag: Out<c_int>, to: c_int) -> CallResult {
     flag.set(c_int::from(found.is_some()), "flag")?;
     let seen = |found| if to == kind::POINTER { in_c(found) } else { in_fortran(found) };
@@ -105,10 +105,10 @@ fn give(found: Option<Stored>, value: Out<Value>, flag: Out<c_int>, to: c_int) -
     }
 }
 
-/// The same of a predefined attribute: the address of a number, of which Fortran sees the number.
+/// Stores a predefined attribute: C gets the address of a number, Fortran the number.
 ///
 /// # Safety
-/// The number is there and stays.
+/// The number exists and stays valid.
 unsafe fn give_number<T: Copy + Into<i64>>(
     at: Value,
     value: Out<Value>,
@@ -177,7 +177,7 @@ pub fn win_get_attr(
     let key = keyval_in_c(keyval);
     match (predefined(win.get()?, key), key) {
         (None, _) => give(stored_on_win(win, keyval)?, value, flag, to),
-        // The attribute is the address of the memory itself.
+        // This attribute is the address of the memory itself.
         (Some(base), MPI_WIN_BASE) => give(Some(Stored::Address(base.expose_provenance())), value, flag, to),
         // SAFETY: the window's own number, which lives as long as the window.
         (Some(at), MPI_WIN_SIZE) => unsafe { give_number::<i64>(at, value, flag, to) },
@@ -186,12 +186,13 @@ pub fn win_get_attr(
     }
 }
 
-/// `MPII_Grequest_set_lang_f77`: the functions of the operation that was started last are in Fortran.
+/// `MPII_Grequest_set_lang_f77`: marks the functions of the operation started last as Fortran functions.
 pub fn grequest_set_lang_f77(request: MPI_Request) -> CallResult {
     Ok(generalized::set_fortran(request)?)
 }
 
-/// A marking of an operation or an error handler as Fortran's: `MPII_Op_set_fc`, `MPII_Errhandler_set_fc`. Its functions take what those in C take.
+/// Marks an operation or error handler as Fortran's (`MPII_Op_set_fc`, `MPII_Errhandler_set_fc`); its
+/// functions take the arguments of C.
 pub fn set_fc<T>(_object: T) -> CallResult {
     Ok(())
 }
@@ -211,7 +212,7 @@ pub fn op_create_x(
     operations::create(Some(ProgramFunction::WithState(function, state)), commute, op)
 }
 
-/// `MPIX_Comm_errhandler_function_x` and its likes.
+/// `MPIX_Comm_errhandler_function_x` and the corresponding types.
 pub type ErrhandlerFunctionX<T> = unsafe extern "C-unwind" fn(T, c_int, *mut c_void);
 
 fn errhandler_create_x<T: Copy + 'static>(
@@ -226,7 +227,8 @@ fn errhandler_create_x<T: Copy + 'static>(
     };
     let state = State::new(extra_state, destructor);
     let call = move |number: usize, code: c_int| {
-        // SAFETY: the program gave this function for errors of such objects, and the state with it. An exception passes.
+        // SAFETY: the program gave this function for errors of such objects, and the state with it. An
+        // exception passes.
         unsafe { function(handle(number), code, state.get()) };
         code
     };

@@ -1,4 +1,5 @@
-//! Generalized requests: operations that the program starts and ends by functions of its own (MPI 5.0, §13.2).
+//! Generalized requests: operations that the program starts and completes by functions of its own (MPI 5.0,
+//! §13.2).
 
 mod fortran;
 
@@ -20,20 +21,20 @@ use crate::status::{MPI_Status, read_status};
 
 pub use fortran::{read_mark, set_fortran};
 
-/// Says the status of an operation.
+/// Returns the status of an operation.
 pub type GrequestQuery = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Status) -> c_int;
 /// Frees an operation.
 pub type GrequestFree = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 /// Cancels an operation.
 pub type GrequestCancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
 
-/// The functions of one operation, and what they are called with.
+/// The functions of an operation, and their state.
 struct Program {
     query: GrequestQuery,
     free: GrequestFree,
     cancel: GrequestCancel,
     state: usize,
-    /// Whether the three are functions in Fortran.
+    /// True if the three are Fortran functions.
     is_fortran: Arc<AtomicBool>,
 }
 
@@ -43,7 +44,7 @@ impl Program {
     }
 
     fn is_fortran(&self) -> bool {
-        // Relaxed: the thread that has started the operation says it before anyone else knows of the operation.
+        // Relaxed: the thread that started the operation sets it before another thread knows the operation.
         self.is_fortran.load(Relaxed)
     }
 }

@@ -14,18 +14,18 @@ use crate::handle::{MPI_Comm, MPI_Group, ObjectHandle};
 use crate::library;
 use crate::pointer::{In, Out};
 
-/// Gives the predefined group its handle.
+/// Assigns the empty group to its constant.
 pub(crate) fn predefine() {
     MPI_GROUP_EMPTY.fix(Arc::new(Group::empty()));
 }
 
-/// A handle of a group: the constant if it is empty.
+/// Stores a handle of a group; the constant if it is empty.
 fn give(group: Arc<Group>, newgroup: Out<MPI_Group>) -> CallResult {
     let handle = if group.is_empty() { MPI_GROUP_EMPTY } else { MPI_Group::new(group)? };
     Ok(newgroup.set(handle, "newgroup")?)
 }
 
-/// The `n` elements of an array.
+/// Returns the `n` elements of an array.
 fn list<'a, T>(of: In<T>, n: c_int, what: &str) -> Result<&'a [T]> {
     match usize::try_from(n) {
         Ok(n) => of.slice(n, what),
@@ -122,7 +122,7 @@ pub fn group_range_excl(
 /// `MPI_Group_free`.
 pub fn group_free(group: Out<MPI_Group>) -> CallResult {
     let handle = group.get("group")?;
-    // Programs free what they were given, which may be the empty group.
+    // Programs free every group that they get, which may be the empty one.
     if handle == MPI_GROUP_EMPTY {
         handle.get()?;
     } else {

@@ -1,4 +1,4 @@
-//! Handles of the ABI and the objects that the table of handles leads them to.
+//! Handles of the ABI, and their objects in the table of handles.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::foreign_handle::origin;
 use crate::operations::OpObject;
 use crate::table::{HANDLES, Object, ObjectKind};
 
-/// A handle type, with what errors say of its handles.
+/// A handle type, with the error texts for its handles.
 pub trait HandleKind: Handle {
-    /// The class of these errors.
+    /// The class of its errors.
     const CLASS: Class;
-    /// What a handle names, as a noun without an article.
+    /// The noun for its objects, without an article.
     const NOUN: &'static str;
 
-    /// Returns the error of a handle that names nothing.
+    /// Returns the error of an invalid handle.
     #[cold]
     fn invalid(self) -> Box<Error> {
         let value = self.value();
@@ -39,7 +39,7 @@ pub trait HandleKind: Handle {
     }
 }
 
-/// Why a value is no handle of its kind.
+/// Returns the reason why a value is no handle of its kind.
 fn why(value: usize) -> String {
     let other = HANDLES.kind(value).and_then(|kind| ObjectKind::ALL.iter().find(|(of, _)| *of == kind));
     match value {
@@ -53,15 +53,15 @@ fn why(value: usize) -> String {
     }
 }
 
-/// A handle type whose handles name objects in the table of handles.
+/// A handle type whose objects are in the table of handles.
 pub trait ObjectHandle: HandleKind {
-    /// What they name.
+    /// The type of the objects.
     type Object: Object;
 
     /// Returns the object of a handle.
     ///
     /// # Errors
-    /// It is null, was freed, or never was one.
+    /// Fails if the handle is null, was freed, or never existed.
     #[inline(always)]
     fn get(self) -> Result<&'static Self::Object> {
         self.find().ok_or_else(|| self.invalid())
@@ -73,18 +73,18 @@ pub trait ObjectHandle: HandleKind {
         HANDLES.get(self.value())
     }
 
-    /// Returns the object of a handle, to be kept beyond the call.
+    /// Returns the object of a handle, for use beyond the call.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// Fails like [`Self::get`].
     fn share(self) -> Result<Arc<Self::Object>> {
         HANDLES.share(self.value()).ok_or_else(|| self.invalid())
     }
 
-    /// Returns a new handle of an object.
+    /// Makes a new handle of an object.
     ///
     /// # Errors
-    /// All handles are used.
+    /// Fails if all handles are used.
     fn new(object: Arc<Self::Object>) -> Result<Self> {
         let value = HANDLES.insert(object).ok_or_else(all_used)?;
         if READS_FIELDS && fields::are_there() {
@@ -93,15 +93,15 @@ pub trait ObjectHandle: HandleKind {
         Ok(Self::of(value))
     }
 
-    /// Gives the value of a constant an object.
+    /// Assigns an object to the value of a constant.
     fn fix(self, object: Arc<Self::Object>) {
         HANDLES.fix(self.value(), object);
     }
 
-    /// Gives the handle up; its object lives on in what uses it.
+    /// Frees the handle; its object lives on in its other users.
     ///
     /// # Errors
-    /// As [`Self::get`]; it is a constant.
+    /// Fails like [`Self::get`], and for a constant.
     fn free(self) -> Result<Arc<Self::Object>> {
         self.get()?;
         if self.is_constant() {
@@ -117,7 +117,7 @@ fn all_used() -> Box<Error> {
     Error::new(Class::NoMemory, "all 2093056 handles are used: free some objects")
 }
 
-/// Joins handle types with their errors, and with the objects that the table holds.
+/// Defines the errors and objects of handle types.
 macro_rules! kinds {
     ($($name:ident $class:ident $noun:literal $(=> $object:ty, $kind:ident)?;)*) => {$(
         impl HandleKind for $name {
@@ -148,6 +148,6 @@ kinds! {
     MPI_Session Session "session" => Session, Session;
     MPI_Win Window "window" => Win, Window;
     MPI_File File "file" => File, File;
-    // The table of requests leads these to what they name.
+    // The table of requests holds the objects of these.
     MPI_Request Request "request";
 }

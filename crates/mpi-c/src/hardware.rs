@@ -1,4 +1,4 @@
-//! What the process runs on (MPI 5.0, §9.1.3).
+//! The hardware of the process (MPI 5.0, §9.1.3).
 
 use std::sync::Arc;
 

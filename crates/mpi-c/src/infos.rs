@@ -14,10 +14,10 @@ use crate::handle::{MPI_Comm, MPI_Info, ObjectHandle};
 use crate::library;
 use crate::pointer::{In, Out, Text, TextOut};
 
-/// What a program says by an info argument; nothing by `MPI_INFO_NULL`.
+/// Returns the info of an info argument; none for `MPI_INFO_NULL`.
 ///
 /// # Errors
-/// The handle names none.
+/// Fails if the handle names no info.
 pub fn said(info: MPI_Info) -> Result<Option<&'static Info>> {
     if info == MPI_INFO_NULL { Ok(None) } else { info.get().map(Some) }
 }
@@ -25,13 +25,13 @@ pub fn said(info: MPI_Info) -> Result<Option<&'static Info>> {
 /// Fails for an info argument that is neither an info object nor `MPI_INFO_NULL`.
 ///
 /// # Errors
-/// The handle names none.
+/// Fails if the handle names no info.
 pub fn check(info: MPI_Info) -> CallResult {
     said(info)?;
     Ok(())
 }
 
-/// An info that the program may change.
+/// Returns an info that the program may change.
 fn changeable(info: MPI_Info) -> Result<&'static Info> {
     let found = info.get()?;
     if info == MPI_INFO_ENV {
@@ -40,7 +40,7 @@ fn changeable(info: MPI_Info) -> Result<&'static Info> {
     Ok(found)
 }
 
-/// A key, whose length the ABI limits: programs have room for such keys.
+/// Returns a key, whose length the ABI limits, since programs have room for such keys only.
 fn key_of<'a>(key: Text) -> Result<&'a [u8]> {
     let key = key.bytes("key")?;
     if key.len() >= MPI_MAX_INFO_KEY as usize {
@@ -89,7 +89,7 @@ pub fn info_get(info: MPI_Info, key: Text, valuelen: c_int, value: TextOut, flag
     };
     flag.set(c_int::from(found.is_some()), "flag")?;
     if let Some(found) = found {
-        // The zero at the end is not counted here.
+        // The terminating zero is not counted in `valuelen`.
         value.write(found, room + 1, "value")?;
     }
     Ok(())
@@ -140,23 +140,24 @@ pub fn info_get_nthkey(info: MPI_Info, n: c_int, key: TextOut) -> CallResult {
 /// `MPI_Info_create_env`.
 pub fn info_create_env(argc: c_int, argv: In<*const c_char>, info: Out<MPI_Info>) -> CallResult {
     let count = if argv.address() == 0 { 0 } else { usize::try_from(argc).unwrap_or(0) };
-    // SAFETY: the standard asks for the arguments of `main`; those of a place that was left empty are passed over.
+    // SAFETY: the standard asks for the arguments of `main`; those of a place that was left empty are passed
+    // over.
     let text = |at: &*const c_char| (!at.is_null()).then(|| unsafe { CStr::from_ptr(*at) }.to_bytes());
     let arguments: Vec<&[u8]> = argv.slice(count, "argv")?.iter().filter_map(text).collect();
     Ok(info.set(MPI_Info::new(Arc::new(environment(&arguments)))?, "info")?)
 }
 
-/// Gives `MPI_INFO_ENV` its handle.
+/// Assigns an object to `MPI_INFO_ENV`.
 pub(crate) fn publish_environment() {
     let arguments: Vec<_> = std::env::args_os().collect();
     let arguments: Vec<&[u8]> = arguments.iter().map(|argument| argument.as_bytes()).collect();
     MPI_INFO_ENV.fix(Arc::new(environment(&arguments)));
 }
 
-/// How the program was started: the same before the beginning and after the end.
+/// Returns the start parameters of the program, which are also available before and after MPI is active.
 fn environment(arguments: &[&[u8]]) -> Info {
     let (host, directory) = (Host::this(1), std::env::current_dir().ok());
-    // What is wrong with the settings the start of the engine says.
+    // The start of the engine reports wrong settings.
     let (kinds, errhandler) = library::PROCESS
         .tunables()
         .map_or((String::new(), ""), |tunables| (tunables.mpi_memory_alloc_kinds, tunables.mpi_errhandler));

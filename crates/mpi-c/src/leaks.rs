@@ -1,4 +1,5 @@
-//! What a program has not freed when it finalises: operations under way are always told, other handles if wanted.
+//! Resources that a program has not freed when it finalises: operations under way are always reported, other
+//! handles on request.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,27 +13,27 @@ use crate::point::{LARGEST_TAG, wait};
 use crate::requests::{add_all_deferred, all_requests};
 use crate::table::{HANDLES, ObjectKind};
 
-/// Different operations in one message, at most.
+/// Largest number of different operations in one message.
 const MOST_KINDS: usize = 4;
 
-/// The name of an operation and what follows it, as in `receive`, ` from rank 1 with tag 7`.
+/// The name of an operation and its peer, as in `receive`, ` from rank 1 with tag 7`.
 type Kind = (&'static str, String);
 
 /// Operations under way, in the order of the table.
 pub struct UnderWay(Vec<(Option<Pending>, Kind)>);
 
 impl UnderWay {
-    /// Those of now. What a peer that finishes makes of them is not known later.
+    /// Returns the operations of now; they cannot be described after a peer has finished.
     ///
     /// # Errors
-    /// In a forked child.
+    /// Fails in a forked child.
     pub fn now(world: &World) -> Result<Self> {
         let all = under_way()?;
         let described = |pending| Ok((pending, kind(world.engine(), pending)?));
         all.into_iter().map(described).collect::<Result<_>>().map(Self)
     }
 
-    /// Those that are still under way.
+    /// Returns the operations that are still under way.
     fn still(self) -> Result<Vec<Kind>> {
         let now = under_way()?;
         let mut before = self.0.as_slice();
@@ -42,18 +43,18 @@ impl UnderWay {
                 before = &before[at + 1..];
                 kind
             }
-            // The next step of an operation that has several.
+            // The next step of an operation with several steps.
             None => OTHER,
         };
         Ok(now.into_iter().map(kind).collect())
     }
 }
 
-/// Tells it: operations that were under way and still are to the launcher, which says so once for all ranks, the rest on the
-/// error output.
+/// Reports unfinished operations to the launcher, which prints them once for all ranks. Reports other handles
+/// on standard error.
 ///
 /// # Errors
-/// In a forked child.
+/// Fails in a forked child.
 pub fn tell(world: &World, before: UnderWay) -> Result<()> {
     wait::sweep_all()?;
     let engine = world.engine();
@@ -72,15 +73,16 @@ pub fn tell(world: &World, before: UnderWay) -> Result<()> {
     Ok(())
 }
 
-/// One line on the error output that names this rank.
+/// Writes a line with this rank's name to standard error.
 pub fn say(text: &str) {
     let who =
         library::world().map_or("canele".to_owned(), |world| format!("canele: {}", world.engine().rank()));
-    // If the error output is closed there is no reader to tell.
+    // A failed write, as to a closed stream, has no reader.
     let _ = writeln!(std::io::stderr(), "{who}: {text}");
 }
 
-/// `2 receives from rank 1 with tag 7, 1 send to rank 3 with tag 0`: equal operations together, those there are most of first.
+/// Returns `2 receives from rank 1 with tag 7, 1 send to rank 3 with tag 0`: equal operations are counted,
+/// the most frequent ones first.
 fn listed(operations: Vec<Kind>) -> String {
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     operations.into_iter().for_each(|kind| *kinds.entry(kind).or_default() += 1);
@@ -94,7 +96,7 @@ fn listed(operations: Vec<Kind>) -> String {
     kinds.chain((others > 0).then(|| format!("{others} others"))).collect::<Vec<_>>().join(", ")
 }
 
-/// What is not known to the engine.
+/// An operation that the engine does not know.
 const OTHER: Kind = ("other operation", String::new());
 
 fn kind(engine: &Engine, pending: Option<Pending>) -> Result<Kind> {
@@ -102,7 +104,7 @@ fn kind(engine: &Engine, pending: Option<Pending>) -> Result<Kind> {
     let tagged = |tag: Option<Tag>| match tag {
         None => " with any tag".to_owned(),
         Some(Tag(tag)) if tag <= LARGEST_TAG as u32 => format!(" with tag {tag}"),
-        // One of the library's own.
+        // An operation of the library itself.
         Some(_) => String::new(),
     };
     Ok(match engine.describe(pending)? {
@@ -116,14 +118,14 @@ fn kind(engine: &Engine, pending: Option<Pending>) -> Result<Kind> {
     })
 }
 
-/// The operations that are under way, of all lanes.
+/// Returns the operations under way on all lanes.
 fn under_way() -> Result<Vec<Option<Pending>>> {
     add_all_deferred(library::engine()?)?;
     let all = all_requests().map(|table| Ok(table?.under_way())).collect::<Result<Vec<_>>>()?;
     Ok(all.concat())
 }
 
-/// How many handles of each kind there are, of those of which there are any.
+/// Returns the number of handles of each kind that has any.
 fn counts() -> Result<Vec<(&'static str, usize)>> {
     let requests = all_requests().try_fold(0, |sum, table| table.map(|table| sum + table.used()))?;
     let objects = ObjectKind::ALL.iter().map(|(kind, plural)| (*plural, HANDLES.used(*kind)));

@@ -1,17 +1,18 @@
-//! MPI's C interface: from handles, pointers and numbers of C to what `canele-mpi` does, and back.
+//! MPI's C interface: conversion between handles, pointers and numbers of C and the calls of `canele-mpi`.
 //!
-//! This crate is the edge and nothing else: it knows handle values, struct layouts, constants and pointers; what the calls mean
-//! is in `canele_mpi`. A function of the standard is a plain function here, whose parameters are those of the standard. The library of an
-//! ABI exports them by the table of `canele-mpi-tables`.
+//! This crate knows handle values, struct layouts, constants and pointers; the semantics of calls are in
+//! `canele_mpi`. A function of the standard is a plain function here with the standard's parameters. The
+//! library of an ABI exports them by the table of `canele-mpi-tables`.
 //!
-//! What programs of an ABI see in memory (handles, constants, statuses) is in a crate of that ABI, the dependency `layout`. It is
-//! `canele-mpi-layout` for the standard's ABI. `canele-mpich-c` compiles these sources over `canele-mpich-layout`, for MPICH's.
+//! The memory layout of an ABI (handles, constants, statuses) is in a crate of that ABI, the dependency
+//! `layout`. It is `canele-mpi-layout` for the standard ABI. `canele-mpich-c` compiles these sources over
+//! `canele-mpich-layout`, for MPICH's ABI.
 //!
-//! Trusting C: a pointer that is not null is taken to point where the standard says it points. Everything else (handles,
-//! counts, ranks, tags, flags) is checked.
+//! Trust in C: a pointer that is not null must be valid as the standard requires. Handles, counts, ranks,
+//! tags and flags are checked.
 #![allow(non_camel_case_types)] // The names of types are the standard's.
 #![allow(clippy::too_many_arguments)] // The parameters are the standard's.
-#![allow(clippy::unit_arg)] // `Ok(…)` of a call that gives nothing turns its error into the edge's.
+#![allow(clippy::unit_arg)] // `Ok(…)` of a call without a result converts its error.
 
 pub mod abi;
 pub mod address;

@@ -1,4 +1,4 @@
-//! The process's life in MPI at the edge: the handles that begin and end with it, and how it ends because of an error.
+//! The process in MPI for C: the handles that begin and end with it, and its end after an error.
 
 use core::ffi::c_int;
 use std::io::Write;
@@ -17,10 +17,10 @@ use crate::leaks::{self, UnderWay};
 use crate::table::HANDLES;
 use crate::{tools, traced};
 
-/// The life of this process in MPI.
+/// The MPI state of this process.
 pub static PROCESS: Process = Process::new(crate::cache::forget);
 
-/// The levels of threads by the numbers of the ABI.
+/// The thread levels with their numbers in the ABI.
 const LEVELS: [(c_int, ThreadLevel); 4] = [
     (MPI_THREAD_SINGLE, ThreadLevel::Single),
     (MPI_THREAD_FUNNELED, ThreadLevel::Funneled),
@@ -28,7 +28,7 @@ const LEVELS: [(c_int, ThreadLevel); 4] = [
     (MPI_THREAD_MULTIPLE, ThreadLevel::Multiple),
 ];
 
-/// Returns the level with a number of the ABI.
+/// Returns the level of a number in the ABI.
 pub fn thread_level(number: c_int) -> Option<ThreadLevel> {
     LEVELS.iter().find(|(of, _)| *of == number).map(|(_, level)| *level)
 }
@@ -39,30 +39,30 @@ pub fn thread_number() -> c_int {
     LEVELS.iter().find(|(_, of)| Some(*of) == level).map_or(MPI_THREAD_SINGLE, |(number, _)| *number)
 }
 
-/// What the process has.
+/// Returns the communicators of the process.
 ///
 /// # Errors
-/// It has not been initialised, or was finalised.
+/// Fails if the process is not initialised or was finalised.
 pub fn world() -> Result<Arc<World>> {
     PROCESS.world()
 }
 
-/// The engine under all, for calls that name no communicator.
+/// Returns the engine, for calls that name no communicator.
 ///
 /// # Errors
-/// As [`world`].
+/// Fails like [`world`].
 #[inline]
 pub fn engine() -> Result<&'static Arc<Engine>> {
     PROCESS.engine()
 }
 
-/// True once the program has set the handler of `MPI_COMM_WORLD`, or of `MPI_COMM_SELF`.
+/// True after the program has set the handler of `MPI_COMM_WORLD`, or of `MPI_COMM_SELF`.
 static WORLD_HANDLER_IS_SET: AtomicBool = AtomicBool::new(false);
 static SELF_HANDLER_IS_SET: AtomicBool = AtomicBool::new(false);
 
-/// The program has set the error handler of a communicator.
+/// Notes that the program has set the error handler of a communicator.
 pub fn note_errhandler_set(comm: MPI_Comm) {
-    // Relaxed, here and below: flags on their own; the handlers are behind locks.
+    // Relaxed, here and below: the flags order no other memory; locks protect the handlers.
     if comm == MPI_COMM_WORLD {
         WORLD_HANDLER_IS_SET.store(true, Relaxed);
     } else if comm == MPI_COMM_SELF {
@@ -70,29 +70,30 @@ pub fn note_errhandler_set(comm: MPI_Comm) {
     }
 }
 
-/// Returns the communicator whose handler is told of errors of calls without an object: `MPI_COMM_SELF`. Programs that were written for
-/// MPI 3 set the handler of `MPI_COMM_WORLD` alone, which was told of such errors then; it is told as long as they set no other.
+/// Returns the communicator whose handler gets errors of calls without an object: `MPI_COMM_SELF`. Programs
+/// for MPI 3 set only the handler of `MPI_COMM_WORLD`. So that one is used while no other is set.
 pub fn comm_of_no_object() -> Option<Arc<Comm>> {
     let is_of_world = WORLD_HANDLER_IS_SET.load(Relaxed) && !SELF_HANDLER_IS_SET.load(Relaxed);
     let comm = if is_of_world { MPI_COMM_WORLD } else { MPI_COMM_SELF };
     comm.share().ok()
 }
 
-/// A program that has sessions only may begin another one whenever it likes: it leaves the job as it exits.
+/// Leaves the job when the process exits, since a program with sessions only may start another one at any
+/// time.
 pub fn leave_at_exit() {
     extern "C" fn at_exit() {
         PROCESS.leave_at_exit();
     }
     static ONCE: std::sync::Once = std::sync::Once::new();
-    // SAFETY: the function lives as long as the process. If it cannot be registered, the launcher says that the process
-    // exited without an end.
+    // SAFETY: the function lives as long as the process. If it cannot be registered, the launcher says that
+    // the process exited without an end.
     ONCE.call_once(|| unsafe { _ = libc::atexit(at_exit) });
 }
 
-/// `MPI_Init` with the level of threads that the program wants.
+/// `MPI_Init` with the thread level that the program requires.
 ///
 /// # Errors
-/// It was called before; the job cannot be joined.
+/// Fails if it was called before or the job cannot be joined.
 pub fn initialize(threads: ThreadLevel) -> Result<()> {
     canele_engine::find_command_by(crate::dynamic::command::beside_library);
     let world = PROCESS.initialize(threads, |world| {
@@ -107,7 +108,7 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
     }
     tools::attach(world.engine());
     let is_traced = traced::attach(world.engine());
-    // The short paths do not ask which memory a buffer is of.
+    // The short paths do not check the kind of a buffer's memory.
     let is_simple = !is_traced && !device::is_asked();
     cache::own::allow(is_simple && !cache::are_several());
     if is_simple && !world.engine().tunables().progress_thread {
@@ -119,7 +120,7 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
 /// `MPI_Finalize`.
 ///
 /// # Errors
-/// MPI is not initialised, or was finalised before.
+/// Fails if MPI is not initialised or was finalised.
 pub fn finalize() -> Result<()> {
     let world = PROCESS.prepare_end()?;
     let under_way = UnderWay::now(&world)?;
@@ -132,8 +133,9 @@ pub fn finalize() -> Result<()> {
     })
 }
 
-/// Gives the launcher time to end this process, after the death of another rank: it does so unless the job is to go on, and
-/// has told of that death, so that those who waited for the dead have nothing to add.
+/// Gives the launcher time to end this process after the death of another rank. The launcher does so unless
+/// the job continues after failures. It has then reported the death, so that waiting ranks need not report
+/// it.
 #[cold]
 pub fn await_end() {
     let Ok(world) = world() else { return };
@@ -144,24 +146,24 @@ pub fn await_end() {
     }
 }
 
-/// Whom an error that ends processes ends, where a job goes on after failures; else it ends the job.
+/// The processes that a fatal error ends in a job that continues after failures; otherwise it ends the job.
 #[derive(Clone, Copy)]
 pub enum Aborted<'a> {
     /// All processes of the job.
     All,
-    /// Those of a communicator.
+    /// The members of a communicator.
     Members(&'a Comm),
-    /// The one that made the call.
+    /// The calling process.
     Own,
 }
 
-/// Ends this process and others, because of an error or because the program wants it.
+/// Ends this process and others, after an error or on request of the program.
 #[cold]
 pub fn abort(text: &str, code: c_int, whom: Aborted<'_>) -> ! {
     let who =
         PROCESS.world_at_hand().map_or("canele".to_owned(), |w| format!("canele: {}", w.engine().rank()));
     let mut error = std::io::stderr().lock();
-    // Nothing is left to be done if even that fails.
+    // If this fails, too, nothing else can report the error.
     let _ = writeln!(error, "{who}: {}", canele_sys::printable::lines(text));
     drop(error);
     match (whom, PROCESS.world_at_hand()) {
@@ -172,32 +174,32 @@ pub fn abort(text: &str, code: c_int, whom: Aborted<'_>) -> ! {
     end(code)
 }
 
-/// The exit status for an error code: 0 would say that all is well.
+/// Returns the exit status for an error code; it is never 0.
 fn status(code: c_int) -> u8 {
     if code as u8 == 0 { 1 } else { code as u8 }
 }
 
-/// Ends this process at once; what it has printed is written first. The launcher ends the others.
+/// Ends this process at once, after flushing its output. The launcher ends the others.
 pub fn end(code: c_int) -> ! {
-    // SAFETY: both are always permitted; flushing all streams touches only C's own buffers. Functions registered for an
-    // orderly exit are not run: they could wait for ranks that wait for this one.
+    // SAFETY: both are always permitted; flushing all streams touches only C's own buffers. Functions
+    // registered for an orderly exit are not run: they could wait for ranks that wait for this one.
     unsafe {
         libc::fflush(core::ptr::null_mut());
         libc::_exit(c_int::from(status(code)))
     }
 }
 
-/// A new handle of a communicator.
+/// Makes a new handle of a communicator.
 ///
 /// # Errors
-/// All handles are used.
+/// Fails if all handles are used.
 pub fn publish(comm: Arc<Comm>) -> Result<MPI_Comm> {
     let handle = MPI_Comm::new(comm.clone())?;
     comm.set_number(handle.value());
     Ok(handle)
 }
 
-/// Gives the predefined objects their handles.
+/// Assigns the predefined objects to their handles.
 pub fn predefine() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

@@ -1,13 +1,13 @@
-//! Pointers of C programs: what is read through them and what is written.
+//! Pointers of C programs, for reading and writing.
 //!
-//! All of them are layout-compatible with a C pointer. A null pointer where one is needed is an error that names the
-//! argument; any other is taken to point where the standard says.
+//! All of them are layout-compatible with a C pointer. A null pointer is an error that names the argument, if
+//! a place is required. Any other pointer must be valid as the standard requires.
 
 use core::ffi::{CStr, c_char, c_void};
 
 use canele_mpi::{Class, Error, Result, fail};
 
-/// Where a result goes.
+/// The place of a result.
 #[repr(transparent)]
 pub struct Out<T>(*mut T);
 
@@ -22,13 +22,13 @@ impl<T> Out<T> {
     /// Stores the result.
     ///
     /// # Errors
-    /// The pointer is null.
+    /// Fails if the pointer is null.
     #[inline]
     pub fn set(self, value: T, what: &str) -> Result<()> {
         self.set_at(0, value, what)
     }
 
-    /// Stores the result where the pointer was found not to be null; nothing otherwise.
+    /// Stores the result unless the pointer is null.
     #[inline(always)]
     pub fn put(self, value: T) {
         if !self.0.is_null() {
@@ -40,7 +40,7 @@ impl<T> Out<T> {
     /// Stores an element of an array.
     ///
     /// # Errors
-    /// The pointer is null.
+    /// Fails if the pointer is null.
     #[inline]
     pub fn set_at(self, at: usize, value: T, what: &str) -> Result<()> {
         self.check(what)?;
@@ -52,15 +52,15 @@ impl<T> Out<T> {
     /// Stores all elements of an array.
     ///
     /// # Errors
-    /// The pointer is null, unless there are none.
+    /// Fails if the pointer is null and there are elements.
     pub fn set_all(self, values: impl IntoIterator<Item = T>, what: &str) -> Result<()> {
         self.set_from(0, values, what).map(|_| ())
     }
 
-    /// Stores elements of an array from a place on, and returns how many.
+    /// Stores elements of an array from an index on; returns their number.
     ///
     /// # Errors
-    /// The pointer is null, unless there are none.
+    /// Fails if the pointer is null and there are elements.
     pub fn set_from(self, at: usize, values: impl IntoIterator<Item = T>, what: &str) -> Result<usize> {
         let mut stored = 0;
         for value in values {
@@ -70,10 +70,10 @@ impl<T> Out<T> {
         Ok(stored)
     }
 
-    /// What is there.
+    /// Returns the value.
     ///
     /// # Errors
-    /// The pointer is null.
+    /// Fails if the pointer is null.
     #[inline]
     pub fn get(self, what: &str) -> Result<T>
     where
@@ -84,32 +84,34 @@ impl<T> Out<T> {
         Ok(unsafe { self.0.read() })
     }
 
-    /// Whether it points nowhere.
+    /// Returns true if the pointer is null.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// The place at an address that another call was given, and that the program keeps until an operation has ended.
+    /// Makes a place from an address that another call got and that the program keeps until an operation
+    /// completes.
     pub fn at(address: usize) -> Self {
         Self(core::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// The address.
+    /// Returns the address.
     pub fn address(self) -> *mut T {
         self.0
     }
 
-    /// The `n` elements of an array that is read and written.
+    /// Returns the `n` elements of an array that is read and written.
     ///
     /// # Errors
-    /// The pointer is null though `n` is not zero.
+    /// Fails if the pointer is null and `n` is not zero.
     #[inline]
     pub fn slice<'a>(self, n: usize, what: &str) -> Result<&'a mut [T]> {
         if n == 0 {
             return Ok(&mut []);
         }
         self.check(what)?;
-        // SAFETY: the standard asks for an array of n elements, which no other thread touches during the call.
+        // SAFETY: the standard asks for an array of n elements, which no other thread touches during the
+        // call.
         Ok(unsafe { core::slice::from_raw_parts_mut(self.0, n) })
     }
 
@@ -125,7 +127,7 @@ fn no_place(what: &str) -> Box<Error> {
     Error::new(Class::Argument, format!("{what} is a null pointer: a place for the result is needed"))
 }
 
-/// An array that is read.
+/// An array to read.
 #[repr(transparent)]
 pub struct In<T>(*const T);
 
@@ -137,10 +139,10 @@ impl<T> Clone for In<T> {
 impl<T> Copy for In<T> {}
 
 impl<T> In<T> {
-    /// Its `n` elements.
+    /// Returns its `n` elements.
     ///
     /// # Errors
-    /// The pointer is null though `n` is not zero.
+    /// Fails if the pointer is null and `n` is not zero.
     #[inline]
     pub fn slice<'a>(self, n: usize, what: &str) -> Result<&'a [T]> {
         if n == 0 {
@@ -153,64 +155,66 @@ impl<T> In<T> {
         Ok(unsafe { core::slice::from_raw_parts(self.0, n) })
     }
 
-    /// The address as a number: some are values with a meaning.
+    /// Returns the address as a number, since some values have a special meaning.
     pub fn address(self) -> usize {
         self.0 as usize
     }
 
-    /// The array at an address that the program has given in an array of such.
+    /// Makes an array from an address in an array of the program.
     pub fn at(address: *const T) -> Self {
         Self(address)
     }
 }
 
-/// A string that is read.
+/// A string to read.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Text(*const c_char);
 
 impl Text {
-    /// The string at an address that the program has given in an array of such.
+    /// Makes a string from an address in an array of the program.
     pub fn at(address: *const c_char) -> Self {
         Self(address)
     }
 
-    /// It as text; bytes that are no UTF-8 are replaced.
+    /// Returns it as text; invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// The pointer is null.
+    /// Fails if the pointer is null.
     pub fn read(self, what: &str) -> Result<String> {
         Ok(String::from_utf8_lossy(self.bytes(what)?).into_owned())
     }
 
-    /// It as it is, without the zero at its end.
+    /// Returns its bytes without the terminating zero.
     ///
     /// # Errors
-    /// The pointer is null.
+    /// Fails if the pointer is null.
     pub fn bytes<'a>(self, what: &str) -> Result<&'a [u8]> {
         if self.0.is_null() {
             fail!(Argument, "{what} is a null pointer: a string is needed");
         }
-        // SAFETY: the standard asks for a string that ends with a zero, which no thread changes during the call.
+        // SAFETY: the standard asks for a string that ends with a zero, which no thread changes during the
+        // call.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_bytes())
     }
 }
 
-/// TextOut for a string.
+/// The place of a string.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct TextOut(*mut c_char);
 
 impl TextOut {
-    /// Whether it points nowhere.
+    /// Returns true if the pointer is null.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// Stores as much of a text as fits into `room` bytes with the zero at its end; gives its length without the zero.
+    /// Stores as much of a text as fits into `room` bytes with its terminating zero; returns its length
+    /// without the zero.
     ///
     /// # Errors
-    /// The pointer is null though there is room.
+    /// Fails if the pointer is null and there is room.
     pub fn write(self, text: impl AsRef<[u8]>, room: usize, what: &str) -> Result<usize> {
         let bytes = text.as_ref();
         let bytes = &bytes[..bytes.len().min(room.saturating_sub(1))];
@@ -229,7 +233,7 @@ impl TextOut {
     }
 }
 
-/// A buffer that is sent from.
+/// A buffer to send.
 pub type SendBuffer = *const c_void;
-/// A buffer that is received into.
+/// A buffer to receive into.
 pub type RecvBuffer = *mut c_void;

@@ -1,16 +1,18 @@
-//! Calls of the program's functions: error handlers, operations, functions of attributes and of generalized requests.
+//! Calls of the program's functions: error handlers, operations, functions of attributes and of generalized
+//! requests.
 //!
-//! Such a function in C++ may throw an exception; the functions have types with `C-unwind`. Where the library holds no lock and has nothing
-//! half done, the function is called as it is, and the exception passes to the program's call of MPI: error handlers, functions of
-//! attributes and of generalized requests, the operation of `MPI_Reduce_local`. From within a collective, a conversion of a file or a
-//! destructor no exception can pass. Those call the function by [`call_program`], which ends the process with a text.
+//! A function in C++ may throw an exception; the function types use `C-unwind`. If the library holds no lock
+//! and no partial state, it calls the function directly, and the exception reaches the program's MPI call.
+//! This holds for error handlers, attribute functions, functions of generalized requests, and the operation
+//! of `MPI_Reduce_local`. No exception can pass a collective, a conversion of a file or a destructor. These
+//! use [`call_program`], which ends the process with a text.
 
 use core::ffi::c_void;
 
 use crate::constants::MPI_ERR_OTHER;
 use crate::library::{self, Aborted};
 
-/// Ends the process if it is dropped: an exception leaves the function.
+/// Ends the process if it is dropped, that is if an exception leaves the function.
 struct AbortOnException(&'static str);
 
 impl Drop for AbortOnException {
@@ -23,7 +25,7 @@ impl Drop for AbortOnException {
     }
 }
 
-/// Calls a function of the program, which is named with its article, where no exception can pass.
+/// Calls a function of the program that no exception may leave; `what` names it with its article.
 pub fn call_program<T>(what: &'static str, call: impl FnOnce() -> T) -> T {
     let on_exception = AbortOnException(what);
     let result = call();
@@ -34,19 +36,19 @@ pub fn call_program<T>(what: &'static str, call: impl FnOnce() -> T) -> T {
 /// Frees a state.
 pub type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// What a function of the program's is called with, and what frees that at last.
+/// The state of a program's function, and the function that frees it.
 pub struct State {
     state: usize,
     destructor: Option<Destructor>,
 }
 
 impl State {
-    /// A state that `destructor` frees when its last user is gone.
+    /// Makes a state that `destructor` frees after its last use.
     pub fn new(state: *mut c_void, destructor: Option<Destructor>) -> Self {
         Self { state: state.expose_provenance(), destructor }
     }
 
-    /// The state.
+    /// Returns the state.
     pub fn get(&self) -> *mut c_void {
         core::ptr::with_exposed_provenance_mut(self.state)
     }

@@ -1,4 +1,5 @@
-//! What MPI 3.0 removed and has no successor with the same parameters. The others lead to their successors by the table.
+//! Functions removed in MPI 3.0 without a successor that has the same parameters. The table maps the others
+//! to their successors.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub fn type_ub(datatype: MPI_Datatype, displacement: Out<i64>) -> CallResult {
     Ok(displacement.set((of.lower_bound() + of.extent()) as i64, "displacement")?)
 }
 
-/// `MPI_Type_struct`: the structure of what is no marker, with the bounds that markers give it.
+/// `MPI_Type_struct`: makes the structure of all types that are no markers, with the bounds of the markers.
 pub fn type_struct(
     count: Count,
     array_of_blocklengths: Counts,
@@ -51,7 +52,7 @@ pub fn type_struct(
     give(newtype, Datatype::resized(Width::Int, &inner, first, end.wrapping_sub(first))?)
 }
 
-/// What the arguments of `MPI_Type_struct` say of bounds and of types.
+/// The bounds and types in the arguments of `MPI_Type_struct`.
 #[derive(Default)]
 struct Parts {
     lb: Option<i64>,
@@ -62,7 +63,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// Takes the arguments apart. Of several bounds the outermost counts; a bound of an empty block does not count.
+    /// Separates the arguments. The outermost of several bounds is used; a bound of an empty block is
+    /// ignored.
     fn of(blocks: &[i64], places: &[i64], types: &[MPI_Datatype]) -> Result<Self> {
         let mut parts = Self::default();
         for ((&block, &place), &of) in blocks.iter().zip(places).zip(types) {
@@ -79,7 +81,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Adds a bound: the marker says which of the two.
+    /// Adds a lower or upper bound, according to the marker.
     fn add_bound(&mut self, marker: MPI_Datatype, place: i64) {
         if marker == MPI_LB {
             self.lb = Some(self.lb.map_or(place, |lb| lb.min(place)));

@@ -1,9 +1,10 @@
-//! Requests: handles to operations under way, and the table of a lane in which they stand.
+//! Requests: handles to operations under way, and the table of each lane that holds them.
 //!
-//! A request stays in its row from its start until its end was taken; calls let it go on there. Only what may call the program
-//! leaves its row meanwhile, so that no lock is held. That no two threads wait for the same request is the program's duty (MPI 5.0,
-//! §3.7.3). Sends that have left at once share one handle, and receives from `MPI_PROC_NULL` another one. The handle of a deferred receive
-//! is its name in the engine; it gets a row when a call asks for its request.
+//! A request stays in its row from its start until its result was taken; calls advance it there. A request
+//! that may call the program leaves its row meanwhile, so that no lock is held. The program must ensure that
+//! no two threads wait for one request (MPI 5.0, §3.7.3). Sends that have left at once share one handle, and
+//! so do receives from `MPI_PROC_NULL`. The handle of a deferred receive is its name in the engine; it gets a
+//! row when a call needs its request.
 
 mod deferred;
 mod tables;
@@ -24,9 +25,9 @@ use crate::table::FIRST_REQUEST;
 pub use deferred::{add_all_deferred, is_deferred, make_room_to_defer};
 pub use tables::{all_requests, lane_of, publish, requests, requests_with, requests_with_all};
 
-/// Bits of a handle that say where; above them is the generation.
+/// Number of index bits of a handle; above them is the generation.
 pub const INDEX_BITS: u32 = DEFERRED_BITS;
-/// Below are the constants of the ABI, and the indexes of objects.
+/// The first index of requests; below are the constants of the ABI, and the indexes of objects.
 const FIRST: usize = FIRST_REQUEST;
 const GENERATIONS: u32 = 1 << 8;
 
@@ -35,10 +36,10 @@ pub const LEFT: MPI_Request = MPI_Request::of(FIRST);
 /// The handle of every receive from `MPI_PROC_NULL`.
 pub const FROM_NO_PROCESS: MPI_Request = MPI_Request::of(FIRST + 1);
 const FIRST_ROW: usize = FIRST + 2;
-/// Rows that the table of the first lane may have.
+/// Largest number of rows in the table of the first lane.
 const MOST_ROWS: usize = ((LANES + 1) << LANE_BITS) - FIRST_ROW;
 
-/// What an operation got that was over when it began, or null; nothing if the handle is one of a row.
+/// Returns the result of a handle that is null or completed at its start; none for a handle with a row.
 #[inline(always)]
 pub fn got_at_once(handle: MPI_Request) -> Option<Got> {
     if handle == LEFT {
@@ -50,18 +51,18 @@ pub fn got_at_once(handle: MPI_Request) -> Option<Got> {
     (handle == MPI_REQUEST_NULL).then_some(Got::Nothing)
 }
 
-/// The status of such an operation, as [`got_at_once`].
+/// Returns the status of a handle that is null or completed at its start; none for a handle with a row.
 pub fn status_at_once(handle: MPI_Request) -> Option<Status> {
     got_at_once(handle).map(|got| if let Got::Ended(status) = got { status } else { Status::EMPTY })
 }
 
-/// Returns true if the handle is of an operation that was over when it began.
+/// Returns true if the handle's operation completed at its start.
 #[inline(always)]
 pub fn is_over_at_once(handle: MPI_Request) -> bool {
     handle == LEFT || handle == FROM_NO_PROCESS
 }
 
-/// Returns how far the request of a handle is that has no row in the table; nothing if it has one.
+/// Returns the progress of a request without a row in the table; none if it has one.
 #[inline(always)]
 pub fn progress_without_row(handle: MPI_Request) -> Option<RequestProgress> {
     if is_over_at_once(handle) {
@@ -70,17 +71,18 @@ pub fn progress_without_row(handle: MPI_Request) -> Option<RequestProgress> {
     (handle == MPI_REQUEST_NULL).then_some(RequestProgress::Inactive)
 }
 
-/// The requests of a lane; those of the first one hold what finds no room in another.
+/// The requests of a lane; the table of the first lane also holds those that find no room in another.
 pub struct Requests {
     /// The index of the first row.
     first_row: usize,
     rows: Vec<Row>,
     free: Vec<u32>,
-    /// The names of deferred receives that stand in rows, with the handles of these, by slots; empty before the first one.
+    /// The names of deferred receives with rows, and the handles of these rows, by slot; empty before the
+    /// first one.
     deferred: Vec<(u32, MPI_Request)>,
-    /// Names that are to be given back.
+    /// Names that must be returned to the engine.
     given_back: Vec<u32>,
-    /// Freed while under way; they end by themselves.
+    /// Requests freed while pending; they complete by themselves.
     orphans: VecDeque<Request>,
 }
 
@@ -92,17 +94,17 @@ struct Row {
 enum RequestState {
     Nothing,
     Here(Request),
-    /// A call lets it go on, and may call the program.
+    /// A call advances it outside the table, and may call the program.
     Away,
-    /// The program holds it no more, but is yet to end it.
+    /// Freed by the program, which must still complete the operation.
     GivenUp(Arc<dyn Foreign>),
 }
 
 const _: () = assert!(size_of::<Row>() <= 48);
 
-/// Bits of an index that are one lane's.
+/// Number of index bits within one lane.
 const LANE_BITS: u32 = 16;
-/// Above them stands this with the lane's number, of lanes beyond the first.
+/// For lanes beyond the first, the bits above hold this value plus the lane's number.
 const LANES: usize = (1 << (INDEX_BITS - LANE_BITS)) - 1 - MOST_LANES as usize;
 
 impl Requests {
@@ -118,12 +120,12 @@ impl Requests {
         }
     }
 
-    /// True if there is room for one more, in the table of another lane than the first.
+    /// Returns true if there is room for another request, in the table of a lane beyond the first.
     fn has_room(&self) -> bool {
         !self.free.is_empty() || self.rows.len() < (1 << LANE_BITS) - DEFERRED_SLOTS
     }
 
-    /// Gives what stands for an operation a handle.
+    /// Adds an operation and returns its handle.
     #[inline(always)]
     fn insert(&mut self, held: RequestState) -> Result<MPI_Request> {
         let at = match self.free.pop() {
@@ -140,7 +142,7 @@ impl Requests {
     #[inline(never)]
     fn add_row(&mut self, deferred: bool) -> Result<usize> {
         let at = self.rows.len();
-        // The last rows are kept for receives that were deferred, which have their handles already.
+        // The last rows are reserved for deferred receives, which have their handles already.
         let most = MOST_ROWS - DEFERRED_SLOTS * usize::from(!deferred);
         if self.first_row == FIRST_ROW && at >= most {
             fail!(NoMemory, "{at} requests are under way: wait for some before others are started");
@@ -149,7 +151,7 @@ impl Requests {
         Ok(at)
     }
 
-    /// What an ordinary message got, which no call has treated as a request so far, if it has ended well. Its row is freed.
+    /// Returns the result of a successful message whose request no other call has used, and frees its row.
     #[inline(always)]
     pub fn end_message(&mut self, handle: MPI_Request, completions: &mut Completions<'_>) -> Option<Got> {
         let RequestState::Here(request) = &mut self.row(handle).ok()?.held else { return None };
@@ -173,7 +175,7 @@ impl Requests {
         }
     }
 
-    /// What the engine is to be asked about the message of a handle, as [`Request::message`].
+    /// Returns the pending operation of a message's handle ([`Request::message`]).
     #[inline(always)]
     pub fn message(&mut self, handle: MPI_Request) -> Option<Pending> {
         match &self.row(handle).ok()?.held {
@@ -182,10 +184,10 @@ impl Requests {
         }
     }
 
-    /// The request of a handle.
+    /// Returns the request of a handle.
     ///
     /// # Errors
-    /// There is none, or another thread waits for it.
+    /// Fails if there is none, or if another thread waits for it.
     pub fn get(&mut self, handle: MPI_Request) -> Result<&mut Request> {
         match &mut self.row(handle)?.held {
             RequestState::Here(request) => Ok(request),
@@ -194,10 +196,10 @@ impl Requests {
         }
     }
 
-    /// Takes the request out of its row, to which it comes back.
+    /// Takes a request out of its row temporarily.
     ///
     /// # Errors
-    /// As [`Requests::get`].
+    /// Fails like [`Requests::get`].
     pub fn take(&mut self, handle: MPI_Request) -> Result<Request> {
         self.get(handle)?;
         match std::mem::replace(&mut self.row(handle)?.held, RequestState::Away) {
@@ -206,14 +208,14 @@ impl Requests {
         }
     }
 
-    /// Brings a request back.
+    /// Puts a request back into its row.
     pub fn put(&mut self, handle: MPI_Request, request: Request) {
         if let Ok(row) = self.row(handle) {
             row.held = RequestState::Here(request);
         }
     }
 
-    /// Frees the row of a request that was taken or is given up.
+    /// Frees the row of a request that was taken or freed.
     #[inline]
     pub fn free(&mut self, handle: MPI_Request) -> Option<Request> {
         let row = self.row(handle).ok()?;
@@ -231,10 +233,10 @@ impl Requests {
         }
     }
 
-    /// Frees the row of a request that the program gives up, unless the program is yet to end its operation.
+    /// Frees the row of a request for the program, unless the program must still complete its operation.
     ///
     /// # Errors
-    /// As [`Requests::get`].
+    /// Fails like [`Requests::get`].
     pub fn give_up(&mut self, handle: MPI_Request) -> Result<Option<Request>> {
         match self.get(handle)?.operation().cloned() {
             Some(operation) if operation.is_ended_by_program() && !operation.is_complete() => {
@@ -245,10 +247,10 @@ impl Requests {
         }
     }
 
-    /// An operation that ends elsewhere, though a thread may wait for it.
+    /// Returns an operation that completes outside of the engine, even while a thread waits for it.
     ///
     /// # Errors
-    /// It is none.
+    /// Fails for other requests.
     pub fn foreign(&mut self, handle: MPI_Request) -> Result<Arc<dyn Foreign>> {
         let operation = match &self.row(handle)?.held {
             RequestState::Here(request) => request.operation().cloned(),
@@ -258,19 +260,20 @@ impl Requests {
         operation.ok_or_else(|| Error::new(Class::Request, "the request is of another kind of operation"))
     }
 
-    /// Lets a request that was given up end by itself.
+    /// Lets a freed request complete by itself.
     pub fn orphan(&mut self, request: Request) {
         self.orphans.push_back(request);
     }
 
-    /// The first of those that were given up, at most as many, to be looked after; what is under way still comes back behind the others.
+    /// Takes at most `most` freed requests from the front to be advanced; pending ones are added again at the
+    /// back.
     pub fn take_orphans(&mut self, most: usize) -> Vec<Request> {
         let n = most.min(self.orphans.len());
         self.orphans.drain(..n).collect()
     }
 
-    /// The operations that have begun and not ended, which need the program's memory, as far as the engine knows them; no deferred receive that
-    /// has no row.
+    /// Returns the pending operations of the engine that use the program's memory, except deferred receives
+    /// without a row.
     pub fn under_way(&self) -> Vec<Option<Pending>> {
         let pending = |row: &Row| match &row.held {
             RequestState::Here(request) => request.pending(),
@@ -280,28 +283,28 @@ impl Requests {
         held.chain(self.orphans.iter().map(Request::pending)).collect()
     }
 
-    /// The handle of a row.
+    /// Returns the handle of a row.
     #[inline(always)]
     fn handle_of(&self, at: usize, generation: u32) -> MPI_Request {
         MPI_Request::of((generation as usize) << INDEX_BITS | (at + self.first_row))
     }
 
-    /// The row that a handle would have.
+    /// Returns the row index of a handle.
     #[inline(always)]
     fn index(&self, handle: MPI_Request) -> usize {
         (handle.value() & ((1 << INDEX_BITS) - 1)).wrapping_sub(self.first_row)
     }
 
-    /// How many requests the program holds.
+    /// Returns the number of requests that the program holds.
     pub fn used(&self) -> usize {
         self.rows.len() - self.free.len()
     }
 }
 
-/// The program has ended an operation of its own.
+/// Completes an operation of the program.
 ///
 /// # Errors
-/// It is none of those, or was ended before; the program's function failed.
+/// Fails if it is no such operation, was completed before, or a function of the program fails.
 pub fn complete(handle: MPI_Request) -> Result<()> {
     let mut table = requests_with(handle)?;
     let operation = table.foreign(handle)?;

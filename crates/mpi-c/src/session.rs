@@ -22,9 +22,9 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     canele_engine::find_command_by(crate::dynamic::command::beside_library);
     let (handler, info) = (errhandler.share()?, given(info)?);
     let has_threads = asks_for_threads(&info)?;
-    // First, as nothing of what follows is undone.
+    // This comes first, since no later step is undone.
     session.set(MPI_SESSION_NULL, "session")?;
-    // Its threads are not known.
+    // The threads that use the session are unknown.
     crate::cache::own::allow(false);
     crate::cache::share();
     let world = library::PROCESS.enter()?;
@@ -40,7 +40,8 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     Ok(session.set(handle, "session")?)
 }
 
-/// Whether the info asks for the highest level of thread support, which each session has, or for none. It fails if the level does not exist.
+/// Returns true if the info requests the highest thread level, which each session has, or none. Fails on an
+/// unknown level.
 fn asks_for_threads(info: &Info) -> Result<bool> {
     const MULTIPLE: &str = "MPI_THREAD_MULTIPLE";
     const LEVELS: [&str; 4] = ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", MULTIPLE];
@@ -64,7 +65,8 @@ pub fn session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> CallR
     Ok(info_used.set(MPI_Info::new(Arc::new(info))?, "info_used")?)
 }
 
-/// `MPI_Session_set_info` of Open MPI: what a session is like is fixed when it begins, so no hint changes it.
+/// `MPI_Session_set_info` of Open MPI; no hint has an effect, since the properties of a session are fixed at
+/// its start.
 pub fn session_set_info(session: MPI_Session, info: MPI_Info) -> CallResult {
     session.get()?;
     crate::infos::check(info)

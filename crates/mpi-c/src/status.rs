@@ -1,4 +1,4 @@
-//! `MPI_Status`: from what is known of an operation to the struct of the ABI, and back.
+//! `MPI_Status`: conversion between the status of an operation and the struct of the ABI.
 
 use core::ffi::c_int;
 
@@ -10,7 +10,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::pointer::{In, Out};
 
-/// Returns what the program wrote into a status; numbers that are no ranks or tags stay what they are.
+/// Returns the status that the program has written; numbers that are no valid ranks or tags are preserved.
 pub fn read_status(of: MPI_Status) -> Status {
     let source = match of.MPI_SOURCE {
         MPI_ANY_SOURCE => Origin::Unknown,
@@ -21,42 +21,42 @@ pub fn read_status(of: MPI_Status) -> Status {
     Status { source, tag, bytes: of.bytes() as usize, cancelled: of.cancelled() }
 }
 
-/// What a message got that has ended well.
+/// The result of a successful message.
 #[derive(Clone, Copy)]
 pub enum Got {
-    /// There was none.
+    /// There was no message.
     Nothing,
-    /// It was a send.
+    /// The message was a send.
     Sent,
-    /// This.
+    /// A result with this status.
     Ended(Status),
-    /// On this communicator.
+    /// A message received on this communicator.
     Received(MPI_Comm, canele_engine::Status),
 }
 
-/// Where a status goes; `MPI_STATUS_IGNORE`, like null, means that it is not wanted.
+/// The place of a status; `MPI_STATUS_IGNORE` and null mean that it is not wanted.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct StatusOut(*mut MPI_Status);
 
 impl StatusOut {
-    /// No status is wanted.
+    /// A status that is not wanted.
     pub const NONE: Self = Self(core::ptr::null_mut());
 
-    /// Stores what is known of an operation; the error code is left as it was (MPI 5.0, §3.2.5).
+    /// Stores the status of an operation; the error code does not change (MPI 5.0, §3.2.5).
     #[inline]
     pub fn set(self, of: Status) {
         self.set_at(0, of);
     }
 
-    /// Stores whose message it was that a receive failed with, as far as that is known: of one that was too long, its length too. Otherwise
-    /// the status is left as it was.
+    /// Stores source and tag of a failed receive's message as far as they are known, and its length if it was
+    /// too long. Otherwise the status does not change.
     #[cold]
     pub fn set_failed(self, comm: Option<&Comm>, error: &Error) {
         self.set_failed_at(0, comm, error);
     }
 
-    /// The same in an array.
+    /// Stores the status of a failed receive in an array ([`Self::set_failed`]).
     #[cold]
     pub fn set_failed_at(self, at: usize, comm: Option<&Comm>, error: &Error) {
         if let Some((comm, message)) = comm.zip(error.message) {
@@ -64,12 +64,12 @@ impl StatusOut {
         }
     }
 
-    /// Stores that there is nothing to be known: there was no operation (MPI 5.0, §3.7.3).
+    /// Stores the empty status, if there was no operation (MPI 5.0, §3.7.3).
     pub fn set_empty(self) {
         self.set_empty_at(0);
     }
 
-    /// The same in an array.
+    /// Stores the empty status in an array.
     pub fn set_empty_at(self, at: usize) {
         if self.is_wanted() {
             // SAFETY: wanted: a place for a status, or an array of as many as the call has operations.
@@ -77,7 +77,7 @@ impl StatusOut {
         }
     }
 
-    /// Stores it in an array.
+    /// Stores the status of an operation in an array.
     pub fn set_at(self, at: usize, of: Status) {
         if !self.is_wanted() {
             return;
@@ -93,7 +93,7 @@ impl StatusOut {
         to.set_outcome(of.bytes as u64, of.cancelled);
     }
 
-    /// Stores in an array what a message got.
+    /// Stores the result of a message in an array.
     #[inline]
     pub fn set_got_at(self, at: usize, got: Got) {
         if !self.is_wanted() {
@@ -117,7 +117,7 @@ impl StatusOut {
         }
     }
 
-    /// Stores what a blocking receive got.
+    /// Stores the result of a blocking receive.
     #[inline(always)]
     pub fn set_received(self, source: c_int, tag: c_int, bytes: usize) {
         if !self.is_wanted() {
@@ -129,14 +129,14 @@ impl StatusOut {
         to.set_outcome(bytes as u64, false);
     }
 
-    /// Whether it is wanted.
+    /// Returns true if the status is wanted.
     #[inline(always)]
     pub fn is_wanted(self) -> bool {
         self.0.addr() > MPI_STATUS_IGNORE
     }
 }
 
-/// `MPI_Status_c2f` and its likes, of an ABI where all forms of a status look the same.
+/// `MPI_Status_c2f` and the corresponding functions, for an ABI in which all forms of a status are equal.
 pub fn copy(from: In<MPI_Status>, to: Out<MPI_Status>) -> CallResult {
     Ok(to.set(from.slice(1, "from")?[0], "to")?)
 }

@@ -1,12 +1,13 @@
 //! The handle table: from handle values to objects of all kinds, without a lock on the way.
 //!
 //! ```text
-//!   value:  generation (8 bits) | index (22 bits)        index below 4096: none; the constants of the ABI have rows by their own rule
-//!   index ──▶ chunk of 4096 rows, allocated when needed, for ever ──▶ row { generation and kind, object }
+//!   value:  generation (8 bits) | index (22 bits)        no index below 4096; constants have rows of their own
+//!   index ──▶ chunk of 4096 rows, allocated on demand, never freed ──▶ row { generation and kind, object }
 //! ```
-//! Values stay below 2³⁰, and indexes below 2²¹: above are those of requests. A value that was freed is told from the next tenant of its row by the generation, and a value of another kind by
-//! the kind. An object leaves its row when it is freed; that no thread uses a handle while another one frees it is the program's duty
-//! (MPI 5.0, §11.6.1).
+//! Values stay below 2³⁰, and indexes below 2²¹: larger ones belong to requests. The generation distinguishes
+//! a freed value from the next one in its row, and the kind distinguishes values of other kinds. An object
+//! leaves its row when it is freed. The program must ensure that no thread uses a handle while another one
+//! frees it (MPI 5.0, §11.6.1).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,13 +21,13 @@ use crate::cache;
 const INDEX_BITS: u32 = 22;
 const GENERATIONS: u32 = 1 << 8;
 const ROWS: usize = CONSTANT_ROWS;
-/// The indexes from here on are those of requests, which have a table of their own.
+/// The first index of requests, which have a table of their own.
 pub const FIRST_REQUEST: usize = 1 << (INDEX_BITS - 1);
 const CHUNKS: usize = FIRST_REQUEST / ROWS;
-/// Rows rest as long as so many others are at hand, so that freed handles stay recognisable.
+/// Freed rows are not reused while at most this many are free, so that freed handles stay recognisable.
 const RESTING: usize = 64;
 
-/// What a handle can name.
+/// The kind of object that a handle names.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectKind {
@@ -73,7 +74,7 @@ impl ObjectKind {
 /// # Safety
 /// No two types have the same kind.
 pub unsafe trait Object: Send + Sync + 'static {
-    /// What it is.
+    /// The kind of object.
     const KIND: ObjectKind;
 }
 
@@ -81,7 +82,7 @@ pub unsafe trait Object: Send + Sync + 'static {
 pub static HANDLES: Table = Table::new();
 
 struct Row {
-    /// Generation and kind; no kind where there is no object.
+    /// Generation and kind; no kind if there is no object.
     tag: AtomicU32,
     /// An `Arc` as a raw pointer, or 0.
     object: AtomicUsize,
@@ -97,20 +98,20 @@ const fn tag(generation: u32, kind: ObjectKind) -> u32 {
     generation << 8 | kind as u32
 }
 
-/// Objects of all kinds.
+/// A table of objects of all kinds.
 pub struct Table {
     constants: [Row; ROWS],
-    /// The first chunk stays empty: those rows are the constants.
+    /// The first chunk is never allocated: its rows are the constants.
     chunks: [OnceLock<Box<[Row]>>; CHUNKS],
     free: Mutex<Free>,
 }
 
-/// Rows that may be used.
+/// The unused rows.
 struct Free {
     list: VecDeque<u32>,
-    /// Rows from here on have never been used.
+    /// The first row that has never been used.
     next: u32,
-    /// Objects of the program's that there are, by kind.
+    /// Number of the program's objects, by kind.
     used: [usize; 1 + ObjectKind::ALL.len()],
 }
 
@@ -128,7 +129,7 @@ impl Table {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The row that a value leads to, and the generation that it has there if it is the value's.
+    /// Returns the row of a value, and the generation that a valid row has.
     #[inline(always)]
     fn row(&self, value: usize) -> Option<(&Row, u32)> {
         match constant_row(value) {
@@ -142,25 +143,25 @@ impl Table {
         }
     }
 
-    /// The row of an object that is there.
+    /// Returns the row of an existing object.
     #[inline(always)]
     fn row_of<T: Object>(&self, value: usize) -> Option<&Row> {
         let (row, generation) = self.row(value)?;
-        // Relaxed: a thread that was given the handle was given what stands in the row, too.
+        // Relaxed: a thread that got the handle has also seen the contents of the row.
         (row.tag.load(Ordering::Relaxed) == tag(generation, T::KIND)).then_some(row)
     }
 
     /// Returns the object of a handle.
     #[inline(always)]
     pub fn get<T: Object>(&self, value: usize) -> Option<&'static T> {
-        // Acquire: pairs with the release in `place`; the object is whole.
+        // Acquire: pairs with the release in `place`; the object is complete.
         let object = self.row_of::<T>(value)?.object.load(Ordering::Acquire) as *const T;
-        // SAFETY: the row's kind says that it came from an `Arc<T>`, which the row holds until the handle is freed; the program does
-        // not free a handle while it uses it.
+        // SAFETY: the row's kind says that it came from an `Arc<T>`, which the row holds until the handle is
+        // freed; the program does not free a handle while it uses it.
         unsafe { object.as_ref() }
     }
 
-    /// Returns the object of a handle, to be kept.
+    /// Returns the object of a handle, for use beyond the call.
     pub fn share<T: Object>(&self, value: usize) -> Option<Arc<T>> {
         let object: *const T = self.get(value)?;
         // SAFETY: it came from `Arc::into_raw`, and the row's count keeps it alive.
@@ -170,7 +171,7 @@ impl Table {
         }
     }
 
-    /// Returns what a handle names.
+    /// Returns the kind of a handle's object.
     pub fn kind(&self, value: usize) -> Option<ObjectKind> {
         let (row, generation) = self.row(value)?;
         let found = row.tag.load(Ordering::Relaxed);
@@ -178,12 +179,12 @@ impl Table {
         ObjectKind::ALL.iter().map(|(kind, _)| *kind).find(is_there)
     }
 
-    /// True if a value could be one of an object of the program's.
+    /// Returns true if the value may be a handle of a program's object.
     pub fn may_be(&self, value: usize) -> bool {
         constant_row(value).is_none() && value & ((1 << INDEX_BITS) - 1) >= ROWS
     }
 
-    /// Gives an object a handle, or none when all are used.
+    /// Makes a handle for an object; none if all are used.
     pub fn insert<T: Object>(&self, object: Arc<T>) -> Option<usize> {
         let mut free = self.free();
         let index = if free.list.len() > RESTING || free.next as usize >= FIRST_REQUEST {
@@ -201,14 +202,14 @@ impl Table {
         Some((generation as usize) << INDEX_BITS | index as usize)
     }
 
-    /// Gives an object the value of a constant.
+    /// Assigns an object to the value of a constant.
     pub fn fix<T: Object>(&self, value: usize, object: Arc<T>) {
         self.remove::<T>(value);
         let row = constant_row(value).expect("a constant of the ABI has a row");
         place(&self.constants[row], constant_mark(value), object);
     }
 
-    /// Takes the object of a handle, which names nothing any more.
+    /// Removes and returns the object of a handle, which becomes invalid.
     pub fn remove<T: Object>(&self, value: usize) -> Option<Arc<T>> {
         let row = self.row_of::<T>(value)?;
         let object = row.object.swap(0, Ordering::AcqRel) as *const T;
@@ -228,7 +229,7 @@ impl Table {
         Some(unsafe { Arc::from_raw(object) })
     }
 
-    /// Returns how many objects of a kind have handles of the program's.
+    /// Returns the number of a kind's objects with handles of the program.
     pub fn used(&self, kind: ObjectKind) -> usize {
         self.free().used[kind as usize]
     }

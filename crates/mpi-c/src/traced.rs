@@ -1,7 +1,7 @@
 //! Calls of the program, recorded for a trace.
 //!
-//! A process that is traced never defers a receive and takes no short path: what every call looks at anyway leads to where it is recorded, and
-//! without a trace little is added.
+//! A traced process never defers a receive and takes no short path. The check that every call makes anyway
+//! leads to the recording, so tracing costs little when it is off.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ use crate::cache;
 
 static TRACER: OnceLock<Arc<Tracer>> = OnceLock::new();
 
-/// Records the calls of this process from now on, if its engine is traced; says whether it is.
+/// Records the calls of this process from now on, if its engine is traced; returns true if it is.
 pub fn attach(engine: &Engine) -> bool {
     if let Some(tracer) = engine.tracer() {
         TRACER.get_or_init(|| tracer.clone());
@@ -29,18 +29,19 @@ pub struct CallName {
 }
 
 impl CallName {
-    /// The name of a function.
+    /// Makes the name of a function.
     pub const fn new(text: &'static str) -> Self {
         Self { text, number: AtomicU32::new(0) }
     }
 
-    /// [`Self::record`]; a process is not traced in which one thread at a time calls the library by its promise.
+    /// Records a call like [`Self::record`], unless the process promised that one thread at a time calls the
+    /// library. Such a process is not traced.
     #[inline(always)]
     pub fn record_if_traced(&self) -> Option<Span> {
         if cache::is_shared() { self.record() } else { None }
     }
 
-    /// Records that a call begins, if this process is traced.
+    /// Records the beginning of a call, if this process is traced.
     #[cold]
     pub fn record(&self) -> Option<Span> {
         let tracer = TRACER.get()?;

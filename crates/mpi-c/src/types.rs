@@ -1,4 +1,4 @@
-//! The types of parameters, under the names that the table of kinds uses.
+//! The types of parameters, under the names in the table of kinds.
 
 pub use crate::attributes::{CopyFunction, DeleteFunction, Value};
 pub use crate::environment::Arguments;
@@ -12,7 +12,7 @@ pub use crate::status::{MPI_Status, StatusOut};
 pub use crate::tools::event::{EventCallback, EventFreed, EventsDropped};
 pub use crate::width::{Count, Counts, Displacements, OutCount};
 
-/// Those of functions that MPICH's library for Fortran calls.
+/// The types of functions that MPICH's Fortran library calls.
 pub use crate::{
     attributes::languages::{CopyProxy, DeleteProxy},
     fortran::ErrhandlerFunctionX,

@@ -1,4 +1,4 @@
-//! Arguments that are `int` in a function and wider in its large-count twin.
+//! Arguments that are `int` in a function and wider in its large-count form.
 
 use core::ffi::c_int;
 
@@ -6,24 +6,24 @@ use canele_mpi::{Class, Error, Result, fail};
 
 use crate::constants::MPI_UNDEFINED;
 
-/// A type of the body that stands for two types of C; the exported functions convert.
+/// An argument type of a body that represents two types of C; the exported functions convert.
 pub trait WideArgument {
-    /// In the ordinary function.
+    /// The type in the ordinary function.
     type Small;
-    /// In the large twin.
+    /// The type in the large-count form.
     type Large;
-    /// From the ordinary function's argument.
+    /// Converts the ordinary function's argument.
     fn from_small(value: Self::Small) -> Self;
-    /// From the large twin's argument.
+    /// Converts the large-count form's argument.
     fn from_large(value: Self::Large) -> Self;
 }
 
-/// A count; also whether it came from the large twin, which some results depend on.
+/// A count, and the form of its function, on which some results depend.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
-    /// The number, as given.
+    /// The number, as passed.
     pub value: i64,
-    /// From the large twin.
+    /// True for the large-count form.
     pub large: bool,
 }
 
@@ -43,10 +43,10 @@ impl WideArgument for Count {
 }
 
 impl Count {
-    /// As a number of elements.
+    /// Returns it as a number of elements.
     ///
     /// # Errors
-    /// It is negative.
+    /// Fails if it is negative.
     #[inline(always)]
     pub fn get(self) -> Result<usize> {
         usize::try_from(self.value).map_err(|_| negative(self.value))
@@ -61,22 +61,22 @@ fn negative(count: i64) -> Box<Error> {
 /// An array of numbers of either width.
 #[derive(Clone, Copy, Debug)]
 pub enum Numbers {
-    /// Of `int`.
+    /// Numbers of type `int`.
     Small(*const c_int),
-    /// Of `MPI_Count` or `MPI_Aint`.
+    /// Numbers of type `MPI_Count` or `MPI_Aint`.
     Large(*const i64),
 }
 
 impl Numbers {
-    /// Whether they came from the large twin.
+    /// Returns true for the large-count form.
     pub fn is_large(self) -> bool {
         matches!(self, Self::Large(_))
     }
 
-    /// The first `n`, as 64-bit numbers.
+    /// Returns the first `n` numbers, as 64-bit numbers.
     ///
     /// # Errors
-    /// The pointer is null though `n` is not zero.
+    /// Fails if the pointer is null and `n` is not zero.
     pub fn read(self, n: usize, what: &str) -> Result<Vec<i64>> {
         Ok(match self.slice(n, what)? {
             NumberSlice::Small(numbers) => numbers.iter().map(|number| i64::from(*number)).collect(),
@@ -84,10 +84,10 @@ impl Numbers {
         })
     }
 
-    /// The first `n`, where they lie.
+    /// Returns the first `n` numbers in place.
     ///
     /// # Errors
-    /// As [`Numbers::read`].
+    /// Fails like [`Numbers::read`].
     pub fn slice<'a>(self, n: usize, what: &str) -> Result<NumberSlice<'a>> {
         let null = match self {
             Self::Small(at) => at.is_null(),
@@ -110,9 +110,9 @@ impl Numbers {
 /// An array of the program, of either width.
 #[derive(Clone, Copy, Debug)]
 pub enum NumberSlice<'a> {
-    /// Of `int`.
+    /// Numbers of type `int`.
     Small(&'a [c_int]),
-    /// Of `MPI_Count` or `MPI_Aint`.
+    /// Numbers of type `MPI_Count` or `MPI_Aint`.
     Large(&'a [i64]),
 }
 
@@ -139,12 +139,12 @@ macro_rules! array {
 array!(Counts, "Counts, one for each of something.");
 array!(Displacements, "Displacements, one for each of something.");
 
-/// Where a number goes.
+/// The place of a number.
 #[derive(Clone, Copy, Debug)]
 pub enum OutCount {
-    /// To an `int`.
+    /// An `int`.
     Small(*mut c_int),
-    /// To an `MPI_Count` or `MPI_Aint`.
+    /// An `MPI_Count` or `MPI_Aint`.
     Large(*mut i64),
 }
 
@@ -162,10 +162,10 @@ impl WideArgument for OutCount {
 }
 
 impl OutCount {
-    /// What is there.
+    /// Returns the number.
     ///
     /// # Errors
-    /// The pointer is null.
+    /// Fails if the pointer is null.
     pub fn get(self, what: &str) -> Result<i64> {
         match self {
             // SAFETY: an argument that is read and written points to a number.
@@ -176,18 +176,18 @@ impl OutCount {
         }
     }
 
-    /// Stores a number; `MPI_UNDEFINED` where there is none or it does not fit.
+    /// Stores a number; `MPI_UNDEFINED` if there is none or it does not fit.
     ///
     /// # Errors
-    /// The pointer is null.
+    /// Fails if the pointer is null.
     pub fn set(self, value: Option<i64>, what: &str) -> Result<()> {
         self.set_at(0, value, what)
     }
 
-    /// Stores the number of an array at a place.
+    /// Stores a number at an index of an array.
     ///
     /// # Errors
-    /// The pointer is null.
+    /// Fails if the pointer is null.
     pub fn set_at(self, at: usize, value: Option<i64>, what: &str) -> Result<()> {
         let undefined = MPI_UNDEFINED;
         match self {

@@ -1,24 +1,25 @@
-//! Attributes that MPI defines: C has the address of their value, Fortran the value (MPI 5.0, section 19.3.7).
+//! Predefined attributes: C gets the address of their value, Fortran the value (MPI 5.0, section 19.3.7).
 
 use core::ffi::c_int;
 
 use crate::kept;
 
-/// A kind of object with attributes: datatypes have none that MPI defines.
+/// Kinds of objects with predefined attributes; datatypes have none.
 const COMM: c_int = 0;
 const WIN: c_int = 1;
 
-/// `MPI_TAG_UB` to `MPI_UNIVERSE_SIZE`.
+/// The keys from `MPI_TAG_UB` to `MPI_UNIVERSE_SIZE`.
 const COMM_NUMBERS: core::ops::RangeInclusive<c_int> = 501..=507;
-/// `MPI_WIN_DISP_UNIT`, `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_MODEL`. `MPI_WIN_BASE` is an address in both languages.
+/// `MPI_WIN_DISP_UNIT`, `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_MODEL`. `MPI_WIN_BASE` is an address in both
+/// languages.
 const WIN_NUMBERS: [c_int; 3] = [602, 604, 605];
 /// `MPI_WIN_SIZE`.
 const WIN_SIZE: c_int = 603;
 
-/// Returns the value of an attribute as Fortran has it.
+/// Returns the value of an attribute for Fortran.
 ///
 /// # Safety
-/// `value` is what C's function gave for this key of an object of this kind.
+/// `value` is the result of C's function for this key of an object of this kind.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub unsafe extern "C" fn canele_fort_attribute(kind: c_int, key: c_int, value: isize) -> isize {
     if let Some(value) = kept::value(value.cast_unsigned()) {

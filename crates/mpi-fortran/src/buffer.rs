@@ -1,4 +1,5 @@
-//! What C is called with for an array: its address, or a datatype that knows its strides, or a copy without gaps.
+//! The arguments of C's functions for an array: its address, a datatype with its strides, or a copy without
+//! gaps.
 
 use core::ffi::{c_int, c_void};
 
@@ -9,21 +10,21 @@ use crate::mpi::*;
 use crate::place;
 use crate::section::{self, NoType};
 
-/// The buffer is the caller's again when the procedure returns: it may be copied.
+/// The buffer belongs to the caller again when the procedure returns, so it may be copied.
 const BLOCKING: c_int = 1;
 /// The buffer is written.
 const WRITTEN: c_int = 2;
-/// A count and a datatype belong to the buffer: others can stand for them.
+/// The buffer has a count and a datatype, which may be replaced.
 const PAIR: c_int = 4;
-/// The address alone is asked for.
+/// Only the address is needed.
 const ADDRESS: c_int = 8;
 
-/// A datatype belongs to the buffer, which has a block for each rank, or partitions of `count` elements.
+/// The buffer has a datatype, with a block for each rank or partitions of `count` elements.
 const BLOCKS: c_int = 16;
-/// The call gives a request, with which a copy may live.
+/// The call returns a request, to which a copy may be attached.
 const REQUEST: c_int = 32;
 
-/// A buffer as C's functions take it: `canele_buffer` of the module `canele_support`.
+/// A buffer for C's functions: `canele_buffer` of the module `canele_support`.
 #[repr(C)]
 pub struct Buffer {
     address: *const c_void,
@@ -33,12 +34,12 @@ pub struct Buffer {
     made: c_int,
 }
 
-/// The datatype was made here.
+/// The datatype was made by this library.
 const MADE_A_TYPE: c_int = 1;
 /// A copy was made.
 const MADE_A_COPY: c_int = 2;
 
-/// Finds what a function is called with for a buffer.
+/// Computes the arguments of C's function for a buffer.
 ///
 /// # Safety
 /// `buffer` is a descriptor of the compiler, `made` a place for a buffer.
@@ -61,7 +62,7 @@ pub unsafe extern "C" fn canele_fort_begin(
     begin(buffer, place::of_c(buffer.address(), places), flags, count, datatype, made)
 }
 
-/// Finds what a function is called with for a buffer, whose address C knows by `address`.
+/// Computes the arguments of C's function for a buffer, whose address in C is `address`.
 pub fn begin(
     buffer: &Descriptor,
     address: *const c_void,
@@ -78,7 +79,7 @@ pub fn begin(
     made.take_parts(&buffer.array(), flags)
 }
 
-/// Ends what was begun: a copy is copied back.
+/// Ends the use of a buffer; a copy is written back.
 ///
 /// # Safety
 /// `made` comes from [`canele_fort_begin`].
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn canele_fort_end(made: *mut Buffer) {
     }
 }
 
-/// Returns the bytes of an element.
+/// Returns the size of an element in bytes.
 ///
 /// # Safety
 /// `buffer` is a descriptor of the compiler.
@@ -101,7 +102,7 @@ pub unsafe extern "C" fn canele_fort_size(buffer: *const Descriptor) -> c_int {
 }
 
 impl Buffer {
-    /// Frees the datatype that was made; returns the copy, if one was.
+    /// Frees the datatype, if one was made; returns the copy, if one was made.
     pub fn end(&mut self) -> Option<Copied> {
         match core::mem::take(&mut self.made) {
             MADE_A_TYPE => {
@@ -115,7 +116,7 @@ impl Buffer {
         }
     }
 
-    /// Takes the elements of an array that do not lie beside each other.
+    /// Prepares an array whose elements are not contiguous.
     fn take_parts(&mut self, array: &Array, flags: c_int) -> c_int {
         if array.elements() == 0 || (flags & PAIR != 0 && self.count == 0) {
             return SUCCESS;
@@ -148,7 +149,7 @@ impl Buffer {
         };
         let has = array.elements() * array.element;
         let partition = match message {
-            // A copy has nothing in front of its first element.
+            // A copy has no memory in front of its first element.
             Ok((begin, ..)) if flags & PAIR != 0 && begin < 0 && self.count > 0 => return refused(),
             Ok((_, end, _)) if flags & PAIR != 0 && end > has => return is_longer(),
             Ok((.., bytes)) => usize::try_from(bytes).unwrap_or(0),

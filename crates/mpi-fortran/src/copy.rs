@@ -1,22 +1,22 @@
-//! A copy of a part of an array whose elements do not lie beside each other, for calls that no datatype serves.
+//! A contiguous copy of an array part, for calls that no datatype can serve.
 
 use core::ops::Range;
 
 use crate::descriptor::Array;
 
-/// A copy of a part of an array. The library of MPI reads and writes the copy.
+/// A contiguous copy of an array part, which the MPI library reads and writes.
 pub struct Copied {
     bytes: Vec<u64>,
     array: Array,
-    /// What the copy was before the library wrote it, if the library writes it at all. Elements that have not changed are not written back: the
-    /// program may use those that do not belong to the message.
+    /// The contents before the library wrote the copy, if it writes it. Unchanged elements are not written
+    /// back, since the program may use elements outside of the message.
     before: Option<Vec<u64>>,
-    /// Bytes of a partition, 0 if there are none.
+    /// Size of a partition in bytes; 0 if there are none.
     partition: usize,
 }
 
 impl Copied {
-    /// Copies the elements beside each other. An element that will be written may be written in part, so it is copied too.
+    /// Copies the elements. Elements to be written are copied too, since they may be written in part.
     pub fn new(array: &Array, is_written: bool, partition: usize) -> Self {
         let bytes = array.element as usize * array.elements() as usize;
         let mut copied = Self {
@@ -29,12 +29,12 @@ impl Copied {
         copied
     }
 
-    /// The address of the copy.
+    /// Returns the address of the copy.
     pub fn address(&self) -> *const u8 {
         self.bytes.as_ptr().cast()
     }
 
-    /// Copies all elements again: the request starts.
+    /// Copies all elements again when the request starts.
     pub fn refresh(&mut self) {
         self.copy_in(0..usize::MAX);
         if let Some(before) = &mut self.before {
@@ -49,12 +49,12 @@ impl Copied {
         }
     }
 
-    /// Gives the program the elements that were written.
+    /// Writes changed elements back to the program.
     pub fn write_back(&mut self) {
         self.copy_out(0..usize::MAX);
     }
 
-    /// Gives the program the elements of a partition that has arrived.
+    /// Writes the elements of an arrived partition back to the program.
     pub fn write_back_partition(&mut self, partition: usize) {
         self.copy_out(self.bytes_of(partition..partition + 1));
     }
@@ -69,7 +69,8 @@ impl Copied {
         let mut at = 0;
         self.array.each(|from| {
             let (first, length) = overlap(at..at + element, &range);
-            // SAFETY: the element is of the program's array, and the copy has room for as many as are visited.
+            // SAFETY: the element is of the program's array, and the copy has room for as many as are
+            // visited.
             unsafe {
                 core::ptr::copy_nonoverlapping(from.cast::<u8>().add(first), to.add(at + first), length)
             };
@@ -102,7 +103,7 @@ impl Copied {
     }
 }
 
-/// Where the bytes of an element begin that are in a range, and how many there are.
+/// Returns the offset and length of the bytes of an element within a range.
 fn overlap(element: Range<usize>, range: &Range<usize>) -> (usize, usize) {
     let (first, end) = (element.start.max(range.start), element.end.min(range.end));
     if first < end { (first - element.start, end - first) } else { (0, 0) }

@@ -1,7 +1,8 @@
-//! Arrays as compilers describe them to C (Fortran 2018, 18.5.3, `CFI_cdesc_t`).
+//! Array descriptors that compilers pass to C (Fortran 2018, 18.5.3, `CFI_cdesc_t`).
 //!
-//! The standard leaves the order of some members open. What is read here lies at the same places in gfortran's, flang's, Intel's and NVIDIA's
-//! descriptors: the address, the bytes of an element, the rank behind a version of four bytes, and the dimensions from the 24th byte on.
+//! The standard leaves the order of some members open. The members used here have equal offsets in the
+//! descriptors of gfortran, flang, Intel and NVIDIA. They are the address, the element size, the rank after a
+//! version of four bytes, and the dimensions from byte 24 on.
 
 use core::ffi::{c_int, c_void};
 
@@ -10,13 +11,13 @@ use core::ffi::{c_int, c_void};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
     lower: isize,
-    /// Elements, or -1 for the last dimension of an array of assumed size.
+    /// Number of elements; -1 for the last dimension of an assumed-size array.
     pub extent: isize,
-    /// Bytes from one element to the next.
+    /// Distance of two elements in bytes.
     pub stride: isize,
 }
 
-/// The head of a descriptor, in front of its dimensions.
+/// The head of a descriptor; the dimensions follow it.
 #[repr(C)]
 pub struct Descriptor {
     address: *mut c_void,
@@ -26,7 +27,7 @@ pub struct Descriptor {
     attributes: [u8; 3],
 }
 
-/// The most dimensions that an array has (Fortran 2018, 5.4.6).
+/// Largest number of dimensions of an array (Fortran 2018, 5.4.6).
 const MOST: usize = 15;
 
 /// An array, or a part of one.
@@ -34,30 +35,31 @@ const MOST: usize = 15;
 pub struct Array {
     /// Address of the first element.
     pub address: *mut c_void,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub element: i64,
-    /// Dimensions, the fastest first.
+    /// The dimensions, the fastest first.
     pub dimensions: Vec<Dimension>,
 }
 
 impl Descriptor {
-    /// The address of the first element.
+    /// Returns the address of the first element.
     pub fn address(&self) -> *mut c_void {
         self.address
     }
 
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub fn element(&self) -> usize {
         self.element
     }
 
     fn dimensions(&self) -> &[Dimension] {
         let rank = usize::try_from(self.rank).unwrap_or(0).min(MOST);
-        // SAFETY: the compiler writes as many dimensions as the rank says behind the head of the descriptor, which is as long as theirs begins.
+        // SAFETY: the compiler writes as many dimensions as the rank says behind the head of the descriptor,
+        // which is as long as theirs begins.
         unsafe { core::slice::from_raw_parts((&raw const *self).add(1).cast(), rank) }
     }
 
-    /// True if the elements lie beside each other, in their order.
+    /// Returns true if the elements are contiguous, in order.
     pub fn is_contiguous(&self) -> bool {
         let mut next = self.element as isize;
         self.dimensions().iter().all(|dimension| {
@@ -67,19 +69,19 @@ impl Descriptor {
         })
     }
 
-    /// The array.
+    /// Returns the array.
     pub fn array(&self) -> Array {
         Array { address: self.address, element: self.element as i64, dimensions: self.dimensions().to_vec() }
     }
 }
 
 impl Array {
-    /// How many elements it has.
+    /// Returns the number of elements.
     pub fn elements(&self) -> i64 {
         self.dimensions.iter().map(|dimension| dimension.extent.max(0) as i64).product()
     }
 
-    /// Bytes from each element to the next, none if they differ.
+    /// Returns the distance in bytes between consecutive elements; none if it varies.
     pub fn stride(&self) -> Option<isize> {
         let (first, others) = self.dimensions.split_first()?;
         let mut next = first.stride * first.extent;
@@ -91,7 +93,7 @@ impl Array {
         is_same.then_some(first.stride)
     }
 
-    /// Calls a function with the address of each element, in the order of Fortran.
+    /// Calls a function with the address of each element, in Fortran's order.
     pub fn each(&self, mut visit: impl FnMut(*mut c_void)) {
         let mut place = vec![0isize; self.dimensions.len()];
         for _ in 0..self.elements() {

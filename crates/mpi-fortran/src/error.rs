@@ -1,11 +1,11 @@
-//! Errors that are found here: their codes and texts, and on which object they are raised.
+//! Errors that this library detects: their codes and texts, and the objects on which they are raised.
 
 use core::ffi::{CStr, c_int};
 use std::sync::OnceLock;
 
 use crate::mpi::*;
 
-/// Returns the code of a buffer that has gaps where neither a datatype nor a copy can stand for it.
+/// Returns the error code of a buffer with gaps that neither a datatype nor a copy can replace.
 pub fn refused() -> c_int {
     static CODE: OnceLock<c_int> = OnceLock::new();
     of_a_buffer(
@@ -15,7 +15,7 @@ copy it into an array of its own, or describe it by a datatype",
     )
 }
 
-/// Returns the code of a message that has more bytes than the part of an array which is its buffer.
+/// Returns the error code of a message longer than the array part that is its buffer.
 pub fn is_longer() -> c_int {
     static CODE: OnceLock<c_int> = OnceLock::new();
     of_a_buffer(
@@ -25,7 +25,7 @@ pass a longer part, or a smaller count",
     )
 }
 
-/// The code of class `MPI_ERR_BUFFER` with a text, which is made once.
+/// Returns an error code of class `MPI_ERR_BUFFER` with a text; it is made once.
 fn of_a_buffer(code: &OnceLock<c_int>, text: &CStr) -> c_int {
     *code.get_or_init(|| {
         let mut code = ERR_BUFFER;

@@ -1,4 +1,4 @@
-//! How long arrays are that have an element for each rank, neighbour or dimension.
+//! Lengths of arrays with an element for each rank, neighbour or dimension.
 
 use core::ffi::c_int;
 
@@ -11,13 +11,15 @@ const DIST_GRAPH: c_int = 213;
 /// `MPI_ROOT`.
 const ROOT: c_int = -4;
 
-/// Calls a function that writes a number, and returns that: 0 if it fails. The function that the array is for finds the error again.
+/// Calls a function that writes a number, and returns the number, or 0 after an error. The function for which
+/// the array is made reports the error.
 fn ask(call: impl FnOnce(&mut c_int) -> c_int) -> c_int {
     let mut number = 0;
     if call(&mut number) == SUCCESS { number } else { 0 }
 }
 
-/// Returns how many ranks a collective of a communicator has blocks for: those of the other group of an intercommunicator.
+/// Returns the number of ranks that have a block in a collective: those of the remote group for an
+/// intercommunicator.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub extern "C" fn canele_fort_peers(comm: c_int) -> c_int {
     // SAFETY: any number may be asked about, and the places are valid.
@@ -30,7 +32,8 @@ pub extern "C" fn canele_fort_peers(comm: c_int) -> c_int {
     }
 }
 
-/// Returns 1 at the root of a collective: the rank that is named, and in an intercommunicator that which says `MPI_ROOT`.
+/// Returns 1 at the root of a collective: the named rank, or on an intercommunicator the one that passes
+/// `MPI_ROOT`.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_is_root(comm: c_int, root: c_int) -> c_int {
     // SAFETY: as above.
@@ -38,7 +41,7 @@ pub extern "C" fn canele_fort_is_root(comm: c_int, root: c_int) -> c_int {
     c_int::from(rank == root || root == ROOT)
 }
 
-/// Returns how many neighbours a rank sends to, or receives from.
+/// Returns the number of a rank's destinations or sources.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_neighbors(comm: c_int, outgoing: c_int) -> c_int {
     // SAFETY: as above.
@@ -62,7 +65,7 @@ pub extern "C" fn canele_fort_neighbors(comm: c_int, outgoing: c_int) -> c_int {
     }
 }
 
-/// Returns how many dimensions a Cartesian communicator has.
+/// Returns the number of dimensions of a Cartesian communicator.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_dimensions(comm: c_int) -> c_int {
     // SAFETY: as above.

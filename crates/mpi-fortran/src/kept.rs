@@ -1,13 +1,14 @@
-//! Values of attributes that Fortran has set. C reads an attribute of Fortran at a place (MPI 5.0, section 19.3.7), so each has one.
+//! Attribute values set by Fortran. C reads such a value at an address (MPI 5.0, section 19.3.7), so each has
+//! a place.
 
 use core::ffi::c_int;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The places that are in use, by their addresses.
+/// The places in use, by address.
 static PLACES: Mutex<BTreeMap<usize, Box<i64>>> = Mutex::new(BTreeMap::new());
 
-/// Returns a place that has a value. Its first half is the value as an `int`.
+/// Returns a new place with a value. Its first half is the value as an `int`.
 pub fn keep(value: i64) -> *const i64 {
     let place = Box::new(value);
     let address = &raw const *place;
@@ -15,23 +16,23 @@ pub fn keep(value: i64) -> *const i64 {
     address
 }
 
-/// The value at a place, none for what is no place: C has set such an attribute.
+/// Returns the value at a place; none for another address, which is an attribute set by C.
 pub fn value(address: usize) -> Option<i64> {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner).get(&address).map(|place| **place)
 }
 
-/// Gives a place back.
+/// Frees a place.
 pub fn forget(address: usize) {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
 }
 
-/// Returns a place that has a value.
+/// Returns a new place with a value.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub extern "C" fn canele_fort_keep(value: i64) -> *const i64 {
     keep(value)
 }
 
-/// Gives the place of an attribute back that was not set.
+/// Frees the place of an attribute that was not set.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_forget(place: *const c_int) {
     forget(place.addr());

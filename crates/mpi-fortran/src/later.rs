@@ -1,11 +1,11 @@
-//! Handles that C writes when a request completes, as those of `MPI_Comm_idup`.
+//! Handles that C writes when a request completes, as for `MPI_Comm_idup`.
 
 use core::ffi::c_int;
 
 use crate::mpi::{Handle, PMPI_Comm_toint};
 use crate::request::{keep_later, take_later};
 
-/// A handle that C will write, and the program's INTEGER for its number.
+/// A handle that C will write, and the program's INTEGER for it.
 pub struct Later {
     handle: *mut Handle,
     number: Number,
@@ -37,7 +37,7 @@ unsafe impl Send for Later {}
 
 /// `MPI_COMM_NULL`.
 const COMM_NULL: c_int = 0x100;
-/// What a place has until C writes it. A library may write the null handle at first.
+/// The contents of a place before C writes it. A library may write the null handle first.
 const NOTHING: [Handle; 2] = [0, COMM_NULL as Handle];
 
 /// Returns a place for a handle that C writes when a request completes.
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn canele_fort_later(
     handle
 }
 
-/// Takes a place back that C will not write: the call has failed.
+/// Frees a place that C will not write after a failed call.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_never(handle: *mut Handle) {
     for later in take_later(|later| later.handle == handle) {
@@ -67,11 +67,13 @@ pub extern "C" fn canele_fort_never(handle: *mut Handle) {
     }
 }
 
-/// Gives the program the numbers of handles that C has written.
+/// Stores the numbers of the handles that C has written in the program's variables.
 pub fn settle() {
-    // SAFETY: the place is kept until it is taken out of the list; C writes it before the call returns that completes its request.
+    // SAFETY: the place is kept until it is taken out of the list; C writes it before the call returns that
+    // completes its request.
     for later in take_later(|later| !NOTHING.contains(&unsafe { later.handle.read_volatile() })) {
-        // SAFETY: the place is in no list any more. C has written a handle, and the program's variable is valid until its request is complete.
+        // SAFETY: the place is in no list any more. C has written a handle, and the program's variable is
+        // valid until its request is complete.
         unsafe { later.number.write(PMPI_Comm_toint(later.free())) };
     }
 }

@@ -1,28 +1,30 @@
-//! `libcanele_fort.so.0`: what Canelé's modules for Fortran cannot say in Fortran (MPI 5.0, chapter 19).
+//! `libcanele_fort.so.0`: the parts of Canelé's Fortran modules that Fortran cannot express (MPI 5.0, chapter
+//! 19).
 //!
-//! The modules are compiled by the compiler at hand and call C's functions themselves. They come here for
+//! The program's compiler compiles the modules, which call C's functions themselves. They use this library
+//! for:
 //!
 //! ```text
-//!   place.rs        constants that are known by their place: MPI_BOTTOM, MPI_IN_PLACE, ignored statuses
-//!   descriptor.rs   arrays as the compiler describes them
-//!   buffer.rs       what C is called with for such an array: its address, or a datatype, or a copy
+//!   place.rs        constants identified by address: MPI_BOTTOM, MPI_IN_PLACE, ignored statuses
+//!   descriptor.rs   the compiler's array descriptors
+//!   buffer.rs       the arguments of C for such an array: its address, a datatype, or a copy
 //!     copy.rs         the copy of a part of an array
-//!     section.rs      the datatype of a part of an array, of which C knows the address alone
+//!     section.rs      the datatype of a part of an array
 //!   text.rs         arrays of strings
-//!   callback/       functions of the program: what C calls in their place
-//!   attribute.rs    values of attributes that are places in C
-//!     kept.rs         those that Fortran has set
-//!   request.rs      what requests need until they end
-//!     life.rs         what happens to that when they start, complete and are freed
+//!   callback/       functions of the program, and the C functions that call them
+//!   attribute.rs    attribute values that are addresses in C
+//!     kept.rs         values that Fortran has set
+//!   request.rs      resources of requests
+//!     life.rs         the resources at the start, completion and freeing of requests
 //!     later.rs        handles that C writes when a request completes
-//!   long.rs         what differs where an INTEGER has eight bytes
-//!   error.rs        errors that are found here
-//!   group.rs        how long arrays are that have an element for each rank
-//!   prepare.rs      what the types of Fortran are
+//!   long.rs         support for an INTEGER of eight bytes
+//!   error.rs        errors that this library detects
+//!   group.rs        lengths of arrays with an element for each rank
+//!   prepare.rs      properties of the Fortran compiler
 //! ```
-//! It stands on functions of the standard ABI alone, so that it runs beside any library with that ABI.
+//! It uses only functions of the standard ABI, so it works with any library of that ABI.
 //!
-//! Trusting Fortran: an address points to what the modules declare it as. Numbers are checked by C's functions.
+//! Trust in Fortran: an address must point to the type that the modules declare. C's functions check numbers.
 #![allow(non_snake_case)] // Names of C's functions are the standard's.
 
 mod attribute;

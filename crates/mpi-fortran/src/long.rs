@@ -1,4 +1,5 @@
-//! What differs where an INTEGER of Fortran has eight bytes: constants that are known by their place, statuses, and pairs of INTEGER.
+//! Support for an INTEGER of eight bytes: constants that Fortran identifies by address, statuses, and pairs
+//! of INTEGER.
 
 use core::ffi::{c_int, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -8,19 +9,19 @@ use crate::descriptor::Descriptor;
 use crate::mpi::*;
 use crate::place;
 
-/// `MPI_2INTEGER` there, which is no number of a C handle.
+/// `MPI_2INTEGER` for long INTEGERs, which is no number of a C handle.
 const PAIR: i64 = (1 << 32) + 0x232;
 
-/// Returns what C knows for a place.
+/// Returns C's value of a place.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub extern "C" fn canele_fort_place_long(place: *const c_void, places: *const i64) -> *const c_void {
     place::of_c(place, places)
 }
 
-/// As `canele_fort_begin`.
+/// Computes the arguments of C's function for a buffer, with a long datatype number (`canele_fort_begin`).
 ///
 /// # Safety
-/// As there. `datatype` is the number of a datatype in Fortran.
+/// The conditions of `canele_fort_begin`. `datatype` is the number of a datatype in Fortran.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub unsafe extern "C" fn canele_fort_begin_long(
     buffer: *const Descriptor,
@@ -38,10 +39,10 @@ pub unsafe extern "C" fn canele_fort_begin_long(
     begin(buffer, address, flags, count, datatype, unsafe { &mut *made })
 }
 
-/// Makes numbers of C from those of Fortran, of which the program may have set none.
+/// Converts Fortran's numbers to C's; the program may not have set them.
 ///
 /// # Safety
-/// Both arrays have as many elements.
+/// Both arrays have `count` elements.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub unsafe extern "C" fn canele_fort_narrow(from: *const i64, to: *mut c_int, count: c_int) {
     for n in 0..usize::try_from(count).unwrap_or(0) {
@@ -50,10 +51,10 @@ pub unsafe extern "C" fn canele_fort_narrow(from: *const i64, to: *mut c_int, co
     }
 }
 
-/// Makes numbers of Fortran from those of C.
+/// Converts C's numbers to Fortran's.
 ///
 /// # Safety
-/// Both arrays have as many elements.
+/// Both arrays have `count` elements.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub unsafe extern "C" fn canele_fort_widen(from: *const c_int, to: *mut i64, count: c_int) {
     for n in 0..usize::try_from(count).unwrap_or(0) {
@@ -62,7 +63,8 @@ pub unsafe extern "C" fn canele_fort_widen(from: *const c_int, to: *mut i64, cou
     }
 }
 
-/// Returns the datatype that has a number, or none. MPI says that there is none, on the ranks where the argument counts.
+/// Returns the datatype with a number; the null handle if there is none. MPI reports the error on the ranks
+/// where the argument is significant.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_long_type(number: i64) -> Handle {
     match c_int::try_from(number) {
@@ -73,7 +75,7 @@ pub extern "C" fn canele_fort_long_type(number: i64) -> Handle {
     }
 }
 
-/// The datatype of two INTEGERs, which is made once. There is none before MPI has begun.
+/// Returns the datatype of two INTEGERs, which is made once; none before MPI is initialised.
 fn pair() -> Option<Handle> {
     static MADE: Mutex<Option<Handle>> = Mutex::new(None);
     let mut known = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +91,8 @@ fn pair() -> Option<Handle> {
     *known
 }
 
-/// Returns the operation that stands for `MPI_MINLOC` or `MPI_MAXLOC` with a datatype: one of its own for two INTEGERs.
+/// Returns the operation for `MPI_MINLOC` or `MPI_MAXLOC` with a datatype; pairs of INTEGER use an operation
+/// of this library.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_long_op(op: Handle, datatype: Handle) -> Handle {
     static MADE: [OnceLock<Handle>; 2] = [OnceLock::new(), OnceLock::new()];
@@ -121,7 +124,7 @@ extern "C" fn combine<const IS_MAX: bool>(
     }
 }
 
-/// The pair with the greater or smaller value, of equal ones that with the smaller index.
+/// Returns the pair with the greater or smaller value; of equal values, the one with the smaller index.
 fn chosen(a: [i64; 2], b: [i64; 2], is_max: bool) -> [i64; 2] {
     let is_first = if is_max { a[0] > b[0] } else { a[0] < b[0] };
     if is_first || (a[0] == b[0] && a[1] < b[1]) { a } else { b }

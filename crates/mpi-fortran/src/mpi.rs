@@ -1,4 +1,5 @@
-//! The functions and constants of the standard ABI that are used here. The library of MPI that the program has loaded defines them.
+//! The functions and constants of the standard ABI that this library uses. The program's MPI library defines
+//! them.
 
 use core::ffi::{c_char, c_int, c_void};
 

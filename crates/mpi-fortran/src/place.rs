@@ -1,13 +1,15 @@
-//! Constants that Fortran knows by their place.
+//! Constants that Fortran identifies by address.
 
 use core::ffi::{c_int, c_void};
 
 use crate::mpi::{BUFFER_AUTOMATIC, IN_PLACE, UNWEIGHTED, WEIGHTS_EMPTY};
 
-/// What C knows for each INTEGER of the common block `canele_places`, in its order. The fourth is `MPI_ERRCODES_IGNORE`.
+/// C's value for each INTEGER of the common block `canele_places`, in order. The fourth is
+/// `MPI_ERRCODES_IGNORE`.
 const PLACES: [usize; 6] = [0, IN_PLACE, BUFFER_AUTOMATIC, 0, UNWEIGHTED, WEIGHTS_EMPTY];
 
-/// Returns what C knows for an address, which may be one of the constants in the common block of INTEGERs that begins at `places`.
+/// Returns C's value of an address, which may be one of the constants in the common block that begins at
+/// `places`.
 pub fn of_c<Integer>(address: *const c_void, places: *const Integer) -> *const c_void {
     let distance = address.addr().wrapping_sub(places.addr());
     match PLACES.get(distance / size_of::<Integer>()) {
@@ -16,7 +18,7 @@ pub fn of_c<Integer>(address: *const c_void, places: *const Integer) -> *const c
     }
 }
 
-/// Returns what C knows for a place.
+/// Returns C's value of a place.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub extern "C" fn canele_fort_place(place: *const c_void, places: *const c_int) -> *const c_void {
     of_c(place, places)

@@ -1,13 +1,13 @@
-//! What the library of MPI has to know of this Fortran.
+//! The properties of this Fortran compiler that the MPI library needs.
 
 use core::ffi::{c_int, c_void};
 
 use crate::mpi::*;
 
-/// Tells the library how this compiler writes true and false, unless it was told before.
+/// Sets the compiler's values of true and false in the library, unless they are set.
 ///
 /// # Safety
-/// `truth` and `lie` are values of type LOGICAL with as many bytes as `logical` says.
+/// `truth` and `lie` are LOGICAL values of `logical` bytes.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub unsafe extern "C" fn canele_fort_prepare(logical: c_int, truth: *const c_void, lie: *const c_void) {
     let (mut yes, mut no, mut is_set) = ([0u64; 2], [0u64; 2], 0);

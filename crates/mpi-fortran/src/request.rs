@@ -1,14 +1,15 @@
-//! What requests need until they end: copies of parts of arrays, arrays that C reads, and handles that C writes.
+//! Resources of requests: copies of array parts, arrays that C reads, and handles that C writes.
 //!
 //! ```text
 //!   canele_fort_end_later, canele_fort_array     a procedure that makes a request collects its resources
-//!   canele_fort_attach                           the request has them; the modules' word says that there are some
-//!   canele_fort_take, canele_fort_complete       around each call that may complete requests, while the word is set
+//!   canele_fort_attach                           the request gets them; the modules' word is set
+//!   canele_fort_take, canele_fort_complete       around each call that may complete requests
 //!   canele_fort_start, _ready, _arrived, _free   the life of persistent and partitioned requests
 //! ```
-//! A request is known by C's handle. The resources of one that ends with its completion are out of the table while a call may complete it: another
-//! thread may get that handle for a new request before the call returns. Those of a persistent request stay, since its handle does. A request that
-//! the program completes in C keeps its resources.
+//! A request is identified by C's handle. If it ends with its completion, its resources are removed from the
+//! table while a call may complete it. Another thread may get the handle for a new request before the call
+//! returns. A persistent request keeps its handle, so its resources stay. A request that the program
+//! completes in C keeps its resources.
 
 mod life;
 
@@ -21,26 +22,27 @@ use crate::copy::Copied;
 use crate::later::Later;
 use crate::mpi::*;
 
-/// What a request needs until it ends.
+/// The resources of a request.
 #[derive(Default)]
 pub struct RequestResources {
     copies: Vec<Copied>,
     /// Arrays that C reads while the request is active.
     arrays: Vec<Box<[i64]>>,
-    /// True if the request has its handle until the program frees it.
+    /// True if the request keeps its handle until the program frees it.
     is_persistent: bool,
 }
 
 /// All requests with resources.
 struct Table {
     of_requests: BTreeMap<Handle, RequestResources>,
-    /// Requests that the program has freed before they were complete.
+    /// Requests that the program freed before their completion.
     freed: Vec<(Handle, RequestResources)>,
-    /// How many resources calls have taken out, of which some may come back.
+    /// Number of resources that calls have removed, of which some may return.
     out: usize,
     /// Handles that C writes when a request completes.
     later: Vec<Later>,
-    /// Places of the modules' word, which is 0 while nothing is here. Each library that was linked by itself may have its own.
+    /// Places of the modules' word, which is 0 while the table is empty. Each separately linked library may
+    /// have its own.
     words: Vec<Word>,
 }
 
@@ -48,11 +50,12 @@ struct Table {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(*mut c_int);
 
-// SAFETY: a word is written under the lock of the table alone. Programs read it: the thread that makes a request writes it before it passes the
-// request on.
+// SAFETY: a word is written under the lock of the table alone. Programs read it: the thread that makes a
+// request writes it before it passes the request on.
 unsafe impl Send for Word {}
 
-// SAFETY: the addresses in a copy are used under the lock of the table, or by the one thread that has taken the copy out.
+// SAFETY: the addresses in a copy are used under the lock of the table, or by the one thread that has taken
+// the copy out.
 unsafe impl Send for RequestResources {}
 
 static TABLE: Mutex<Table> = Mutex::new(Table {
@@ -68,7 +71,7 @@ fn table() -> MutexGuard<'static, Table> {
 }
 
 impl Table {
-    /// Sets the word where resources come from.
+    /// Sets the word of the modules that added resources.
     fn announce(&mut self, word: Word) {
         if !self.words.contains(&word) {
             self.words.push(word);
@@ -77,7 +80,7 @@ impl Table {
         unsafe { word.0.write_volatile(1) };
     }
 
-    /// Clears the words if nothing is left.
+    /// Clears the words if the table is empty.
     fn clear_words(&mut self) {
         if self.of_requests.is_empty() && self.freed.is_empty() && self.later.is_empty() && self.out == 0 {
             // SAFETY: as above.
@@ -86,14 +89,14 @@ impl Table {
     }
 }
 
-/// Keeps a handle that C writes when a request completes.
+/// Stores a handle that C writes when a request completes.
 pub fn keep_later(later: Later, word: *mut c_int) {
     let mut table = table();
     table.later.push(later);
     table.announce(Word(word));
 }
 
-/// Takes the handles out of the table of which a condition holds.
+/// Removes the handles that satisfy a condition from the table.
 pub fn take_later(which: impl FnMut(&mut Later) -> bool) -> Vec<Later> {
     let mut table = table();
     let taken = table.later.extract_if(.., which).collect();
@@ -111,7 +114,7 @@ impl RequestResources {
     }
 }
 
-/// The resources that a procedure collects.
+/// Returns the resources that a procedure collects.
 ///
 /// # Safety
 /// The place is null or has resources of this procedure.
@@ -125,7 +128,7 @@ unsafe fn collected<'a>(place: *mut *mut RequestResources) -> &'a mut RequestRes
     }
 }
 
-/// Ends what was begun for a call that gives a request. A copy stays until the request ends.
+/// Ends the use of a buffer by a call that returns a request. A copy stays until the request ends.
 ///
 /// # Safety
 /// `made` comes from `canele_fort_begin`, `resources` is null or comes from here.
@@ -139,12 +142,12 @@ pub unsafe extern "C" fn canele_fort_end_later(made: *mut Buffer, resources: *mu
 /// Returns an array of numbers or handles that lives until the request ends.
 ///
 /// # Safety
-/// As above.
+/// `resources` is null or comes from here.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub unsafe extern "C" fn canele_fort_array(resources: *mut *mut RequestResources, length: c_int) -> *mut i64 {
     // SAFETY: as above.
     let resources = unsafe { collected(resources) };
-    // An array without elements has an address, too.
+    // An array without elements needs an address, too.
     let length = usize::try_from(length).unwrap_or(0).max(1);
     let mut array = vec![0; length].into_boxed_slice();
     let address = array.as_mut_ptr();
@@ -152,7 +155,7 @@ pub unsafe extern "C" fn canele_fort_array(resources: *mut *mut RequestResources
     address
 }
 
-/// Gives a request the resources that were collected for it, or frees them if there is none.
+/// Attaches collected resources to a request, or frees them if there is none.
 ///
 /// # Safety
 /// `resources` is null or comes from above, `word` is that of the modules.
@@ -178,14 +181,15 @@ pub unsafe extern "C" fn canele_fort_attach(
     }
     let mut table = table();
     if let Some(mut other) = table.of_requests.insert(request, resources) {
-        // A library may have one handle for all requests that are complete at once. The resources of the last one stay until one of them is waited for.
+        // A library may use one handle for all requests that completed at once. The last one's resources stay
+        // until one of them is waited for.
         other.write_back();
         table.of_requests.get_mut(&request).into_iter().for_each(RequestResources::write_back);
     }
     table.announce(Word(word));
 }
 
-/// True if a request is complete or inactive, or has failed.
+/// Returns true if a request is complete, inactive or failed.
 fn is_complete(request: Handle) -> bool {
     let mut flag = 0;
     // SAFETY: the handle is that of a request, the place is valid, and the status is ignored.

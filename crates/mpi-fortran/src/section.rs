@@ -1,11 +1,11 @@
-//! The datatype of the elements of an array that do not lie beside each other.
+//! Datatypes for array elements that are not contiguous.
 
 use core::ffi::c_int;
 
 use crate::descriptor::{Array, Dimension};
 use crate::mpi::*;
 
-/// A datatype that is made here, or one that is not.
+/// A datatype, and true if it was made here.
 struct Made {
     handle: Handle,
     is_own: bool,
@@ -23,13 +23,14 @@ impl Made {
 impl Drop for Made {
     fn drop(&mut self) {
         if self.is_own {
-            // SAFETY: the handle was made here, and its place is valid. MPI keeps what another datatype is made of.
+            // SAFETY: the handle was made here, and its place is valid. MPI keeps what another datatype is
+            // made of.
             unsafe { PMPI_Type_free(&mut self.handle) };
         }
     }
 }
 
-/// Why there is no such datatype.
+/// The reason why there is no such datatype.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NoType {
     /// The elements of the message are not whole elements of the array, or have gaps.
@@ -42,14 +43,15 @@ fn check(code: c_int) -> Result<(), NoType> {
     if code == SUCCESS { Ok(()) } else { Err(NoType::Failed(code)) }
 }
 
-/// Returns a committed datatype that is `count` elements of `datatype`, taken from the elements of an array in their order.
+/// Returns a committed datatype for `count` elements of `datatype`, taken from the elements of an array in
+/// order.
 ///
 /// # Errors
-/// The elements of the datatype have gaps or are no whole elements of the array, or MPI refuses.
+/// Fails if the datatype has gaps, its elements are not whole array elements, or MPI refuses.
 pub fn datatype(array: &Array, count: i64, datatype: Handle) -> Result<Handle, NoType> {
     let (bytes, extent) = measures(datatype)?;
     if extent == array.element && count >= 0 {
-        // Each element of the message is one of the array, with its own gaps.
+        // Each element of the message is one element of the array, with its own gaps.
         return part(&array.dimensions, count, &Made { handle: datatype, is_own: false })?.commit();
     }
     if bytes != extent || array.element == 0 || count < 0 {
@@ -63,11 +65,11 @@ pub fn datatype(array: &Array, count: i64, datatype: Handle) -> Result<Handle, N
     part(&array.dimensions, whole / array.element, &element)?.commit()
 }
 
-/// Returns a committed datatype that is one element of `datatype`, taken from the elements of an array. More of them follow each other as the
-/// elements of the array do.
+/// Returns a committed datatype for one element of `datatype`, taken from the elements of an array.
+/// Consecutive elements follow each other in the array.
 ///
 /// # Errors
-/// As [`datatype`], and if not all elements of the array have the same distance.
+/// Fails like [`datatype`], or if the array elements are not equally spaced.
 pub fn element_type(array: &Array, datatype: Handle) -> Result<Handle, NoType> {
     let (bytes, extent) = measures(datatype)?;
     let stride = array.stride().ok_or(NoType::Unfit)? as i64;
@@ -80,10 +82,11 @@ pub fn element_type(array: &Array, datatype: Handle) -> Result<Handle, NoType> {
     new(|made| unsafe { PMPI_Type_create_resized_c(all.handle, 0, elements * stride, made) })?.commit()
 }
 
-/// Returns where some elements of a datatype begin and end, counted in bytes from the address of a buffer, and where the next ones would begin.
+/// Returns begin and end of elements of a datatype, in bytes from the address of a buffer, and the begin of
+/// the next elements.
 ///
 /// # Errors
-/// The code of MPI for the datatype.
+/// Fails with MPI's code for the datatype.
 pub fn span(count: i64, datatype: Handle) -> Result<(i64, i64, i64), c_int> {
     let (mut lower, mut extent, mut first, mut length) = (0, 0, 0, 0);
     // SAFETY: the places are valid. MPI checks the handle.
@@ -103,7 +106,7 @@ pub fn span(count: i64, datatype: Handle) -> Result<(i64, i64, i64), c_int> {
     }
 }
 
-/// Bytes of a datatype, and from one element to the next.
+/// Returns the size and the extent of a datatype in bytes.
 fn measures(datatype: Handle) -> Result<(i64, i64), NoType> {
     let (mut bytes, mut lower, mut extent) = (0, 0, 0);
     // SAFETY: the places are valid. MPI checks the handle.
@@ -113,7 +116,7 @@ fn measures(datatype: Handle) -> Result<(i64, i64), NoType> {
     if lower != 0 || bytes == 0 { Err(NoType::Unfit) } else { Ok((bytes, extent as i64)) }
 }
 
-/// The datatype of an element of the array: that of the message, if it is as long.
+/// Returns the datatype of an array element, made of the message's datatype if its size fits.
 fn element(element: i64, bytes: i64, datatype: Handle) -> Result<Made, NoType> {
     let (count, of) = if element % bytes == 0 { (element / bytes, datatype) } else { (element, BYTE) };
     if count == 1 {
@@ -129,7 +132,7 @@ fn new(make: impl FnOnce(&mut Handle) -> c_int) -> Result<Made, NoType> {
     Ok(Made { handle, is_own: true })
 }
 
-/// The first elements of an array: whole rows, and a part of the last.
+/// Returns a datatype of the first elements of an array: whole rows, and a part of the last one.
 fn part(dimensions: &[Dimension], elements: i64, element: &Made) -> Result<Made, NoType> {
     let Some((last, rows)) = dimensions.split_last() else { return Err(NoType::Unfit) };
     let row: i64 = rows.iter().map(|dimension| dimension.extent.max(0) as i64).product();

@@ -1,12 +1,12 @@
-//! Arrays of strings: those of Fortran have blanks behind each, and a blank one behind the last.
+//! Arrays of strings: Fortran pads each with blanks, and a blank string ends the array.
 
 use core::ffi::{c_char, c_int};
 use std::ffi::CString;
 
-/// The most strings of a list: where no blank one ends it, the search has to.
+/// Largest number of strings in a list, which bounds the search for a blank one.
 const MOST: usize = 1 << 16;
 
-/// The element of an array of texts, without the blanks before and behind it (MPI 5.0, section 11.8.2).
+/// Returns an element of an array of texts, without surrounding blanks (MPI 5.0, section 11.8.2).
 ///
 /// # Safety
 /// The array has an element there, of `length` characters.
@@ -18,14 +18,15 @@ unsafe fn element(texts: *const c_char, length: usize, index: usize) -> CString 
     CString::new(text).unwrap_or_default()
 }
 
-/// The strings, with a null pointer behind them.
+/// Returns the strings, followed by a null pointer.
 fn strings(all: Vec<CString>) -> *mut *mut c_char {
     let mut strings: Vec<*mut c_char> = all.into_iter().map(CString::into_raw).collect();
     strings.push(core::ptr::null_mut());
     Box::into_raw(strings.into_boxed_slice()).cast()
 }
 
-/// Returns the strings of an array of texts, null for `MPI_ARGV_NULL`: as many as `how_many` says, or up to a blank one if that is negative.
+/// Returns the strings of an array of texts, null for `MPI_ARGV_NULL`: `how_many` of them, or up to a blank
+/// one if that is negative.
 ///
 /// # Safety
 /// `texts` is an array of texts of `length` characters, with as many elements or a blank one.
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn canele_fort_texts(
     })
 }
 
-/// True for `MPI_ARGV_NULL` and for `MPI_ARGVS_NULL`, which lies behind it.
+/// Returns true for `MPI_ARGV_NULL` and for `MPI_ARGVS_NULL`, which follows it in memory.
 fn is_nothing(texts: *const c_char, nothing: *const c_char) -> bool {
     texts.addr().wrapping_sub(nothing.addr()) < 2
 }
@@ -63,7 +64,8 @@ pub unsafe extern "C" fn canele_fort_free_texts(strings: *mut *mut c_char) {
         return;
     }
     let mut length = 0;
-    // SAFETY: each string was made by `CString::into_raw`, and a null pointer ends the array, which was a boxed slice.
+    // SAFETY: each string was made by `CString::into_raw`, and a null pointer ends the array, which was a
+    // boxed slice.
     unsafe {
         while !(*strings.add(length)).is_null() {
             drop(CString::from_raw(*strings.add(length)));
@@ -73,7 +75,8 @@ pub unsafe extern "C" fn canele_fort_free_texts(strings: *mut *mut c_char) {
     }
 }
 
-/// Returns lists of strings, null for `MPI_ARGVS_NULL`: the texts of a list lie `how_many` elements from each other.
+/// Returns lists of strings, null for `MPI_ARGVS_NULL`; consecutive texts of a list are `how_many` elements
+/// apart.
 ///
 /// # Safety
 /// `texts` is an array of `how_many` rows of texts of `length` characters, and a blank one ends each.

@@ -1,13 +1,13 @@
-//! What Open MPI's library for C++ asks for beside functions: nothing by an ABI that is another's.
+//! Support for Open MPI's C++ library beyond functions, which other ABIs lack.
 
 use core::ffi::{CStr, c_void};
 
 use crate::handle::MPI_Errhandler;
 
-/// The error handler that throws exceptions of C++: there is none.
+/// The error handler that throws C++ exceptions; this ABI has none.
 pub const THROWING_HANDLER: Option<MPI_Errhandler> = None;
 
-/// Returns a function of the library by its name; null, as there is no such library.
+/// Returns a function of the C++ library by name; null, since there is no such library.
 pub fn function(_name: &CStr) -> *const c_void {
     core::ptr::null()
 }

@@ -1,4 +1,4 @@
-//! The handle types of the ABI, and the values that they have inside of the library. What they lead to is in `canele-mpi-c`.
+//! The handle types of the ABI, and their values inside of the library. `canele-mpi-c` maps them to objects.
 //!
 //! All ABIs share this file. A handle is compared with a constant:
 //!
@@ -7,7 +7,7 @@
 //! let is_null = |comm: MPI_Comm| comm == MPI_COMM_NULL;
 //! ```
 //!
-//! A constant is no pattern:
+//! A constant cannot be used as a pattern:
 //!
 //! ```compile_fail
 //! use canele_mpi_layout::{constants::MPI_COMM_NULL, handle::MPI_Comm};
@@ -16,15 +16,15 @@
 
 use crate::{FileNumber, HandleNumber, constant_row, file_in_program, in_program};
 
-/// Constants have rows of the table of handles below this one.
+/// Number of rows for constants in the table of handles.
 pub const CONSTANT_ROWS: usize = 1 << 12;
 
-/// What a handle in a program's memory is inside of the library.
+/// The form of a handle in the program's memory.
 pub trait ProgramHandle: Copy {
-    /// Its value there.
+    /// Returns its value inside of the library.
     fn value(self) -> usize;
 
-    /// What stands in the program's memory.
+    /// Returns its bits in the program's memory.
     fn bits(self) -> usize {
         self.value()
     }
@@ -39,10 +39,10 @@ pub trait Handle: Copy {
     fn of(value: usize) -> Self;
     /// Returns its value.
     fn value(self) -> usize;
-    /// Returns what stands in the program's memory, which may be no handle of this ABI.
+    /// Returns the bits in the program's memory, which may be no handle of this ABI.
     fn bits(self) -> usize;
 
-    /// Whether it has the value of a constant, which names the same object as long as the library is used.
+    /// Returns true if it is a constant, which always names the same object.
     #[inline]
     fn is_constant(self) -> bool {
         constant_row(self.value()).is_some()
@@ -56,7 +56,7 @@ macro_rules! handles {
         #[derive(Clone, Copy, Debug)]
         pub struct $name($number);
 
-        // Not derived: then a constant is no pattern, and its value need not be known when the compiler runs.
+        // Not derived, so that a constant is no pattern and its value may be unknown at compile time.
         impl PartialEq for $name {
             #[inline(always)]
             fn eq(&self, other: &Self) -> bool {
@@ -86,13 +86,13 @@ macro_rules! handles {
         }
 
         impl $name {
-            /// The handle with this value inside of the library.
+            /// Returns the handle with this value inside of the library.
             #[inline(always)]
             pub const fn of(value: usize) -> Self {
                 Self($in_program(value))
             }
 
-            /// Its value inside of the library.
+            /// Returns its value inside of the library.
             #[inline(always)]
             pub fn value(self) -> usize {
                 self.0.value()

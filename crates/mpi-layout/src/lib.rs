@@ -1,23 +1,24 @@
-//! What programs see of an ABI in memory, here of the standard's (MPI 5.0, chapter 20): handles are pointers, whose constants are small numbers.
+//! The memory layout of an ABI for programs; here of the standard ABI (MPI 5.0, chapter 20), whose handles
+//! are pointers with small numbers as constants.
 //!
-//! An ABI is one crate with the items below. `canele-mpi-c` names this crate `layout`. `canele-mpich-c` compiles the same sources, and names
-//! `canele-mpich-layout` so.
+//! An ABI is a crate with the items below. `canele-mpi-c` imports this crate as `layout`. `canele-mpich-c`
+//! compiles the same sources and imports `canele-mpich-layout` under that name.
 //!
-//! | item | what it says | differs between ABIs |
+//! | item | contents | differs between ABIs |
 //! |---|---|---|
 //! | [`handle`] | the handle types | no: the file is shared |
-//! | [`HandleNumber`], [`FileNumber`] | what a handle is in memory | yes |
-//! | [`in_program`], [`file_in_program`] | what a program sees of the value that a handle has inside of the library | yes |
-//! | its [`ProgramHandle`] | the way back | yes |
+//! | [`HandleNumber`], [`FileNumber`] | the form of a handle in memory | yes |
+//! | [`in_program`], [`file_in_program`] | a handle's form in memory from its internal value | yes |
+//! | its [`ProgramHandle`] | the internal value from the form in memory | yes |
 //! | [`constants`] | the values of constants, from the tables of `canele-mpi-tables` | yes |
-//! | [`constant_row`], [`constant_mark`] | where constants stand in the table of handles | yes |
+//! | [`constant_row`], [`constant_mark`] | the rows of constants in the table of handles | yes |
 //! | [`MPI_Status`] | the struct of a status | yes |
-//! | [`ABI`], [`NAMED_FIRST`] | what the library says of itself | yes |
-//! | [`SPLIT_TYPES`] | how communicators are split beyond the standard | yes |
-//! | [`fortran`] | what a library for Fortran asks for beside functions | yes |
-//! | [`cplusplus`] | what a library for C++ asks for beside functions | yes |
+//! | [`ABI`], [`NAMED_FIRST`] | the library's description of itself | yes |
+//! | [`SPLIT_TYPES`] | split types beyond the standard | yes |
+//! | [`fortran`] | support for a Fortran library beyond functions | yes |
+//! | [`cplusplus`] | support for a C++ library beyond functions | yes |
 //!
-//! What the calls do is in `canele-mpi-c`, once for all ABIs.
+//! `canele-mpi-c` implements the calls once for all ABIs.
 #![forbid(unsafe_code)]
 #![allow(non_camel_case_types)] // The names of types are the standard's.
 
@@ -32,30 +33,30 @@ mod tests;
 use handle::{CONSTANT_ROWS, ProgramHandle};
 pub use status::MPI_Status;
 
-/// What the library says of its interface.
+/// The ABI's name in the library's version text.
 pub const ABI: &str = "standard ABI 1.0";
 
-/// The ABI as `mpicc -abi=` names it.
+/// The ABI's name in `mpicc -abi=`.
 pub const ABI_OPTION: &str = "standard";
 
-/// What the answer of `MPI_Get_library_version` begins with: the library's own name, as of every library with this ABI.
+/// The beginning of `MPI_Get_library_version`'s text before Canelé's name; empty for this ABI.
 pub const NAMED_FIRST: &str = "";
 
-/// Split types that the standard lacks, with the resources that they name: none.
+/// Split types that the standard lacks, with their resources; none for this ABI.
 pub const SPLIT_TYPES: &[(core::ffi::c_int, &str)] = &[];
 
-/// What a handle is, but for files.
+/// The type of a handle in a program, except for files.
 pub type HandleNumber = usize;
-/// What a handle of a file is.
+/// The type of a file handle in a program.
 pub type FileNumber = usize;
 
-/// What a program sees of a handle with this value: the value.
+/// Returns the program's form of a handle with this value: the value.
 #[inline(always)]
 pub const fn in_program(value: usize) -> HandleNumber {
     value
 }
 
-/// The same of a file's handle.
+/// Returns the program's form of a file handle with this value: the value.
 #[inline(always)]
 pub const fn file_in_program(value: usize) -> FileNumber {
     value
@@ -68,13 +69,13 @@ impl ProgramHandle for HandleNumber {
     }
 }
 
-/// Returns the row of a constant in the table of handles; nothing for other values.
+/// Returns the row of a constant in the table of handles; none for other values.
 #[inline(always)]
 pub const fn constant_row(value: usize) -> Option<usize> {
     if value < CONSTANT_ROWS { Some(value) } else { None }
 }
 
-/// Returns what tells the constant of a row from other values that lead there: nothing does.
+/// Returns a number that distinguishes a row's constant from other values of that row; none exist here.
 #[inline(always)]
 pub const fn constant_mark(_value: usize) -> u32 {
     0

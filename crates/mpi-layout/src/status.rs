@@ -1,26 +1,26 @@
-//! `MPI_Status` of the standard's ABI (§20.2).
+//! `MPI_Status` of the standard ABI (§20.2).
 
 use core::ffi::c_int;
 
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 
-/// The struct of the ABI: three public numbers, and five of the library's own.
+/// The struct of the ABI: three public numbers, and five internal ones.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_snake_case)] // The names are the ABI's.
 pub struct MPI_Status {
-    /// Who sent the message.
+    /// The source of the message.
     pub MPI_SOURCE: c_int,
     /// Its tag.
     pub MPI_TAG: c_int,
-    /// The code of the operation, where a call gives several.
+    /// The code of the operation, for calls that complete several.
     pub MPI_ERROR: c_int,
-    /// Bytes, as two halves, the lower first; then whether it was cancelled.
+    /// The length in bytes as two halves, the lower first; then the cancelled flag.
     pub MPI_internal: [c_int; 5],
 }
 
 impl MPI_Status {
-    /// Of an operation of which nothing is to be known.
+    /// The empty status.
     pub const EMPTY: Self = Self {
         MPI_SOURCE: MPI_ANY_SOURCE,
         MPI_TAG: MPI_ANY_TAG,
@@ -28,19 +28,19 @@ impl MPI_Status {
         MPI_internal: [0; 5],
     };
 
-    /// Bytes received.
+    /// Returns the number of received bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.MPI_internal[0] as u32) | u64::from(self.MPI_internal[1] as u32) << 32
     }
 
-    /// Whether the operation was cancelled.
+    /// Returns true if the operation was cancelled.
     #[inline]
     pub fn cancelled(&self) -> bool {
         self.MPI_internal[2] != 0
     }
 
-    /// Sets both.
+    /// Sets the length and the cancelled flag.
     #[inline(always)]
     pub fn set_outcome(&mut self, bytes: u64, cancelled: bool) {
         self.MPI_internal[0] = bytes as u32 as c_int;

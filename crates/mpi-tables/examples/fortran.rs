@@ -1,4 +1,5 @@
-//! Writes the files of the Fortran interface into a folder: `fortran FOLDER [8]`, for an INTEGER of four bytes or of eight.
+//! Writes the files of the Fortran interface into a folder: `fortran FOLDER [8]`, for an INTEGER of four or
+//! eight bytes.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! The constants for the code: handles as values of their handle types, numbers as C's `int`.
+//! The constants as Rust code: handles as values of their handle types, numbers as C's `int`.
 //!
-//! The layout crate of an ABI compiles the text. Its module `handle` has the handle types.
+//! The layout crate of an ABI compiles the text; its module `handle` has the handle types.
 
 use std::fmt::Write;
 
@@ -22,17 +22,18 @@ pub fn rust(tables: &Tables) -> String {
     text + &datatypes(tables) + &classes(tables) + &foreign(tables.abi)
 }
 
-/// Handles of Open MPI's that the standard lacks, with numbers that the standard leaves free.
+/// Handles of Open MPI that the standard lacks, with numbers that the standard leaves free.
 const BEYOND_STANDARD: [(&str, &str); 3] = [
     ("MPI_ERRORS_THROW_EXCEPTIONS", "0x00000144"),
     ("MPI_2COMPLEX", "0x00000ff2"),
     ("MPI_2DOUBLE_COMPLEX", "0x00000ff3"),
 ];
 
-/// The number of a handle's constant by the standard ABI, which is what it is inside of a library whose ABI has addresses in place of numbers.
+/// Returns the number of a handle constant in the standard ABI. A library whose ABI uses addresses uses these
+/// numbers internally.
 ///
 /// # Panics
-/// The standard has no such constant, and none stands for it.
+/// Panics if the standard lacks the constant and no other one represents it.
 pub(crate) fn number(name: &str) -> String {
     if let Some((_, number)) = BEYOND_STANDARD.iter().find(|(known, _)| *known == name) {
         return (*number).to_owned();
@@ -42,12 +43,12 @@ pub(crate) fn number(name: &str) -> String {
     let value = constant.unwrap_or_else(|| panic!("{name} is no constant of the standard")).value.clone();
     match value.strip_suffix(')').and_then(|value| value.rsplit_once(')')) {
         Some((_, number)) => number.to_owned(),
-        // It stands for another one.
+        // Another constant represents it.
         None => number(&value),
     }
 }
 
-/// The same constant with its number in place of an address.
+/// Returns the constant with its number instead of an address.
 fn by_number(constant: &Constant) -> Constant {
     let Constant { is_macro, name, value } = constant;
     let value = match value.strip_suffix(')').and_then(|value| value.rsplit_once(')')) {
@@ -57,7 +58,8 @@ fn by_number(constant: &Constant) -> Constant {
     Constant { is_macro: *is_macro, name: name.clone(), value }
 }
 
-/// The numbers of the error classes, in the order of the standard ABI, where they are 1, 2, 3 and so on.
+/// Returns the numbers of the error classes, in the order of the standard ABI, where they are 1, 2, 3 and so
+/// on.
 fn classes(tables: &Tables) -> String {
     let standard = Tables::standard();
     let number = |constant: &Constant| constant.value.parse::<usize>().ok();
@@ -75,7 +77,7 @@ fn classes(tables: &Tables) -> String {
     )
 }
 
-/// The handles of the predefined datatypes by their names, synonyms too.
+/// Returns the handles of the predefined datatypes by name, including synonyms.
 fn datatypes(tables: &Tables) -> String {
     let mut text = String::from(
         "/// The predefined datatypes.\npub const DATATYPES: &[(&str, crate::handle::MPI_Datatype)] = &[\n",
@@ -92,7 +94,7 @@ fn datatypes(tables: &Tables) -> String {
     text + "];\n"
 }
 
-/// The handles that are constants of the other ABIs, where they are numbers.
+/// Returns the constant handles of the other ABIs that are numbers.
 fn foreign(own: Abi) -> String {
     let others: &[(Tables, [&str; 3])] = &[
         (Tables::standard(), ["the standard ABI", "libmpi_abi.so.1", "standard"]),
@@ -115,18 +117,19 @@ fn foreign(own: Abi) -> String {
     text + "];\n"
 }
 
-/// The number of a constant handle; nothing for other constants, and for 0, which stands in memory that was never set, too.
+/// Returns the number of a constant handle; none for other constants and for 0, which is also the value of
+/// unset memory.
 fn handle_number(value: &str) -> Option<&str> {
     let (of, number) = value.strip_prefix("((")?.strip_suffix(')')?.split_once(')')?;
     let is_handle = of.strip_prefix("MPI_").is_some_and(|kind| HANDLES.contains(&kind));
     (is_handle && number.trim_start_matches("0x").bytes().any(|digit| digit != b'0')).then_some(number)
 }
 
-/// Types of handles without their prefix.
+/// The handle types without their prefix.
 const HANDLES: [&str; 11] =
     ["Op", "Comm", "Group", "Win", "File", "Session", "Message", "Info", "Errhandler", "Request", "Datatype"];
 
-/// Type and value, unless it is one that only C needs.
+/// Returns type and value; none for a constant that only C needs.
 fn value(constant: &Constant) -> Option<String> {
     let Constant { is_macro, name, value } = constant;
     if !is_macro || name.ends_with("VERSION") || name.starts_with("MPI_MAX_") || name == "MPI_BSEND_OVERHEAD"
@@ -135,7 +138,7 @@ fn value(constant: &Constant) -> Option<String> {
     }
     if let Some((of, number)) = value.strip_prefix("((")?.strip_suffix(')')?.split_once(')') {
         match of {
-            // Values that stand for a buffer are compared with buffers, others with the addresses of places.
+            // Values that represent a buffer are compared with buffers, others with addresses of places.
             "void*" => {
                 return Some(format!(
                     "*const ::core::ffi::c_void = ::core::ptr::without_provenance({number}_isize as usize)"

@@ -1,8 +1,8 @@
-//! The part of the header that converts between C and Fortran, which the ABI leaves to a Fortran library.
+//! The header part with the conversions between C and Fortran, which the ABI leaves to a Fortran library.
 
 use std::fmt::Write;
 
-/// The kinds of handles: the middle of their functions' names, and their types.
+/// The kinds of handles: the word in their functions' names, and their types.
 const KINDS: [(&str, &str); 11] = [
     ("Comm", "MPI_Comm"),
     ("Errhandler", "MPI_Errhandler"),
@@ -17,11 +17,12 @@ const KINDS: [(&str, &str); 11] = [
     ("Win", "MPI_Win"),
 ];
 
-/// The forms of a status: their names in functions, their types, and whether the type is an array's element.
+/// The forms of a status: their names in functions, their types, and true if the type is the element of an
+/// array.
 const STATUSES: [(&str, &str, bool); 3] =
     [("c", "MPI_Status", false), ("f", "MPI_Fint", true), ("f08", "MPI_F08_status", false)];
 
-/// Returns the part.
+/// Returns the text of this part.
 pub fn text() -> String {
     let mut text = String::from(HEAD);
     for prefix in ["", "P"] {
@@ -43,7 +44,7 @@ fn handle(text: &mut String, prefix: &str, (kind, of): (&str, &str)) {
     .expect("a string grows");
 }
 
-/// The function that copies the eight numbers of a status.
+/// Writes the function that copies the eight numbers of a status.
 fn status(text: &mut String, prefix: &str, from: (&str, &str, bool), to: (&str, &str, bool)) {
     let copied: String =
         (0..8).map(|n| format!("    to{} = from{};\n", number(to, n), number(from, n))).collect();
@@ -56,7 +57,7 @@ fn status(text: &mut String, prefix: &str, from: (&str, &str, bool), to: (&str, 
     .expect("a string grows");
 }
 
-/// How a number of a status is reached.
+/// Returns the expression for a number of a status.
 fn number((_, _, is_array): (&str, &str, bool), n: usize) -> String {
     match (is_array, n) {
         (true, _) => format!("[{n}]"),

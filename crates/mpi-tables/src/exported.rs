@@ -1,30 +1,30 @@
-//! From the functions that are written to those that are exported: twins, and the forms of collectives.
+//! The exported functions, derived from the written ones: large-count functions and the forms of collectives.
 
 use crate::tables::{FunctionRow, Parameter, ParameterKind, Tables};
 
 /// A function of the C interface, under its `MPI_` name.
 #[derive(Clone, Debug)]
 pub struct Exported<'a> {
-    /// Name.
+    /// The name.
     pub name: String,
-    /// Parameters, with those that its form adds.
+    /// The parameters, with those that its form adds.
     pub parameters: Vec<Parameter>,
-    /// How a collective is called; others are `CallForm::Blocking`.
+    /// The form of a collective; other functions have `CallForm::Blocking`.
     pub form: CallForm,
-    /// True for a large-count twin.
+    /// True for a large-count function.
     pub large: bool,
-    /// The function that is written.
+    /// The written function.
     pub of: &'a FunctionRow,
 }
 
-/// The ways in which a collective is called (MPI 5.0, §6.12, §6.13).
+/// The forms of a collective call (MPI 5.0, §6.12, §6.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallForm {
-    /// Returns when it is done.
+    /// Returns when the operation is complete.
     Blocking,
-    /// Starts it, and gives a request.
+    /// Starts the operation and returns a request.
     Immediate,
-    /// Gives a request that can be started.
+    /// Returns a persistent request.
     Persistent,
 }
 
@@ -65,7 +65,7 @@ fn forms(of: &FunctionRow) -> Vec<Exported<'_>> {
 }
 
 impl CallForm {
-    /// The name of the function, from that of the blocking one.
+    /// Returns the name of the function, derived from the blocking one.
     fn name(self, blocking: &str) -> String {
         match self {
             Self::Blocking => blocking.to_owned(),
@@ -74,7 +74,7 @@ impl CallForm {
         }
     }
 
-    /// The parameters that it adds.
+    /// Returns the parameters that the form adds.
     fn parameters(self) -> Vec<Parameter> {
         let handle = |name: &str, kind: &str, c: &str, rust: &str| Parameter {
             name: name.to_owned(),
@@ -95,14 +95,14 @@ impl CallForm {
 }
 
 impl ParameterKind {
-    /// True if the C type differs in the large-count twin.
+    /// Returns true if the C type differs in the large-count function.
     pub fn is_wide(&self) -> bool {
         self.c != self.c_large
     }
 }
 
 impl Exported<'_> {
-    /// The declarations of its parameters in C.
+    /// Returns the C declarations of its parameters.
     pub fn declared(&self) -> Vec<String> {
         let of = |kind: &ParameterKind| if self.large { kind.c_large.clone() } else { kind.c.clone() };
         self.parameters
@@ -111,7 +111,7 @@ impl Exported<'_> {
             .collect()
     }
 
-    /// The declaration of a status that is one of Fortran's numbers, which the tables have as one of C.
+    /// Returns the declaration of a Fortran status, which the tables contain as a C status.
     fn status_of_fortran(&self, parameter: &str) -> Option<String> {
         let (from, to) = self.name.strip_prefix("MPI_Status_")?.split_once('2')?;
         match parameter {
@@ -121,7 +121,7 @@ impl Exported<'_> {
         }
     }
 
-    /// Its declaration in C under its name with a prefix, as `int MPI_Barrier(MPI_Comm comm)`.
+    /// Returns its C declaration with a prefix, as `int MPI_Barrier(MPI_Comm comm)`.
     pub fn declaration(&self, prefix: &str) -> String {
         let list = self.declared();
         let list = if list.is_empty() { "void".to_owned() } else { list.join(", ") };
@@ -129,7 +129,7 @@ impl Exported<'_> {
     }
 }
 
-/// A declaration of C: brackets stand behind the name.
+/// Returns a C declaration; brackets follow the name.
 fn declared(of: &str, name: &str) -> String {
     if of == "..." {
         return of.to_owned();

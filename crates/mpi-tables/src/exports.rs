@@ -1,20 +1,21 @@
 //! The functions of the C interface, as Rust code for the library of an ABI.
 //!
-//! Each converts its arguments, calls the body in `canele-mpi-c`, and raises the error of a body that fails. The functions are `C-unwind`: an
-//! exception that a function of the program throws may pass through them.
+//! Each converts its arguments, calls the body in `canele-mpi-c`, and raises the error of a failed body. The
+//! functions are `C-unwind`, so an exception of a program's function may pass through them.
 //!
-//! `PMPI_X` is a second name of `MPI_X`: one address, so one body and one cache. A tool may define `MPI_X` itself and call `PMPI_X`. Rust has no
-//! second names: the linker gives `PMPI_X` its address ([`aliases`]), and a function without instructions makes the compiler export the name.
+//! `PMPI_X` is a second name of `MPI_X`: one address, one body, one cache. A tool may define `MPI_X` itself
+//! and call `PMPI_X`. Rust has no second names: the linker assigns `PMPI_X` its address ([`aliases`]). A
+//! function without instructions makes the compiler export the name.
 
 use std::fmt::Write;
 
 use crate::exported::{CallForm, Exported, exported, extensions, removed_functions};
 use crate::tables::{Abi, ParameterKind, Tables};
 
-/// Types of bodies that stand for two types of C.
+/// Types of bodies that represent two C types.
 const WIDE_TYPES: [&str; 4] = ["Count", "Counts", "Displacements", "OutCount"];
 
-/// Returns the code: a `MPI_` and a `PMPI_` function for each function of the standard, and likewise for those beyond it.
+/// Returns the code: a `MPI_` and a `PMPI_` function for each function of the standard and beyond it.
 pub fn rust(tables: &Tables) -> String {
     let mut text = String::new();
     for function in functions(tables) {
@@ -27,9 +28,10 @@ pub fn rust(tables: &Tables) -> String {
     text
 }
 
-/// Returns a script for the linker of a library of these functions: it gives each `PMPI_X` the address of `MPI_X`.
+/// Returns a linker script for a library of these functions, which assigns each `PMPI_X` the address of
+/// `MPI_X`.
 ///
-/// A linker that leaves a name as the compiler made it fails by the script's last lines.
+/// The last lines of the script make a linker fail that does not replace the addresses.
 pub fn aliases(tables: &Tables) -> String {
     let names = functions(tables).map(|function| (format!("P{}", function.name), function.name));
     let names: Vec<(String, String)> = names.chain(persistent_by_open_mpi(tables)).collect();
@@ -38,7 +40,7 @@ pub fn aliases(tables: &Tables) -> String {
     alias.chain(check).collect()
 }
 
-/// The names that persistent collectives had in Open MPI 4, before the standard had them, and what they are names of.
+/// Returns the names of persistent collectives in Open MPI 4, and the standard names of the same functions.
 fn persistent_by_open_mpi(tables: &Tables) -> Vec<(String, String)> {
     if tables.abi != Abi::OpenMpi {
         return Vec::new();
@@ -51,12 +53,13 @@ fn persistent_by_open_mpi(tables: &Tables) -> Vec<(String, String)> {
     persistent.flat_map(|function| names(function.name)).collect()
 }
 
-/// All functions that a library of these tables exports under two names.
+/// Returns all functions that a library of these tables exports under two names.
 fn functions(tables: &Tables) -> impl Iterator<Item = Exported<'_>> {
     exported(tables).into_iter().chain(extensions(tables)).chain(removed_functions(tables))
 }
 
-/// Another name of a function, as `PMPI_X`, whose own address the linker replaces. The compiler does not look into a naked function, so a caller in the same library is right too.
+/// Writes another name of a function, as `PMPI_X`, whose own address the linker replaces. The compiler does
+/// not inspect a naked function, so callers in the library are correct, too.
 fn write_second_name(text: &mut String, name: &str, of: &str) {
     writeln!(
         text,
@@ -98,13 +101,14 @@ fn write_function(text: &mut String, function: &Exported<'_>) {
     .expect("a string grows");
 }
 
-/// A function that is tried without a frame first: its general part is a function of its own, which it goes on with by a jump.
+/// Writes a function that is first tried without a frame; its general part is a separate function, reached by
+/// a jump.
 fn write_short(text: &mut String, function: &Exported<'_>, statements: &str) {
     let name = &function.name;
     let path = function.of.body.as_ref().expect("a short function is written");
     let declared = |p: &crate::Parameter| format!("{}: {}", p.name, extern_type(&p.kind, function.large));
     let list = function.parameters.iter().map(declared).collect::<Vec<_>>().join(", ");
-    // What follows from a route and a number of bytes.
+    // The arguments that follow from a route and a number of bytes.
     let routed =
         |p: &&crate::Parameter| ["comm", "count", "datatype", "rank"].contains(&p.kind.name.as_str());
     let own = function.parameters.iter().filter(|p| !routed(p));
@@ -167,8 +171,8 @@ fn write_short(text: &mut String, function: &Exported<'_>, statements: &str) {
     .expect("a string grows");
 }
 
-/// A function that is tried first where memory is mapped: it does all of a call or nothing. Its general part is a function of its own with the
-/// same parameters, so that a jump suffices.
+/// Writes a function that is first tried on mapped memory, which does all of a call or nothing. Its general
+/// part is a separate function with the same parameters, so that a jump is sufficient.
 fn write_mapped(text: &mut String, function: &Exported<'_>, statements: &str) {
     let name = &function.name;
     let path = function.of.body.as_ref().expect("such a function is written");
@@ -196,7 +200,7 @@ fn write_mapped(text: &mut String, function: &Exported<'_>, statements: &str) {
     .expect("a string grows");
 }
 
-/// The type of a parameter at the C interface.
+/// Returns the type of a parameter at the C interface.
 fn extern_type(kind: &ParameterKind, large: bool) -> String {
     match (is_converted(kind), large) {
         (false, _) => kind.rust.clone(),
@@ -209,7 +213,7 @@ fn is_converted(kind: &ParameterKind) -> bool {
     WIDE_TYPES.contains(&kind.rust.as_str())
 }
 
-/// The type of the result, and what the function does.
+/// Returns the type of the result, and the statements of the function.
 fn body(function: &Exported<'_>) -> (&'static str, String) {
     let (name, on) = (&function.name, error_object(function));
     let Some(path) = &function.of.body else {
@@ -228,19 +232,20 @@ fn body(function: &Exported<'_>) -> (&'static str, String) {
     ("c_int", format!("{}{call_guard}{}", tell_guard(function), outcome(function, path)))
 }
 
-/// Dropped behind the guard of the call: tools are told of events when the call is over.
+/// Returns the guard that reports events to tools when the call ends; it is dropped after the guard of the
+/// call.
 fn tell_guard(function: &Exported<'_>) -> &'static str {
     if function.of.call == "any" { "" } else { "    let _tell = tools::TellGuard;\n" }
 }
 
-/// The call of a body.
+/// Returns the call of a body.
 fn call_of(function: &Exported<'_>, path: &str) -> String {
     let parameters = function.of.parameters.iter();
     let arguments: Vec<String> = parameters.filter_map(|p| argument(p, function.large)).collect();
     format!("{path}({})", arguments.join(", "))
 }
 
-/// Calls a body and raises its error.
+/// Returns the call of a body and the code that raises its error.
 fn outcome(function: &Exported<'_>, path: &str) -> String {
     let (name, on, call) = (&function.name, error_object(function), call_of(function, path));
     let call = if function.of.form == "collective" { collective(function, &call) } else { call };
@@ -251,7 +256,7 @@ fn outcome(function: &Exported<'_>, path: &str) -> String {
     )
 }
 
-/// The check of a handle that bodies need not look at.
+/// Returns the check of a handle that bodies do not use.
 fn check(parameter: &crate::Parameter) -> Option<String> {
     match parameter.kind.name.as_str() {
         "info" => Some(format!("infos::check({})", parameter.name)),
@@ -260,7 +265,7 @@ fn check(parameter: &crate::Parameter) -> Option<String> {
     }
 }
 
-/// An argument of the body.
+/// Returns an argument of the body.
 fn argument(parameter: &crate::Parameter, large: bool) -> Option<String> {
     let (name, kind) = (&parameter.name, &parameter.kind);
     let from = if large { "from_large" } else { "from_small" };
@@ -271,11 +276,11 @@ fn argument(parameter: &crate::Parameter, large: bool) -> Option<String> {
     }
 }
 
-/// What is done with the call that the body of a collective makes.
+/// Returns the use of the call that the body of a collective makes.
 fn collective(function: &Exported<'_>, call: &str) -> String {
     let parameters = &function.of.parameters;
     match function.form {
-        // Calls whose arguments are words are kept.
+        // Calls with word arguments only are cached.
         CallForm::Blocking if parameters.iter().all(|p| !p.kind.name.contains('[')) => {
             let (n, words) = (parameters.len(), parameters.iter().map(|p| format!("Word::word({})", p.name)));
             let words = words.collect::<Vec<_>>().join(", ");
@@ -290,15 +295,15 @@ fn collective(function: &Exported<'_>, call: &str) -> String {
     }
 }
 
-/// The object whose error handler is told.
+/// Returns the object whose error handler gets errors.
 fn error_object(function: &Exported<'_>) -> String {
     let of = function.of.parameters.iter().find(|p| p.kind.name == function.of.errors);
     match (function.of.errors.as_str(), of) {
         ("file", None) if function.name == "MPI_File_close" => "On::from(fh)".to_owned(),
-        // The function has no file yet, or none at all.
+        // The function has no file yet, or uses none.
         ("file", None) => "On::File(constants::MPI_FILE_NULL)".to_owned(),
         ("code", _) => "On::Code".to_owned(),
-        // The function makes an object out of none: the handler is told a null handle.
+        // The function makes an object from none, so the handler gets a null handle.
         ("errhandler", Some(parameter)) => {
             let null =
                 if function.name.starts_with("MPI_Session") { "MPI_SESSION_NULL" } else { "MPI_COMM_NULL" };
@@ -309,7 +314,7 @@ fn error_object(function: &Exported<'_>) -> String {
     }
 }
 
-/// A result's type of C in Rust.
+/// Returns the Rust type of a C result.
 fn returned(of: &str) -> &'static str {
     match of {
         "double" => "c_double",
@@ -319,7 +324,7 @@ fn returned(of: &str) -> &'static str {
     }
 }
 
-/// The handle types have the same names in Rust.
+/// Returns the name of a handle type, which is equal in Rust.
 fn handles(name: &str) -> &'static str {
     let all = [
         "MPI_Comm",

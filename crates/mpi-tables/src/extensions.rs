@@ -1,4 +1,4 @@
-//! The header of what is beyond the standard, one for each ABI.
+//! The header of the functions beyond the standard, one for each ABI.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::tables::{Abi, Tables};
 /// Returns `mpi-ext.h`.
 pub fn text(tables: &Tables) -> String {
     match tables.abi {
-        // MPICH has no such header: its `mpi.h` declares all of it.
+        // MPICH has no such header: its `mpi.h` declares these functions.
         Abi::Mpich => MPICH.to_owned(),
         Abi::Standard => declarations(HEAD, tables),
         Abi::OpenMpi => declarations(OPEN_MPI, tables),

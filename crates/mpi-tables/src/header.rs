@@ -24,7 +24,7 @@ pub fn text(tables: &Tables) -> String {
         tables.constants.iter().filter(|of| !of.is_macro && !has_own_type(&of.name)).collect();
     match tables.abi {
         Abi::Standard => put(&enumeration(&enumerators)),
-        // Programs for these ask the preprocessor whether a name is there.
+        // Programs for these test the names by the preprocessor.
         Abi::Mpich | Abi::OpenMpi => enumerators.iter().for_each(|constant| put(&define(tables, constant))),
     }
     let functions = exported(tables);
@@ -40,7 +40,7 @@ pub fn text(tables: &Tables) -> String {
     text + TAIL
 }
 
-/// The definition of a constant as a macro.
+/// Returns the definition of a constant as a macro.
 pub(crate) fn define(tables: &Tables, constant: &Constant) -> String {
     format!("#define {} {}", constant.name, cast(tables, &constant.value))
 }
@@ -51,12 +51,12 @@ fn enumeration(constants: &[&Constant]) -> String {
     format!("\nenum {{\n{}\n}};\n", lines.join(",\n"))
 }
 
-/// True if an enumerator stands in a type of the table of types.
+/// Returns true if an enumerator belongs to a type in the table of types.
 fn has_own_type(name: &str) -> bool {
     ["MPI_T_CB_REQUIRE_", "MPI_T_SOURCE_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// A value that the table gives as `((TYPE)NUMBER)`, by a cast that C++ has no warning for.
+/// Returns a value that the table contains as `((TYPE)NUMBER)`, with a cast that causes no warning in C++.
 fn cast(tables: &Tables, value: &str) -> String {
     let is_number = |of: &str| {
         of == "MPI_Offset" || tables.types.iter().any(|line| line.strip_prefix("int ") == Some(of))

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use crate::constants::number;
 use crate::tables::{ObjectRow, Tables};
 
-/// Returns a call of the macro `objects!` of the layout crate with a line for each variable: its name, its bytes, and the number of its constant inside of the
-/// library, which is that of the standard ABI. Where several variables stand for one constant, the first of its name is the one that calls give.
+/// Returns a call of the layout crate's macro `objects!` with a line for each variable. A line has the
+/// variable's name, its size, and the number of its constant in the standard ABI, which the library uses
+/// internally. If several variables represent one constant, calls return the first one of that name.
 pub fn rust(tables: &Tables) -> String {
     let mut text = String::from("objects! {\n");
     for ObjectRow { name, bytes, constant } in &tables.objects {
@@ -20,14 +21,14 @@ pub fn rust(tables: &Tables) -> String {
     text + "}\n"
 }
 
-/// Returns the numbers that handles have in Fortran: lines of the type of a handle, its number in Fortran, and its number by the standard ABI. Of two names of one
-/// constant the last counts.
+/// Returns the Fortran numbers of handles: lines with the handle type, the Fortran number, and the number in
+/// the standard ABI. Of two names of one constant the last one is used.
 pub fn fortran(tables: &Tables) -> String {
     let mut text = format!("pub const NUMBERS: [(&str, usize, usize); {}] = [\n", tables.fortran.len());
     for (name, number_there) in &tables.fortran {
         let value = tables.all_constants().filter(|of| of.name == *name).map(|of| of.value.as_str()).next();
         let cast = value.and_then(|value| value.strip_prefix("((")?.split_once(')'));
-        // One that stands for another has its type.
+        // A constant that represents another one has its type.
         let of = cast.map_or("MPI_Datatype", |(of, _)| of);
         writeln!(text, "    ({of:?}, {number_there}, {}),", number(name)).expect("a string grows");
     }

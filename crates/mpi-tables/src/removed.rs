@@ -1,4 +1,4 @@
-//! The part of the header that declares what MPI 3.0 removed, for programs that ask for it.
+//! The header part that declares functions removed in MPI 3.0, for programs that request it.
 
 use std::fmt::Write;
 
@@ -9,12 +9,13 @@ use crate::tables::{Abi, Tables};
 /// Returns the declarations.
 pub fn text(tables: &Tables) -> String {
     let functions = removed_functions(tables);
-    // MPICH's header declares them always.
+    // MPICH's header always declares them.
     let asked = tables.abi != Abi::Mpich;
     let (condition, end) = if asked { (IF_ASKED, "#endif\n") } else { ("", "") };
     let mut text = format!("\n{condition}{HEAD}");
     let mut put = |line: &str| writeln!(text, "{line}").expect("a string grows");
-    // The standard ABI has no values for them: markers have those of no handle, and combiners those that no datatype's envelope has.
+    // The standard ABI has no values for them. Markers get values of no handle, and combiners get values that
+    // no datatype's envelope has.
     let constants = tables.removed_constants.iter();
     constants.for_each(|of| put(&define(tables, of)));
     for prefix in ["", "P"] {

@@ -1,4 +1,4 @@
-//! The part of `docs/mpi-conformance.md` that lists which functions are written.
+//! The part of `docs/mpi-conformance.md` that lists the implemented functions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ pub fn text(tables: &Tables) -> String {
     text
 }
 
-/// Names without their twins, each in the form of code.
+/// Returns names in code format, without their large-count forms.
 fn listed(functions: &[&Exported<'_>]) -> String {
     if functions.is_empty() {
         return "–".to_owned();

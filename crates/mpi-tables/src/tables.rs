@@ -1,40 +1,40 @@
-//! The tables as they stand in the files.
+//! The tables as read from the files.
 
 use std::collections::HashMap;
 
 /// A row of `functions.tsv`.
 #[derive(Clone, Debug)]
 pub struct FunctionRow {
-    /// Name in C.
+    /// The name in C.
     pub name: String,
-    /// Type of the result in C.
+    /// The type of the result in C.
     pub returns: String,
-    /// Parameters in the order of the standard.
+    /// The parameters in the order of the standard.
     pub parameters: Vec<Parameter>,
-    /// What it belongs to.
+    /// The chapter to which it belongs.
     pub chapter: String,
-    /// On which object its errors are raised.
+    /// The object on which its errors are raised.
     pub errors: String,
     /// `any` or `-`.
     pub call: String,
     /// `collective`, `value` or `-`.
     pub form: String,
-    /// What is used instead of a function that MPI 3.0 removed.
+    /// The successor of a function that MPI 3.0 removed.
     pub successor: Option<String>,
-    /// Path of the Rust function, none if it is not written.
+    /// Path of the Rust function; none if it is not implemented.
     pub body: Option<String>,
 }
 
 /// A parameter of a function.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Name in the standard.
+    /// The name in the standard.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ParameterKind,
 }
 
-/// What a parameter is in each language.
+/// The types of a parameter in each language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterKind {
     /// Name of the kind.
@@ -58,14 +58,14 @@ pub struct Constant {
     pub value: String,
 }
 
-/// A binary interface of C programs.
+/// An ABI of C programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abi {
-    /// That of MPI 5.0, chapter 20.
+    /// The ABI of MPI 5.0, chapter 20.
     Standard,
-    /// That which MPICH 3.1 to 5.0, Intel MPI and their kin share: `libmpi.so.12`.
+    /// The ABI that MPICH 3.1 to 5.0, Intel MPI and others share: `libmpi.so.12`.
     Mpich,
-    /// That of Open MPI 3 to 5: `libmpi.so.40`.
+    /// The ABI of Open MPI 3 to 5: `libmpi.so.40`.
     OpenMpi,
 }
 
@@ -74,7 +74,7 @@ pub enum Abi {
 pub struct ObjectRow {
     /// Name of the variable.
     pub name: String,
-    /// Bytes that it has, as programs have copies of it.
+    /// Its size in bytes, since programs have copies of it.
     pub bytes: usize,
     /// Name of the constant.
     pub constant: String,
@@ -82,7 +82,7 @@ pub struct ObjectRow {
 
 /// All tables.
 pub struct Tables {
-    /// Of which interface the constants and types are.
+    /// The ABI of the constants and types.
     pub abi: Abi,
     /// Functions that are written by hand.
     pub functions: Vec<FunctionRow>,
@@ -94,19 +94,19 @@ pub struct Tables {
     pub extension_constants: Vec<Constant>,
     /// Constants that MPI 3.0 removed.
     pub removed_constants: Vec<Constant>,
-    /// Variables that stand for handles, where the addresses of variables do.
+    /// Variables that represent handles, if the ABI uses addresses.
     pub objects: Vec<ObjectRow>,
-    /// The numbers that handles have in Fortran, by the names of their constants, where they are others than in C.
+    /// Fortran numbers of handles, by the names of their constants, if they differ from C.
     pub fortran: Vec<(String, usize)>,
-    /// Type definitions: what stands behind `typedef`, without the semicolon.
+    /// Type definitions: the text after `typedef`, without the semicolon.
     pub types: Vec<String>,
 }
 
 impl Tables {
-    /// Returns the tables of MPI 5.0 by its standard ABI.
+    /// Returns the tables of MPI 5.0 for the standard ABI.
     ///
     /// # Panics
-    /// A row is wrong: the text says which.
+    /// Panics if a row is wrong; the text names it.
     pub fn standard() -> Self {
         Self::read(
             Abi::Standard,
@@ -115,10 +115,10 @@ impl Tables {
         )
     }
 
-    /// Returns the same functions by MPICH's ABI, with those that programs find in its library alone.
+    /// Returns the tables for MPICH's ABI, with the functions that only its library has.
     ///
     /// # Panics
-    /// As [`Tables::standard`].
+    /// Panics like [`Tables::standard`].
     pub fn mpich() -> Self {
         let mut tables = Self::read(
             Abi::Mpich,
@@ -134,10 +134,11 @@ impl Tables {
         tables
     }
 
-    /// Returns the same functions by Open MPI's ABI, with those that programs find in its library alone. Handles are addresses of variables there.
+    /// Returns the tables for Open MPI's ABI, with the functions that only its library has. Its handles are
+    /// addresses of variables.
     ///
     /// # Panics
-    /// As [`Tables::standard`].
+    /// Panics like [`Tables::standard`].
     pub fn openmpi() -> Self {
         let mut tables = Self::read(
             Abi::OpenMpi,
@@ -182,7 +183,7 @@ fn functions(text: &'static str) -> Vec<FunctionRow> {
     rows(text).map(|row| function(&row, &kinds)).collect()
 }
 
-/// The columns of each row but the first, which names them.
+/// Returns the columns of each row except the first, which names them.
 fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     text.lines().skip(1).map(|line| line.split('\t').collect())
 }
@@ -223,7 +224,7 @@ fn function(row: &[&str], kinds: &HashMap<String, ParameterKind>) -> FunctionRow
     function
 }
 
-/// A kind of the table, or one that is made of its name: a place, an array, an array that is written.
+/// Returns a kind of the table, or one derived from its name: a place, an array, or a written array.
 fn find_kind(name: &str, kinds: &HashMap<String, ParameterKind>) -> Option<ParameterKind> {
     if let Some(kind) = kinds.get(name) {
         return Some(kind.clone());

@@ -1,8 +1,8 @@
 //! Attributes: values that the program caches on communicators, datatypes and windows (MPI 5.0, §7.7).
 //!
-//! [`Keyvals`] owns the keys and what the program wants called when a value is copied or deleted; [`Attributes`] owns the values
-//! of one object. A key that was freed lives on until its last value is gone. The program's functions are never called with
-//! a lock held, so they may use attributes themselves.
+//! [`Keyvals`] owns the keys with the program's copy and delete functions; [`Attributes`] owns the values of
+//! one object. A freed key lives until its last value is deleted. No lock is held while a function of the
+//! program runs, so it may use attributes itself.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -13,19 +13,19 @@ use crate::{Result, fail};
 /// A value, which languages see differently (MPI 5.0, §19.3.7).
 #[derive(Clone, std::marker::Copy, PartialEq, Eq, Debug)]
 pub enum Stored {
-    /// What a program in C has set: an address. In Fortran it is the number of the address.
+    /// An address set by a program in C. Fortran sees the address as a number.
     Address(usize),
-    /// What a program in Fortran has set: a number. In C it is the address of the number.
+    /// A number set by a program in Fortran. C sees the address of the number.
     Integer(isize),
 }
 
-/// Called with the number of the object that is duplicated, the key and its value: gives the value that the duplicate has, if
-/// it is to have one.
+/// Copies a value; called with the number of the duplicated object, the key and the value. Returns the value
+/// of the duplicate, if it gets one.
 pub type Copy = Arc<dyn Fn(usize, i32, Stored) -> Result<Option<Stored>> + Send + Sync>;
-/// Called with the number of the object, the key and the value that goes.
+/// Called before a value is deleted, with the number of the object, the key and the value.
 pub type Delete = Arc<dyn Fn(usize, i32, Stored) -> Result<()> + Send + Sync>;
 
-/// What attributes are cached on.
+/// The kind of an object with attributes.
 #[derive(Clone, std::marker::Copy, PartialEq, Eq, Debug)]
 pub enum ObjectKind {
     /// Communicators.
@@ -36,7 +36,7 @@ pub enum ObjectKind {
     Window,
 }
 
-/// A key: its number, for what it is, and what is called.
+/// A key: its number, the kind of its objects, and its functions.
 pub struct Keyval {
     id: i32,
     kind: ObjectKind,
@@ -62,12 +62,12 @@ struct Table {
     keyvals: HashMap<i32, Entry>,
     /// Keys that were freed while objects had values of them.
     freed: Vec<i32>,
-    /// How many of these there are when the dead ones are next removed: twice those that lived the last time, so that freeing a key takes
-    /// constant time however many there are.
+    /// Length of `freed` at which dead keys are removed next: twice the number of live ones at the last
+    /// removal. So freeing a key takes constant time on average.
     sweep_at: usize,
 }
 
-/// As many freed keys are kept at least before the dead ones are removed.
+/// Smallest length of `freed` at which dead keys are removed.
 const LEAST_FREED: usize = 16;
 
 impl Table {
@@ -97,21 +97,21 @@ impl Table {
 #[derive(Debug)]
 enum Entry {
     InUse(Arc<Keyval>),
-    /// Freed, but objects may have values yet.
+    /// Freed; objects may still have values.
     Freed(Weak<Keyval>),
 }
 
 impl Keyvals {
-    /// Without keys; their numbers will be `first` and upwards, none of them twice.
+    /// Makes a table without keys; their numbers are `first` and upwards, each used once.
     pub fn new(first: i32) -> Self {
         let table = Table { next: first, keyvals: HashMap::new(), freed: Vec::new(), sweep_at: LEAST_FREED };
         Self { table: Mutex::new(table) }
     }
 
-    /// A new key for objects of a kind.
+    /// Makes a key for objects of a kind.
     ///
     /// # Errors
-    /// All numbers have been used.
+    /// Fails if all numbers have been used.
     pub fn create(&self, kind: ObjectKind, copy: Copy, delete: Delete) -> Result<i32> {
         let mut table = self.table();
         let id = table.next;
@@ -121,10 +121,10 @@ impl Keyvals {
         Ok(id)
     }
 
-    /// The key with this number; it may have been freed if an object still has a value of it.
+    /// Returns the key with this number, which may be freed if an object still has a value of it.
     ///
     /// # Errors
-    /// There is none, or it is for objects of another kind.
+    /// Fails if there is no such key, or if it is for objects of another kind.
     pub fn find(&self, kind: ObjectKind, id: i32) -> Result<Arc<Keyval>> {
         let found = self.table().keyvals.get(&id).and_then(|entry| match entry {
             Entry::InUse(keyval) => Some(keyval.clone()),
@@ -137,12 +137,12 @@ impl Keyvals {
         }
     }
 
-    /// Frees a key; the values that objects have of it stay until they are deleted.
+    /// Frees a key; values of objects stay until they are deleted.
     ///
     /// # Errors
-    /// There is none, it is for objects of another kind, or it was freed before.
+    /// Fails if there is no such key, it is for objects of another kind, or it was freed before.
     pub fn free(&self, kind: ObjectKind, id: i32) -> Result<()> {
-        // The key found is not kept: whether it dies must not depend on it.
+        // The reference is dropped, since it must not keep the key alive.
         drop(self.find(kind, id)?);
         let mut table = self.table();
         match table.keyvals.remove(&id) {
@@ -168,17 +168,17 @@ pub struct Attributes {
     values: Mutex<Values>,
 }
 
-/// Values by their keys, and the keys in the order in which the values were set.
+/// Values by key, and the keys in the order of setting.
 #[derive(Clone, Default, Debug)]
 struct Values {
-    /// Each with its number in that order.
+    /// Each value with its number in that order.
     by_key: BTreeMap<i32, (u64, Cached)>,
     order: BTreeMap<u64, i32>,
     next: u64,
 }
 
 impl Values {
-    /// Puts a value behind all others, in the place of that which its key had.
+    /// Adds a value as the last one; it replaces the value of its key.
     fn insert(&mut self, cached: Cached) {
         let key = cached.keyval.id;
         self.remove(key);
@@ -201,7 +201,7 @@ impl Values {
         self.order.values().filter_map(|key| self.get(*key))
     }
 
-    /// The one that was set last.
+    /// Returns the value that was set last.
     fn last(&self) -> Option<&Cached> {
         self.order.values().next_back().and_then(|key| self.get(*key))
     }
@@ -220,20 +220,20 @@ impl Cached {
 }
 
 impl Attributes {
-    /// Without values.
+    /// Makes an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The value of a key, if it was set.
+    /// Returns the value of a key, if it is set.
     pub fn get(&self, keyval: i32) -> Option<Stored> {
         self.find(keyval).map(|found| found.value)
     }
 
-    /// Sets the value of a key, after the one it had is deleted; `object` is what the program's function is told.
+    /// Sets the value of a key, after deleting its old value; the program's function gets `object`.
     ///
     /// # Errors
-    /// The program's function did not agree to delete it; it stays.
+    /// Fails if the program's function refuses the deletion; the old value stays.
     pub fn set(&self, object: usize, keyval: &Arc<Keyval>, value: Stored) -> Result<()> {
         if let Some(old) = self.find(keyval.id) {
             old.delete(object)?;
@@ -245,7 +245,7 @@ impl Attributes {
     /// Deletes the value of a key.
     ///
     /// # Errors
-    /// There is none, or the program's function did not agree; it stays.
+    /// Fails if there is no value, or if the program's function refuses; then the value stays.
     pub fn delete(&self, object: usize, keyval: i32) -> Result<()> {
         let Some(old) = self.find(keyval) else {
             fail!(Keyval, "keyval {keyval} has no value on this object")
@@ -255,10 +255,11 @@ impl Attributes {
         Ok(())
     }
 
-    /// Gives a duplicate of `object` what the program wants copied, in the order in which it was set.
+    /// Copies values of `object` to a duplicate, in the order of setting, as the program's functions decide.
     ///
     /// # Errors
-    /// A function of the program failed; what was copied before is in the duplicate, which is to be freed as any object.
+    /// Fails if a function of the program fails. Values copied before stay in the duplicate, which must be
+    /// freed like any object.
     pub fn copy_into(&self, object: usize, duplicate: &Attributes) -> Result<()> {
         let values: Vec<Cached> = self.values().in_order().cloned().collect();
         for Cached { keyval, value } in values {
@@ -274,10 +275,10 @@ impl Attributes {
         *other.values() = self.values.into_inner().unwrap_or_else(PoisonError::into_inner);
     }
 
-    /// Deletes all values, the last one set first, as the object is to be freed.
+    /// Deletes all values before the object is freed, the last one set first.
     ///
     /// # Errors
-    /// The program's function did not agree to delete one; it and those set before stay.
+    /// Fails if the program's function refuses a deletion; that value and those set before it stay.
     pub fn clear(&self, object: usize) -> Result<()> {
         loop {
             let Some(last) = self.values().last().cloned() else { return Ok(()) };

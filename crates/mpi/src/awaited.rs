@@ -1,7 +1,8 @@
-//! What a wait for requests looks for: what the engine ends, and what the program does.
+//! The events that a wait for requests waits for: completions of the engine, and steps of the program.
 //!
-//! Owns the list of both during a wait. The requests stay where they are: once the wait is over, the waiting thread lets them advance. The engine
-//! waits by its own policy in any case; where the program has a part in an operation it tells the engine when it has done it.
+//! This module owns the list of both during a wait. The requests stay in place: after the wait, the waiting
+//! thread advances them. The engine waits by its own policy. If the program takes part in an operation, it
+//! notifies the engine of each step.
 
 use std::sync::Arc;
 
@@ -11,19 +12,19 @@ use crate::Result;
 use crate::request::{Foreign, Request, RequestProgress};
 use crate::status::Status;
 
-/// What a wait for requests looks for.
+/// The events that end a wait for requests.
 #[derive(Default)]
 pub struct Awaited {
     pending: Vec<Pending>,
-    /// Operations in which the program has a part, and how often it had done one when the wait began.
+    /// Operations with a part of the program, and the number of its steps when the wait began.
     operations: Vec<(Arc<dyn Foreign>, u32)>,
-    /// Their lanes.
+    /// The lanes of these operations.
     lanes: LaneSet,
 }
 
 impl Awaited {
-    /// Looks for the end of a request, too, or for its next step. Where the program has a part in it, it is to be added before it is
-    /// looked at for the last time, so that nothing is missed.
+    /// Adds the completion or next step of a request. A request with a part of the program must be added
+    /// before its last check, so that no step is missed.
     pub fn add(&mut self, request: &Request) {
         if let Some(operation) = request.operation() {
             self.operations.push((operation.clone(), operation.program_steps()));
@@ -32,15 +33,15 @@ impl Awaited {
         self.pending.extend(request.pending());
     }
 
-    /// Whether the program has a part in one of the operations.
+    /// Returns true if the program has a part in one of the operations.
     pub fn is_of_program(&self) -> bool {
         !self.operations.is_empty()
     }
 
-    /// Waits until one of the requests can go on.
+    /// Waits until one of the requests can advance.
     ///
     /// # Errors
-    /// In a forked child.
+    /// Fails in a forked child.
     pub fn wait(&self, engine: &Engine) -> Result<()> {
         let stepped = || self.operations.iter().any(|(operation, steps)| operation.program_steps() != *steps);
         let by_program = (!self.operations.is_empty()).then_some(&stepped as &dyn Fn() -> bool);
@@ -48,22 +49,22 @@ impl Awaited {
     }
 }
 
-/// Waits for the end of an operation that has no handle.
+/// Waits for the completion of an operation that has no handle.
 ///
 /// # Errors
-/// Why it failed.
+/// Fails with the error of the operation.
 pub fn finish(engine: &Engine, mut request: Request) -> Result<Status> {
     while request.advance_outside(engine)? == RequestProgress::UnderWay {
         let mut awaited = Awaited::default();
         awaited.add(&request);
-        // What the program did before it was looked for is seen by a further look.
+        // A further check sees steps that the program made before the wait.
         if awaited.is_of_program() && request.advance_outside(engine)? != RequestProgress::UnderWay {
             break;
         }
         awaited.wait(engine)?;
     }
     if let Some(pending) = request.pending().filter(|_| request.is_in_doubt()) {
-        // Nothing can wait for it again.
+        // No caller can wait for it again.
         engine.completions(|completions| completions.take_or_fail(pending))?;
     }
     request.take().unwrap_or(Ok(Status::EMPTY))

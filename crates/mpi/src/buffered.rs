@@ -1,7 +1,7 @@
 //! The memory that the program attaches for buffered sends (MPI 5.0, §3.6).
 //!
-//! A pool owns that memory and the account of which parts are in use. It never copies or sends: a message is packed into its piece by
-//! the send that reserved it, and the piece comes back when the send has ended.
+//! A pool owns that memory and the record of its allocated parts. It never copies or sends: the send that
+//! reserved a piece packs its message into it. The piece returns to the pool when the send has completed.
 
 mod ring;
 
@@ -12,30 +12,30 @@ use canele_mem::buffer::{OutBuffer, Owned, RawMut, Readable, ReusableMemory};
 
 use ring::Ring;
 
-/// What the standard lets each message take beside its data (MPI_BSEND_OVERHEAD).
+/// The overhead in bytes that the standard allows for each message (MPI_BSEND_OVERHEAD).
 pub const OVERHEAD: usize = 512;
 
 /// Memory for buffered sends.
 #[derive(Debug)]
 pub struct Pool {
     room: Room,
-    /// Pieces that are out.
+    /// Number of pieces in use.
     used: usize,
 }
 
 #[derive(Debug)]
 enum Room {
     Attached(Free, Ring),
-    /// The library finds the memory for each message.
+    /// The library allocates memory for each message.
     Automatic,
 }
 
-/// The parts of the attached memory that no message has.
+/// The free parts of the attached memory.
 #[derive(Debug)]
 struct Free {
-    /// None of it, where it begins.
+    /// An empty part at its beginning.
     start: RawMut,
-    /// By where they begin.
+    /// The parts by offset.
     parts: BTreeMap<isize, RawMut>,
 }
 
@@ -45,7 +45,7 @@ impl Free {
         Self { start: memory, parts: BTreeMap::from([(0, all)]) }
     }
 
-    /// Takes a range, all of which is free.
+    /// Takes a range, which must be free.
     fn take(&mut self, range: Range<isize>) -> RawMut {
         let before = self.parts.range(..=range.start).next_back().map(|(start, _)| *start);
         let mut part =
@@ -58,7 +58,7 @@ impl Free {
         taken
     }
 
-    /// Takes a part back, which becomes one with its neighbours.
+    /// Returns a part, which is merged with its neighbours.
     fn put(&mut self, mut part: RawMut) {
         if part.range().is_empty() {
             return;
@@ -89,18 +89,18 @@ enum PieceMemory {
 }
 
 impl Pool {
-    /// The first `bytes` bytes of memory that the program attached.
+    /// Makes a pool of the first `bytes` bytes of memory that the program attached.
     pub fn attached(memory: RawMut, bytes: usize) -> Self {
         let ring = Ring::new(memory.address().addr(), bytes);
         Self { room: Room::Attached(Free::new(memory), ring), used: 0 }
     }
 
-    /// As much as is needed, from the library (MPI_BUFFER_AUTOMATIC).
+    /// Makes a pool whose memory the library allocates on demand (MPI_BUFFER_AUTOMATIC).
     pub fn automatic() -> Self {
         Self { room: Room::Automatic, used: 0 }
     }
 
-    /// The address and size of what the program attached.
+    /// Returns address and size of the attached memory.
     pub fn memory(&self) -> Option<(*mut u8, usize)> {
         match &self.room {
             Room::Attached(free, ring) => Some((free.start.address(), ring.bytes())),
@@ -108,7 +108,7 @@ impl Pool {
         }
     }
 
-    /// Room for a message of `len` bytes, if there is any.
+    /// Allocates a piece for a message of `len` bytes, if there is room.
     pub fn reserve(&mut self, len: usize) -> Option<Piece> {
         let piece = match &mut self.room {
             Room::Automatic => {
@@ -119,7 +119,7 @@ impl Pool {
             }
             Room::Attached(free, ring) => {
                 let (entry, start) = ring.reserve(len)?;
-                // Offsets in the program's memory, so far from the end of what can be addressed.
+                // Offsets in the program's memory are far below the limit of addresses.
                 let range = start.cast_signed()..(start + len).cast_signed();
                 let part = if len == 0 { free.start.split_off(0) } else { free.take(range.clone()) };
                 PieceMemory::Within { entry, data: ReusableMemory::new(part), range }
@@ -129,10 +129,10 @@ impl Pool {
         Some(Piece(piece))
     }
 
-    /// Takes a piece back, once no send reads it any more.
+    /// Frees a piece that no send reads any more.
     ///
     /// # Panics
-    /// It is not of this pool.
+    /// Panics if the piece is not of this pool.
     pub fn release(&mut self, piece: Piece) {
         match (&mut self.room, piece.0) {
             (Room::Attached(free, ring), PieceMemory::Within { entry, data, .. }) => {
@@ -145,14 +145,14 @@ impl Pool {
         self.used -= 1;
     }
 
-    /// Whether no piece is out, so that the memory can be given back.
+    /// Returns true if no piece is in use, so that the memory can be detached.
     pub fn is_unused(&self) -> bool {
         self.used == 0
     }
 }
 
 impl Piece {
-    /// Its bytes, to be filled.
+    /// Returns its bytes, to be filled.
     pub fn bytes(&mut self) -> &mut [u8] {
         match &mut self.0 {
             PieceMemory::Within { data, range, .. } => data.raw().bytes_mut(range.start, range.len()),
@@ -160,7 +160,7 @@ impl Piece {
         }
     }
 
-    /// Lends its bytes to be sent.
+    /// Lends its bytes to a send.
     pub fn lend(&mut self) -> OutBuffer {
         match &mut self.0 {
             PieceMemory::Within { data, range, .. } => data.lend(range.start, range.len()),
@@ -168,7 +168,7 @@ impl Piece {
         }
     }
 
-    /// Takes the token back: the send has ended.
+    /// Takes the buffer of a completed send back.
     pub fn take_back(&mut self, buffer: OutBuffer) {
         match &mut self.0 {
             PieceMemory::Within { data, .. } => data.take_back(buffer),

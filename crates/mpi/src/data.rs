@@ -1,4 +1,4 @@
-//! What a call sends or receives: memory of the program, and how it lies there.
+//! The data of a call: memory of the program and its layout.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use canele_mem::buffer::{Raw, RawMut, Readable};
 use crate::Result;
 use crate::datatype::Datatype;
 
-/// `count` elements of a datatype in the program's memory, which is a [`Raw`] to be read or a [`RawMut`] to be written.
+/// `count` elements of a datatype in the program's memory: a [`Raw`] to read or a [`RawMut`] to write.
 #[derive(Clone, Copy)]
 pub struct Data<'a, M = Raw> {
-    /// The memory, counted from the address the program gave; it spans all elements.
+    /// The memory, counted from the program's address; it spans all elements.
     pub raw: M,
-    /// How many elements.
+    /// Number of elements.
     pub count: usize,
-    /// Of which type.
+    /// Their datatype.
     pub of: &'a Datatype,
 }
 
@@ -22,24 +22,24 @@ pub struct Data<'a, M = Raw> {
 pub type DataMut<'a> = Data<'a, RawMut>;
 
 impl<M: Readable> Data<'_, M> {
-    /// Bytes of data.
+    /// Returns the length of the data in bytes.
     ///
     /// # Errors
-    /// More than can be counted.
+    /// Fails if the number does not fit.
     #[inline]
     pub fn bytes(&self) -> Result<usize> {
         self.of.total_bytes(self.count)
     }
 }
 
-/// The same beyond the call, with the datatype kept.
+/// Elements that outlive the call; they share ownership of the datatype.
 #[derive(Clone)]
 pub struct Elements<M = Raw> {
-    /// As in [`Data`].
+    /// The memory ([`Data::raw`]).
     pub raw: M,
-    /// How many.
+    /// Number of elements.
     pub count: usize,
-    /// Of which type.
+    /// Their datatype.
     pub of: Arc<Datatype>,
 }
 
@@ -47,7 +47,7 @@ pub struct Elements<M = Raw> {
 pub type ElementsMut = Elements<RawMut>;
 
 impl Elements {
-    /// The elements.
+    /// Returns the elements for one call.
     pub fn data(&self) -> Data<'_> {
         Data { raw: self.raw, count: self.count, of: &self.of }
     }

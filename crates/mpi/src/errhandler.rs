@@ -1,29 +1,30 @@
-//! Error handlers (MPI 5.0, §9.3): what happens when a call fails.
+//! Error handlers (MPI 5.0, §9.3): the reactions to a failed call.
 
 use std::sync::Arc;
 
-/// Called with the number of the object that the error is of, and the error's code; gives the code that the call returns.
+/// A handler of the program, called with the number of the object and the error code; returns the code that
+/// the call returns.
 pub type HandlerFunction = dyn Fn(usize, i32) -> i32 + Send + Sync;
 
-/// What is done with an error.
+/// The reaction to an error.
 #[derive(Clone)]
 pub enum Errhandler {
-    /// The job is ended (`MPI_ERRORS_ARE_FATAL`).
+    /// Ends the job (`MPI_ERRORS_ARE_FATAL`).
     Fatal,
-    /// The ranks of the object are ended (`MPI_ERRORS_ABORT`), and so the job, unless it goes on after failures.
+    /// Ends the ranks of the object (`MPI_ERRORS_ABORT`), and the job unless it continues after failures.
     Abort,
-    /// The call returns the code (`MPI_ERRORS_RETURN`).
+    /// Returns the code from the call (`MPI_ERRORS_RETURN`).
     Return,
-    /// The program's function is called; then the call returns the code, as that function leaves it.
+    /// Calls the program's function; then the call returns the code that the function left.
     Call(Arc<HandlerFunction>),
 }
 
-/// The handlers that a program may begin with: their names (MPI 5.0, §11.8.4) and the values of the setting that says which.
+/// Names of the initial error handlers (MPI 5.0, §11.8.4), with the corresponding values of the tunable.
 pub(crate) const INITIAL: [(&str, &str); 3] =
     [("mpi_errors_are_fatal", "fatal"), ("mpi_errors_abort", "abort"), ("mpi_errors_return", "return")];
 
 impl Errhandler {
-    /// The handler that communicators begin with by this value of the setting, fatal if there is none such.
+    /// Returns the initial handler for this value of the tunable; fatal for any other value.
     pub fn initial(value: &str) -> Self {
         match value {
             "return" => Self::Return,
@@ -32,7 +33,7 @@ impl Errhandler {
         }
     }
 
-    /// The name of a handler that a program may begin with.
+    /// Returns the name of the handler, if it can be an initial one.
     pub fn initial_name(&self) -> Option<&'static str> {
         let at = match self {
             Self::Fatal => 0,

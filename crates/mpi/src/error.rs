@@ -1,6 +1,6 @@
 //! Errors as the standard classifies them (MPI 5.0, §9.4).
 
-/// What kind of error it is.
+/// The class of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Class {
     /// Invalid buffer pointer.
@@ -127,9 +127,9 @@ pub enum Class {
     Errhandler,
     /// Error in the binary interface.
     Abi,
-    /// A process with which the operation was has failed. Beyond the standard.
+    /// A process that takes part in the operation has failed. Beyond the standard.
     ProcFailed,
-    /// A process has failed that may be the one from which the operation receives; it is still under way. Beyond the standard.
+    /// A process has failed that may be the sender; the receive is still pending. Beyond the standard.
     ProcFailedPending,
     /// The communicator was revoked. Beyond the standard.
     Revoked,
@@ -202,10 +202,10 @@ impl Class {
         Class::Abi,
     ];
 
-    /// The classes that are beyond the standard.
+    /// The classes beyond the standard.
     pub const EXTENSIONS: [Class; 3] = [Class::ProcFailed, Class::ProcFailedPending, Class::Revoked];
 
-    /// Its name in the standard, and what it means.
+    /// Returns its name in the standard, and its meaning.
     pub fn text(self) -> (&'static str, &'static str) {
         match self {
             Class::Buffer => ("MPI_ERR_BUFFER", "invalid buffer pointer"),
@@ -286,30 +286,30 @@ impl Class {
     }
 }
 
-/// Why a call failed.
+/// The error of a failed call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
     /// Its class.
     pub class: Class,
-    /// The argument, its value, and what to do; without the function's name, which the edge adds.
+    /// The argument, its value and the remedy, without the function's name, which the C interface adds.
     pub text: String,
-    /// The code that a function of the program gave, if it is that which failed.
+    /// The code that a function of the program returned, if that function failed.
     pub given: Option<i32>,
-    /// The message that a receive could not take.
+    /// The message that a receive could not store.
     pub message: Option<canele_engine::Status>,
 }
 
-/// What every call gives. The error is boxed, so that the result of a call that succeeds stays in registers.
+/// The result of a call. The error is boxed, so that a successful result stays in registers.
 pub type Result<T, E = Box<Error>> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of this class.
+    /// Makes an error of this class.
     #[cold]
     pub fn new(class: Class, text: impl Into<String>) -> Box<Self> {
         Box::new(Self { class, text: text.into(), given: None, message: None })
     }
 
-    /// A function of the program, `what`, gave this code.
+    /// Makes the error for a code that the program's function `what` returned.
     #[cold]
     pub fn given(code: i32, what: &str) -> Box<Self> {
         let text = format!("{what} returned error code {code}");
@@ -359,7 +359,7 @@ impl From<canele_engine::Error> for Box<Error> {
     }
 }
 
-/// Leaves the function with an error of a class and a formatted text.
+/// Returns from the function with an error of a class and a formatted text.
 #[macro_export]
 macro_rules! fail {
     ($class:ident, $($text:tt)*) => {

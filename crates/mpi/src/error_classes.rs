@@ -1,55 +1,56 @@
 //! Error classes, codes and strings that the program adds (MPI 5.0, §9.5).
 //!
-//! The standard's own classes are numbers that the edge knows; here are only those above them. Nothing is removed that
-//! something else needs: a class goes after its codes, and a class or code after its string.
+//! The C interface knows the standard's classes; this module knows the numbers above them. An entry that
+//! another one needs stays: a class is removed after its codes, and a class or code after its string.
 
 use std::collections::BTreeMap;
 
 use crate::{Result, fail};
 
-/// The longest string, without the zero at its end (MPI_MAX_ERROR_STRING).
+/// Length limit of a string, without the terminating zero (MPI_MAX_ERROR_STRING).
 const MAX_STRING: usize = 511;
 
-/// What the program has added.
+/// The classes, codes and strings that the program has added.
 #[derive(Clone, Debug)]
 pub struct ErrorClasses {
     /// The largest of the standard's classes.
     predefined: i32,
-    /// MPI_ERR_LASTCODE: what is added is above it.
+    /// MPI_ERR_LASTCODE; added numbers are larger.
     last: i32,
     added: BTreeMap<i32, Added>,
 }
 
 #[derive(Clone, Debug)]
 struct Added {
-    /// The class of a code; none if this is a class itself.
+    /// The class of a code; none for a class.
     class: Option<i32>,
     string: Option<Box<[u8]>>,
 }
 
 impl ErrorClasses {
-    /// Nothing added yet: the standard's classes are 1 to `predefined`, and what is added comes above `last`.
+    /// Makes an empty table. The standard's classes are 1 to `predefined`; added numbers are larger than
+    /// `last`.
     pub fn new(predefined: i32, last: i32) -> Self {
         Self { predefined, last, added: BTreeMap::new() }
     }
 
-    /// The largest number in use (MPI_LASTUSEDCODE).
+    /// Returns the largest number in use (MPI_LASTUSEDCODE).
     pub fn last_used(&self) -> i32 {
         self.added.last_key_value().map_or(self.last, |(&number, _)| number)
     }
 
-    /// A new class.
+    /// Adds a class and returns its number.
     ///
     /// # Errors
-    /// All numbers are in use.
+    /// Fails if all numbers are in use.
     pub fn add_class(&mut self) -> Result<i32> {
         self.add(None)
     }
 
-    /// A new code of a class, which may be one of the standard's.
+    /// Adds a code of a class, which may be one of the standard's.
     ///
     /// # Errors
-    /// There is no such class, or all numbers are in use.
+    /// Fails if the class does not exist or all numbers are in use.
     pub fn add_code(&mut self, class: i32) -> Result<i32> {
         let is_class = self.added.get(&class).is_some_and(|added| added.class.is_none());
         if !is_class && !(1..=self.predefined).contains(&class) {
@@ -69,15 +70,15 @@ impl ErrorClasses {
         Ok(number)
     }
 
-    /// The class of a class or code that was added: of a class, itself.
+    /// Returns the class of an added code, or an added class itself.
     pub fn class_of(&self, number: i32) -> Option<i32> {
         self.added.get(&number).map(|added| added.class.unwrap_or(number))
     }
 
-    /// Says what a class or code that was added means, instead of what was said before.
+    /// Sets the string of an added class or code.
     ///
     /// # Errors
-    /// It was not added, or the string is too long.
+    /// Fails if the number was not added or the string is too long.
     pub fn add_string(&mut self, number: i32, string: impl AsRef<[u8]>) -> Result<()> {
         let string = string.as_ref();
         if string.len() > MAX_STRING {
@@ -87,7 +88,7 @@ impl ErrorClasses {
         Ok(())
     }
 
-    /// What a class or code means; empty if nothing was said, none if it was not added.
+    /// Returns the string of a class or code; empty if it has none, `None` if the number was not added.
     pub fn string(&self, number: i32) -> Option<&[u8]> {
         self.added.get(&number).map(|added| added.string.as_deref().unwrap_or_default())
     }
@@ -95,7 +96,7 @@ impl ErrorClasses {
     /// Removes a class.
     ///
     /// # Errors
-    /// It was not added as a class, or has codes or a string yet.
+    /// Fails if the class was not added, or still has codes or a string.
     pub fn remove_class(&mut self, class: i32) -> Result<()> {
         let added = self.added("errorclass", class)?;
         if let Some(of) = added.class {
@@ -111,7 +112,7 @@ impl ErrorClasses {
     /// Removes a code.
     ///
     /// # Errors
-    /// It was not added as a code, or has a string yet.
+    /// Fails if the code was not added or still has a string.
     pub fn remove_code(&mut self, code: i32) -> Result<()> {
         let added = self.added("errorcode", code)?;
         if added.class.is_none() {
@@ -121,10 +122,10 @@ impl ErrorClasses {
         self.remove("errorcode", code, has_string)
     }
 
-    /// Removes what was said about a class or code.
+    /// Removes the string of a class or code.
     ///
     /// # Errors
-    /// It was not added, or nothing was said.
+    /// Fails if the number was not added or has no string.
     pub fn remove_string(&mut self, number: i32) -> Result<()> {
         match self.added("errorcode", number)?.string.take() {
             Some(_) => Ok(()),

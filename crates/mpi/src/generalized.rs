@@ -1,4 +1,4 @@
-//! Generalized requests (MPI 5.0, §13.2): operations that the program itself ends.
+//! Generalized requests (MPI 5.0, §13.2): operations that the program completes.
 
 use std::sync::Arc;
 
@@ -10,31 +10,31 @@ use crate::{Result, fail};
 
 /// The program's functions of an operation.
 pub trait Functions: Send + Sync {
-    /// Says what the status of the operation is to be.
+    /// Returns the status of the operation.
     ///
     /// # Errors
-    /// The code that the function gives.
+    /// Fails with the code that the function returns.
     fn query(&self) -> Result<Status>;
-    /// The operation is not needed any more.
+    /// Frees the operation, which is not needed any more.
     ///
     /// # Errors
-    /// The code that the function gives.
+    /// Fails with the code that the function returns.
     fn free(&self) -> Result<()>;
-    /// The operation is to be withdrawn; whether it was complete already.
+    /// Cancels the operation; `complete` is true if it was complete already.
     ///
     /// # Errors
-    /// The code that the function gives.
+    /// Fails with the code that the function returns.
     fn cancel(&self, complete: bool) -> Result<()>;
 }
 
-/// An operation that the program ends.
+/// An operation that the program completes.
 pub struct Generalized {
     functions: Box<dyn Functions>,
     complete: AtomicBool,
 }
 
 impl Generalized {
-    /// A request for an operation that has begun, and the operation.
+    /// Returns a request for an operation that has begun, and the operation.
     pub fn start(functions: Box<dyn Functions>) -> (Request, Arc<Self>) {
         let operation = Arc::new(Self { functions, complete: AtomicBool::new(false) });
         (Request::foreign(None, operation.clone()), operation)
@@ -43,7 +43,7 @@ impl Generalized {
 
 impl Foreign for Generalized {
     fn complete(&self) -> Result<()> {
-        // Release: pairs with `is_complete`; a thread that waited for the operation sees what it did.
+        // Release: pairs with `is_complete`; a thread that waited for the operation sees its effects.
         if self.complete.swap(true, Ordering::Release) {
             fail!(Request, "the operation was completed before");
         }

@@ -1,7 +1,7 @@
 //! Groups: ordered sets of ranks of the job.
 //!
-//! A group owns the list of its members and a fast way back from a member to its place. It never changes and never asks
-//! who is alive; where the standard's calls take ranks, they come as the program gave them and are checked here.
+//! A group owns the list of its members and an index from members to ranks. It never changes and does not
+//! track deaths. Ranks that the program passes to standard calls are checked here.
 
 mod ranges;
 mod sets;
@@ -15,40 +15,40 @@ use crate::session::Derived;
 use crate::{Result, fail};
 pub use ranges::Range;
 
-/// An ordered set of ranks of the job; a member's place in it is its rank in the group.
+/// An ordered set of ranks of the job; a member's index in it is its rank in the group.
 #[derive(Clone, Debug)]
 pub struct Group {
     members: Vec<Rank>,
     places: Places,
-    /// Of the session that the group is derived from.
+    /// The session from which the group is derived.
     session: Option<Arc<Derived>>,
 }
 
-/// From a member to its place.
+/// The mapping from members to their ranks in the group.
 #[derive(Clone, Debug)]
 enum Places {
-    /// The place times `stride` from `first` on; the stride is not zero.
+    /// The member of rank `r` is `first` + `r` × `stride`; the stride is not zero.
     Strided { first: i64, stride: i64 },
-    /// Whatever the order.
+    /// Members in any order.
     Listed(FxHashMap<Rank, usize>),
 }
 
-/// How two groups compare.
+/// The result of a comparison of two groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comparison {
-    /// The same members in the same order.
+    /// Equal members in equal order.
     Identical,
-    /// The same members in another order.
+    /// Equal members in another order.
     Similar,
-    /// Other members.
+    /// Different members.
     Unequal,
 }
 
 impl Group {
-    /// The group of these members, in this order.
+    /// Makes the group of these members, in this order.
     ///
     /// # Errors
-    /// A member is there twice.
+    /// Fails if a member occurs twice.
     pub fn new(members: Vec<Rank>) -> Result<Self> {
         let places = match Places::strided(&members) {
             Some(strided) => strided,
@@ -65,48 +65,48 @@ impl Group {
         Ok(Self { members, places, session: None })
     }
 
-    /// The first `size` ranks of the job.
+    /// Returns the group of the first `size` ranks of the job.
     pub fn first(size: usize) -> Self {
         let size = u32::try_from(size).expect("a job has fewer ranks than fit into 32 bits");
         Self::distinct((0..size).map(Rank))
     }
 
-    /// The ranks of the job of a range.
+    /// Returns the group of a range of ranks of the job.
     pub fn range(ranks: std::ops::Range<u32>) -> Self {
         Self::distinct(ranks.map(Rank))
     }
 
-    /// The group without members.
+    /// Returns the group without members.
     pub fn empty() -> Self {
         Self::distinct([])
     }
 
-    /// Of members that are known to be distinct.
+    /// Makes a group of members that are known to be distinct.
     fn distinct(members: impl IntoIterator<Item = Rank>) -> Self {
         Self::new(members.into_iter().collect()).expect("the members are distinct")
     }
 
-    /// The same group, derived from this session.
+    /// Returns the group as derived from this session.
     pub fn of_session(self, session: Option<Arc<Derived>>) -> Self {
         Self { session, ..self }
     }
 
-    /// The session that the group is derived from, if it is.
+    /// Returns the session from which the group is derived, if any.
     pub fn session(&self) -> Option<&Arc<Derived>> {
         self.session.as_ref()
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub fn size(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether it has no members.
+    /// Returns true if it has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The place of a rank of the job, if it is a member.
+    /// Returns the rank in the group of a rank of the job, if it is a member.
     #[inline]
     pub fn rank_of(&self, member: Rank) -> Option<usize> {
         match &self.places {
@@ -123,29 +123,29 @@ impl Group {
         }
     }
 
-    /// The member at a place.
+    /// Returns the member with a rank of the group.
     ///
     /// # Panics
-    /// There is no such place.
+    /// Panics if there is no such rank.
     #[inline]
     pub fn member(&self, place: usize) -> Rank {
         self.members[place]
     }
 
-    /// All members, in order.
+    /// Returns all members, in order.
     pub fn members(&self) -> &[Rank] {
         &self.members
     }
 
-    /// The place in `other` of the member with this rank here; `None` if it is not a member there.
+    /// Returns the rank in `other` of the member with this rank; `None` if it is not a member of `other`.
     ///
     /// # Errors
-    /// There is no such rank here.
+    /// Fails if this group has no such rank.
     pub fn translate(&self, rank: i32, other: &Group) -> Result<Option<usize>> {
         Ok(other.rank_of(self.members[self.place(rank)?]))
     }
 
-    /// How it compares with another.
+    /// Compares the group with another one.
     pub fn compare(&self, other: &Group) -> Comparison {
         if self.members == other.members {
             Comparison::Identical
@@ -156,7 +156,7 @@ impl Group {
         }
     }
 
-    /// A rank as the program gave it, if the group has it.
+    /// Checks a rank that the program passed.
     fn place(&self, rank: i32) -> Result<usize> {
         match usize::try_from(rank) {
             Ok(place) if place < self.size() => Ok(place),
@@ -166,7 +166,7 @@ impl Group {
 }
 
 impl Places {
-    /// If the members are evenly spaced.
+    /// Returns the compact form, if the members are evenly spaced.
     fn strided(members: &[Rank]) -> Option<Self> {
         let place = |rank: Rank| i64::from(rank.0);
         let first = members.first().map_or(0, |&m| place(m));

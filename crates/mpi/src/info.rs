@@ -1,7 +1,7 @@
-//! Info objects: ordered pairs of a key and a value, both bytes as the program gave them.
+//! Info objects: ordered pairs of a key and a value, both bytes of the program.
 //!
-//! An info owns its pairs and keeps the limits of the standard. It never interprets a key: the call that is given an info looks
-//! for the keys it knows.
+//! An info owns its pairs and enforces the limits of the standard. It does not interpret keys: each call
+//! looks for the keys that it knows.
 
 mod pairs;
 
@@ -11,29 +11,30 @@ use pairs::InfoPairs;
 
 use crate::{Result, fail};
 
-/// The longest key and value, counted as in C with the zero at the end (MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL).
+/// Length limits of keys and values, including the terminating zero in C (MPI_MAX_INFO_KEY,
+/// MPI_MAX_INFO_VAL).
 const MAX_KEY: usize = 256;
 const MAX_VALUE: usize = 1024;
 
-/// Bytes of which the addresses of memory that the library allocates are to be multiples.
+/// The key for the alignment in bytes of memory that the library allocates.
 pub(crate) const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 
-/// Pairs of a key and a value, in the order in which the keys came.
+/// Pairs of a key and a value, in the order in which the keys were set.
 #[derive(Default, Debug)]
 pub struct Info {
     pairs: Mutex<InfoPairs>,
 }
 
 impl Info {
-    /// Without pairs.
+    /// Makes an info without pairs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the value of a key, new or not.
+    /// Sets the value of a key.
     ///
     /// # Errors
-    /// The key is empty or too long, or the value is too long.
+    /// Fails if the key is empty or too long, or the value is too long.
     pub fn set(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (checked(key.as_ref())?, value.as_ref());
         if value.len() >= MAX_VALUE {
@@ -44,10 +45,10 @@ impl Info {
         Ok(())
     }
 
-    /// The value of a key, if it is there.
+    /// Returns the value of a key, if it is set.
     ///
     /// # Errors
-    /// The key is empty or too long.
+    /// Fails if the key is empty or too long.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Box<[u8]>>> {
         let key = checked(key.as_ref())?;
         Ok(self.pairs().get(key).map(Box::from))
@@ -56,7 +57,7 @@ impl Info {
     /// Removes a key.
     ///
     /// # Errors
-    /// It is not there, or is empty or too long.
+    /// Fails if the key is not set, is empty or is too long.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         let key = checked(key.as_ref())?;
         if !self.pairs().remove(key) {
@@ -65,20 +66,20 @@ impl Info {
         Ok(())
     }
 
-    /// The number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.pairs().len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the info has no pairs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The key at a position.
+    /// Returns the key at a position.
     ///
     /// # Errors
-    /// There are not that many.
+    /// Fails if there are not that many keys.
     pub fn nth_key(&self, n: i32) -> Result<Box<[u8]>> {
         let mut pairs = self.pairs();
         let key = usize::try_from(n).ok().and_then(|n| pairs.nth_key(n).map(Box::from));
@@ -88,7 +89,7 @@ impl Info {
         Ok(key)
     }
 
-    /// Sets all pairs of another info; keys that it does not name keep their values.
+    /// Sets all pairs of another info; other keys keep their values.
     pub fn update(&self, other: &Info) {
         let new = other.pairs().clone();
         let mut pairs = self.pairs();
@@ -97,12 +98,12 @@ impl Info {
         }
     }
 
-    /// Another with the same pairs in the same order.
+    /// Returns a copy with the same pairs in the same order.
     pub fn duplicate(&self) -> Self {
         Self { pairs: Mutex::new(self.pairs().clone()) }
     }
 
-    /// The bytes of which addresses of memory that the library allocates are to be multiples, 0 if it does not matter.
+    /// Returns the alignment in bytes of memory that the library allocates; 0 if there is none.
     pub fn alignment(&self) -> usize {
         let value = self.get(ALIGNMENT).ok().flatten();
         let number = value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok());
@@ -122,15 +123,15 @@ fn checked(key: &[u8]) -> Result<&[u8]> {
     }
 }
 
-/// What is known about how the program was started, for MPI_INFO_ENV; what is not known is left out. No level of
-/// thread support is requested before that.
+/// The start parameters of the program, for MPI_INFO_ENV; unknown ones are left out. It has no thread
+/// level, since no level is requested before MPI is initialised.
 #[derive(Clone, Default, Debug)]
 pub struct Environment<'a> {
     /// The program's name.
     pub command: Option<&'a [u8]>,
-    /// Its arguments.
+    /// The program's arguments.
     pub arguments: &'a [&'a [u8]],
-    /// How many processes were asked for.
+    /// The requested number of processes.
     pub max_procs: Option<usize>,
     /// The name of the host.
     pub host: Option<&'a [u8]>,
@@ -138,14 +139,15 @@ pub struct Environment<'a> {
     pub arch: Option<&'a [u8]>,
     /// The working directory.
     pub wdir: Option<&'a [u8]>,
-    /// The kinds of memory that were asked for.
+    /// The requested kinds of memory.
     pub memory_alloc_kinds: Option<&'a [u8]>,
-    /// The name of the error handler that communicators begin with.
+    /// The name of the initial error handler of communicators.
     pub initial_errhandler: Option<&'a [u8]>,
 }
 
 impl Environment<'_> {
-    /// As an info. A value that is longer than allowed is left out: part of it would be another value.
+    /// Returns the parameters as an info. A value that is too long is omitted, since a part of it would be
+    /// another value.
     pub fn info(&self) -> Info {
         let info = Info::new();
         let number = self.max_procs.map(|n| n.to_string());
@@ -163,7 +165,7 @@ impl Environment<'_> {
             ("mpi_initial_errhandler", self.initial_errhandler),
         ];
         for (key, value) in pairs {
-            // The keys are short, so what fails is a value.
+            // The keys are short, so only a value can be too long.
             let _ = value.map(|value| info.set(key, value));
         }
         info

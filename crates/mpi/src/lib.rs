@@ -1,11 +1,11 @@
-//! The semantics of MPI on Canelé: what the standard's objects are and what its calls do, without C types or handles.
+//! The semantics of MPI on Canelé: the standard's objects and calls, without C types or handles.
 //!
 //! ```text
 //!   C program ──▶ mpi-abi: handles, pointers, constants ──▶ here: objects and calls ──▶ engine: messages, collectives
 //! ```
-//! Memory of the program comes as [`Raw`](canele_mem::buffer::Raw) or [`RawMut`](canele_mem::buffer::RawMut), which only the edge can make.
-//! Errors name the class of the standard, and in words the argument, its value and what to do; which handler is called with them is the
-//! edge's business.
+//! Memory of the program is a [`Raw`](canele_mem::buffer::Raw) or a [`RawMut`](canele_mem::buffer::RawMut),
+//! which only the C interface can make. An error has a class of the standard and a text with the argument,
+//! its value and the remedy. The C interface calls the error handler.
 #![forbid(unsafe_code)]
 
 pub mod attribute;

@@ -1,6 +1,8 @@
-//! Memory that the library allocated for the program (`MPI_Alloc_mem`; MPI 5.0, §9.2): pieces of regions, which peers can reach directly.
+//! Memory that the library allocates for the program (`MPI_Alloc_mem`; MPI 5.0, §9.2): pieces of regions,
+//! which peers can access directly.
 //!
-//! Messages know such memory by its address: above the eager size they are copied once, straight from or to the other end.
+//! Messages find such memory by address. Above the eager size they are copied once, directly between both
+//! ends.
 
 mod arena;
 mod ranges;
@@ -21,26 +23,26 @@ pub(crate) use arena::{ArenaPiece, PieceUse};
 /// All such memory of the process.
 #[derive(Default)]
 pub struct Allocated {
-    /// How many pieces the program has, so that who has none pays nothing.
+    /// Number of pieces of the program, so that a program without any pays nothing.
     count: AtomicUsize,
     arena: Arena,
 }
 
 impl Allocated {
-    /// Allocates `bytes` from an address that is a multiple of `align`, a power of two or 0; gives the address.
+    /// Allocates `bytes` bytes at a multiple of `align`, a power of two or 0; returns the address.
     ///
     /// # Errors
-    /// There is not so much memory.
+    /// Fails if there is not enough memory.
     pub fn allocate(&self, engine: &Engine, bytes: usize, align: usize) -> Result<*mut u8> {
         let piece = self.arena.take(engine, bytes, align, PieceUse::Program)?;
         self.count.fetch_add(1, Relaxed);
         Ok(piece.address())
     }
 
-    /// Frees what was allocated at an address.
+    /// Frees the memory that was allocated at an address.
     ///
     /// # Errors
-    /// Nothing was.
+    /// Fails if no memory was allocated there.
     pub fn free(&self, address: usize) -> Result<()> {
         if !self.arena.give(address, PieceUse::Program)? {
             fail!(Base, "base is {address:#x}: no memory that MPI_Alloc_mem gave begins there");
@@ -49,27 +51,28 @@ impl Allocated {
         Ok(())
     }
 
-    /// Takes a piece for a window, which gives it back.
+    /// Allocates a piece for a window, which frees it.
     ///
     /// # Errors
-    /// There is not so much memory.
+    /// Fails if there is not enough memory.
     pub(crate) fn take(&self, engine: &Engine, bytes: usize, align: usize) -> Result<ArenaPiece> {
         self.arena.take(engine, bytes, align, PieceUse::Window)
     }
 
-    /// Gives the piece of a window back, which no member of the window accesses any more.
+    /// Frees the piece of a window, which no member of the window accesses any more.
     pub(crate) fn give(&self, piece: &ArenaPiece) {
-        // A forked child has nothing to give.
+        // This fails only in a forked child, which has nothing to free.
         let _ = self.arena.give(piece.address().addr(), PieceUse::Window);
     }
 
-    /// Whether the program has any. Relaxed is enough: a thread that has an address has seen the allocation.
+    /// Returns true if the program has any such memory. Relaxed: a thread that has an address has seen the
+    /// allocation.
     #[inline(always)]
     pub fn any(&self) -> bool {
         self.count.load(Relaxed) != 0
     }
 
-    /// The region that holds a range, and where in it.
+    /// Returns the region that holds a range, and the offset in it.
     pub(crate) fn find(&self, address: usize, len: usize) -> Option<(Arc<Region>, usize)> {
         self.arena.find(address, len)
     }
@@ -90,14 +93,14 @@ impl Allocated {
         found.unwrap_or_else(|| of.lend_mut(raw, count))
     }
 
-    /// Lends elements to be filled, which come back to be lent again.
+    /// Lends elements to be received, in memory that is lent again later.
     pub(crate) fn lend_again(&self, memory: &mut ReusableMemory, count: usize, of: &Datatype) -> InBuffer {
         let raw = memory.raw();
         let found = if self.any() { self.lend_of_region(raw, count, of, Region::in_buffer) } else { None };
         found.unwrap_or_else(|| of.lend_again(memory, count))
     }
 
-    /// The same, if the elements lie in one stretch of a region.
+    /// Lends elements that are contiguous in a region.
     #[inline(never)]
     fn lend_of_region<B>(
         &self,

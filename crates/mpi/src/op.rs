@@ -1,7 +1,7 @@
-//! Reduction operations: those of the standard and those of the program.
+//! Reduction operations of the standard and of the program.
 //!
-//! An operation owns what combines two elements, and knows for which elements it is defined. It works on packed bytes, at
-//! any address: where they come from and in which order ranks are combined is the business of the collectives.
+//! An operation owns the function that combines two elements, and the elements for which it is defined. It
+//! works on packed bytes at any address. The collectives decide on buffers and on the order of ranks.
 
 mod bfloat;
 mod built_in;
@@ -18,14 +18,14 @@ use crate::{Result, fail};
 pub use built_in::BuiltIn;
 pub use element::Element;
 
-/// Combines each element of the second bytes into the first, both packed and of one length; the flag says that the second's
-/// come first. Buffers need not be aligned.
+/// Combines each element of the second bytes into the first; both are packed and of equal length. The flag is
+/// true if the second bytes are the first operands. Buffers need not be aligned.
 pub type Combine = fn(&mut [u8], &[u8], bool);
 
-/// As [`Combine`], with what it needs to know.
+/// A combining function with captured state ([`Combine`]).
 pub type Made = dyn Fn(&mut [u8], &[u8], bool) + Send + Sync;
 
-/// What combines elements: one of the standard's loops, or something made for the call.
+/// The function that combines elements: a loop of the standard's operations, or a closure for the call.
 #[derive(Clone)]
 pub enum Kernel {
     /// One of the standard's operations.
@@ -34,31 +34,31 @@ pub enum Kernel {
     Made(Arc<Made>),
 }
 
-/// A function of the program, as the edge wraps it: the first operands, the second ones, which become the results, how many
-/// of them, and the number by which the edge knows their datatype.
+/// A function of the program, wrapped by the C interface. Its arguments are the first operands, the second
+/// operands and results, their number, and the number of their datatype in the C interface.
 pub type Function = dyn Fn(&[u8], &mut [u8], usize, usize) + Send + Sync;
 
 /// A reduction operation.
 #[derive(Clone)]
 pub enum Op {
-    /// One of the standard.
+    /// An operation of the standard.
     BuiltIn(BuiltIn),
-    /// One of the program.
+    /// An operation of the program.
     User {
-        /// Whether the order of two operands does not matter.
+        /// True if the operation is commutative.
         commutative: bool,
-        /// What combines them.
+        /// The function that combines elements.
         function: Arc<Function>,
     },
 }
 
 impl Op {
-    /// An operation of the program.
+    /// Makes an operation of the program.
     pub fn user(commutative: bool, function: Arc<Function>) -> Self {
         Op::User { commutative, function }
     }
 
-    /// Whether the order of two operands does not matter.
+    /// Returns true if the operation is commutative.
     pub fn is_commutative(&self) -> bool {
         match self {
             Op::BuiltIn(op) => !matches!(op, BuiltIn::Replace | BuiltIn::NoOp),
@@ -66,11 +66,11 @@ impl Op {
         }
     }
 
-    /// What reduces contiguous elements, of `size` bytes each, whose datatype the edge knows as `datatype`; `element` says
-    /// what they are, if each is one that the standard's operations know.
+    /// Returns the function that reduces contiguous elements of `size` bytes. `datatype` is their number in
+    /// the C interface; `element` is their type, if the standard's operations support it.
     ///
     /// # Errors
-    /// The operation is not defined for them.
+    /// Fails if the operation is not defined for them.
     pub fn reduction(&self, element: Option<Element>, size: usize, datatype: usize) -> Result<Kernel> {
         match (self, element) {
             (Op::BuiltIn(op), Some(element)) => Ok(Kernel::BuiltIn(op.reduction(element)?)),
@@ -85,7 +85,8 @@ impl Op {
                     if from_first || swaps {
                         function(from, into, count, datatype);
                     } else {
-                        // The result is to be where the first operands are: it is made in a copy of the second.
+                        // The result must replace the first operands, so it is made in a copy of the second
+                        // ones.
                         let mut second = Aligned::of(from);
                         function(into, second.bytes(), count, datatype);
                         into.copy_from_slice(second.bytes());
@@ -96,7 +97,7 @@ impl Op {
     }
 }
 
-/// Bytes at an address that suits every element.
+/// Bytes at an address aligned for every element.
 struct Aligned {
     blocks: Vec<u128>,
     len: usize,
@@ -115,7 +116,7 @@ impl Aligned {
 }
 
 impl Kernel {
-    /// Combines each element of `from` into `into`; `from_first` says that `from`'s come first.
+    /// Combines each element of `from` into `into`; the first operands are those of `from` if `from_first`.
     #[inline]
     pub fn combine(&self, into: &mut [u8], from: &[u8], from_first: bool) {
         match self {

@@ -1,26 +1,29 @@
 //! Partitioned messages (MPI 5.0, chapter 4): a message whose partitions the program makes ready one by one.
 //!
-//! Each partition of the sender is a message of its own, which leaves as soon as the partition is ready. Small partitions travel in *groups* of
-//! neighbours: a group is one message, which leaves when all of them are ready. The receiver posts a receive for each group when it is started,
-//! straight into the program's memory; a partition of the receiver has arrived once all bytes in it have, however the sender divides
-//! them. All of it goes over the communicator's second flow.
+//! Each partition of the sender is a message of its own, which is sent as soon as the partition is ready.
+//! Small adjacent partitions form a *group*: one message, sent when all of them are ready. A started receiver
+//! posts one receive for each group, directly into the program's memory. A partition of the receiver has
+//! arrived after all its bytes have, however the sender divides them. All messages use the communicator's
+//! second flow.
 //!
-//! A receiver may wait for one partition while others are not ready. So the next pass of the engine splits each group of which only a part is
-//! ready: an empty message in the place of the group says that its partitions come one by one.
+//! A receiver may wait for one partition while others are not ready. So the next pass of the engine splits
+//! each group that is partly ready. An empty message in the place of the group announces that its partitions
+//! follow one by one.
 //!
-//! A sender tells its receiver once, when it is initialised, how it divides its message and with which tags the partitions travel. Such
-//! notes of one sender arrive in the order of its initialisations, so the next note with a tag of the program is for the next receive
-//! that was initialised with this tag (§4.2.1), however many there are and whatever the order in which they are started:
+//! At initialisation a sender tells its receiver the division of its message and the tags of the partitions.
+//! Such notes of one sender arrive in the order of its initialisations. So a note with a program's tag
+//! belongs to the next receive that was initialised with this tag (§4.2.1), whatever the order of the starts:
 //!
 //! ```text
-//!   Psend_init ── note: tag of the program, first tag, partitions, bytes of each ──▶ the next Precv_init of that tag
-//!   Pready(p)  ── partition p, with the tag 10 (first tag + p, 30 bits) ──────────▶ the receive that was posted for it
-//!              ── group g, with the tag 10 (first tag + partitions + g, 30 bits) ─▶ the same
+//!   Psend_init ── note: program's tag, first tag, partitions, size of each ─────▶ the next Precv_init of that tag
+//!   Pready(p)  ── partition p, with the tag 10 (first tag + p, 30 bits) ────────▶ its posted receive
+//!              ── group g, with the tag 10 (first tag + partitions + g, 30 bits)▶ its posted receive
 //! ```
-//! A receive that is started before the note has come posts its receives as soon as it comes, in whichever call the program is then. With
-//! a destination, the first tag of a sender lies behind all tags of the sender that was initialised before it.
+//! A receive that is started before the note arrives posts its receives when the note arrives, during any
+//! call of the program. For each destination, the first tag of a sender follows all tags of the previously
+//! initialised sender.
 //!
-//! Locks: the engine's first, then that of the table of pairs, then that of an operation.
+//! Lock order: the engine's lock, the table of pairs, the operation.
 
 mod pairs;
 mod receiving;
@@ -35,45 +38,46 @@ pub(crate) use pairs::PartitionedPairs;
 pub use receiving::Receiving;
 pub use sending::{ReadyPartitions, Sending};
 
-/// Tags of partitions, apart from those of collectives and of what makes communicators; and the bits that count in them.
+/// Tags of partitions, distinct from those of collectives and of communicator creation; and their significant
+/// bits.
 const DATA: u32 = 1 << 31;
 const DATA_BITS: u32 = 0x3fff_ffff;
-/// Partitions of one send, at most: each has a tag of its own, and so has each group.
+/// Largest number of partitions of one send: each partition has a tag, and each group has one.
 const MOST_PARTS: usize = DATA_BITS as usize / 2;
-/// Bytes of a partition that travels in a group, at most.
+/// Largest size of a partition in a group, in bytes.
 const SMALL_BYTES: usize = 512;
-/// Bytes of a group, at most.
+/// Largest size of a group in bytes.
 const GROUP_BYTES: usize = 4096;
-/// Partitions without bytes, at most: nothing else bounds what a receiver keeps of them.
+/// Largest number of empty partitions; no other limit bounds the receiver's memory for them.
 const MOST_EMPTY_PARTS: usize = 1 << 20;
 /// The tag of notes.
 const NOTE: Tag = Tag(0xd000_0000);
 
-/// A partitioned operation, as the calls that only such have reach it.
+/// A partitioned operation, for the calls that only partitioned operations support.
 pub enum Partitioned<'a> {
-    /// A send.
+    /// A partitioned send.
     Send(&'a Arc<Sending>),
-    /// A receive.
+    /// A partitioned receive.
     Receive(&'a Arc<Receiving>),
 }
 
-/// How a sender divides its message.
+/// The division of a sender's message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct PartDivision {
     /// The tag of the first partition, without [`DATA`].
     first: u32,
     parts: usize,
-    /// Bytes of each partition.
+    /// Size of a partition in bytes.
     bytes: usize,
 }
 
 impl PartDivision {
-    /// The tag with which a partition travels.
+    /// Returns the tag of a partition.
     fn tag(self, part: usize) -> Tag {
         Tag(DATA | self.first.wrapping_add(part as u32) & DATA_BITS)
     }
 
-    /// Partitions of a group: 1 if they do not travel together.
+    /// Returns the number of partitions in a group; 1 if partitions are not grouped.
     fn group_len(self) -> usize {
         match self.bytes {
             1..=SMALL_BYTES => (GROUP_BYTES / self.bytes).min(self.parts).max(1),
@@ -81,23 +85,23 @@ impl PartDivision {
         }
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     fn groups(self) -> usize {
         self.parts.div_ceil(self.group_len())
     }
 
-    /// The partitions of a group.
+    /// Returns the partitions of a group.
     fn group(self, group: usize) -> Range<usize> {
         let first = group * self.group_len();
         first..(first + self.group_len()).min(self.parts)
     }
 
-    /// The tag with which a group travels: that of its partition if it has no other.
+    /// Returns the tag of a group; a group of one partition has that partition's tag.
     fn group_tag(self, group: usize) -> Tag {
         if self.group_len() == 1 { self.tag(group) } else { self.tag(self.parts + group) }
     }
 
-    /// How many tags it has.
+    /// Returns the number of tags in use.
     fn tags(self) -> u32 {
         (self.parts + if self.group_len() == 1 { 0 } else { self.groups() }) as u32
     }

@@ -1,4 +1,4 @@
-//! A process's life in MPI: when it joins the job, who uses it, when it leaves (MPI 5.0, §11.2, §11.3).
+//! The life cycle of a process in MPI: joining the job, its users, leaving (MPI 5.0, §11.2, §11.3).
 //!
 //! ```text
 //!   MPI_Init ────────▶ initialized ──▶ MPI_Finalize: finalized
@@ -6,7 +6,7 @@
 //!
 //!   the first user joins the job; the last one after MPI_Finalize leaves it
 //! ```
-//! An edge has one instance of it.
+//! Each C interface has one instance.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::ThreadId;
@@ -19,58 +19,58 @@ use crate::errhandler::Errhandler;
 use crate::world::World;
 use crate::{Class, Result, fail};
 
-/// Which threads of a program may call MPI (MPI 5.0, §11.6.2), in rising order.
+/// The thread levels of a program (MPI 5.0, §11.6.2), in rising order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ThreadLevel {
     /// There is one thread.
     Single,
-    /// The main thread.
+    /// Only the main thread calls MPI.
     Funneled,
-    /// Any thread, one at a time.
+    /// Any thread calls MPI, one at a time.
     Serialized,
-    /// Any thread at any time.
+    /// Any thread calls MPI at any time.
     Multiple,
 }
 
-/// A process's life in MPI.
+/// The state of a process in MPI.
 pub struct Process {
     initialized: AtomicBool,
     finalized: AtomicBool,
-    /// The level of threads, and the thread that initialised.
+    /// The thread level, and the thread that called `MPI_Init`.
     main: OnceLock<(ThreadLevel, ThreadId)>,
-    /// What the process has, from the first user on.
+    /// The communicators of the process, from the first user on.
     world: RwLock<Option<Arc<World>>>,
     engine: OnceLock<Arc<Engine>>,
     users: Mutex<Users>,
     errhandler: OnceLock<Arc<Errhandler>>,
-    /// Tunables that tools have set, with their values, in the order in which they did.
+    /// Tunables set by tools, with their values, in order.
     changes: Mutex<Vec<(&'static str, String)>>,
-    /// Called when a communicator was revoked or a rank has died, from within any call.
+    /// Called when a communicator is revoked or a rank dies, from within any call.
     on_failure: fn(),
 }
 
-/// Who uses the engine by this library.
+/// The users of the engine through this library.
 struct Users {
-    /// Those who have initialised and not finalised: the world model and sessions.
+    /// Number of users that have initialised and not finalised: the world model and sessions.
     count: usize,
-    /// The library has left the job.
+    /// True after the library has left the job.
     has_left: bool,
 }
 
-/// Why a tunable was not set.
+/// The reason why a tunable was not set.
 #[derive(Debug)]
 pub enum NotSet {
     /// A rank can never change it.
     Never,
-    /// It is too late to change it, or another thread is just joining the job.
+    /// It is too late to change it, or another thread is joining the job.
     NotNow,
-    /// It cannot have this value.
+    /// The value is not allowed.
     Value(TunableError),
 }
 
 impl Process {
-    /// Returns a process that has not begun. `on_failure` is called whenever a communicator was revoked or a rank has
-    /// died; it must not call the library.
+    /// Returns a process that has not begun. `on_failure` is called whenever a communicator is revoked or a
+    /// rank dies; it must not call the library.
     pub const fn new(on_failure: fn()) -> Self {
         Self {
             initialized: AtomicBool::new(false),
@@ -85,21 +85,21 @@ impl Process {
         }
     }
 
-    /// True once `MPI_Init` has succeeded.
+    /// Returns true after `MPI_Init` has succeeded.
     pub fn is_initialized(&self) -> bool {
-        // Relaxed, here and below: a flag on its own; what it speaks of is behind locks.
+        // Relaxed, here and below: the flag orders no other memory; locks protect the state.
         self.initialized.load(Relaxed)
     }
 
-    /// True once `MPI_Finalize` has succeeded.
+    /// Returns true after `MPI_Finalize` has succeeded.
     pub fn is_finalized(&self) -> bool {
         self.finalized.load(Relaxed)
     }
 
-    /// Returns what the process has.
+    /// Returns the communicators of the process.
     ///
     /// # Errors
-    /// It has not been initialised, or was finalised.
+    /// Fails if the process is not initialised or was finalised.
     pub fn world(&self) -> Result<Arc<World>> {
         match &*self.world.read().unwrap_or_else(PoisonError::into_inner) {
             Some(world) => Ok(world.clone()),
@@ -108,15 +108,16 @@ impl Process {
         }
     }
 
-    /// Returns what the process has, unless another thread is just changing that; for a process that is about to end.
+    /// Returns the communicators of the process, unless another thread is changing them. It is for a process
+    /// that is about to end.
     pub fn world_at_hand(&self) -> Option<Arc<World>> {
         self.world.try_read().ok().and_then(|world| world.clone())
     }
 
-    /// Returns the engine under all, for calls that name no communicator.
+    /// Returns the engine, for calls that name no communicator.
     ///
     /// # Errors
-    /// As [`Self::world`].
+    /// Fails like [`Self::world`].
     #[inline]
     pub fn engine(&self) -> Result<&Arc<Engine>> {
         match self.engine.get() {
@@ -128,9 +129,9 @@ impl Process {
         }
     }
 
-    /// Returns the error handler before there is any communicator, and after.
+    /// Returns the error handler for errors outside of any communicator's lifetime.
     pub fn errhandler(&self) -> Arc<Errhandler> {
-        // What is wrong with the settings the start of the engine says.
+        // The start of the engine reports wrong settings.
         let value = || self.settings(None).map_or("", |tunables| tunables.mpi_errhandler);
         self.errhandler.get_or_init(|| Arc::new(Errhandler::initial(value()))).clone()
     }
@@ -139,7 +140,8 @@ impl Process {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The settings of an engine, or before its start those of the environment, with what tools have set.
+    /// Returns the settings of an engine, or those of the environment before its start, with the changes of
+    /// tools.
     fn settings(&self, engine: Option<&Engine>) -> Result<Tunables, TunableError> {
         let mut tunables = match engine {
             Some(engine) => engine.tunables().clone(),
@@ -154,10 +156,10 @@ impl Process {
         Ok(tunables)
     }
 
-    /// Returns the tunables with their values in force; before the process joins its job those with which it would.
+    /// Returns the tunables with their values in force, or those with which the process would join its job.
     ///
     /// # Errors
-    /// A variable of the environment is unknown or out of range.
+    /// Fails if an environment variable is unknown or out of range.
     pub fn tunables(&self) -> Result<Tunables, TunableError> {
         let Some(world) = self.world_at_hand() else { return self.settings(None) };
         let engine = world.engine();
@@ -166,24 +168,24 @@ impl Process {
             && let Ok(strategy) = engine.ask(|view| view.strategy().to_owned())
             && let Some(strategy) = STRATEGIES.iter().find(|name| **name == strategy)
         {
-            // A program that has a job of the own API may have chosen another one.
+            // A program with a job of the native API may have chosen another strategy.
             tunables.strategy = strategy;
         }
         Ok(tunables)
     }
 
-    /// Sets a tunable for this process, for its start or, if it has joined its job, from now on.
+    /// Sets a tunable for this process: for its start, or from now on if it has joined its job.
     ///
     /// # Errors
-    /// See [`NotSet`].
+    /// Fails for the reasons of [`NotSet`].
     pub fn set_tunable(&self, row: &TunableRow, value: &str) -> Result<(), NotSet> {
         if row.settable() == Settable::Never {
             return Err(NotSet::Never);
         }
-        // Another thread that has it is just joining the job.
+        // A thread that holds the lock is joining the job.
         let Ok(world) = self.world.try_read() else { return Err(NotSet::NotNow) };
         let Some(engine) = world.as_ref().map(|world| world.engine().clone()) else {
-            // Held until the value is set, so that the process does not join its job in between.
+            // The lock is held until the value is set, so the process does not join its job meanwhile.
             let is_read = row.name == "mpi_errhandler" && self.errhandler.get().is_some();
             return if is_read { Err(NotSet::NotNow) } else { self.change(None, row, value).map(drop) };
         };
@@ -195,7 +197,7 @@ impl Process {
         follow(&engine, row.name, &tunables).map_err(|_| NotSet::NotNow)
     }
 
-    /// Remembers the value of a tunable, if it may have it; returns the settings with it.
+    /// Stores the value of a tunable, if it is allowed; returns the settings with it.
     fn change(&self, engine: Option<&Engine>, row: &TunableRow, value: &str) -> Result<Tunables, NotSet> {
         let mut tunables = self.settings(engine).map_err(NotSet::Value)?;
         tunables.assign(&row.variable(), value).map_err(NotSet::Value)?;
@@ -209,10 +211,10 @@ impl Process {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a user; the first joins the job.
+    /// Adds a user; the first user joins the job.
     ///
     /// # Errors
-    /// The job cannot be joined.
+    /// Fails if the job cannot be joined.
     pub fn enter(&self) -> Result<Arc<World>> {
         let mut users = self.users();
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
@@ -220,13 +222,13 @@ impl Process {
             Some(world) => world.clone(),
             None => world.insert(Arc::new(self.start()?)).clone(),
         };
-        // Where no other library uses the engine, the job is over: every call says so.
+        // If no other library uses the engine, the job is over, and every call reports it.
         users.has_left = users.has_left && !world.engine().enter();
         users.count += 1;
         Ok(world)
     }
 
-    /// Joins the job. Its caller holds the lock of the world, so nothing here looks whether there is one.
+    /// Joins the job. The caller holds the lock of the world, so this function must not check for one.
     fn start(&self) -> Result<World> {
         let errhandler = self.errhandler();
         let tunables = self.settings(None).map_err(canele_engine::Error::from)?;
@@ -234,21 +236,21 @@ impl Process {
         Ok(world)
     }
 
-    /// Takes a user away; the last after `MPI_Finalize` leaves the job.
+    /// Removes a user; the last one after `MPI_Finalize` leaves the job.
     ///
     /// # Errors
-    /// The launcher is gone.
+    /// Fails if the launcher is gone.
     pub fn leave(&self) -> Result<()> {
         let mut users = self.users();
         users.count -= 1;
         if users.count == 0 && self.is_finalized() { self.finish(&mut users) } else { Ok(()) }
     }
 
-    /// Leaves the job if only sessions have used it, and none is left; called as the process exits.
+    /// Leaves the job at process exit, if only sessions have used it and none is left.
     pub fn leave_at_exit(&self) {
         let mut users = self.users();
         if users.count == 0 && !self.is_initialized() {
-            // No caller is left to be told.
+            // There is no caller for the error.
             let _ = self.finish(&mut users);
         }
     }
@@ -263,10 +265,11 @@ impl Process {
         }
     }
 
-    /// Initialises the world model, by this thread. `publish` makes the communicators known before any call can ask for them.
+    /// Initialises the world model, by this thread. `publish` sets up the communicators before any call can
+    /// use them.
     ///
     /// # Errors
-    /// It was called before; the job cannot be joined.
+    /// Fails if it was called before or the job cannot be joined.
     pub fn initialize(&self, threads: ThreadLevel, publish: impl FnOnce(&World)) -> Result<Arc<World>> {
         if self.is_initialized() {
             fail!(Other, "MPI_Init is called a second time: a process initialises MPI once");
@@ -281,10 +284,10 @@ impl Process {
         Ok(world)
     }
 
-    /// Begins to finalise the world model: attributes of `MPI_COMM_SELF` are deleted.
+    /// Begins to finalise the world model: deletes the attributes of `MPI_COMM_SELF`.
     ///
     /// # Errors
-    /// It is not initialised, or was finalised before; a function of the program's failed.
+    /// Fails if the process is not initialised or was finalised, or if a function of the program fails.
     pub fn prepare_end(&self) -> Result<Arc<World>> {
         if !self.is_initialized() || self.is_finalized() {
             let why =
@@ -292,49 +295,48 @@ impl Process {
             fail!(Other, "MPI cannot be finalised: {why}");
         }
         let world = self.world()?;
-        // Parts of the program learn in this way that the end has come (MPI 5.0, §11.2.4).
+        // These callbacks inform parts of the program of the end (MPI 5.0, §11.2.4).
         world.own.attributes().clear(world.own.number())?;
         Ok(world)
     }
 
-    /// Waits for all ranks that are about to finalise: none leaves while another may still want something of it. Ranks that are gone
-    /// are not waited for.
+    /// Waits for all live ranks to finalise, so that none leaves while another rank may still need it.
     ///
     /// # Errors
-    /// Another rank makes a collective call instead, and that is looked for.
+    /// Fails if another rank makes another collective call, if calls are checked.
     pub fn await_ranks(&self, world: &World) -> Result<()> {
         let goes_on = world.engine().goes_on_after_failures();
         world.engine().tell_finalizing();
         match world.world.barrier("MPI_Finalize") {
             Err(error) if error.class == Class::NotSame => Err(error),
-            // Those that are left may still ask what they agreed on.
+            // Survivors may still ask for the result of an agreement.
             Err(_) if goes_on => world.world.await_survivors().or(Ok(())),
             _ => Ok(()),
         }
     }
 
-    /// Ends the world model. `withdraw` takes its communicators from the program.
+    /// Ends the world model. `withdraw` removes its communicators from the program.
     ///
     /// # Errors
-    /// The launcher is gone.
+    /// Fails if the launcher is gone.
     pub fn finalize(&self, withdraw: impl FnOnce()) -> Result<()> {
         self.finalized.store(true, Relaxed);
         withdraw();
         self.leave()
     }
 
-    /// Returns the level of threads in force, none before the world model is initialised.
+    /// Returns the thread level in force; none before the world model is initialised.
     pub fn threads(&self) -> Option<ThreadLevel> {
         self.main.get().map(|(threads, _)| *threads)
     }
 
-    /// True for the thread that initialised the world model.
+    /// Returns true for the thread that initialised the world model.
     pub fn is_main_thread(&self) -> bool {
         self.main.get().is_some_and(|(_, thread)| *thread == std::thread::current().id())
     }
 }
 
-/// Has an engine follow a tunable that has changed.
+/// Applies a changed tunable to an engine.
 fn follow(engine: &Engine, name: &str, tunables: &Tunables) -> Result<(), canele_engine::Error> {
     match name {
         "wait" | "spin_ns" | "yields" => engine.set_waits(tunables),
@@ -342,7 +344,7 @@ fn follow(engine: &Engine, name: &str, tunables: &Tunables) -> Result<(), canele
             let name = tunables.strategy;
             engine.set_strategy(move || strategy::named(name).expect("an allowed name"))
         }
-        // What is left is looked at when it is needed.
+        // The other tunables are read when they are used.
         _ => Ok(()),
     }
 }

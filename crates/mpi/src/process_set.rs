@@ -1,4 +1,4 @@
-//! The sets of processes that every session finds (MPI 5.0, §11.3.2).
+//! The process sets that every session has (MPI 5.0, §11.3.2).
 
 use std::sync::Arc;
 
@@ -19,17 +19,18 @@ impl ProcessSet {
     /// All sets, with their names.
     pub const ALL: [(Self, &str); 2] = [(Self::World, "mpi://WORLD"), (Self::Own, "mpi://SELF")];
 
-    /// Returns the set with a name. Names are URIs, whose scheme and host are the same in upper and lower case (RFC 3986, §6.2.2.1).
+    /// Returns the set with a name. Names are URIs, whose scheme and host are case-insensitive (RFC 3986,
+    /// §6.2.2.1).
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(set, _)| *set)
     }
 }
 
 impl Session {
-    /// Returns the group of a process set, as one of this session.
+    /// Returns the group of a process set, derived from this session.
     ///
     /// # Errors
-    /// There is no set of this name.
+    /// Fails if there is no set of this name.
     pub fn process_set(&self, name: &str) -> Result<Arc<Group>> {
         let world = self.world();
         match ProcessSet::find(name) {

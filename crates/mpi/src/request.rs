@@ -1,11 +1,12 @@
 //! Requests (MPI 5.0, §3.7): operations under way, as the program holds them.
 //!
 //! ```text
-//!   start ──▶ under way ──(the engine says how it ended: `advance`)──▶ ended ──(`take`)──▶ gone, or inactive if persistent
+//!   start ──▶ under way ──(the engine completes it: `advance`)──▶ ended ──(`take`)──▶ freed, or inactive
 //! ```
-//! A request never waits: the waiting call lets it advance, and asks an [`Awaited`](crate::awaited::Awaited) to wait in between.
-//! A message stands in its request as a few words, from its start to its status. Operations of several steps, and those that
-//! end elsewhere, have a box; what they do then may call the program, so it is done where no lock is held.
+//! A request never waits: the waiting call advances it, and waits by an [`Awaited`](crate::awaited::Awaited)
+//! in between. The request of a message is a few words, from its start to its status. Operations of several
+//! steps, and those that complete outside the engine, are boxed. Their steps may call the program, so they
+//! run without any lock.
 
 mod advance;
 mod operation;
@@ -21,7 +22,7 @@ use crate::partitioned::Partitioned;
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
-/// An operation under way, or to be started again and again.
+/// An operation under way, or a persistent one.
 pub struct Request {
     comm: Option<Arc<Comm>>,
     state: State,
@@ -30,44 +31,44 @@ pub struct Request {
 const _: () = assert!(size_of::<Request>() <= 40);
 
 enum State {
-    /// Its end was taken.
+    /// The result was taken.
     Over,
     Send(Pending),
     Receive(Pending),
-    /// A receive that is under way, and the error of a failure that is not acknowledged, which is told now.
+    /// A pending receive, and the error of an unacknowledged failure, which the current wait reports.
     InDoubt(Pending, Box<Error>),
     Sent,
     Received(canele_engine::Status),
     Steps(Box<Running>),
-    /// Ended by something else than the engine alone.
+    /// Completed outside of the engine.
     Foreign(Arc<dyn Foreign>),
     Persistent(Box<Persistent>),
-    /// Ended otherwise than a message does that goes well.
+    /// Completed, except for a successful message.
     Ended(Box<Result<Status>>),
 }
 
-/// An operation of several steps, of which this one is under way.
+/// An operation of several steps, with its pending step.
 struct Running {
     pending: Pending,
     steps: Box<dyn Steps>,
 }
 
-/// An operation that can be started again, and what is under way of it.
+/// A persistent operation, with its active request.
 struct Persistent {
     again: Box<dyn Again>,
     active: Option<Request>,
 }
 
-/// How far a request is after it was let advance.
+/// The state of a request after it was advanced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestProgress {
     /// It is not active.
     Inactive,
     /// It is under way.
     UnderWay,
-    /// It has ended; its end is to be taken.
+    /// It has completed; its result must be taken.
     Ended,
-    /// It can go on, but not while the caller holds a lock: see [`Request::advance_outside`].
+    /// It can advance only while the caller holds no lock: see [`Request::advance_outside`].
     Outside,
 }
 
@@ -76,52 +77,52 @@ impl Request {
         Self { comm, state }
     }
 
-    /// A message that is sent.
+    /// Makes the request of a send.
     pub fn send(comm: Arc<Comm>, pending: Pending) -> Self {
         Self::new(Some(comm), State::Send(pending))
     }
 
-    /// A message that is received.
+    /// Makes the request of a receive.
     pub fn receive(comm: Arc<Comm>, pending: Pending) -> Self {
         Self::new(Some(comm), State::Receive(pending))
     }
 
-    /// An operation of several steps; `pending` is the first.
+    /// Makes the request of an operation of several steps; `pending` is the first one.
     pub fn steps(comm: Arc<Comm>, pending: Pending, steps: Box<dyn Steps>) -> Self {
         Self::new(Some(comm), State::Steps(Box::new(Running { pending, steps })))
     }
 
-    /// An operation that ends elsewhere.
+    /// Makes the request of an operation that completes outside of the engine.
     pub fn foreign(comm: Option<Arc<Comm>>, operation: Arc<dyn Foreign>) -> Self {
         Self::new(comm, State::Foreign(operation))
     }
 
-    /// An operation that has ended already.
+    /// Makes the request of an operation that has completed.
     pub fn ended_with(comm: Option<Arc<Comm>>, result: Result<Status>) -> Self {
         Self::new(comm, State::Ended(Box::new(result)))
     }
 
-    /// A send that has left already.
+    /// Makes the request of a send that has left.
     pub fn left(comm: Arc<Comm>) -> Self {
         Self::new(Some(comm), State::Sent)
     }
 
-    /// A persistent operation, not started.
+    /// Makes a persistent request, not started.
     pub fn persistent(comm: Option<Arc<Comm>>, again: Box<dyn Again>) -> Self {
         Self::new(comm, State::Persistent(Box::new(Persistent { again, active: None })))
     }
 
-    /// The communicator it is on, whose handler is told of its errors.
+    /// Returns its communicator, whose error handler gets its errors.
     pub fn comm(&self) -> Option<&Arc<Comm>> {
         self.comm.as_ref()
     }
 
-    /// Whether it can be started again.
+    /// Returns true if the request is persistent.
     pub fn is_persistent(&self) -> bool {
         matches!(self.state, State::Persistent(_))
     }
 
-    /// The partitioned operation that it starts.
+    /// Returns the partitioned operation that it starts.
     pub fn partitioned(&self) -> Option<Partitioned<'_>> {
         match &self.state {
             State::Persistent(persistent) => persistent.again.partitioned(),
@@ -129,13 +130,14 @@ impl Request {
         }
     }
 
-    /// Whether it is a message that has ended well, and may be dropped under any lock: its communicator lives on.
+    /// Returns true if it is a successful message and may be dropped under any lock: its communicator has
+    /// other references.
     pub fn is_plain(&self) -> bool {
         let lives_on = self.comm.as_ref().is_none_or(|comm| Arc::strong_count(comm) > 1);
         lives_on && matches!(self.state, State::Sent | State::Received(_))
     }
 
-    /// Whether it was started and its end has not been taken.
+    /// Returns true if it was started and its result was not taken.
     pub fn is_active(&self) -> bool {
         match &self.state {
             State::Over => false,
@@ -144,7 +146,7 @@ impl Request {
         }
     }
 
-    /// What is under way: the request itself, or what a persistent one has started.
+    /// Returns the active request: itself, or the one that a persistent request has started.
     fn active(&self) -> &Self {
         match &self.state {
             State::Persistent(persistent) => persistent.active.as_ref().unwrap_or(self),
@@ -152,7 +154,7 @@ impl Request {
         }
     }
 
-    /// The operation, if something else than the engine alone ends it.
+    /// Returns the operation, if it completes outside of the engine.
     pub fn operation(&self) -> Option<&Arc<dyn Foreign>> {
         match &self.active().state {
             State::Foreign(operation) => Some(operation),
@@ -160,7 +162,8 @@ impl Request {
         }
     }
 
-    /// What the engine is to be asked about a message that is not persistent; nothing of any other request, or after its end.
+    /// Returns the pending operation of a message that is not persistent; none for other requests and
+    /// completed messages.
     #[inline(always)]
     pub fn message(&self) -> Option<Pending> {
         match self.state {
@@ -169,7 +172,7 @@ impl Request {
         }
     }
 
-    /// What the engine is to be asked about.
+    /// Returns the pending operation of the engine.
     pub fn pending(&self) -> Option<Pending> {
         match &self.active().state {
             State::Send(pending) | State::Receive(pending) | State::InDoubt(pending, _) => Some(*pending),
@@ -179,7 +182,7 @@ impl Request {
         }
     }
 
-    /// How it ended; the request becomes inactive. Nothing while it is under way.
+    /// Takes the result, and the request becomes inactive; none while it is under way.
     pub fn take(&mut self) -> Option<Result<Status>> {
         if !self.is_ended() {
             return None;
@@ -195,7 +198,7 @@ impl Request {
         Some(match std::mem::replace(&mut self.state, State::Over) {
             State::Received(status) => Ok(self.status_of(status)),
             State::Ended(result) => *result,
-            // The first error counts: of the operation, then of giving it back.
+            // The first error is reported: of the operation, then of its release.
             State::Foreign(operation) => match (operation.status(), operation.release()) {
                 (Ok(status), Ok(())) => Ok(status),
                 (Err(error), _) | (_, Err(error)) => Err(error),
@@ -204,7 +207,7 @@ impl Request {
         })
     }
 
-    /// The status it would give, without taking it.
+    /// Returns a copy of the result without taking it.
     pub fn peek(&self) -> Option<Result<Status>> {
         match &self.active().state {
             State::Sent => Some(Ok(Status::EMPTY)),
@@ -216,7 +219,7 @@ impl Request {
         }
     }
 
-    /// True if its end is an error that leaves it under way: it may be waited for again.
+    /// Returns true if its result is an error that leaves it pending: it may be waited for again.
     pub fn is_in_doubt(&self) -> bool {
         matches!(self.active().state, State::InDoubt(..))
     }
@@ -225,7 +228,7 @@ impl Request {
         self.comm.as_ref().map_or(Status::EMPTY, |comm| comm.status(status))
     }
 
-    /// Whether it has ended, and its end was not taken.
+    /// Returns true if it has completed and its result was not taken.
     pub fn is_ended(&self) -> bool {
         match &self.active().state {
             State::Sent | State::Received(_) | State::Ended(_) | State::InDoubt(..) => true,
@@ -237,7 +240,7 @@ impl Request {
     /// Starts a persistent operation.
     ///
     /// # Errors
-    /// It is not persistent, or was started before and has not been waited for.
+    /// Fails if it is not persistent or is active.
     pub fn start(&mut self) -> Result<()> {
         let State::Persistent(persistent) = &mut self.state else {
             return Err(Error::new(Class::Request, "the request is not persistent: it cannot be started"));
@@ -251,10 +254,10 @@ impl Request {
         Ok(())
     }
 
-    /// Withdraws it, if it is not too late; its end must still be waited for.
+    /// Cancels it, if it is not too late; it must still be completed.
     ///
     /// # Errors
-    /// It is not active; the program's own function failed.
+    /// Fails if it is not active or the program's function fails.
     pub fn cancel(&self) -> Result<()> {
         match (&self.active().state, &self.comm) {
             (State::Send(pending) | State::Receive(pending) | State::InDoubt(pending, _), Some(comm)) => {
@@ -273,10 +276,10 @@ impl Request {
         Ok(())
     }
 
-    /// The program gives it up: it ends by itself.
+    /// Frees the request for the program; the operation completes by itself.
     ///
     /// # Errors
-    /// What the program's own function gives.
+    /// Fails with the error of the program's function.
     pub fn give_up(&mut self) -> Result<()> {
         if self.is_in_doubt() {
             self.take();

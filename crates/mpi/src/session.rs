@@ -1,4 +1,4 @@
-//! Sessions (MPI 5.0, §11.3): parts of a program that use MPI without knowing of each other.
+//! Sessions (MPI 5.0, §11.3): independent uses of MPI by parts of a program.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,18 +13,18 @@ use crate::info::Info;
 use crate::point::Attachment;
 use crate::world::World;
 
-/// The kinds of memory that messages may always lie in (MPI 5.0, §12.4).
+/// The kinds of memory that messages may always use (MPI 5.0, §12.4).
 const MEMORY_KINDS: &str = "mpi,system";
 
-/// A kind that is told if the program asks for it.
+/// A kind that is reported if the program asks for it.
 const ALLOCATED: &str = "mpi:alloc_mem";
 
-/// What groups and communicators that are derived from a session have of it.
+/// The state of a session that derived groups and communicators share.
 #[derive(Debug)]
 pub struct Derived {
-    /// Its memory for buffered sends.
+    /// The session's memory for buffered sends.
     pub(crate) attachment: Attachment,
-    /// The kinds of memory that it supports.
+    /// The kinds of memory that the session supports.
     pub(crate) memory_kinds: String,
 }
 
@@ -36,7 +36,7 @@ pub struct Session {
     derived: Arc<Derived>,
 }
 
-/// The kinds of a session: as its info asks for them, or the launcher.
+/// Returns the memory kinds of a session, as its info or the launcher requests them.
 fn kinds(engine: &Engine, info: &Info) -> String {
     match info.get(hints::MEMORY_KINDS).ok().flatten() {
         Some(asked) => memory_kinds(&String::from_utf8_lossy(&asked)),
@@ -44,7 +44,7 @@ fn kinds(engine: &Engine, info: &Info) -> String {
     }
 }
 
-/// The kinds that are always supported, and those that are asked for and supported.
+/// Returns the kinds that are always supported, and the supported ones of the requested.
 pub(crate) fn memory_kinds(asked: &str) -> String {
     match asked.split(',').any(|kind| kind.trim().eq_ignore_ascii_case(ALLOCATED)) {
         true => format!("{MEMORY_KINDS},{ALLOCATED}"),
@@ -53,7 +53,7 @@ pub(crate) fn memory_kinds(asked: &str) -> String {
 }
 
 impl Session {
-    /// A session of this process.
+    /// Makes a session of this process.
     pub fn new(world: Arc<World>, errhandler: Arc<Errhandler>, info: &Info) -> Self {
         let derived =
             Derived { attachment: Attachment::default(), memory_kinds: kinds(world.engine(), info) };
@@ -65,25 +65,26 @@ impl Session {
         }
     }
 
-    /// What the process has.
+    /// Returns the communicators of the process.
     pub fn world(&self) -> &Arc<World> {
         &self.world
     }
 
-    /// Its memory for buffered sends, on communicators made from its groups.
+    /// Returns its memory for buffered sends, for communicators made from its groups.
     pub fn attachment(&self) -> &Attachment {
         &self.derived.attachment
     }
 
-    /// A group of the process's as one of this session's: communicators made of it use the session's memory for buffered sends.
+    /// Derives a group of this session from a group of the process. Communicators made of it use the
+    /// session's memory for buffered sends.
     pub fn derive(&self, group: &Group) -> Arc<Group> {
         Arc::new(group.clone().of_session(Some(self.derived.clone())))
     }
 
-    /// What the session is like: its level of thread support, the kinds of memory that it supports.
+    /// Returns the properties of the session: its thread level, and the kinds of memory that it supports.
     ///
     /// # Errors
-    /// None: the values are short.
+    /// Never fails, since the values are short.
     pub fn info(&self) -> Result<Info> {
         let info = Info::new();
         info.set("thread_level", "MPI_THREAD_MULTIPLE")?;
@@ -91,23 +92,23 @@ impl Session {
         Ok(info)
     }
 
-    /// The number under which the edge knows it.
+    /// Returns its number in the C interface.
     pub fn number(&self) -> usize {
         // Relaxed: set before another thread can know the session.
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Sets that number.
+    /// Sets its number in the C interface.
     pub fn set_number(&self, number: usize) {
         self.number.store(number, Ordering::Relaxed);
     }
 
-    /// What is done with errors.
+    /// Returns its error handler.
     pub fn errhandler(&self) -> Arc<Errhandler> {
         self.errhandler.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets it.
+    /// Sets its error handler.
     pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
         *self.errhandler.lock().unwrap_or_else(PoisonError::into_inner) = errhandler;
     }

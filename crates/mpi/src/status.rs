@@ -1,33 +1,33 @@
-//! What is known of an operation that has ended (MPI 5.0, §3.2.5).
+//! The status of a completed operation (MPI 5.0, §3.2.5).
 
-/// Whom a message is from, as its communicator counts.
+/// The source of a message, in ranks of its communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// There was no message, or its source has no meaning.
+    /// Undefined: there was no message, or its source has no meaning.
     Unknown,
-    /// No process: the operation named none.
+    /// `MPI_PROC_NULL`.
     NoProcess,
     /// This rank.
     Rank(usize),
 }
 
-/// What is known of an operation that has ended.
+/// The status of a completed operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// Who sent the message.
+    /// The source of the message.
     pub source: Origin,
-    /// Its tag; none where that has no meaning.
+    /// Its tag; none if it has no meaning.
     pub tag: Option<u32>,
     /// Its length in bytes.
     pub bytes: usize,
-    /// Whether the operation was cancelled.
+    /// True if the operation was cancelled.
     pub cancelled: bool,
 }
 
 impl Status {
-    /// Of an operation of which nothing is to be known: a send, a null request.
+    /// The empty status, of a send or a null request.
     pub const EMPTY: Status = Status { source: Origin::Unknown, tag: None, bytes: 0, cancelled: false };
-    /// Of a receive from no process.
+    /// The status of a receive from `MPI_PROC_NULL`.
     pub const NO_PROCESS: Status =
         Status { source: Origin::NoProcess, tag: None, bytes: 0, cancelled: false };
 }

@@ -1,7 +1,7 @@
-//! Virtual topologies: who is whose neighbour in a communicator (MPI 5.0, chapter 8).
+//! Virtual topologies: the neighbours of ranks in a communicator (MPI 5.0, chapter 8).
 //!
-//! A topology owns its shape and answers by arithmetic. It never sends anything: what ranks tell each other to make a
-//! distributed graph is exchanged by the call that makes it. Ranks are those of the communicator.
+//! A topology owns its shape and answers by arithmetic. It never sends messages: the call that makes a
+//! distributed graph exchanges its edges. Ranks are those of the communicator.
 
 mod cart;
 mod dims;
@@ -14,22 +14,23 @@ pub use dims::dims_create;
 pub use dist_graph::{DistGraph, NamedEdges};
 pub use graph::Graph;
 
-/// What a communicator may have.
+/// The topology of a communicator.
 #[derive(Clone, Debug)]
 pub enum Topology {
     /// A grid.
     Cart(Cart),
-    /// A graph that all ranks know whole.
+    /// A graph of which all ranks know all edges.
     Graph(Graph),
     /// A graph of which each rank knows its own neighbours.
     DistGraph(DistGraph),
 }
 
 impl Topology {
-    /// Returns the ranks that a rank receives from, in the order of neighbourhood collectives; `None` is no process, which keeps its place.
+    /// Returns the ranks from which a rank receives, in the order of neighbourhood collectives. `None` is
+    /// `MPI_PROC_NULL`, which keeps its place.
     ///
     /// # Panics
-    /// The rank is not in the topology.
+    /// Panics if the rank is not in the topology.
     pub fn sources(&self, rank: usize) -> Vec<Option<usize>> {
         match self {
             Topology::Cart(cart) => cart.neighbours(rank),
@@ -38,10 +39,10 @@ impl Topology {
         }
     }
 
-    /// Whom a rank sends to, likewise.
+    /// Returns the ranks to which a rank sends, in the order of neighbourhood collectives.
     ///
     /// # Panics
-    /// The rank is not in the topology.
+    /// Panics if the rank is not in the topology.
     pub fn destinations(&self, rank: usize) -> Vec<Option<usize>> {
         match self {
             Topology::DistGraph(graph) => graph.destinations.iter().copied().map(Some).collect(),
@@ -50,7 +51,8 @@ impl Topology {
     }
 }
 
-/// A rank as the program gave it, as item `index` of the argument `name`, of a communicator with `size` ranks.
+/// Checks a rank that the program passed as item `index` of argument `name`, on a communicator of `size`
+/// ranks.
 fn checked_rank(name: &str, index: usize, rank: i32, size: usize) -> Result<usize> {
     match usize::try_from(rank) {
         Ok(rank) if rank < size => Ok(rank),

@@ -1,4 +1,4 @@
-//! A process's life in MPI: what it has from the start, and how it leaves (MPI 5.0, §11.2).
+//! A process in the world model: its communicators from the start, and leaving the job (MPI 5.0, §11.2).
 
 use std::sync::Arc;
 
@@ -13,36 +13,37 @@ use crate::dynamic::Ports;
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 
-/// What a process has from the start.
+/// The communicators and the engine of a process.
 pub struct World {
     engine: Arc<Engine>,
     /// `MPI_COMM_WORLD`.
     pub world: Arc<Comm>,
     /// `MPI_COMM_SELF`.
     pub own: Arc<Comm>,
-    /// The communicator with the processes that started this one and those of its world, if processes did.
+    /// The communicator with the processes that spawned this world, if it was spawned.
     pub parent: Option<Arc<Comm>>,
     pub(crate) ports: Ports,
 }
 
-/// The flow of the messages of `MPI_COMM_WORLD`, which is that of the world of the native interface too.
+/// The flow of the messages of `MPI_COMM_WORLD`, shared with the world of the native interface.
 pub(crate) const WORLD: FlowId = FlowId(0);
-/// The flows of this process's messages to itself. Below those that are given out, as the world's.
+/// The flow of this process's messages to itself; a fixed flow like the world's.
 const OWN: FlowId = FlowId(2);
 
 impl World {
-    /// Joins the job with these settings. `on_failure` is called whenever a communicator was revoked or a rank has died.
+    /// Joins the job with these settings. `on_failure` is called whenever a communicator is revoked or a rank
+    /// dies.
     ///
     /// # Errors
-    /// Wrong settings, a foreign launcher, no memory: the text says what to change.
+    /// Fails on wrong settings, on a foreign launcher or without memory; the text names the remedy.
     pub fn start(errhandler: &Arc<Errhandler>, tunables: &Tunables, on_failure: fn()) -> Result<Self> {
         let engine = Engine::of_process(tunables)?;
         Self::on(engine.clone(), errhandler, on_failure).inspect_err(|_| engine.leave())
     }
 
-    /// Any number of the program's threads may call at any time from now on: communicators that are made may lie on lanes.
+    /// Declares that several threads may call at any time, so new communicators may use other lanes.
     pub fn expect_threads(&self) {
-        // Relaxed: it is looked at by calls that come after this one.
+        // Relaxed: only later calls read it.
         self.own.shared.has_threads.store(true, Ordering::Relaxed);
     }
 
@@ -53,7 +54,7 @@ impl World {
         let all = Arc::new(Group::range(engine.world()));
         let own = Arc::new(Group::new(vec![engine.rank()])?);
         let shared = Arc::new(Shared::default());
-        // First, because it fails if another MPI library of the process has joined the job.
+        // This comes first, since it fails if another MPI library of the process has joined the job.
         let served = shared.served.clone();
         engine.set_rma_operations(move |lane| served.of_lane(lane).clone())?;
         let (any_revoked, any_failure) = (shared.any_revoked.clone(), shared.any_failure.clone());
@@ -79,18 +80,18 @@ impl World {
         let own = make(OWN, &own, "MPI_COMM_SELF");
         world.enter_group()?;
         own.found()?;
-        // Beside the ranks of this world the job may have, or get, others.
+        // The job may have ranks beside those of this world, now or later.
         world.found()?;
         let parent = crate::dynamic::parent(&world, errhandler)?;
         Ok(Self { engine, world, own, parent, ports: Ports::default() })
     }
 
-    /// The engine under all.
+    /// Returns the engine.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// The name of this process's host.
+    /// Returns the name of this process's host.
     pub fn host(&self) -> String {
         let job = self.engine.job();
         job.hosts
@@ -98,10 +99,10 @@ impl World {
             .map_or_else(String::new, |host| host.name.clone())
     }
 
-    /// Returns a communicator of a group, made by its members alone. The caller is one of them.
+    /// Makes a communicator of a group; collective over its members. The caller is a member.
     ///
     /// # Errors
-    /// A member died.
+    /// Fails if a member died.
     pub fn create_from_group(
         &self,
         group: &Arc<Group>,
@@ -111,10 +112,10 @@ impl World {
         crate::comm::from_group(&self.engine, &self.own.shared, group, name, errhandler)
     }
 
-    /// A communicator between two groups, made by their members alone.
+    /// Makes an intercommunicator of two groups; collective over their members.
     ///
     /// # Errors
-    /// A member died; the groups have members in common.
+    /// Fails if a member died or the groups overlap.
     pub fn create_between_groups(
         &self,
         local: &Arc<Group>,
@@ -126,10 +127,10 @@ impl World {
         own.join(remote, name, errhandler)
     }
 
-    /// Leaves the job in good order: everything that was sent arrives.
+    /// Leaves the job in order: everything that was sent arrives.
     ///
     /// # Errors
-    /// The launcher is gone.
+    /// Fails if the launcher is gone.
     pub fn finish(&self) -> Result<()> {
         Ok(self.engine.finish()?)
     }

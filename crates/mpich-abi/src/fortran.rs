@@ -1,5 +1,6 @@
-//! What Intel MPI's libraries for Fortran and C++ (`libmpifort.so.12`, `libmpicxx.so.12`) ask of the one for C beside functions of MPI: where
-//! Fortran's named constants lie, memory, and codes of errors. MPICH's library for Fortran has these itself.
+//! Symbols beyond MPI functions that Intel MPI's Fortran and C++ libraries (`libmpifort.so.12`,
+//! `libmpicxx.so.12`) use from the C library. They are addresses of Fortran's named constants, memory
+//! functions, and error codes. MPICH's Fortran library has its own.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -21,12 +22,14 @@ macro_rules! addresses {
             pub static mut $name: *mut c_void = core::ptr::null_mut();
         )*
 
-        /// `mpirinitf_`: finds the constants of Fortran, which lie in common blocks of the program or of the library for Fortran.
+        /// `mpirinitf_`: finds the Fortran constants in common blocks of the program or of the Fortran
+        /// library.
         // SAFETY: as above.
         #[unsafe(no_mangle)]
         pub extern "C" fn mpirinitf_() {
             $(if let Some(block) = common_block($block) {
-                // SAFETY: a variable of this library, which no other thread uses while the library for Fortran is initialised.
+                // SAFETY: a variable of this library, which no other thread uses while the library for
+                // Fortran is initialised.
                 unsafe { $name = block.wrapping_byte_add($offset) };
             })*
             if let Some((one, many)) = common_block(c"mpipriv1_").zip(common_block(c"mpipriv2_")) {
@@ -49,14 +52,14 @@ addresses! {
     MPIR_F_MPI_BUFFER_AUTOMATIC: c"mpifcmba_" + 0;
 }
 
-/// The common block with a name, if the program or a library has it.
+/// Returns the common block with a name, if the program or a library has it.
 fn common_block(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name is a string.
     let block = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!block.is_null()).then_some(block)
 }
 
-/// `impi_malloc`: memory of the library for Fortran.
+/// `impi_malloc`: allocates memory for the Fortran library.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn impi_malloc(bytes: usize) -> *mut c_void {
@@ -64,10 +67,10 @@ pub extern "C" fn impi_malloc(bytes: usize) -> *mut c_void {
     unsafe { libc::malloc(bytes) }
 }
 
-/// `impi_realloc`, as `realloc`.
+/// `impi_realloc`: resizes memory like `realloc`.
 ///
 /// # Safety
-/// The memory is of [`impi_malloc`], or null.
+/// The memory comes from [`impi_malloc`] or is null.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn impi_realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
@@ -75,10 +78,10 @@ pub unsafe extern "C" fn impi_realloc(memory: *mut c_void, bytes: usize) -> *mut
     unsafe { libc::realloc(memory, bytes) }
 }
 
-/// `impi_free`, as `free`.
+/// `impi_free`: frees memory like `free`.
 ///
 /// # Safety
-/// The memory is of [`impi_malloc`], or null.
+/// The memory comes from [`impi_malloc`] or is null.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn impi_free(memory: *mut c_void) {
@@ -86,7 +89,7 @@ pub unsafe extern "C" fn impi_free(memory: *mut c_void) {
     unsafe { libc::free(memory) }
 }
 
-/// `MPIR_Err_create_code`: the class of an error that the library for Fortran has found is its code.
+/// `MPIR_Err_create_code`: returns the class of an error that the Fortran library has found as its code.
 // SAFETY: as above. Callers pass more arguments, which are not looked at.
 #[unsafe(no_mangle)]
 pub extern "C" fn MPIR_Err_create_code(
@@ -99,38 +102,39 @@ pub extern "C" fn MPIR_Err_create_code(
     class
 }
 
-/// `MPIR_Err_return_comm`: the call returns the code; no handler is called, as the communicator is an object of Intel MPI's.
+/// `MPIR_Err_return_comm`: returns the code; it calls no handler, since the communicator is an object of
+/// Intel MPI.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn MPIR_Err_return_comm(_comm: *mut c_void, _function: *const c_char, code: c_int) -> c_int {
     code
 }
 
-/// `MPIX_Query_cuda_support`: no memory of accelerators is known.
+/// `MPIX_Query_cuda_support`: reports no support for accelerator memory.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn MPIX_Query_cuda_support() -> c_int {
     0
 }
 
-/// `MPIX_Query_ze_support`, as [`MPIX_Query_cuda_support`].
+/// `MPIX_Query_ze_support`: reports no support, like [`MPIX_Query_cuda_support`].
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn MPIX_Query_ze_support() -> c_int {
     0
 }
 
-/// `MPIX_Query_hip_support`, as [`MPIX_Query_cuda_support`].
+/// `MPIX_Query_hip_support`: reports no support, like [`MPIX_Query_cuda_support`].
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn MPIX_Query_hip_support() -> c_int {
     0
 }
 
-/// `MPIX_GPU_query_support`: no memory of such accelerators is known.
+/// `MPIX_GPU_query_support`: reports no support for memory of such accelerators.
 ///
 /// # Safety
-/// The place for the answer is there, or null.
+/// The place of the result is valid or null.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPIX_GPU_query_support(_gpu_type: c_int, is_supported: *mut c_int) -> c_int {

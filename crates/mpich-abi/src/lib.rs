@@ -1,6 +1,7 @@
-//! `libmpi.so.12`: MPI for programs that were built for MPICH 3.1 to 5.0, Intel MPI and their kin.
+//! `libmpi.so.12`: MPI for programs built for MPICH 3.1 to 5.0, Intel MPI and other libraries of that ABI.
 //!
-//! This crate exports the functions, as `canele-mpi-abi` does for the standard's ABI, and the few variables that MPICH's header declares.
+//! This crate exports the functions, like `canele-mpi-abi` for the standard ABI, and the few variables of
+//! MPICH's header.
 #![allow(non_snake_case)] // The names are the standard's.
 #![allow(clippy::too_many_arguments)] // The parameters are, too.
 

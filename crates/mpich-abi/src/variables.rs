@@ -1,11 +1,11 @@
-//! What MPICH's header and library have beside functions of the standard: constants that are variables, the function that copies an attribute,
-//! and the texts by which the library describes itself.
+//! Symbols of MPICH's header and library beyond standard functions: constants that are variables, the
+//! attribute copy function, and texts that describe the library.
 
 use core::ffi::{c_int, c_void};
 
 use canele_mpich_c::constants as value;
 
-/// A pointer whose value alone counts: nothing is ever read through it.
+/// A pointer used as a number; it is never dereferenced.
 #[repr(transparent)]
 pub struct Mark(*const c_void);
 
@@ -35,11 +35,11 @@ marks! {
     MPI_F08_STATUSES_IGNORE = value::MPI_STATUS_IGNORE;
 }
 
-/// `MPI_F_STATUS_IGNORE`: MPICH's library for Fortran stores here what stands for it there. Nothing here looks at it.
+/// `MPI_F_STATUS_IGNORE`: MPICH's Fortran library stores its value here; this library does not read it.
 // SAFETY: the name is MPI's, and this crate alone defines it.
 #[unsafe(no_mangle)]
 pub static mut MPI_F_STATUS_IGNORE: *mut c_int = ignored();
-/// `MPI_F_STATUSES_IGNORE`, as `MPI_F_STATUS_IGNORE`.
+/// `MPI_F_STATUSES_IGNORE`: the value for arrays, like `MPI_F_STATUS_IGNORE`.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub static mut MPI_F_STATUSES_IGNORE: *mut c_int = ignored();
@@ -48,10 +48,10 @@ const fn ignored() -> *mut c_int {
     core::ptr::without_provenance_mut(value::MPI_STATUS_IGNORE)
 }
 
-/// `MPI_DUP_FN` and its likes: the copy of an attribute has the same value.
+/// `MPI_DUP_FN` and the corresponding constants: copies an attribute value unchanged.
 ///
 /// # Safety
-/// The places for the value and for the flag are there, as the standard says.
+/// The places of value and flag are valid, as the standard requires.
 // SAFETY: the name is MPICH's, and this crate alone defines it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPIR_Dup_fn(
@@ -79,8 +79,8 @@ macro_rules! texts {
         pub static $name: [u8; $text.len()] = *$text;
     )*};
 }
-// Programs as the `mpichversion` of those releases read them. The dynamic linker copies such a variable into a program, which has as much room as
-// the text had in the library that it was linked with. Therefore no text is longer than MPICH's.
+// The formats match the `mpichversion` programs of those releases. The dynamic linker copies such a variable
+// into a program, which has the size of the text in its original library. So no text is longer than MPICH's.
 texts! {
     MPII_Version_string = b"5.0\0";
     MPII_Version_date = b"not recorded\0";

@@ -1,4 +1,4 @@
-//! What MPICH's library for Fortran asks of the one for C beside functions.
+//! Support for MPICH's Fortran library beyond functions.
 
 use core::ffi::{CStr, c_int};
 
@@ -8,15 +8,16 @@ pub use numbers::{READS_FIELDS, fields, number_in_fortran, value_in_c};
 
 use crate::constants::{MPI_TAG_UB, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY, MPI_WIN_BASE};
 
-/// Variables of the library for Fortran, by name, that are told addresses of this ABI: the module `mpi_f08` compares weights with them.
+/// Variables of the Fortran library, by name, that get addresses of this ABI: the module `mpi_f08` compares
+/// weights with them.
 pub const VARIABLES: &[(&CStr, usize)] =
     &[(c"MPIR_C_MPI_UNWEIGHTED", MPI_UNWEIGHTED), (c"MPIR_C_MPI_WEIGHTS_EMPTY", MPI_WEIGHTS_EMPTY)];
 
-/// True if the library for Fortran says by calls of its own how the functions of a key are called.
+/// True if the Fortran library declares by calls of its own how the functions of a key are called.
 pub const SETS_PROXIES: bool = true;
 
-/// Returns the key in C of an attribute's key in Fortran. The key of a predefined attribute in Fortran is the next, even number; keys of the
-/// program's are the same in both.
+/// Returns the C key of an attribute's Fortran key. The Fortran key of a predefined attribute is the next,
+/// even number; user-defined keys are equal.
 pub fn keyval_in_c(keyval: c_int) -> c_int {
     let is_predefined = [MPI_TAG_UB, MPI_WIN_BASE].iter().any(|first| keyval & !0xff == first & !0xff);
     if is_predefined && keyval % 2 == 0 { keyval - 1 } else { keyval }

@@ -1,12 +1,12 @@
-//! What programs see in memory of MPICH's ABI, which Intel MPI and others share: handles are numbers of C, whose highest two bits tell constants
-//! from objects.
+//! The memory layout of MPICH's ABI, which Intel MPI and others share. Handles are C integers, whose highest
+//! two bits distinguish constants from objects.
 //!
 //! ```text
 //!   constant:  01 or 10 (2 bits) | kind (4 bits) | number of the kind, for datatypes with their size (26 bits)
 //!   null:      00                | kind          | 0
 //!   object:    00                | generation and index of the table of handles, whose index 0 names nothing
 //! ```
-//! This crate has the items of `canele-mpi-layout`, which says what each of them is; the files that do not differ are those of that crate.
+//! This crate has the items that `canele-mpi-layout` describes, and shares the files that do not differ.
 #![forbid(unsafe_code)]
 #![allow(non_camel_case_types)] // The names of types are the standard's.
 
@@ -25,31 +25,32 @@ mod tests;
 use handle::ProgramHandle;
 pub use status::MPI_Status;
 
-/// What the library says of its interface.
+/// The ABI's name in the library's version text.
 pub const ABI: &str = "MPICH ABI 12";
 
-/// The ABI as `mpicc -abi=` names it.
+/// The ABI's name in `mpicc -abi=`.
 pub const ABI_OPTION: &str = "mpich";
 
-/// What the answer of `MPI_Get_library_version` begins with: MPICH's, of the newest release whose ABI this is. Programs that were built for several
-/// implementations (mpi4py, MPI.jl, NGSolve, Boost) tell by it which values constants have.
+/// The beginning of `MPI_Get_library_version`'s text: that of the newest MPICH release with this ABI.
+/// Programs built for several implementations (mpi4py, MPI.jl, NGSolve, Boost) derive the values of constants
+/// from it.
 pub const NAMED_FIRST: &str = "MPICH Version:\t5.0.2\n";
 
-/// Split types that the standard lacks, with the resources that they name: none.
+/// Split types that the standard lacks, with their resources; none for this ABI.
 pub const SPLIT_TYPES: &[(core::ffi::c_int, &str)] = &[];
 
-/// What a handle is, but for files, whose handles are pointers.
+/// The type of a handle in a program, except for files, whose handles are pointers.
 pub type HandleNumber = u32;
-/// What a handle of a file is.
+/// The type of a file handle in a program.
 pub type FileNumber = usize;
 
-/// What a program sees of a handle with this value: the value.
+/// Returns the program's form of a handle with this value: the value.
 #[inline(always)]
 pub const fn in_program(value: usize) -> HandleNumber {
     value as u32
 }
 
-/// The same of a file's handle.
+/// Returns the program's form of a file handle with this value: the value.
 #[inline(always)]
 pub const fn file_in_program(value: usize) -> FileNumber {
     value
@@ -69,8 +70,8 @@ impl ProgramHandle for FileNumber {
     }
 }
 
-/// Returns the row of a constant in the table of handles; nothing for other values. The row's bits are the kind, then whether it is a pair of
-/// value and index, then the last bits of the constant's number.
+/// Returns the row of a constant in the table of handles; none for other values. The bits of the row are the
+/// kind, a bit for pairs of value and index, and the last bits of the constant's number.
 #[inline(always)]
 pub const fn constant_row(value: usize) -> Option<usize> {
     if value >> 30 == 0 || value >> 32 != 0 {
@@ -79,7 +80,7 @@ pub const fn constant_row(value: usize) -> Option<usize> {
     Some((value >> 26 & 0xf) << 8 | (value >> 31) << 7 | value & 0x7f)
 }
 
-/// Returns what tells the constant of a row from other values that lead there.
+/// Returns a number that distinguishes a row's constant from other values of that row.
 #[inline(always)]
 pub const fn constant_mark(value: usize) -> u32 {
     (value >> 8) as u32

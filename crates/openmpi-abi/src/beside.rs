@@ -1,10 +1,11 @@
-//! What Open MPI's header has beside functions of the standard: functions that copy and delete attributes, where other ABIs have numbers, and questions about accelerators.
+//! Symbols of Open MPI's header beyond standard functions: attribute copy and delete functions, which are
+//! numbers in other ABIs, and queries of accelerators.
 
 use core::ffi::{c_int, c_void};
 
 use canele_openmpi_c::constants::MPI_SUCCESS;
 
-/// What a copy of an attribute becomes.
+/// The place of a copied attribute value.
 type Copied = *mut *mut c_void;
 
 macro_rules! functions {
@@ -70,14 +71,14 @@ functions! {
     OMPI_C_MPI_WIN_NULL_COPY_FN OMPI_C_MPI_WIN_DUP_FN OMPI_C_MPI_WIN_NULL_DELETE_FN;
 }
 
-/// `MPIX_Query_cuda_support`: no memory of accelerators is known.
+/// `MPIX_Query_cuda_support`: reports no support for accelerator memory.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn MPIX_Query_cuda_support() -> c_int {
     0
 }
 
-/// `MPIX_Query_rocm_support`, as [`MPIX_Query_cuda_support`].
+/// `MPIX_Query_rocm_support`: reports no support, like [`MPIX_Query_cuda_support`].
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn MPIX_Query_rocm_support() -> c_int {

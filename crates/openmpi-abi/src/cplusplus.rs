@@ -1,6 +1,7 @@
-//! What Open MPI's library for C++ (`libmpi_cxx.so.40`) asks of the one for C beside functions of MPI, so that it runs over this one.
+//! Symbols beyond MPI functions that Open MPI's C++ library (`libmpi_cxx.so.40`) uses from the C library.
 //!
-//! Programs and libraries in C++ are linked with it whether or not they use its bindings, which MPI 3.0 removed: without these names they would not start.
+//! C++ programs are linked with that library even if they do not use its bindings, which MPI 3.0 removed.
+//! Without these symbols they would not start.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -16,7 +17,8 @@ use canele_openmpi_c::types::Out;
 
 use crate::fortran::attributes::{code, kind};
 
-/// Returns a handler in C++ for objects of a kind, as Open MPI numbers these; none if there is no such kind or the handler cannot be made.
+/// Returns a C++ handler for objects of a kind in Open MPI's numbering; none for an unknown kind or a
+/// failure.
 pub fn errhandler(kind: c_int, function: CPlusPlusErrhandler) -> Option<MPI_Errhandler> {
     let of = match kind {
         1 => Handled::Comm,
@@ -27,14 +29,15 @@ pub fn errhandler(kind: c_int, function: CPlusPlusErrhandler) -> Option<MPI_Errh
     errhandler_create(of, function).ok()
 }
 
-/// `ompi_op_set_cxx_callback`: the operation was made with a function of the library's, which calls this one of the program's.
+/// `ompi_op_set_cxx_callback`: sets the program's function of an operation, which the C++ library's function
+/// calls.
 // SAFETY: the name is Open MPI's, and this crate alone defines it; so for all names below.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompi_op_set_cxx_callback(op: MPI_Op, function: Option<UserFunction>) {
     op_set_function(op, function);
 }
 
-/// `ompi_attr_create_keyval`: makes a key, whose functions are the library's; `memory` goes with the key.
+/// `ompi_attr_create_keyval`: makes a key with functions of the C++ library; `memory` is freed with the key.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ompi_attr_create_keyval(
@@ -54,7 +57,7 @@ pub extern "C-unwind" fn ompi_attr_create_keyval(
     )
 }
 
-/// A class of Open MPI's objects: what makes and ends them, by the class and by those that it is made of.
+/// A class of Open MPI's objects: its constructors and destructors, own and inherited.
 #[repr(C)]
 pub struct ObjectClass {
     name: *const c_char,
@@ -71,13 +74,13 @@ pub struct ObjectClass {
 // SAFETY: nothing writes to the class below.
 unsafe impl Sync for ObjectClass {}
 
-/// Of a class without functions: none.
+/// An empty list of functions.
 static NO_FUNCTIONS: [Option<unsafe extern "C" fn(*mut c_void)>; 1] = [None];
 
-/// The bytes of an element of a list: an object's two words, two neighbours, and whether it is in a list.
+/// Size of a list element in bytes: the object's two words, two neighbours, and the membership flag.
 const LIST_ITEM_BYTES: usize = 40;
 
-/// `opal_list_item_t_class`: the class of an element of a list.
+/// `opal_list_item_t_class`: the class of list elements.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)] // The name is Open MPI's.
@@ -95,19 +98,21 @@ pub static opal_list_item_t_class: ObjectClass = ObjectClass {
 
 const EPOCH: c_int = 1;
 
-/// `opal_class_init_epoch`: a class with this number is ready.
+/// `opal_class_init_epoch`: marks a class with this number as initialised.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)] // The name is Open MPI's.
 pub static opal_class_init_epoch: c_int = EPOCH;
 
-/// `opal_uses_threads`: whether counts of objects are changed atomically. The library's own objects belong to data representations, which are made once.
+/// `opal_uses_threads`: true if object counts are changed atomically. The library's own objects belong to
+/// data representations, which are made once.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)] // The name is Open MPI's.
 pub static opal_uses_threads: bool = false;
 
-/// `opal_class_initialize`: gets a class ready. The library has one, of elements of a list without functions of its own.
+/// `opal_class_initialize`: initialises a class. The library has one, of list elements without functions of
+/// their own.
 ///
 /// # Safety
 /// The class is there.

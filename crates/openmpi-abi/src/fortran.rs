@@ -1,7 +1,8 @@
-//! What Open MPI's library for Fortran (`libmpi_mpifh.so.40`) asks of the one for C beside functions of MPI: where Fortran's named constants lie, strings, and attributes.
+//! Symbols beyond MPI functions that Open MPI's Fortran library (`libmpi_mpifh.so.40`) uses from the C
+//! library: addresses of Fortran's named constants, strings, and attributes.
 //!
-//! With these a program in Fortran that was built for Open MPI runs with that library over this one. What the library reads and writes through handles is in
-//! `canele_openmpi_layout::fortran::fields`.
+//! With these, a Fortran program built for Open MPI runs with that library over this one. The fields that the
+//! library accesses through handles are in `canele_openmpi_layout::fortran::fields`.
 
 pub(crate) mod attributes;
 mod functions;
@@ -49,7 +50,8 @@ variables! {
     ompi_registered_datareps: DatarepList = DatarepList::EMPTY, "data representations that the library for Fortran keeps";
 }
 
-/// A list of Open MPI's: an object's two words, an element before the first one, and how many there are. The library for Fortran appends to it.
+/// A list of Open MPI: an object's two words, a sentinel element, and the length. The Fortran library appends
+/// to it.
 #[repr(C)]
 pub struct DatarepList {
     object: [usize; 2],
@@ -61,7 +63,7 @@ pub struct DatarepList {
 }
 
 impl DatarepList {
-    /// The element before the first one is also behind the last one.
+    /// An empty list; the sentinel is also the element behind the last one.
     const EMPTY: Self = {
         let sentinel = (&raw mut ompi_registered_datareps).cast::<c_void>().wrapping_byte_add(16);
         Self {
@@ -93,12 +95,12 @@ ignored! {
     MPI_F08_STATUSES_IGNORE: mpi_fortran_statuses_ignore_;
 }
 
-/// `mpi_conversion_fn_null_`: stands for no conversion, and is never called.
+/// `mpi_conversion_fn_null_`: represents no conversion, and is never called.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_conversion_fn_null_() {}
 
-/// `ompi_errhandler_invoke`: the code of an error that the library for Fortran has found is what its call gives.
+/// `ompi_errhandler_invoke`: returns the code of an error that the Fortran library has found.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompi_errhandler_invoke(
@@ -123,7 +125,7 @@ pub unsafe extern "C" fn ompi_mpi_errors_are_fatal_comm_handler(_comm: *mut c_vo
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-/// `ompi_datatype_match_size`: the datatype of a kind with so many bytes; null if there is none.
+/// `ompi_datatype_match_size`: returns the datatype of a kind with this size in bytes; null if there is none.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompi_datatype_match_size(bytes: c_int, kind: u16, _language: u16) -> MPI_Datatype {
@@ -137,17 +139,17 @@ pub extern "C" fn ompi_datatype_match_size(bytes: c_int, kind: u16, _language: u
     found
 }
 
-/// A place for a result.
+/// Returns the place of a result.
 fn place<T>(of: &mut T) -> Out<T> {
     Out::at((&raw mut *of).expose_provenance())
 }
 
-/// The languages of error handlers beside Fortran, as Open MPI numbers them.
+/// The languages of error handlers except Fortran, in Open MPI's numbering.
 const IN_C: c_int = 0;
 const IN_CPLUSPLUS: c_int = 1;
 
-/// `ompi_errhandler_create`: a handler whose function is in Fortran or C++; null if there is none. The libraries for these languages ask for no other, that for Fortran
-/// for all kinds of objects alike.
+/// `ompi_errhandler_create`: makes a handler with a Fortran or C++ function; returns null on failure. No
+/// other language calls it; the Fortran library passes all kinds of objects alike.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompi_errhandler_create(

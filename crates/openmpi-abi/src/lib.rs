@@ -1,7 +1,7 @@
-//! `libmpi.so.40`: MPI for programs that were built for Open MPI 3 to 5.
+//! `libmpi.so.40`: MPI for programs built for Open MPI 3 to 5.
 //!
-//! This crate exports the functions, as `canele-mpi-abi` does for the standard's ABI, and what Open MPI's header declares beside them. The variables whose
-//! addresses are handles are in `canele-openmpi-layout`.
+//! This crate exports the functions, like `canele-mpi-abi` for the standard ABI, and the other symbols of
+//! Open MPI's header. The variables whose addresses are handles are in `canele-openmpi-layout`.
 #![allow(non_snake_case)] // The names are the standard's.
 #![allow(clippy::too_many_arguments)] // The parameters are, too.
 

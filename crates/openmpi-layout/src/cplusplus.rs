@@ -1,22 +1,24 @@
-//! Open MPI's library for C++, `libmpi_cxx.so.40`: a constant that it adds, and its functions that the library for C calls.
+//! Open MPI's C++ library, `libmpi_cxx.so.40`: a constant that it adds, and its functions that the C library
+//! calls.
 
 use core::ffi::{CStr, c_void};
 
 use crate::constants::MPI_ERRORS_THROW_EXCEPTIONS;
 use crate::handle::MPI_Errhandler;
 
-/// The error handler that throws exceptions of C++.
+/// The error handler that throws C++ exceptions.
 pub const THROWING_HANDLER: Option<MPI_Errhandler> = Some(MPI_ERRORS_THROW_EXCEPTIONS);
 
-/// Returns a function of the library by its name; null if the library is not loaded.
+/// Returns a function of the C++ library by name; null if the library is not loaded.
 pub fn function(name: &CStr) -> *const c_void {
-    // A library that was loaded for one other alone is found by its name.
+    // The name finds a library that was loaded privately for another one.
     // SAFETY: the name is a string; nothing is loaded.
     let library = unsafe { libc::dlopen(c"libmpi_cxx.so.40".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if library.is_null() {
         return core::ptr::null();
     }
-    // SAFETY: the name is a string, and the library was found above. It stays loaded, as the program that has called it needs it.
+    // SAFETY: the name is a string, and the library was found above. It stays loaded, as the program that has
+    // called it needs it.
     unsafe {
         let found = libc::dlsym(library, name.as_ptr());
         libc::dlclose(library);

@@ -1,4 +1,5 @@
-//! What Open MPI's libraries for Fortran ask of the one for C: handles of constants have numbers of their own there, counted from 0 for each kind.
+//! Support for Open MPI's Fortran libraries beyond functions: constant handles have numbers of their own
+//! there, counted from 0 for each kind.
 
 use core::ffi::{CStr, c_int};
 
@@ -12,27 +13,27 @@ mod numbers {
 }
 use numbers::NUMBERS;
 
-/// True if the library for Fortran reads and writes fields of objects through their handles.
+/// True if the Fortran library accesses fields of objects through their handles.
 pub const READS_FIELDS: bool = true;
 
-/// Variables of the library for Fortran, by name, that are told addresses of this ABI.
+/// Variables of the Fortran library, by name, that get addresses of this ABI.
 pub const VARIABLES: &[(&CStr, usize)] = &[];
 
-/// True if the library for Fortran says by calls of its own how the functions of a key are called.
+/// True if the Fortran library declares by calls of its own how the functions of a key are called.
 pub const SETS_PROXIES: bool = false;
 
-/// Returns the key in C of an attribute's key in Fortran: the same.
+/// Returns the C key of an attribute's Fortran key: the same number.
 pub fn keyval_in_c(keyval: c_int) -> c_int {
     keyval
 }
 
-/// Numbers of constants in Fortran are below.
+/// Upper limit of the Fortran numbers of constants.
 const MOST: usize = 80;
 
-/// What has no number, or no constant.
+/// Marks a constant without a number, or a number without a constant.
 const NONE: u16 = u16::MAX;
 
-/// The numbers in Fortran, by the numbers of the constants.
+/// The Fortran numbers, by the numbers of the constants.
 static IN_FORTRAN: [u16; CONSTANT_ROWS] = {
     let (mut all, mut n) = ([NONE; CONSTANT_ROWS], 0);
     while n < NUMBERS.len() {
@@ -42,7 +43,7 @@ static IN_FORTRAN: [u16; CONSTANT_ROWS] = {
     all
 };
 
-/// The kinds of handles, each of which counts by itself.
+/// The kinds of handles, each of which is numbered separately.
 const KINDS: [&str; 11] = [
     "MPI_Comm",
     "MPI_Datatype",
@@ -57,7 +58,7 @@ const KINDS: [&str; 11] = [
     "MPI_Session",
 ];
 
-/// The numbers of the constants of a kind, by the numbers in Fortran.
+/// The numbers of the constants of a kind, by their Fortran numbers.
 static IN_C: [[u16; MOST]; KINDS.len()] = {
     let (mut all, mut n) = ([[NONE; MOST]; KINDS.len()], 0);
     while n < NUMBERS.len() {
@@ -67,7 +68,7 @@ static IN_C: [[u16; MOST]; KINDS.len()] = {
     all
 };
 
-/// The place of a kind in [`KINDS`].
+/// Returns the index of a kind in [`KINDS`].
 #[inline(always)]
 const fn kind(name: &str) -> usize {
     let mut at = 0;
@@ -86,7 +87,8 @@ const fn are_equal(one: &[u8], other: &[u8]) -> bool {
     same
 }
 
-/// Returns the number in Fortran of a handle with this value; -1 of a constant that Fortran does not have. Objects have their values.
+/// Returns the Fortran number of a handle with this value; -1 for a constant that Fortran lacks. The number
+/// of an object is its value.
 #[inline]
 pub fn number_in_fortran(value: usize) -> c_int {
     match IN_FORTRAN.get(value) {
@@ -96,7 +98,7 @@ pub fn number_in_fortran(value: usize) -> c_int {
     }
 }
 
-/// Returns the value of a handle of a type in C that has this number in Fortran; 0, which is none, if there is no such handle.
+/// Returns the C value of a handle with this Fortran number; 0, which is no handle, if there is none.
 #[inline]
 pub fn value_in_c(of: &str, number: c_int) -> usize {
     let number = number as usize;

@@ -1,14 +1,16 @@
-//! What programs see in memory of Open MPI's ABI, releases 3 to 5: a constant handle is the address of a variable of the library.
+//! The memory layout of Open MPI's ABI, releases 3 to 5: a constant handle is the address of a variable of
+//! the library.
 //!
 //! ```text
 //!   constant:  the address of a variable, whose first word is the number of the constant by the standard ABI
 //!   object:    an address of a range where nothing lies, by generation and index of the table of handles
 //! ```
-//! A program that was not compiled as position-independent code has copies of the variables, and the dynamic linker lets every library use these copies: it binds
-//! each mention of a variable here to the one that counts. So addresses are never computed, and the number lies in the variable, which is copied with it. Inside of
-//! the library a handle's value is the number, or generation and index, as by the standard ABI.
+//! A program that is not position-independent has copies of the variables, and the dynamic linker binds each
+//! reference in every library to these copies. So addresses are never computed; the number is in the
+//! variable, which is copied with it. Inside of the library a handle's value is the number, or generation and
+//! index, as in the standard ABI.
 //!
-//! This crate has the items of `canele-mpi-layout`, which says what each of them is; the files that do not differ are those of that crate.
+//! This crate has the items that `canele-mpi-layout` describes, and shares the files that do not differ.
 #![allow(non_camel_case_types)] // The names of types are the standard's.
 
 #[path = "../../mpi-layout/src/constants.rs"]
@@ -27,17 +29,18 @@ use handle::CONSTANT_ROWS;
 pub use objects::{FileNumber, HandleNumber, file_in_program, in_program};
 pub use status::MPI_Status;
 
-/// What the library says of its interface.
+/// The ABI's name in the library's version text.
 pub const ABI: &str = "Open MPI ABI 40";
 
-/// The ABI as `mpicc -abi=` names it.
+/// The ABI's name in `mpicc -abi=`.
 pub const ABI_OPTION: &str = "openmpi";
 
-/// What the answer of `MPI_Get_library_version` begins with: Open MPI's, of a release with this ABI. Programs that were built for several
-/// implementations tell by it which values constants have.
+/// The beginning of `MPI_Get_library_version`'s text: that of an Open MPI release with this ABI. Programs
+/// built for several implementations derive the values of constants from it.
 pub const NAMED_FIRST: &str = "Open MPI v5.0.11\n";
 
-/// Split types that the standard lacks, with the resources that they name: boards are hosts, and the largest units hold all ranks, which have no name.
+/// Split types that the standard lacks, with their resources: boards are hosts; the largest units hold all
+/// ranks and have no name.
 pub const SPLIT_TYPES: &[(core::ffi::c_int, &str)] = &[
     (constants::OMPI_COMM_TYPE_HWTHREAD, "hwloc://PU"),
     (constants::OMPI_COMM_TYPE_CORE, "hwloc://Core"),
@@ -52,13 +55,13 @@ pub const SPLIT_TYPES: &[(core::ffi::c_int, &str)] = &[
     (constants::OMPI_COMM_TYPE_CLUSTER, ""),
 ];
 
-/// Returns the row of a constant in the table of handles; nothing for other values.
+/// Returns the row of a constant in the table of handles; none for other values.
 #[inline(always)]
 pub const fn constant_row(value: usize) -> Option<usize> {
     if value < CONSTANT_ROWS { Some(value) } else { None }
 }
 
-/// Returns what tells the constant of a row from other values that lead there: nothing does.
+/// Returns a number that distinguishes a row's constant from other values of that row; none exist here.
 #[inline(always)]
 pub const fn constant_mark(_value: usize) -> u32 {
     0

@@ -1,30 +1,30 @@
-//! The variables whose addresses are the constant handles, and what handles are in a program's memory.
+//! The variables whose addresses are the constant handles, and the form of handles in a program's memory.
 
 use core::cell::UnsafeCell;
 
 use crate::handle::{CONSTANT_ROWS, ProgramHandle};
 
-/// The handles of objects are addresses from here on, where nothing else lies. Open MPI's library for Fortran reads and writes fields of its own structs there, for
-/// which there may be memory ([`fields`](crate::fortran::fields)).
+/// The first address of object handles; the range is otherwise unused. Open MPI's Fortran library accesses
+/// fields of its own structs there, for which memory may be reserved ([`fields`](crate::fortran::fields)).
 ///
 /// ```text
 ///   value:    0 (2 bits) | generation (8 bits) | index (22 bits)
 ///   address:  FIRST_OBJECT + (index (22 bits) | 0 (2 bits) | generation (8 bits))
 /// ```
-/// So the handles of one row of a table share 1 KiB, however often the row is used again.
+/// So the handles of one table row share 1 KiB, however often the row is reused.
 pub const FIRST_OBJECT: usize = 0x2ca0_0000_0000;
-/// The values of objects are below.
+/// Upper limit of object values.
 pub const OBJECTS: usize = 1 << 30;
-/// Bytes of the range of addresses.
+/// Size of the address range in bytes.
 pub const OBJECT_BYTES: usize = 1 << 32;
-/// The bits of an address below the index.
+/// Number of address bits below the index.
 const INDEX_SHIFT: u32 = 10;
-/// Addresses below are those of no variable: a null pointer, a number that is no handle, or a constant of the standard's ABI. Linux gives a program none of them, as
-/// it is set up usually, and linkers place no program there.
+/// Smaller addresses belong to no variable: a null pointer, an invalid number, or a constant of the standard
+/// ABI. Linux normally gives a program no such address, and linkers place no program there.
 const FIRST_ADDRESS: usize = 64 << 10;
 
-/// A variable of so many words. The first is the number, and never changes. The rest keeps the size that programs were linked with, and has the fields that the
-/// library for Fortran reads and writes.
+/// A variable of `WORDS` words. The first one is the number, and never changes. The others keep the size that
+/// programs were linked with, and hold the fields that the Fortran library accesses.
 #[repr(C)]
 pub struct Object<const WORDS: usize>(UnsafeCell<[usize; WORDS]>);
 
@@ -39,12 +39,12 @@ impl<const WORDS: usize> Object<WORDS> {
     }
 }
 
-/// A handle: the address of a variable, or one among those of objects.
+/// A handle: the address of a variable, or an address in the range of objects.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandleNumber(*const usize);
 
-/// A handle of a file, as all others.
+/// A file handle, which has the form of all handles.
 pub type FileNumber = HandleNumber;
 
 // SAFETY: the number that an address leads to never changes.
@@ -71,7 +71,8 @@ impl ProgramHandle for HandleNumber {
             address if address.wrapping_sub(FIRST_OBJECT) < OBJECT_BYTES => {
                 ((address - FIRST_OBJECT) as u32).rotate_right(INDEX_SHIFT) as usize
             }
-            // SAFETY: a handle that is no object's is the address of a variable, as the standard says of what a program passes.
+            // SAFETY: a handle that is no object's is the address of a variable, as the standard says of what
+            // a program passes.
             address if address >= FIRST_ADDRESS => unsafe { *self.0 },
             _ => 0,
         }
@@ -82,7 +83,7 @@ impl ProgramHandle for HandleNumber {
     }
 }
 
-/// What a program sees of a handle with this value.
+/// Returns the program's form of a handle with this value.
 #[inline(always)]
 pub const fn in_program(value: usize) -> HandleNumber {
     if value < CONSTANT_ROWS {
@@ -93,7 +94,7 @@ pub const fn in_program(value: usize) -> HandleNumber {
     }
 }
 
-/// The same of a file's handle.
+/// Returns the program's form of a file handle with this value.
 #[inline(always)]
 pub const fn file_in_program(value: usize) -> FileNumber {
     in_program(value)
@@ -109,7 +110,7 @@ macro_rules! objects {
             pub static $name: Object<{ $bytes / size_of::<usize>() }> = Object::new($number);
         )*
 
-        /// The variables that calls give, by the numbers of their constants; null where there is none.
+        /// The variables that calls return, by the numbers of their constants; null if there is none.
         static VARIABLES: [HandleNumber; CONSTANT_ROWS] = {
             let mut all = [HandleNumber(core::ptr::null()); CONSTANT_ROWS];
             $(if $is_given {

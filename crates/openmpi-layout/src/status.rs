@@ -4,27 +4,27 @@ use core::ffi::c_int;
 
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 
-/// The struct of the ABI: three public numbers, and two of the library's own.
+/// The struct of the ABI: three public numbers, and two internal ones.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_snake_case)] // The names are the ABI's.
 pub struct MPI_Status {
-    /// Who sent the message.
+    /// The source of the message.
     pub MPI_SOURCE: c_int,
     /// Its tag.
     pub MPI_TAG: c_int,
-    /// The code of the operation, where a call gives several.
+    /// The code of the operation, for calls that complete several.
     pub MPI_ERROR: c_int,
-    /// Whether it was cancelled.
+    /// The cancelled flag.
     pub cancelled: c_int,
-    /// Bytes.
+    /// The length in bytes.
     pub count: usize,
 }
 
 const _: () = assert!(size_of::<MPI_Status>() == 24);
 
 impl MPI_Status {
-    /// Of an operation of which nothing is to be known.
+    /// The empty status.
     pub const EMPTY: Self = Self {
         MPI_SOURCE: MPI_ANY_SOURCE,
         MPI_TAG: MPI_ANY_TAG,
@@ -33,19 +33,19 @@ impl MPI_Status {
         count: 0,
     };
 
-    /// Bytes received.
+    /// Returns the number of received bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.count as u64
     }
 
-    /// Whether the operation was cancelled.
+    /// Returns true if the operation was cancelled.
     #[inline]
     pub fn cancelled(&self) -> bool {
         self.cancelled != 0
     }
 
-    /// Sets both.
+    /// Sets the length and the cancelled flag.
     #[inline(always)]
     pub fn set_outcome(&mut self, bytes: u64, cancelled: bool) {
         self.count = bytes as usize;

@@ -47,7 +47,7 @@ pub fn comm_get_attr(
     super::give(found, attribute_val, flag)
 }
 
-/// The value of a key of the program's.
+/// Returns the value of a user-defined key.
 pub(crate) fn stored_on_comm(comm: MPI_Comm, keyval: c_int) -> Result<Option<Stored>> {
     super::get(Communicator, comm.get()?.attributes(), keyval)
 }

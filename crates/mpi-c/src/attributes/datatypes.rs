@@ -1,4 +1,4 @@
-//! Attributes of datatypes, which hang on the handle.
+//! Attributes of datatypes, which belong to a handle.
 
 use core::ffi::c_int;
 use std::collections::HashMap;
@@ -14,32 +14,32 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Out;
 
-/// Of those that have any, or had.
+/// The attributes of all handles that have or had any.
 static TABLE: LazyLock<Mutex<HashMap<usize, Arc<Attributes>>>> = LazyLock::new(Mutex::default);
 
 fn table() -> MutexGuard<'static, HashMap<usize, Arc<Attributes>>> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The attributes of a handle, which names a datatype.
+/// Returns the attributes of a datatype's handle.
 fn of(datatype: MPI_Datatype) -> Result<Arc<Attributes>> {
     datatype.get()?;
     Ok(table().entry(datatype.value()).or_default().clone())
 }
 
-/// `MPI_Type_dup` has made a duplicate, which gets what is to be copied.
+/// Copies attributes to the duplicate that `MPI_Type_dup` has made.
 ///
 /// # Errors
-/// A function of the program's failed; the duplicate is to be freed.
+/// Fails if a function of the program fails; the duplicate must be freed.
 pub fn copy_of_datatype(datatype: MPI_Datatype, duplicate: MPI_Datatype) -> Result<()> {
     let Some(attributes) = table().get(&datatype.value()).cloned() else { return Ok(()) };
     attributes.copy_into(datatype.value(), &*of(duplicate)?)
 }
 
-/// The handle of a datatype is about to be freed.
+/// Deletes the attributes of a datatype's handle before it is freed.
 ///
 /// # Errors
-/// A function of the program's did not agree: it stays.
+/// Fails if a function of the program refuses; the handle stays.
 pub fn datatype_goes(datatype: MPI_Datatype) -> Result<()> {
     let Some(attributes) = table().get(&datatype.value()).cloned() else { return Ok(()) };
     attributes.clear(datatype.value())?;
@@ -72,7 +72,7 @@ pub(crate) fn store_on_type(datatype: MPI_Datatype, keyval: c_int, value: Stored
     super::set(Datatype, &*of(datatype)?, datatype.value(), keyval, value)
 }
 
-/// The value of a key.
+/// Returns the value of a key.
 pub(crate) fn stored_on_type(datatype: MPI_Datatype, keyval: c_int) -> Result<Option<Stored>> {
     super::get(Datatype, &*of(datatype)?, keyval)
 }

@@ -1,4 +1,4 @@
-//! Functions of the program's that are called when a value is copied or deleted.
+//! Functions of the program that copy or delete attribute values.
 
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -12,30 +12,32 @@ use super::Value;
 use super::languages::{Proxies, in_c, in_fortran, kind};
 use crate::constants::MPI_SUCCESS;
 
-/// The object's handle, the key, the state, the value, where the new one goes, and whether there is one.
+/// A copy function: the object's handle, the key, the state, the value, the place of the new value, and that
+/// of the flag.
 type CallCopy =
     unsafe extern "C-unwind" fn(HandleNumber, c_int, Value, Value, *mut c_void, *mut c_int) -> c_int;
-/// The object's handle, the key, the value, the state.
+/// A delete function: the object's handle, the key, the value, the state.
 type CallDelete = unsafe extern "C-unwind" fn(HandleNumber, c_int, Value, Value) -> c_int;
 
-/// A function that copies, or one of the constants that say what to do.
+/// A copy function, or one of the constants for it.
 #[repr(transparent)]
 #[derive(Clone, core::marker::Copy)]
 pub struct CopyFunction(*const c_void);
 
-/// A function that deletes, or the constant that says that nothing is to be done.
+/// A delete function, or the constant that deletes nothing.
 #[repr(transparent)]
 #[derive(Clone, core::marker::Copy)]
 pub struct DeleteFunction(*const c_void);
 
 impl CopyFunction {
-    /// As the semantics call it.
+    /// Returns the function in the form that `canele-mpi` calls.
     pub fn called(self, extra_state: Value, proxies: &Proxies) -> Copy {
         let function = match self.0.addr() {
-            // MPI_NULL_COPY_FN, and MPI_DUP_FN where it is not a function of the library.
+            // MPI_NULL_COPY_FN, and MPI_DUP_FN unless the library exports it as a function.
             0 => return Arc::new(|_, _, _| Ok(None)),
             1 => return Arc::new(|_, _, value| Ok(Some(value))),
-            // SAFETY: any other value is a function of this type, as the standard says; in another language it is called by a proxy alone.
+            // SAFETY: any other value is a function of this type, as the standard says; in another language
+            // it is called by a proxy alone.
             _ => unsafe { core::mem::transmute::<*const c_void, CallCopy>(self.0) },
         };
         let (state, proxies) = (extra_state.expose_provenance(), proxies.clone());
@@ -43,11 +45,13 @@ impl CopyFunction {
             let (state, seen) = (in_c(Stored::Address(state)), in_c(value));
             let (mut copied, mut flag): (Value, c_int) = (core::ptr::null_mut(), 0);
             let code = match proxies.get() {
-                // SAFETY: the program gave this function for such calls; both results live during it. An exception passes.
+                // SAFETY: the program gave this function for such calls; both results live during it. An
+                // exception passes.
                 None => unsafe {
                     function(in_program(object), keyval, state, seen, (&raw mut copied).cast(), &raw mut flag)
                 },
-                // SAFETY: the function's own language gave the proxy, and the program the function; both results live during the call.
+                // SAFETY: the function's own language gave the proxy, and the program the function; both
+                // results live during the call.
                 Some((proxy, _)) => unsafe {
                     let (function, handle) = (function as *const c_void, number_in_fortran(object));
                     let value = in_fortran(value);
@@ -59,7 +63,7 @@ impl CopyFunction {
             }
             let copy = match value {
                 _ if proxies.get().is_some() => Stored::Integer(copied.expose_provenance().cast_signed()),
-                // It is copied as it is, a number in its place.
+                // The value is copied unchanged, with its language.
                 _ if copied == seen => value,
                 _ => Stored::Address(copied.expose_provenance()),
             };
@@ -69,12 +73,13 @@ impl CopyFunction {
 }
 
 impl DeleteFunction {
-    /// As the semantics call it.
+    /// Returns the function in the form that `canele-mpi` calls.
     pub fn called(self, extra_state: Value, proxies: &Proxies) -> Delete {
         if self.0.is_null() {
             return Arc::new(|_, _, _| Ok(()));
         }
-        // SAFETY: a value that is not null is a function of this type, as the standard says; in another language it is called by a proxy alone.
+        // SAFETY: a value that is not null is a function of this type, as the standard says; in another
+        // language it is called by a proxy alone.
         let function = unsafe { core::mem::transmute::<*const c_void, CallDelete>(self.0) };
         let (state, proxies) = (extra_state.expose_provenance(), proxies.clone());
         Arc::new(move |object, keyval, value| {

@@ -1,4 +1,4 @@
-//! Values of attributes as the languages see them (MPI 5.0, §19.3.7), and functions of the program's that another language is called by.
+//! Attribute values in the languages (MPI 5.0, §19.3.7), and the calls of functions in other languages.
 
 use core::ffi::{c_int, c_void};
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use canele_mpi::attribute::Stored;
 
 use super::Value;
 
-/// The place of each number that a program in Fortran has set and one in C has read by its address; places stay.
+/// The place of each number that Fortran has set and C has read by its address; places are never freed.
 static PLACES: Mutex<Option<HashMap<isize, &'static isize>>> = Mutex::new(None);
 
-/// What C sees.
+/// Returns the value for C.
 pub fn in_c(value: Stored) -> Value {
     match value {
         Stored::Address(address) => core::ptr::with_exposed_provenance_mut(address),
@@ -24,7 +24,7 @@ pub fn in_c(value: Stored) -> Value {
     }
 }
 
-/// What Fortran sees: the bits of a number.
+/// Returns the value for Fortran: the bits of a number.
 pub fn in_fortran(value: Stored) -> Value {
     match value {
         Stored::Address(address) => core::ptr::with_exposed_provenance_mut(address),
@@ -32,7 +32,7 @@ pub fn in_fortran(value: Stored) -> Value {
     }
 }
 
-/// The kinds of values that MPICH's library of Fortran tells apart, as it numbers them.
+/// The kinds of values in MPICH's Fortran library, with its numbers.
 pub mod kind {
     use core::ffi::c_int;
 
@@ -42,8 +42,8 @@ pub mod kind {
     pub const AINT: c_int = 1;
 }
 
-/// Calls a function of the program's that copies, in its language: the function, the object's handle, the key, the state, the kind of the value,
-/// the value, where the new one goes, and whether there is one.
+/// Calls a copy function of the program in its language. The arguments are the function, the object's handle,
+/// the key, the state, the kind of the value, the value, the place of the new value, and that of the flag.
 pub type CopyProxy = unsafe extern "C-unwind" fn(
     *const c_void,
     c_int,
@@ -54,10 +54,11 @@ pub type CopyProxy = unsafe extern "C-unwind" fn(
     *mut Value,
     *mut c_int,
 ) -> c_int;
-/// The same of one that deletes: the function, the object's handle, the key, the kind of the value, the value, the state.
+/// Calls a delete function of the program in its language: the function, the object's handle, the key, the
+/// kind of the value, the value, the state.
 pub type DeleteProxy = unsafe extern "C-unwind" fn(*const c_void, c_int, c_int, c_int, Value, Value) -> c_int;
 
-/// What calls the functions of one key, if they are not in C; said behind the key's creation.
+/// The proxies that call the functions of a key in another language; they are set after its creation.
 pub type Proxies = Arc<OnceLock<(CopyProxy, DeleteProxy)>>;
 
 #[cfg(test)]

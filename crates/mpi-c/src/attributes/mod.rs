@@ -1,6 +1,8 @@
-//! Attributes as C programs use them (MPI 5.0, §7.7): keyvals with functions in C, values on communicators and datatypes.
+//! Attributes as C programs use them (MPI 5.0, §7.7): keyvals with functions in C, values on communicators
+//! and datatypes.
 //!
-//! The three kinds of objects share all code: their handles look the same to a function of the program's.
+//! The three kinds of objects share all code, since a function of the program gets their handles in the same
+//! form.
 
 pub mod communicators;
 pub mod datatypes;
@@ -26,12 +28,12 @@ use crate::pointer::Out;
 pub use functions::{CopyFunction, DeleteFunction};
 use languages::Proxies;
 
-/// Where values go and come from: the program's word for them is an address.
+/// An attribute value of the program: an address.
 pub type Value = *mut c_void;
 
-/// The first key of the program's. Those of the ABI are below, or far above.
+/// The first user-defined key. Keys of the ABI are smaller or far larger.
 const FIRST: i32 = 1 << 12;
-/// The keys of the program's end here.
+/// The end of the range of user-defined keys.
 const END: i32 = 1 << 24;
 
 static KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(FIRST));
@@ -49,10 +51,10 @@ fn create(
     Ok(keyval.set(made, "keyval")?)
 }
 
-/// Makes a key, whose functions are called by the proxies, if these are said.
+/// Makes a key; its functions are called by the proxies, if these are set.
 ///
 /// # Errors
-/// All keys are used.
+/// Fails if all keys are used.
 pub(crate) fn create_keyval(
     kind: ObjectKind,
     copy: CopyFunction,
@@ -63,10 +65,10 @@ pub(crate) fn create_keyval(
     create_keyval_of(kind, copy.called(extra_state, proxies), delete.called(extra_state, proxies))
 }
 
-/// Makes a key with functions of this library's.
+/// Makes a key with functions of this library.
 ///
 /// # Errors
-/// All keys are used.
+/// Fails if all keys are used.
 pub(crate) fn create_keyval_of(kind: ObjectKind, copy: Copy, delete: Delete) -> Result<c_int> {
     KEYVALS.create(kind, copy, delete)
 }
@@ -84,7 +86,7 @@ fn set(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int, 
     Ok(attributes.set(object, &KEYVALS.find(kind, keyval)?, value)?)
 }
 
-/// A value that a program in C sets.
+/// Converts a value that a program in C sets.
 fn of_c(value: Value) -> Stored {
     Stored::Address(value.expose_provenance())
 }
@@ -109,7 +111,7 @@ fn delete(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_in
     Ok(attributes.delete(object, keyval)?)
 }
 
-/// Fails for keys that are the library's.
+/// Fails for predefined keys.
 fn check_own(keyval: c_int) -> Result<()> {
     if keyval != MPI_KEYVAL_INVALID && !(FIRST..END).contains(&keyval) {
         fail!(Keyval, "keyval {keyval} is predefined: what it stands for can only be read");

@@ -1,4 +1,4 @@
-//! What the library itself says by attributes of communicators (MPI 5.0, §9.1.2, §11.10).
+//! The predefined attributes of communicators (MPI 5.0, §9.1.2, §11.10).
 
 use core::ffi::c_int;
 
@@ -11,7 +11,7 @@ use crate::constants::*;
 use crate::library;
 use crate::point::LARGEST_TAG;
 
-/// A number that the program reads through its address, which stays the same.
+/// A number that the program reads through its fixed address.
 struct Number(AtomicU32);
 
 impl Number {
@@ -20,7 +20,7 @@ impl Number {
     }
 
     fn set(&self, value: c_int) {
-        // Relaxed: a number on its own.
+        // Relaxed: the number orders no other memory.
         self.0.store(value as u32, Relaxed);
     }
 
@@ -30,7 +30,7 @@ impl Number {
 }
 
 static TAG_UB: Number = Number::new(LARGEST_TAG);
-/// Every rank has the input and output of its language.
+/// Every rank can use the input and output of its language.
 static IO: Number = Number::new(MPI_ANY_SOURCE);
 static HOST: Number = Number::new(MPI_PROC_NULL);
 static WTIME_IS_GLOBAL: Number = Number::new(0);
@@ -39,20 +39,20 @@ static LAST_USED_CODE: Number = Number::new(MPI_ERR_LASTCODE);
 static UNIVERSE_SIZE: Number = Number::new(0);
 static FT: Number = Number::new(0);
 
-/// The largest error code in use has changed.
+/// Sets the largest error code in use.
 pub(crate) fn set_last_used_code(code: c_int) {
     LAST_USED_CODE.set(code);
 }
 
-/// The number of this rank's program among those of the job, if a launcher has said it.
+/// Returns the number of this rank's program among those of the job, if a launcher has set it.
 fn program_number() -> Option<c_int> {
     std::env::var(variable::APP).ok()?.parse().ok()
 }
 
-/// Returns the value of a predefined key: the address of an `int`, or none if the communicator does not have the attribute. Returns nothing
-/// for keys of the program's.
+/// Returns the value of a predefined key: the address of an `int`, or the inner none if the communicator
+/// lacks the attribute. Returns the outer none for user-defined keys.
 ///
-/// Communicators of sessions have `MPI_TAG_UB` alone of those that the standard knows (MPI 5.0, §9.1.2).
+/// Communicators of sessions have only `MPI_TAG_UB` of the standard's attributes (MPI 5.0, §9.1.2).
 pub fn value(comm: &Comm, keyval: c_int) -> Option<Option<Value>> {
     let is_of_session = comm.group().session().is_some();
     let number = match keyval {
@@ -65,7 +65,7 @@ pub fn value(comm: &Comm, keyval: c_int) -> Option<Option<Value>> {
         MPI_IO => &IO,
         MPI_HOST => &HOST,
         MPI_WTIME_IS_GLOBAL => {
-            // Processes of one host have one clock.
+            // Processes of one host share one clock.
             let hosts = library::world().map_or(0, |world| world.engine().job().hosts.len());
             WTIME_IS_GLOBAL.set(c_int::from(hosts == 1));
             &WTIME_IS_GLOBAL
@@ -79,7 +79,7 @@ pub fn value(comm: &Comm, keyval: c_int) -> Option<Option<Value>> {
         },
         MPI_LASTUSEDCODE => &LAST_USED_CODE,
         MPI_UNIVERSE_SIZE => {
-            // A program that was started alone is not told how many processes there could be: as many as processors.
+            // A program started alone gets no universe size; it is the number of processors then.
             let size = library::world().map_or(0, |world| {
                 let (job, known) = (world.engine().job(), world.engine().job().universe);
                 if known == 0 { job.ranks().max(job.processors) } else { known }

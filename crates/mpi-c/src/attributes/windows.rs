@@ -1,4 +1,4 @@
-//! Attributes of windows, the program's and those of the standard (MPI 5.0, §7.7, §12.2.6).
+//! Attributes of windows, user-defined and predefined (MPI 5.0, §7.7, §12.2.6).
 
 use core::ffi::c_int;
 
@@ -16,7 +16,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Win, ObjectHandle};
 use crate::pointer::Out;
 
-/// The numbers of the standard that windows have, which the program reads through their addresses.
+/// The standard's values for windows, which the program reads by address.
 static FLAVORS: [AtomicU32; 4] = [
     AtomicU32::new(MPI_WIN_FLAVOR_CREATE as u32),
     AtomicU32::new(MPI_WIN_FLAVOR_ALLOCATE as u32),
@@ -29,7 +29,7 @@ fn address_of(number: &AtomicU32) -> Value {
     (&raw const *number).cast_mut().cast()
 }
 
-/// The value of a predefined key. Nothing for keys of the program's.
+/// Returns the value of a predefined key; none for user-defined keys.
 pub(crate) fn predefined(win: &Win, keyval: c_int) -> Option<Value> {
     let wide = |number: &AtomicU64| (&raw const *number).cast_mut().cast();
     Some(match keyval {
@@ -73,7 +73,7 @@ pub(crate) fn store_on_win(win: MPI_Win, keyval: c_int, value: Stored) -> CallRe
     super::set(Window, on.attributes(), on.comm().number(), keyval, value)
 }
 
-/// The value of a key of the program's.
+/// Returns the value of a user-defined key.
 pub(crate) fn stored_on_win(win: MPI_Win, keyval: c_int) -> Result<Option<Stored>> {
     super::get(Window, win.get()?.attributes(), keyval)
 }

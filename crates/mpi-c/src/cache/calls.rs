@@ -1,4 +1,4 @@
-//! A cache of collectives: a few calls of each exported function, with the arguments that they were made of.
+//! A cache of collectives: some calls of each exported function, with their arguments.
 
 use core::ffi::c_int;
 
@@ -10,19 +10,19 @@ use super::{freed, is_mixed, is_shared};
 use crate::error::Failed;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
 
-/// Calls that are kept of each function, a power of 2: roots that take turns make as many as there are ranks.
+/// Number of cached calls of each function, a power of 2. Rotating roots need as many as there are ranks.
 const CALLS: usize = 32;
 
-/// A cache of the calls of one function with `N` arguments. The [module](super) says when a call is valid.
+/// A cache of the calls of one function with `N` arguments. The [module](super) tells when a call is valid.
 pub struct CallCache<const N: usize> {
     /// A `Box<Made<N>>` as a raw pointer, or 0.
     places: [AtomicUsize; CALLS],
     of: core::marker::PhantomData<fn() -> Box<Made<N>>>,
 }
 
-/// A call, and what it was made of.
+/// A call with its arguments.
 struct Made<const N: usize> {
-    /// [`freed`] from before it was made.
+    /// The value of [`freed`] before the call was made.
     freed: usize,
     words: [usize; N],
     call: Call,
@@ -40,10 +40,10 @@ impl<const N: usize> CallCache<N> {
         Self { places: [const { AtomicUsize::new(0) }; CALLS], of: core::marker::PhantomData }
     }
 
-    /// Uses the call with these arguments, which is made unless it is kept.
+    /// Runs the call with these arguments; makes it unless it is cached.
     ///
     /// # Errors
-    /// As `make` and `run`.
+    /// Fails like `make` and `run`.
     #[inline(always)]
     pub fn with(
         &self,
@@ -52,15 +52,15 @@ impl<const N: usize> CallCache<N> {
         run: impl FnOnce(&mut Call) -> Result<(), Failed>,
     ) -> Result<(), Failed> {
         if is_mixed() {
-            // The one thread of before may be inside, and takes calls without an atomic exchange.
+            // A single thread from before may be inside and take calls without an atomic exchange.
             return run(&mut make()?);
         }
         let place = &self.places[place(&words)];
         let freed = freed();
-        // While a thread uses it, it is nowhere.
+        // While a thread uses the call, its place is empty.
         let cached = exchange(place, 0) as *mut Made<N>;
-        // SAFETY: it came from `Box::into_raw` below, and the exchange gave it to this caller alone: the program promised one
-        // thread at a time, or it was an atomic one.
+        // SAFETY: it came from `Box::into_raw` below, and the exchange gave it to this caller alone: the
+        // program promised one thread at a time, or it was an atomic one.
         let cached = (!cached.is_null()).then(|| unsafe { Box::from_raw(cached) });
         let mut made = match cached {
             Some(made) if made.freed == freed && made.words == words => made,
@@ -76,20 +76,20 @@ impl<const N: usize> CallCache<N> {
     }
 }
 
-/// Puts a value in a place and gives the one before.
+/// Stores a value in a place and returns the previous one.
 #[inline(always)]
 fn exchange(place: &AtomicUsize, new: usize) -> usize {
     if !is_shared() {
-        // Twice as fast, and the next call of this thread comes after this one.
+        // This takes half the time, and the next call of this thread comes after this one.
         let before = place.load(Ordering::Relaxed);
         place.store(new, Ordering::Relaxed);
         return before;
     }
-    // Acquire and release: another thread may have made what is found, and may find what is put.
+    // Acquire and release: another thread may have made the loaded call, and may load the stored one.
     place.swap(new, Ordering::AcqRel)
 }
 
-/// In the memory of the one before, if there was one.
+/// Stores the call in the memory of the previous one, if there was one.
 #[inline(never)]
 fn renew<const N: usize>(before: Option<Box<Made<N>>>, made: Made<N>) -> Box<Made<N>> {
     match before {
@@ -108,9 +108,9 @@ fn place(words: &[usize]) -> usize {
     mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CALLS.trailing_zeros())
 }
 
-/// An argument that is one word.
+/// An argument of one word.
 pub trait Word {
-    /// That word.
+    /// Returns the word.
     fn word(self) -> usize;
 }
 

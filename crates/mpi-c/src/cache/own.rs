@@ -1,6 +1,6 @@
 //! The caches of a thread, which no other thread reads or writes.
 //!
-//! They lie in the block of the thread ([`thread_block`]), which has zeros as long as it knows nothing, and zeros are empty caches.
+//! They lie in the thread's block ([`thread_block`]), which initially contains zeros, that is empty caches.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -12,26 +12,26 @@ use super::{Resolved, ResolvedCache};
 use crate::point::route::{Route, SpreadRoute};
 use crate::window::mapped::{ResolvedChange, ResolvedTarget, ResolvedTransfer};
 
-/// What a thread has found last.
+/// The caches of a thread.
 pub struct OwnCaches {
-    /// Of short messages.
+    /// Routes of short messages.
     pub routes: ResolvedCache<Route, 8>,
-    /// The same on communicators whose messages are spread by their tags.
+    /// Routes on communicators that spread messages by tag.
     pub spread_routes: ResolvedCache<SpreadRoute, 8>,
-    /// Of flushes of mapped memory.
+    /// Targets of flushes of mapped memory.
     pub targets: ResolvedCache<ResolvedTarget, 16>,
-    /// Of accesses to such memory with a datatype.
+    /// Accesses to mapped memory with a datatype.
     pub transfers: ResolvedCache<ResolvedTransfer, 16>,
-    /// Of those with a datatype and an operation.
+    /// Accesses to mapped memory with a datatype and an operation.
     pub changes: ResolvedCache<ResolvedChange, 16>,
 }
 
 const _: () = assert!(size_of::<OwnCaches>() <= thread_block::BYTES);
 
-/// True if the threads of this process may know something.
+/// True if threads may fill their caches.
 static ARE_ALLOWED: AtomicBool = AtomicBool::new(false);
 
-/// The caches of a thread, as long as it has some.
+/// Owns the caches of a thread, after they were made.
 struct OwnCachesOwner(Cell<Option<NonNull<OwnCaches>>>);
 
 thread_local! {
@@ -39,7 +39,7 @@ thread_local! {
 }
 
 impl OwnCachesOwner {
-    /// Those of this thread, which begin empty.
+    /// Returns the caches of this thread, initially empty.
     fn get(&self) -> NonNull<OwnCaches> {
         self.0.get().unwrap_or_else(|| {
             // SAFETY: zeros are empty caches.
@@ -62,33 +62,35 @@ impl Drop for OwnCachesOwner {
     }
 }
 
-/// The caches of this thread. What one of them has is good until the thread learns something else there.
+/// Returns the caches of this thread. A value is valid until the thread stores another one there.
 #[inline(always)]
 pub fn own() -> &'static OwnCaches {
     // SAFETY: the block of a thread has its caches, or zeros, which are empty ones.
     unsafe { &*thread_block::get().cast() }
 }
 
-/// Looks arguments up for a cache of this thread, if it may know something; returns true if it did not know them before.
+/// Looks up arguments for a cache of this thread, if it may be filled; returns true for a new entry.
 #[inline(never)]
 pub fn learn<T: Resolved, const PLACES: usize>(
     cache: impl FnOnce(&OwnCaches) -> &ResolvedCache<T, PLACES>,
     arguments: T::Arguments,
 ) -> bool {
-    // Relaxed: a flag on its own, which this thread's first call or one that it has come after has set.
+    // Relaxed: the flag orders no other memory; the first call of this thread, or one that precedes it, has
+    // set it.
     if !ARE_ALLOWED.load(Relaxed) {
         return false;
     }
-    // A thread that has ended so far that it has no caches any more learns nothing.
+    // A thread that has destroyed its caches at its end stores nothing.
     let learned = OWNER.try_with(|owner| {
-        // SAFETY: the caches are this thread's and live as long as `owner`. Only general paths call it: what an exported function needs of
-        // what is known it reads before it calls one of them, and no call keeps it for the next one.
+        // SAFETY: the caches belong to this thread and live as long as `owner`. Only general paths call this
+        // function. An exported function reads the cached values that it needs before it calls a general
+        // path, and no call keeps them for the next one.
         unsafe { cache(owner.get().as_ref()).learn_alone(arguments) }
     });
     learned.unwrap_or(false)
 }
 
-/// Threads may know something from now on, or nothing new.
+/// Allows or forbids that threads fill their caches.
 pub fn allow(allowed: bool) {
     ARE_ALLOWED.store(allowed, Relaxed);
 }

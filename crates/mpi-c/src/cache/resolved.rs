@@ -1,40 +1,40 @@
-//! A cache of what handles and a rank came to, for the short paths of one thread.
+//! A cache of resolved handles and ranks, for the short paths of one thread.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
 use super::{SHARED, freed};
 
-/// What some arguments of a call came to.
+/// The result of resolving some arguments of a call.
 pub trait Resolved: Sized {
-    /// Those arguments.
+    /// The arguments.
     type Arguments: Copy;
 
-    /// Returns a number whose last bits tell the arguments apart that programs use by turns.
+    /// Returns a number whose low bits differ for arguments that programs use alternately.
     fn place(arguments: Self::Arguments) -> usize;
 
-    /// True if it is what these arguments came to.
+    /// Returns true if it is the result for these arguments.
     fn is_of(&self, arguments: Self::Arguments) -> bool;
 
-    /// Looks the arguments up; none if the short path is not for them.
+    /// Resolves the arguments; returns none if the short path does not support them.
     fn resolve(arguments: Self::Arguments) -> Option<Self>;
 }
 
-/// A cache with so many places, a power of 2. The [module](super) says when an entry is valid.
+/// A cache with `PLACES` entries, a power of 2. The [module](super) tells when an entry is valid.
 pub struct ResolvedCache<T, const PLACES: usize> {
     entries: [Entry<T>; PLACES],
 }
 
-/// The distance of two entries is a power of 2, so that a shift finds one.
+/// An entry; its size is a power of 2, so that a shift computes its address.
 #[repr(align(256))]
 struct Entry<T> {
-    /// [`freed`] from before the look-up, or [`EMPTY`].
+    /// The value of [`freed`] before the look-up, or [`EMPTY`].
     freed: UnsafeCell<usize>,
-    /// Has a value unless the entry is empty.
+    /// Initialised unless the entry is empty.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// No count of freed handles: memory of zeros is an empty cache.
+/// A value that [`freed`] never has, so that zeroed memory is an empty cache.
 const EMPTY: usize = 0;
 
 // SAFETY: a value is read and written by one thread at a time, to which it may move; see the module.
@@ -51,28 +51,29 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
         }
     }
 
-    /// Returns what these arguments came to, if a valid entry has it. Any thread may ask a cache of the process: while several may call the library
-    /// no entry of it is valid.
+    /// Returns the result for these arguments, if a valid entry has it. Any thread may call it on a cache of
+    /// the process, since no entry is valid while several threads may call the library.
     #[inline(always)]
     pub fn known(&self, arguments: T::Arguments) -> Option<&T> {
         self.known_at(freed(), arguments)
     }
 
-    /// Looks these arguments up unless a valid entry has them, or several threads may call the library; returns true if a new entry has them now.
-    /// For a cache of the process.
+    /// Resolves these arguments unless a valid entry has them or several threads may call the library.
+    /// Returns true for a new entry. It is for a cache of the process.
     ///
     /// # Safety
-    /// No reference that [`Self::known`] returned before is used after this call.
+    /// The caller uses no reference that [`Self::known`] returned before this call.
     #[inline]
     pub unsafe fn learn(&self, arguments: T::Arguments) -> bool {
         // SAFETY: as the caller promises.
         unsafe { self.learn_unshared_at(freed(), arguments) }
     }
 
-    /// [`Self::learn`] for a cache of one thread, which calls it, even while several threads may call the library.
+    /// Resolves like [`Self::learn`], for a cache of the calling thread, even while several threads may call
+    /// the library.
     ///
     /// # Safety
-    /// As [`Self::learn`]; no other thread reaches this cache.
+    /// The conditions of [`Self::learn`]; no other thread accesses this cache.
     #[inline]
     pub unsafe fn learn_alone(&self, arguments: T::Arguments) -> bool {
         // SAFETY: as the caller promises.
@@ -87,18 +88,19 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
     #[inline(always)]
     fn known_at(&self, freed: usize, arguments: T::Arguments) -> Option<&T> {
         let entry = self.entry(arguments);
-        // SAFETY: one thread calls the library, or the cache is this thread's; others compare a count without the bit with one that has it.
+        // SAFETY: one thread calls the library, or the cache is this thread's; others compare a count without
+        // the bit with one that has it.
         if unsafe { *entry.freed.get() } != freed {
             return None;
         }
-        // SAFETY: the entry has a value, as its count is not `EMPTY`; it is replaced by this thread in `learn` or `learn_alone`, when the
-        // reference is not used any more.
+        // SAFETY: the entry has a value, as its count is not `EMPTY`; it is replaced by this thread in
+        // `learn` or `learn_alone`, when the reference is not used any more.
         let value = unsafe { (*entry.value.get()).assume_init_ref() };
         value.is_of(arguments).then_some(value)
     }
 
     /// # Safety
-    /// As [`Self::learn`].
+    /// The conditions of [`Self::learn`].
     #[inline(always)]
     unsafe fn learn_unshared_at(&self, freed: usize, arguments: T::Arguments) -> bool {
         // SAFETY: as the caller promises; without the bit one thread at a time calls the library.
@@ -106,7 +108,7 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
     }
 
     /// # Safety
-    /// As [`Self::learn`]; one thread at a time calls it.
+    /// The conditions of [`Self::learn`]; one thread at a time calls it.
     #[inline(always)]
     unsafe fn learn_at(&self, freed: usize, arguments: T::Arguments) -> bool {
         if self.known_at(freed, arguments).is_some() {
@@ -114,7 +116,8 @@ impl<T: Resolved, const PLACES: usize> ResolvedCache<T, PLACES> {
         }
         let Some(value) = T::resolve(arguments) else { return false };
         let entry = self.entry(arguments);
-        // SAFETY: no other thread reaches the entry meanwhile, and no reference to the value before is used any more.
+        // SAFETY: no other thread reaches the entry meanwhile, and no reference to the value before is used
+        // any more.
         unsafe { *entry.value.get() = MaybeUninit::new(value) };
         // SAFETY: as above.
         unsafe { *entry.freed.get() = freed };

@@ -1,4 +1,4 @@
-//! The buffers, lists and roots of collectives, as C programs give them.
+//! The buffers, lists and roots of collectives, as C programs pass them.
 
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::constants::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::width::{Count, Counts, Displacements};
 
-/// Elements one behind the other.
+/// Returns contiguous elements.
 pub(super) fn one<B: UserBuffer>(
     buffer: B,
     count: Count,
@@ -21,7 +21,7 @@ pub(super) fn one<B: UserBuffer>(
     many(buffer, count, datatype, 1)
 }
 
-/// The elements of one of many ranks, in memory that has those of all.
+/// Returns the elements of one of many ranks, in memory for those of all.
 pub(super) fn many<B: UserBuffer>(
     buffer: B,
     count: Count,
@@ -36,7 +36,7 @@ pub(super) fn many<B: UserBuffer>(
     Ok(Elements { raw, count, of })
 }
 
-/// Elements that may lie in the other buffer already: none in place.
+/// Returns elements, or none for `MPI_IN_PLACE`.
 pub(super) fn or_in_place<B: UserBuffer>(
     buffer: B,
     count: Count,
@@ -46,7 +46,7 @@ pub(super) fn or_in_place<B: UserBuffer>(
     if buffer.address() == MPI_IN_PLACE { Ok(None) } else { many(buffer, count, datatype, ranks).map(Some) }
 }
 
-/// Parts of one datatype, at displacements counted in its extent.
+/// Returns parts of one datatype, at displacements in its extent.
 pub(super) fn parts<B: UserBuffer>(
     buffer: B,
     counts: Counts,
@@ -65,7 +65,7 @@ pub(super) fn parts<B: UserBuffer>(
     scattered(buffer, parts.collect::<Result<_>>()?)
 }
 
-/// Parts of any datatypes, at displacements in bytes.
+/// Returns parts of any datatypes, at displacements in bytes.
 pub(super) fn parts_of_types<B: UserBuffer>(
     buffer: B,
     counts: Counts,
@@ -76,7 +76,7 @@ pub(super) fn parts_of_types<B: UserBuffer>(
     let list = counts.into_iter().zip(places).zip(types).enumerate();
     let parts = list.map(|(n, ((count, place), datatype))| {
         let count = number(n, count)?;
-        // A type of which nothing is sent may be null.
+        // The type of an empty part may be null.
         let of = if count == 0 && datatype.get().is_err() { nothing() } else { datatype.share()? };
         of.check_committed()?;
         Ok((count, *place as isize, of))
@@ -112,7 +112,7 @@ fn scattered<B: UserBuffer>(buffer: B, parts: Vec<TypedPart>) -> Result<Scattere
     Ok(Scattered { raw, parts })
 }
 
-/// The root of a collective.
+/// Converts the root of a collective.
 pub(super) fn root(comm: &Comm, root: c_int) -> Result<Root> {
     match u32::try_from(root) {
         Ok(root) => Ok(Root::At(root)),
@@ -124,7 +124,7 @@ pub(super) fn root(comm: &Comm, root: c_int) -> Result<Root> {
     }
 }
 
-/// Whether this rank is the root.
+/// Returns true if this rank is the root.
 pub(super) fn is_root(comm: &Comm, root: Root) -> bool {
     match root {
         Root::Here => true,

@@ -1,4 +1,4 @@
-//! Collectives in which all members give or get the same amount.
+//! Collectives with equal amounts of data on all members.
 
 use core::ffi::c_int;
 
@@ -26,7 +26,7 @@ pub fn bcast(
     let comm = comm.get()?;
     let root = root_of(comm, root)?;
     if root == Root::Elsewhere {
-        // Its buffer and count have no meaning.
+        // Buffer and count of this rank are ignored.
         return comm.nothing_call("MPI_Bcast");
     }
     comm.bcast(one(buffer, count, datatype)?, root)

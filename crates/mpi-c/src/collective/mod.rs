@@ -16,14 +16,14 @@ use crate::point::start::give;
 use crate::pointer::Out;
 use crate::requests::publish;
 
-/// Does a collective.
+/// Runs a collective.
 #[inline]
 pub fn run(comm: MPI_Comm, call: Result<Call>) -> CallResult {
     let mut call = call?;
     Ok(call.run(comm.get()?)?)
 }
 
-/// Does one that was perhaps made before with the same arguments.
+/// Runs a collective that may be cached for these arguments.
 #[inline]
 pub fn run_cached<const N: usize>(
     comm: MPI_Comm,
@@ -34,12 +34,12 @@ pub fn run_cached<const N: usize>(
     cache.with(words, make, |call| Ok(call.run(comm.get()?)?))
 }
 
-/// Starts it.
+/// Starts a collective.
 pub fn start(comm: MPI_Comm, call: Result<Call>, request: Out<MPI_Request>) -> CallResult {
     give(request, Some(call?.start(&comm.share()?)?))
 }
 
-/// Makes it a request that can be started.
+/// Makes a persistent request of a collective.
 pub fn persist(comm: MPI_Comm, call: Result<Call>, _info: MPI_Info, request: Out<MPI_Request>) -> CallResult {
     let handle = publish(call?.persist(&comm.share()?)?)?;
     Ok(request.set(handle, "request")?)

@@ -14,7 +14,7 @@ use crate::operations::reduction;
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::{Count, Counts};
 
-/// The two buffers of a reduction: the input's memory, none in place, and the result's elements.
+/// Returns both buffers of a reduction: the input's memory, none in place, and the result's elements.
 fn buffers(
     sendbuf: SendBuffer,
     recvbuf: RecvBuffer,
@@ -49,7 +49,7 @@ pub fn reduce(
         let (input, result) = buffers(sendbuf, recvbuf, count, datatype)?;
         return comm.reduce_here(input, result, by, root);
     }
-    // Elsewhere the result's buffer has no meaning.
+    // The result's buffer is ignored on other ranks.
     comm.reduce_to(root, one(sendbuf, count, datatype)?, by)
 }
 
@@ -89,7 +89,7 @@ pub fn exscan(
     all(sendbuf, recvbuf, count, (datatype, op), one_group(comm)?, Comm::exscan)
 }
 
-/// Scans have no meaning between two groups.
+/// Fails for an intercommunicator, on which scans are not defined.
 fn one_group(comm: MPI_Comm) -> Result<MPI_Comm> {
     if comm.get()?.is_inter() {
         canele_mpi::fail!(Communicator, "comm is an intercommunicator: scans are of one group");

@@ -1,4 +1,4 @@
-//! Collectives in which each rank gives and gets as much as it says.
+//! Collectives with different amounts of data on each rank.
 
 use core::ffi::c_int;
 

@@ -1,4 +1,4 @@
-//! Asking a communicator: rank, size, name, groups, handler.
+//! Queries of communicators: rank, size, name, groups, error handler.
 
 use core::ffi::c_int;
 
@@ -35,7 +35,7 @@ pub fn comm_set_name(comm: MPI_Comm, comm_name: Text) -> CallResult {
 
 /// `MPI_Comm_get_name`.
 pub fn comm_get_name(comm: MPI_Comm, comm_name: TextOut, resultlen: Out<c_int>) -> CallResult {
-    // The null handle is the only one that has a name and no object.
+    // The null handle is the only one with a name but without an object.
     let name = if comm == MPI_COMM_NULL { "MPI_COMM_NULL".to_owned() } else { comm.get()?.name() };
     let len = comm_name.write(&name, MPI_MAX_OBJECT_NAME as usize, "comm_name")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)

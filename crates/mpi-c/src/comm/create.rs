@@ -17,7 +17,7 @@ use crate::point::{LARGEST_TAG, start};
 use crate::pointer::{Out, Text};
 use crate::requests::add_all_deferred;
 
-/// Stores the handle of a communicator that this process may not be in.
+/// Stores the handle of a communicator, or the null handle for a process outside of it.
 pub(crate) fn give(newcomm: Out<MPI_Comm>, made: Option<Arc<Comm>>) -> CallResult {
     let handle = made.map_or(Ok(MPI_COMM_NULL), publish)?;
     Ok(newcomm.set(handle, "newcomm")?)
@@ -59,7 +59,7 @@ fn idup(comm: MPI_Comm, info: &Info, newcomm: Out<MPI_Comm>, request: Out<MPI_Re
     start::give(request, Some(comm.share()?.idup(info, Box::new(done))?))
 }
 
-/// The info of a handle, which may be null.
+/// Returns the info of a handle, which may be null.
 pub(crate) fn given(info: MPI_Info) -> Result<Arc<Info>> {
     if info == MPI_INFO_NULL { Ok(Arc::default()) } else { Ok(Arc::new(info.get()?.duplicate())) }
 }
@@ -86,8 +86,8 @@ fn check_tag(tag: c_int) -> Result<u32> {
     }
 }
 
-/// True if the group contains this process. A process that makes a communicator of other processes gets the null handle, as the empty group
-/// gives it and as other implementations do.
+/// Returns true if the group contains this process. A process that makes a communicator of other processes
+/// gets the null handle, like an empty group gives it and in other implementations.
 pub(super) fn is_member(world: &World, group: &Group) -> bool {
     group.rank_of(world.engine().rank()).is_some()
 }
@@ -121,7 +121,8 @@ pub fn comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: Out<MPI_Com
     give(newcomm, made)
 }
 
-/// Divides the members by a resource, or not at all if it has no name. Members that may use several such resources are divided by hosts.
+/// Splits by a resource, or not at all if its name is empty. Members that may use several such resources are
+/// split by host.
 fn split_by_resource(comm: &Comm, resource: &str, key: c_int) -> Result<Arc<Comm>> {
     if resource.is_empty() {
         return comm.split(Some(0), key)?.ok_or_else(no_part);
@@ -185,7 +186,7 @@ fn free(comm: Out<MPI_Comm>) -> CallResult {
     if handle.is_constant() {
         handle.free()?;
     }
-    // Receives that were deferred on it keep it until they end.
+    // Deferred receives on it keep it until they complete.
     add_all_deferred(library::engine()?)?;
     freed.attributes().clear(freed.number())?;
     handle.free()?;
@@ -195,7 +196,7 @@ fn free(comm: Out<MPI_Comm>) -> CallResult {
 /// `MPI_Comm_disconnect`.
 pub fn comm_disconnect(comm: Out<MPI_Comm>) -> CallResult {
     match comm.get("comm")?.get()?.await_parting() {
-        // What is left of it is given up all the same.
+        // The rest of it is freed in any case.
         Err(error) if !matches!(error.class, Class::ProcFailed | Class::Revoked) => Err(error.into()),
         _ => free(comm),
     }

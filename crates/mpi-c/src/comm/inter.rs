@@ -1,4 +1,4 @@
-//! Communicators between two groups (MPI 5.0, §7.6).
+//! Intercommunicators (MPI 5.0, §7.6).
 
 use core::ffi::c_int;
 

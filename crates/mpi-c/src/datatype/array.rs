@@ -51,7 +51,7 @@ pub fn type_create_darray(
     give(newtype, Datatype::darray(width, size.into(), rank.into(), &dimensions, order, &old)?)
 }
 
-/// The dimensions that four arrays describe.
+/// Returns the dimensions that four arrays describe.
 fn dimensions(
     n: usize,
     sizes: Numbers,

@@ -1,4 +1,4 @@
-//! How a datatype was made, asked back (MPI 5.0, §5.1.13).
+//! Queries of a datatype's constructor call (MPI 5.0, §5.1.13).
 
 use core::ffi::c_int;
 
@@ -81,7 +81,7 @@ pub fn type_get_contents_c(
     tell(datatype.get()?, array_of_integers, array_of_addresses, array_of_datatypes)
 }
 
-/// Stores what both forms give.
+/// Stores the results that both forms have.
 fn tell(
     datatype: &Datatype,
     integers: Out<c_int>,
@@ -107,7 +107,7 @@ fn tell(
     Ok(())
 }
 
-/// The envelope of a datatype whose arguments all fit the form without large counts.
+/// Returns the envelope of a datatype whose arguments fit the form without large counts.
 fn small(datatype: &Datatype) -> Result<&Envelope> {
     let envelope = datatype.envelope();
     if envelope.is_large() {
@@ -116,7 +116,7 @@ fn small(datatype: &Datatype) -> Result<&Envelope> {
     Ok(envelope)
 }
 
-/// That an array of the program has room.
+/// Fails unless an array of the program has enough room.
 fn room(name: &str, max: i64, needed: usize) -> Result<()> {
     if usize::try_from(max).is_ok_and(|max| max >= needed) {
         return Ok(());
@@ -146,7 +146,7 @@ fn constant(combiner: Combiner) -> c_int {
     }
 }
 
-/// An argument of type `int`, as the program gave it.
+/// Returns an argument of type `int`, as the program passed it.
 fn number(integer: Integer) -> c_int {
     match integer {
         Integer::Number(number) => number as c_int,

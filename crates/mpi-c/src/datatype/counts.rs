@@ -1,4 +1,4 @@
-//! How much of a datatype a status says has come (MPI 5.0, §3.2.5, §5.1.11, §13.3).
+//! Numbers of received elements (MPI 5.0, §3.2.5, §5.1.11, §13.3).
 
 use canele_mpi::fail;
 

@@ -1,4 +1,4 @@
-//! Packing in a representation that is the same on all machines (MPI 5.0, §5.3).
+//! Packing in a representation that is equal on all machines (MPI 5.0, §5.3).
 
 use canele_mpi::{Result, fail};
 
@@ -9,7 +9,7 @@ use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::{In, Out, RecvBuffer, SendBuffer, Text};
 use crate::width::Count;
 
-/// That a representation is the one that there is.
+/// Fails unless the representation is "external32".
 fn check(datarep: Text) -> Result<()> {
     match datarep.read("datarep")?.as_str() {
         "external32" => Ok(()),

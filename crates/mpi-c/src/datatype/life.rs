@@ -1,4 +1,4 @@
-//! Datatypes are committed, copied, named and freed (MPI 5.0, §5.1.9, §5.1.10, §7.8).
+//! Committing, copying, naming and freeing datatypes (MPI 5.0, §5.1.9, §5.1.10, §7.8).
 
 use core::ffi::c_int;
 
@@ -34,7 +34,7 @@ pub fn type_dup(oldtype: MPI_Datatype, newtype: Out<MPI_Datatype>) -> CallResult
     give(newtype, Datatype::dup(&oldtype.share()?)?)?;
     let made = newtype.get("newtype")?;
     if let Err(error) = copy_of_datatype(oldtype, made) {
-        // What was copied is deleted again; the first error counts.
+        // Copied attributes are deleted again; the first error is reported.
         let _ = datatype_goes(made);
         made.free()?;
         newtype.set(MPI_DATATYPE_NULL, "newtype")?;
@@ -51,7 +51,7 @@ pub fn type_set_name(datatype: MPI_Datatype, type_name: Text) -> CallResult {
 
 /// `MPI_Type_get_name`.
 pub fn type_get_name(datatype: MPI_Datatype, type_name: TextOut, resultlen: Out<c_int>) -> CallResult {
-    // The null handle is the only one that has a name and no object.
+    // The null handle is the only one with a name but without an object.
     let name =
         if datatype == MPI_DATATYPE_NULL { "MPI_DATATYPE_NULL".to_owned() } else { datatype.get()?.name() };
     let len = type_name.write(&name, MPI_MAX_OBJECT_NAME as usize, "type_name")?;

@@ -1,7 +1,8 @@
 //! Datatypes (MPI 5.0, chapter 5 and §19.1.9).
 //!
-//! Owns which handle stands for a datatype: constants for predefined ones with a name, one handle for ever for predefined ones
-//! without, a new one for each derived one that is given to the program.
+//! This module owns the mapping of datatypes to handles. Predefined datatypes with a name have constants,
+//! those without a name have one permanent handle. Each derived datatype given to the program gets a new
+//! handle.
 
 pub mod array;
 pub mod construct;
@@ -23,7 +24,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Out;
 
-/// Gives the predefined datatypes their handles.
+/// Assigns objects to the handles of predefined datatypes.
 pub(crate) fn predefine() {
     for basic in Basic::ALL {
         if let Some(handle) = constant(basic.name()) {
@@ -43,25 +44,25 @@ pub(crate) fn predefine() {
     }
 }
 
-/// The handle of a predefined datatype, if the ABI has one.
+/// Returns the handle of a predefined datatype, if the ABI has one.
 fn constant(name: &str) -> Option<MPI_Datatype> {
     DATATYPES.iter().find(|(known, _)| *known == name).map(|(_, handle)| *handle)
 }
 
-/// Predefined datatypes that the ABI has and the standard lacks, and their handles.
+/// Predefined datatypes of the ABI that the standard lacks, and their handles.
 static BEYOND_STANDARD: LazyLock<Vec<(Arc<Datatype>, MPI_Datatype)>> = LazyLock::new(|| {
     let all = [(Basic::Real2, "MPIX_C_FLOAT16")];
     let with_handle = |(basic, name)| Some((Datatype::predefined(basic, name), constant(name)?));
     all.into_iter().filter_map(with_handle).collect()
 });
 
-/// Predefined datatypes without a name that the program has asked for, and their handles: as few as there are, for ever.
+/// Unnamed predefined datatypes that the program has requested, and their permanent handles.
 static UNNAMED: Mutex<Vec<(Arc<Datatype>, MPI_Datatype)>> = Mutex::new(Vec::new());
 
-/// A handle for the program.
+/// Returns a handle for the program.
 ///
 /// # Errors
-/// All handles are used.
+/// Fails if all handles are used.
 pub(crate) fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
     if !datatype.is_predefined() {
         return MPI_Datatype::new(datatype);
@@ -81,17 +82,17 @@ pub(crate) fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
     Ok(handle)
 }
 
-/// Gives the program a datatype.
+/// Stores a datatype's handle for the program.
 pub(crate) fn give(newtype: Out<MPI_Datatype>, datatype: Arc<Datatype>) -> CallResult {
     Ok(newtype.set(publish(datatype)?, "newtype")?)
 }
 
-/// Which twin was called.
+/// Returns the form that was called.
 fn width(is_large: bool) -> Width {
     if is_large { Width::Large } else { Width::Int }
 }
 
-/// The order of an array's dimensions.
+/// Converts the order of an array's dimensions.
 fn order(order: core::ffi::c_int) -> Result<Order> {
     match order {
         MPI_ORDER_C => Ok(Order::C),

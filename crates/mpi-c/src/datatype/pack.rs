@@ -1,4 +1,4 @@
-//! Packing into a buffer of the program, as it is sent (MPI 5.0, §5.2).
+//! Packing into a buffer of the program, in the format of messages (MPI 5.0, §5.2).
 
 use canele_mpi::Result;
 use canele_mpi::datatype::length;
@@ -50,14 +50,14 @@ pub fn pack_size(incount: Count, datatype: MPI_Datatype, comm: MPI_Comm, size: O
     Ok(size.set(Some(bytes as i64), "size")?)
 }
 
-/// The packed bytes that are read.
+/// Returns the packed bytes to read.
 pub(super) fn packed<'a>(inbuf: In<u8>, insize: i64) -> Result<&'a [u8]> {
     let len = length("insize", insize)?;
     check_is_of_host(core::ptr::without_provenance(inbuf.address()), len)?;
     inbuf.slice(len, "inbuf")
 }
 
-/// The place that packed bytes are written to.
+/// Returns the buffer for packed bytes.
 pub(super) fn packed_mut<'a>(outbuf: Out<u8>, outsize: i64) -> Result<&'a mut [u8]> {
     let len = length("outsize", outsize)?;
     check_is_of_host(outbuf.address().cast(), len)?;

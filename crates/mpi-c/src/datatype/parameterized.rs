@@ -1,4 +1,4 @@
-//! Predefined datatypes that are asked for by what they must hold, their size or their parts (MPI 5.0, §6.9.4, §19.1.9).
+//! Predefined datatypes selected by precision, size or parts (MPI 5.0, §6.9.4, §19.1.9).
 
 use core::ffi::c_int;
 
@@ -14,7 +14,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Out;
 
-/// A number of digits, or that it is left open.
+/// Returns a number of digits; none if it is open.
 fn digits(value: c_int) -> Option<i64> {
     (value != MPI_UNDEFINED).then_some(value.into())
 }

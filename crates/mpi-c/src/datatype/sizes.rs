@@ -15,7 +15,7 @@ pub fn type_size_x(datatype: MPI_Datatype, size: Out<i64>) -> CallResult {
     Ok(size.set(datatype.get()?.size() as i64, "size")?)
 }
 
-// `MPI_Aint` and `MPI_Count` are the same, so that the twins differ by name only.
+// `MPI_Aint` and `MPI_Count` are the same type, so both forms differ only by name.
 
 /// `MPI_Type_get_extent`.
 pub fn type_get_extent(datatype: MPI_Datatype, lb: Out<i64>, extent: Out<i64>) -> CallResult {

@@ -1,4 +1,5 @@
-//! Where the command `canele` lies, seen from this library: the launcher of the processes that a program starts which was started alone.
+//! The path of the command `canele`, relative to this library. It is the launcher for the processes that a
+//! program started alone spawns.
 //!
 //! ```text
 //!   installed                                    in the tree it is built in
@@ -11,7 +12,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The command that was installed or built with this library, if it is there.
+/// Returns the command that was installed or built with this library, if it exists.
 pub fn beside_library() -> Option<PathBuf> {
     let mut found = libc::Dl_info {
         dli_fname: core::ptr::null(),
@@ -30,10 +31,10 @@ pub fn beside_library() -> Option<PathBuf> {
     command_for(library.parent()?)
 }
 
-/// The command for a library in this folder.
+/// Returns the command for a library in this folder.
 fn command_for(folder: &Path) -> Option<PathBuf> {
     let installed = folder.parent().and_then(Path::parent).map(|prefix| prefix.join("bin/canele"));
-    // A library that tests have built lies one folder deeper.
+    // A library built by tests lies one folder deeper.
     let built = [Some(folder), folder.parent()].into_iter().flatten().map(|folder| folder.join("canele"));
     installed.into_iter().chain(built).find(|command| command.is_file())
 }

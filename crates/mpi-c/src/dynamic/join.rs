@@ -1,4 +1,5 @@
-//! A communicator between two processes that have a socket (MPI 5.0, §11.10.4): they tell each other a port, at which they are connected.
+//! A communicator of two processes with a socket (MPI 5.0, §11.10.4): they exchange port names and connect at
+//! one of the ports.
 
 use core::ffi::{c_int, c_void};
 
@@ -16,7 +17,7 @@ pub fn comm_join(fd: c_int, intercomm: Out<MPI_Comm>) -> CallResult {
     give(intercomm, Some(library::world()?.join_by(|mine| exchange(fd, mine), || is_open(fd))?))
 }
 
-/// True as long as the other end of a socket may be there.
+/// Returns true while the other end of a socket may exist.
 fn is_open(fd: c_int) -> bool {
     let mut byte = 0_u8;
     let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
@@ -24,7 +25,7 @@ fn is_open(fd: c_int) -> bool {
     unsafe { libc::recv(fd, (&raw mut byte).cast::<c_void>(), 1, flags) != 0 }
 }
 
-/// Sends bytes and receives as many: they fit into any socket.
+/// Sends bytes and receives the same number; they fit into any socket buffer.
 fn exchange(fd: c_int, mine: [u8; NAME_BYTES]) -> Result<[u8; NAME_BYTES]> {
     transfer(fd, libc::POLLOUT, mine.len(), |done, left| {
         // SAFETY: `left` bytes from `done` on are inside of the array.
@@ -38,7 +39,7 @@ fn exchange(fd: c_int, mine: [u8; NAME_BYTES]) -> Result<[u8; NAME_BYTES]> {
     Ok(theirs)
 }
 
-/// Moves bytes until all have; waits for a socket that does not block.
+/// Transfers all bytes; waits for a socket that does not block.
 fn transfer(fd: c_int, wait: i16, bytes: usize, mut step: impl FnMut(usize, usize) -> isize) -> Result<()> {
     let mut done = 0;
     while done < bytes {

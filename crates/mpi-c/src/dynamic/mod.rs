@@ -1,4 +1,4 @@
-//! Processes that are started by others (MPI 5.0, chapter 11).
+//! Spawned and connected processes (MPI 5.0, chapter 11).
 
 pub(crate) mod command;
 pub mod join;

@@ -1,4 +1,4 @@
-//! Ports and the names of services (MPI 5.0, §11.9).
+//! Ports and service names (MPI 5.0, §11.9).
 
 use core::ffi::c_int;
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub fn comm_connect(
     give(newcomm, Some(library::world()?.connect(&found, root, port)?))
 }
 
-/// The time limit that an info gives a connection: the key `timeout`, in seconds.
+/// Returns the time limit of a connection: the info key `timeout`, in seconds.
 fn limit(info: MPI_Info) -> Result<Option<Duration>> {
     let Some(text) = infos::said(info)?.map(|info| info.get("timeout")).transpose()?.flatten() else {
         return Ok(None);

@@ -14,10 +14,10 @@ use crate::handle::{MPI_Comm, MPI_Info, ObjectHandle};
 use crate::library;
 use crate::pointer::{In, Out, Text};
 
-/// The handle of the communicator with the parents, 0 if there are none.
+/// The handle of the communicator with the parents; 0 if there are none.
 static PARENT: AtomicUsize = AtomicUsize::new(0);
 
-/// Keeps the handle of the communicator with the parents.
+/// Stores the handle of the communicator with the parents.
 pub(crate) fn set_parent(parent: MPI_Comm) {
     // Relaxed: set before the program can ask.
     PARENT.store(parent.value(), Relaxed);
@@ -27,7 +27,7 @@ pub(crate) fn set_parent(parent: MPI_Comm) {
 pub fn comm_get_parent(parent: Out<MPI_Comm>) -> CallResult {
     library::world()?;
     let handle = MPI_Comm::of(PARENT.load(Relaxed));
-    // Freed or disconnected it is null from then on.
+    // It is null after it was freed or disconnected.
     let known = if handle.get().is_ok() { handle } else { MPI_COMM_NULL };
     Ok(parent.set(known, "parent")?)
 }
@@ -49,7 +49,7 @@ pub fn comm_spawn(
     };
     let (found, root) = (comm.get()?, root_of(root)?);
     let spawned = found.spawn("MPI_Comm_spawn", root, commands)?;
-    // The number counts at the root alone.
+    // The number is significant only at the root.
     let most: &[c_int] = if root == found.rank() { &[maxprocs] } else { &[] };
     tell(spawned, most, intercomm, array_of_errcodes)
 }
@@ -100,31 +100,32 @@ pub(super) fn root_of(root: c_int) -> Result<usize> {
     }
 }
 
-/// The strings of a list that ends with a null pointer; none of `MPI_ARGV_NULL`, which is one.
+/// Returns the strings of a list that ends with a null pointer; none for `MPI_ARGV_NULL`, which is null.
 fn strings(list: In<*const c_char>) -> Result<Vec<Vec<u8>>> {
     let mut strings = Vec::new();
     if list.address() == 0 {
         return Ok(strings);
     }
     loop {
-        // Each element up to the null pointer is there.
+        // Each element up to the null pointer exists.
         let at = list.slice(strings.len() + 1, "argv")?[strings.len()];
         if at.is_null() {
             return Ok(strings);
         }
-        // SAFETY: the standard asks for strings that end with a zero, which no thread changes during the call.
+        // SAFETY: the standard asks for strings that end with a zero, which no thread changes during the
+        // call.
         strings.push(unsafe { CStr::from_ptr(at) }.to_bytes().to_vec());
     }
 }
 
-/// Stores what became of the processes, of which there were to be `most` in all where that is known.
+/// Stores the results for the processes; `most` are the requested numbers, where they are known.
 fn tell(spawned: Spawned, most: &[c_int], intercomm: Out<MPI_Comm>, errcodes: Out<c_int>) -> CallResult {
     let Spawned { comm, started } = spawned;
     if !errcodes.is_null() {
         let failed = class_number(comm.as_ref().err().map_or(Class::Spawn, |error| error.class));
         let known = started.iter().map(|started| if *started { MPI_SUCCESS } else { failed });
         let wanted = most.iter().map(|most| usize::try_from(*most).unwrap_or(0)).sum::<usize>();
-        // Those that were not tried.
+        // These processes were not tried.
         let rest = wanted.saturating_sub(started.len());
         errcodes.set_all(known.chain(std::iter::repeat_n(failed, rest)), "array_of_errcodes")?;
     }

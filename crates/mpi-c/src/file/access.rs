@@ -11,17 +11,17 @@ use crate::requests;
 use crate::status::StatusOut;
 use crate::width::Count;
 
-/// Room for data that is read.
+/// Returns room for data to read.
 pub(super) fn target(buf: RecvBuffer, count: Count, datatype: MPI_Datatype) -> Result<AccessBuffer> {
     elements(buf, count.get()?, datatype).map(AccessBuffer::Target)
 }
 
-/// Data that is written.
+/// Returns data to write.
 pub(super) fn source(buf: SendBuffer, count: Count, datatype: MPI_Datatype) -> Result<AccessBuffer> {
     elements(buf, count.get()?, datatype).map(AccessBuffer::Source)
 }
 
-/// Carries an access out.
+/// Carries out an access.
 fn now(fh: MPI_File, call: Call, memory: Result<AccessBuffer>, status: StatusOut) -> CallResult {
     Ok(status.set(fh.get()?.access(call, memory?)?))
 }
@@ -33,8 +33,8 @@ fn start(fh: MPI_File, call: Call, memory: Result<AccessBuffer>, request: Out<MP
     Ok(request.set(requests::publish(started)?, "request")?)
 }
 
-/// Defines the functions of a table: those that read or write, blocking or not. Each line is the function's name, its name in the
-/// standard, where in the file it accesses, and whether all members call it together.
+/// Defines functions that read or write, blocking or not, by a table. Each line has the function's name, its
+/// name in the standard, its position in the file, and true if it is collective.
 macro_rules! accesses {
     ($carry_out:ident($result:ty), $data:ident($buffer:ty):
      $($function:ident $name:literal $place:ident $(($offset:ident))? $together:literal;)*) => {$(

@@ -16,16 +16,17 @@ use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::pointer::Text;
 use crate::program_call::call_program;
 
-/// Says how far the next element of a datatype is in the file.
+/// Returns the extent of a datatype in the file.
 pub type DatarepExtent = unsafe extern "C-unwind" fn(MPI_Datatype, *mut i64, Value) -> c_int;
-/// Converts elements between the user's buffer and that of the file: buffer, datatype, count, buffer of the file, position, state.
+/// Converts elements between the user's buffer and the file's: buffer, datatype, count, file buffer,
+/// position, state.
 pub type DatarepConversion =
     unsafe extern "C-unwind" fn(*mut c_void, MPI_Datatype, c_int, *mut c_void, i64, Value) -> c_int;
-/// The same with a large count.
+/// Converts elements with a large count.
 pub type DatarepConversionLarge =
     unsafe extern "C-unwind" fn(*mut c_void, MPI_Datatype, i64, *mut c_void, i64, Value) -> c_int;
 
-/// A function that converts, of either width.
+/// A conversion function of either form.
 #[derive(Clone, Copy)]
 enum Conversion {
     Small(DatarepConversion),
@@ -40,10 +41,10 @@ struct Registered {
     state: usize,
 }
 
-/// All that were registered, for ever.
+/// All registered representations; they are never removed.
 static REGISTERED: Mutex<Vec<Arc<Registered>>> = Mutex::new(Vec::new());
 
-/// Elements that one call of a function with a count of type `int` converts.
+/// Largest number of elements for one call of a function with a count of type `int`.
 const MOST: usize = c_int::MAX as usize;
 
 impl Registered {
@@ -67,7 +68,8 @@ impl Registered {
             let n = (count - done).min(MOST);
             let what = "a conversion function of a data representation";
             let (user, file, at) = (user.cast::<c_void>(), file.cast::<c_void>(), done as i64);
-            // SAFETY: the program gave the function for such calls; both buffers hold the elements that it is told of.
+            // SAFETY: the program gave the function for such calls; both buffers hold the elements that it is
+            // told of.
             let code = call_program(what, || unsafe {
                 match conversion {
                     Conversion::Small(function) => function(user, handle, n as c_int, file, at, self.state()),
@@ -117,7 +119,7 @@ impl Representation for Registered {
     }
 }
 
-/// The data representation with a name.
+/// Returns the data representation with a name.
 pub(super) fn named(name: &str) -> Result<Datarep> {
     let of_standard = Datarep::named(name);
     let registered = || {

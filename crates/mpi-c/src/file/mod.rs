@@ -12,10 +12,10 @@ use core::ffi::c_int;
 
 use crate::constants::*;
 
-/// The field of a bit.
+/// Selects the field of a bit.
 type Field = fn(&mut AmodeBits) -> &mut bool;
 
-/// The bits of an access mode and their names here.
+/// The bits of an access mode, with their fields.
 const AMODE: [(c_int, Field); 9] = [
     (MPI_MODE_RDONLY, |bits| &mut bits.read_only),
     (MPI_MODE_RDWR, |bits| &mut bits.read_write),
@@ -28,7 +28,7 @@ const AMODE: [(c_int, Field); 9] = [
     (MPI_MODE_APPEND, |bits| &mut bits.append),
 ];
 
-/// The bits of a number.
+/// Converts a number to bits.
 fn amode_bits(amode: c_int) -> Result<AmodeBits> {
     let mut bits = AmodeBits::default();
     let known = AMODE.iter().fold(0, |known, (bit, _)| known | bit);
@@ -41,12 +41,12 @@ fn amode_bits(amode: c_int) -> Result<AmodeBits> {
     Ok(bits)
 }
 
-/// The number of bits.
+/// Converts bits to a number.
 fn amode_number(mut bits: AmodeBits) -> c_int {
     AMODE.iter().filter(|(_, field)| *field(&mut bits)).fold(0, |number, (bit, _)| number | bit)
 }
 
-/// What a seek counts from.
+/// Converts the origin of a seek.
 fn whence(whence: c_int) -> Result<Whence> {
     Ok(match whence {
         MPI_SEEK_SET => Whence::Set,

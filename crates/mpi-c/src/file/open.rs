@@ -1,4 +1,4 @@
-//! Files are opened, closed, deleted, resized and asked about (MPI 5.0, §14.2).
+//! Opening, closing, deleting, resizing and querying files (MPI 5.0, §14.2).
 
 use core::ffi::c_int;
 
@@ -24,7 +24,7 @@ pub fn file_open(
     fh: Out<MPI_File>,
 ) -> CallResult {
     let name = filename.bytes("filename")?;
-    // A place that is missing is found before anything is opened.
+    // An invalid place for the handle is detected before the file is opened.
     fh.set(MPI_FILE_NULL, "fh")?;
     let amode = amode_bits(amode).and_then(Amode::new);
     let file = File::open(comm.get()?, name, amode, said(info)?, of_files())?;

@@ -25,8 +25,8 @@ fn end(fh: MPI_File, call: SplitCall, buf: SendBuffer, status: StatusOut) -> Cal
     Ok(status.set(fh.get()?.end_split(call, buf.addr())?))
 }
 
-/// Defines the two halves of each access of a table. Each line is the names of the halves, their names in the standard, the access,
-/// and where in the file it is.
+/// Defines both halves of each access of a table. Each line has the names of the halves, their names in the
+/// standard, the access, and its position in the file.
 macro_rules! split_accesses {
     ($data:ident($buffer:ty):
      $($begin:ident $begin_name:literal $end:ident $end_name:literal $call:ident $place:ident $(($offset:ident))?;)*) => {$(

@@ -1,4 +1,5 @@
-//! Functions of the program's that are called by Fortran's convention: all arguments by address, handles as numbers, the code last.
+//! Functions of the program with Fortran's calling convention: arguments by address, handles as numbers, the
+//! code last.
 
 use core::ffi::{c_int, c_void};
 
@@ -16,11 +17,11 @@ use crate::table::HANDLES;
 
 use super::{comm_get_attr, comm_set_attr, type_get_attr, type_set_attr, win_get_attr, win_set_attr};
 
-/// A number that attributes are in Fortran: `INTEGER`, as by MPI 1, or `INTEGER(KIND=MPI_ADDRESS_KIND)`.
+/// An attribute value in Fortran: `INTEGER`, as in MPI 1, or `INTEGER(KIND=MPI_ADDRESS_KIND)`.
 pub trait AttributeNumber: Copy + Default + 'static {
-    /// Returns the number that an address stands for.
+    /// Returns the number that an address represents.
     fn of(value: Value) -> Self;
-    /// Returns what stands for it.
+    /// Returns the address that represents the number.
     fn value(self) -> Value;
 }
 
@@ -44,7 +45,7 @@ impl AttributeNumber for i64 {
     }
 }
 
-/// The object, the key, the state, the value, the new one, whether there is one, the code.
+/// A copy function: the object, the key, the state, the value, the new value, the flag, the code.
 type FortranCopy<N> = unsafe extern "C-unwind" fn(
     *const c_int,
     *const c_int,
@@ -54,11 +55,11 @@ type FortranCopy<N> = unsafe extern "C-unwind" fn(
     *mut c_int,
     *mut c_int,
 );
-/// The object, the key, the value, the state, the code.
+/// A delete function: the object, the key, the value, the state, the code.
 type FortranDelete<N> =
     unsafe extern "C-unwind" fn(*const c_int, *const c_int, *const N, *const N, *mut c_int);
 
-/// Calls a function in Fortran that copies.
+/// Calls a copy function in Fortran.
 unsafe extern "C-unwind" fn copy_proxy<N: AttributeNumber>(
     function: *const c_void,
     object: c_int,
@@ -71,7 +72,8 @@ unsafe extern "C-unwind" fn copy_proxy<N: AttributeNumber>(
 ) -> c_int {
     let (mut copied, mut code) = (N::default(), 0);
     let (state, value) = (N::of(state), N::of(value));
-    // SAFETY: the function was given as one of Fortran with these arguments, all of which live during the call; the last two places are there.
+    // SAFETY: the function was given as one of Fortran with these arguments, all of which live during the
+    // call; the last two places are there.
     unsafe {
         let function = core::mem::transmute::<*const c_void, FortranCopy<N>>(function);
         function(
@@ -88,7 +90,7 @@ unsafe extern "C-unwind" fn copy_proxy<N: AttributeNumber>(
     code
 }
 
-/// Calls a function in Fortran that deletes.
+/// Calls a delete function in Fortran.
 unsafe extern "C-unwind" fn delete_proxy<N: AttributeNumber>(
     function: *const c_void,
     object: c_int,
@@ -99,7 +101,8 @@ unsafe extern "C-unwind" fn delete_proxy<N: AttributeNumber>(
 ) -> c_int {
     let mut code = 0;
     let (state, value) = (N::of(state), N::of(value));
-    // SAFETY: the function was given as one of Fortran with these arguments, all of which live during the call.
+    // SAFETY: the function was given as one of Fortran with these arguments, all of which live during the
+    // call.
     unsafe {
         let function = core::mem::transmute::<*const c_void, FortranDelete<N>>(function);
         function(&raw const object, &raw const keyval, &raw const value, &raw const state, &raw mut code);
@@ -107,7 +110,7 @@ unsafe extern "C-unwind" fn delete_proxy<N: AttributeNumber>(
     code
 }
 
-/// Makes a key for attributes of such objects, whose functions are in Fortran.
+/// Makes a key for attributes of a kind of object, with functions in Fortran.
 pub fn keyval_create<N: AttributeNumber>(
     of: ObjectKind,
     copy: CopyFunction,
@@ -121,7 +124,7 @@ pub fn keyval_create<N: AttributeNumber>(
     Ok(keyval.set(made, "keyval")?)
 }
 
-/// Sets an attribute of the object of such a kind that has a handle with this value.
+/// Sets an attribute of the object of this kind whose handle has this value.
 pub fn attribute_set<N: AttributeNumber>(
     of: ObjectKind,
     object: usize,
@@ -136,10 +139,10 @@ pub fn attribute_set<N: AttributeNumber>(
     }
 }
 
-/// Returns an attribute of the object that has a handle with this value, if it has such an attribute.
+/// Returns an attribute of the object whose handle has this value, if it is set.
 ///
 /// # Errors
-/// There is no such object or key.
+/// Fails if the object or the key does not exist.
 pub fn attribute<N: AttributeNumber>(
     object: usize,
     keyval: c_int,
@@ -158,7 +161,7 @@ pub fn attribute<N: AttributeNumber>(
     Ok((flag != 0).then(|| N::of(value)))
 }
 
-/// A place for a result.
+/// Returns the place of a result.
 fn place<T>(of: &mut T) -> Out<T> {
     Out::at((&raw mut *of).expose_provenance())
 }
@@ -173,7 +176,8 @@ pub fn errhandler_create(function: Option<FortranErrhandler>) -> canele_mpi::Res
     };
     let call = move |number: usize, code: c_int| {
         let (mut object, mut code) = (number_in_fortran(number), code);
-        // SAFETY: the program gave this function for errors of such objects; both arguments live during the call. An exception passes.
+        // SAFETY: the program gave this function for errors of such objects; both arguments live during the
+        // call. An exception passes.
         unsafe { function(&raw mut object, &raw mut code) };
         code
     };

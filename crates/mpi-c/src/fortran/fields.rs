@@ -1,6 +1,8 @@
-//! Objects that a library for Fortran reads through their handles, as Open MPI's does: their fields are written before it is told a handle, and its marks are read then.
+//! Objects that a Fortran library reads through their handles, like Open MPI's. Their fields are written
+//! before the library gets a handle. The library's marks are read at that time.
 //!
-//! Marks say that a function of the program's is in Fortran. The library sets one behind the creation of an object, and asks for the number of its handle next.
+//! A mark declares a function of the program as a Fortran function. The library sets it after the creation of
+//! an object, and then asks for the number of its handle.
 
 use canele_mpi::topology::Topology;
 use layout::fortran::fields;
@@ -11,14 +13,14 @@ use crate::handle::{Handle, MPI_Comm, MPI_Op, MPI_Request, ObjectHandle};
 use crate::library::{self, Aborted};
 use crate::operations::Language;
 
-/// Gives handles memory, if the library for Fortran is loaded.
+/// Gives handles memory, if the Fortran library is loaded.
 pub(crate) fn prepare_if_loaded() {
     if !fields::are_there() && fields::is_library_loaded() {
         prepare();
     }
 }
 
-/// Gives handles memory. The library for Fortran may be loaded only later, so that its absence makes no difference but for an error.
+/// Gives handles memory. A failure is reported only if the Fortran library is loaded, which may happen later.
 pub(super) fn prepare() {
     if !fields::are_there()
         && let Err(text) = fields::reserve()
@@ -28,7 +30,7 @@ pub(super) fn prepare() {
     }
 }
 
-/// The library for Fortran is told the number of a handle.
+/// Prepares a handle whose number the Fortran library gets.
 pub(crate) fn prepare_number<H: Handle>(handle: H) {
     prepare();
     if !fields::are_there() {
@@ -52,7 +54,7 @@ pub(crate) fn prepare_number<H: Handle>(handle: H) {
     }
 }
 
-/// The library for Fortran is told a handle.
+/// Prepares a handle that the Fortran library gets.
 pub(crate) fn prepare_handle<H: Handle>(handle: H) {
     prepare();
     if H::NAME == MPI_Comm::NAME && fields::are_there() {
@@ -60,7 +62,7 @@ pub(crate) fn prepare_handle<H: Handle>(handle: H) {
     }
 }
 
-/// The library for C++ is told a communicator, to whose attributes a function in C++ belongs.
+/// Prepares a communicator that the C++ library gets, for an attribute function in C++.
 pub(crate) fn prepare_comm(comm: MPI_Comm) {
     if fields::are_there() {
         fields::write_object(comm.value());

@@ -1,5 +1,5 @@
-//! Generalized requests whose functions are in Fortran: all arguments by address, the code as the last one. That they are is said behind the start,
-//! by a call or by a mark.
+//! Generalized requests with functions in Fortran: arguments by address, the code last. A call or a mark
+//! declares this after the start.
 
 use core::ffi::{c_int, c_void};
 use std::cell::Cell;
@@ -14,14 +14,14 @@ use crate::handle::MPI_Request;
 use crate::status::MPI_Status;
 
 thread_local! {
-    /// The request that this thread has started last, and whether its functions are in Fortran.
+    /// The request that this thread started last, and true if its functions are in Fortran.
     pub static STARTED: Cell<Option<(MPI_Request, Arc<AtomicBool>)>> = const { Cell::new(None) };
 }
 
-/// The functions of this request, which the thread has just started, are in Fortran.
+/// Declares that the functions of this request, which the thread has just started, are in Fortran.
 ///
 /// # Errors
-/// It was not started last.
+/// Fails if it is not the request started last.
 pub fn set_fortran(request: MPI_Request) -> Result<()> {
     match STARTED.take() {
         Some((started, is_fortran)) if started == request => is_fortran.store(true, Relaxed),
@@ -32,7 +32,7 @@ pub fn set_fortran(request: MPI_Request) -> Result<()> {
     Ok(())
 }
 
-/// Reads whether the library for Fortran has marked the operation that this thread has started last as one of Fortran, if that has this request.
+/// Reads the Fortran library's mark of the operation that this thread started last, if that has this request.
 pub fn read_mark(request: MPI_Request) {
     let is_it = |(started, _): &(MPI_Request, _)| *started == request;
     if let Some((_, is_fortran)) = STARTED.take().filter(is_it)
@@ -46,10 +46,10 @@ type Query = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Status, *mut c_in
 type Free = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int);
 type Cancel = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int, *mut c_int);
 
-/// Calls a function that says the status.
+/// Calls a query function.
 ///
 /// # Safety
-/// It is in Fortran, and takes this state.
+/// The function is in Fortran and takes this state.
 pub unsafe fn query(function: GrequestQuery, state: *mut c_void, status: *mut MPI_Status) -> c_int {
     let mut code = 0;
     // SAFETY: as the caller says; both places live during the call.
@@ -60,10 +60,10 @@ pub unsafe fn query(function: GrequestQuery, state: *mut c_void, status: *mut MP
     code
 }
 
-/// Calls a function that frees an operation.
+/// Calls a free function.
 ///
 /// # Safety
-/// As of [`query`].
+/// The conditions of [`query`].
 pub unsafe fn free(function: GrequestFree, state: *mut c_void) -> c_int {
     let mut code = 0;
     // SAFETY: as the caller says; the place lives during the call.
@@ -74,10 +74,10 @@ pub unsafe fn free(function: GrequestFree, state: *mut c_void) -> c_int {
     code
 }
 
-/// Calls a function that cancels an operation.
+/// Calls a cancel function.
 ///
 /// # Safety
-/// As of [`query`].
+/// The conditions of [`query`].
 pub unsafe fn cancel(function: GrequestCancel, state: *mut c_void, complete: c_int) -> c_int {
     let (mut code, mut complete) = (0, complete);
     // SAFETY: as the caller says; both places live during the call.

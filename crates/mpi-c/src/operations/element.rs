@@ -1,15 +1,15 @@
-//! Which of the elements that the standard's operations know a datatype has.
+//! The element types of datatypes, for the standard's operations.
 
 use canele_mpi::datatype::{Basic, BasicKind, Datatype, Format};
 use canele_mpi::op::Element;
 
-/// The element of a predefined datatype; nothing if the operations are not defined for it.
+/// Returns the element type of a predefined datatype; none if the operations are not defined for it.
 pub fn element_of(datatype: &Datatype) -> Option<Element> {
     match datatype.pair() {
         Some((value, index)) => pair(number(value)?, number(index)?),
         None => match datatype.as_basic()? {
-            // Not among the types of these operations (MPI 5.0, §6.9.2), but programs and benchmarks add such elements, and
-            // other implementations do what they mean: C's arithmetic.
+            // The standard excludes these types (MPI 5.0, §6.9.2), but programs and benchmarks add them.
+            // Other implementations apply C's arithmetic, too.
             Basic::Char if core::ffi::c_char::MIN != 0 => Some(Element::I8),
             Basic::Char => Some(Element::U8),
             basic => number(basic),

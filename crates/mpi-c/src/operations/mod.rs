@@ -22,30 +22,30 @@ use crate::handle::{MPI_Datatype, MPI_Op, ObjectHandle};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::Count;
 
-/// What an operation is.
+/// The object of an operation's handle.
 pub enum OpObject {
-    /// One of the standard's.
+    /// A predefined operation.
     BuiltIn(BuiltIn),
-    /// One of the program's.
+    /// A user-defined operation.
     Program {
-        /// Whether the order of two operands does not matter.
+        /// True if the operation is commutative.
         commutative: bool,
-        /// What combines them.
+        /// The function that combines elements.
         function: ProgramFunction,
-        /// The function's language if it is not C, which may be said behind the creation.
+        /// The function's language if it is not C; it may be set after the creation.
         language: OnceLock<Language>,
     },
 }
 
 impl OpObject {
-    /// Says the language of the program's function, once.
+    /// Sets the language of the program's function, once.
     pub fn set_language(&self, of: Language) {
         if let Self::Program { language, .. } = self {
             let _ = language.set(of);
         }
     }
 
-    /// Whether the order of two operands does not matter.
+    /// Returns true if the operation is commutative.
     pub fn is_commutative(&self) -> bool {
         match self {
             Self::BuiltIn(op) => Op::BuiltIn(*op).is_commutative(),
@@ -54,7 +54,7 @@ impl OpObject {
     }
 }
 
-/// Gives the standard's operations their handles.
+/// Assigns the predefined operations to their handles.
 pub(crate) fn predefine() {
     for (handle, op) in [
         (MPI_SUM, BuiltIn::Sum),

@@ -1,4 +1,4 @@
-//! Functions of the program's that combine elements.
+//! Functions of the program that combine elements.
 
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -10,56 +10,59 @@ use crate::conversions::to_int;
 use crate::handle::{MPI_Datatype, ObjectHandle};
 use crate::program_call::{State, call_program};
 
-/// `MPI_User_function`: the first operands, the second ones, which become the results, how many, of which datatype.
+/// `MPI_User_function`: the first operands, the second operands and results, their number, and their
+/// datatype.
 pub type UserFunction = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
 /// `MPI_User_function_c`.
 pub type UserFunctionLarge =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut MPI_Datatype);
 
-/// `MPIX_User_function_x` of MPICH: a large count, the datatype itself, and a state of the function's.
+/// `MPIX_User_function_x` of MPICH: a large count, the datatype by value, and a state of the function.
 pub type UserFunctionX =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, i64, MPI_Datatype, *mut c_void);
 
-/// A function in Fortran: the datatype is a number.
+/// A function in Fortran, which gets the datatype as a number.
 pub type UserFunctionFortran = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
 
-/// A function of Open MPI's library for C++, which calls the program's, the last argument.
+/// A function of Open MPI's C++ library, which calls the program's function, its last argument.
 pub type UserFunctionCPlusPlus =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype, UserFunction);
 
-/// The language of a function of the program's, if it is not C.
+/// The language of a program's function, if it is not C.
 #[derive(Clone, Copy)]
 pub enum Language {
     /// Fortran.
     Fortran,
-    /// C++: this function, which the one that the operation was made with calls.
+    /// C++: this function, which the operation's function of the C++ library calls.
     CPlusPlus(UserFunction),
 }
 
-/// A function of the program's.
+/// A function of the program.
 #[derive(Clone)]
 pub enum ProgramFunction {
-    /// With a count of type `int`.
+    /// A function with a count of type `int`.
     Small(UserFunction),
-    /// With a large count.
+    /// A function with a large count.
     Large(UserFunctionLarge),
-    /// In Fortran.
+    /// A function in Fortran.
     Fortran(UserFunctionFortran),
-    /// In C++, with what calls it.
+    /// A function in C++, with its caller.
     CPlusPlus(UserFunctionCPlusPlus, UserFunction),
-    /// With a state of its own.
+    /// A function with a state of its own.
     WithState(UserFunctionX, Arc<State>),
 }
 
 impl ProgramFunction {
-    /// Returns the function, which a library for a language has given, as one of that language.
+    /// Returns the function, which a library of another language passed, as one of that language.
     pub fn in_language(&self, language: Language) -> Self {
         match (self, language) {
-            // SAFETY: the function is one of Fortran, as the library says that has given it; it is not called in any other way.
+            // SAFETY: the function is one of Fortran, as the library says that has given it; it is not called
+            // in any other way.
             (Self::Small(function), Language::Fortran) => unsafe {
                 Self::Fortran(core::mem::transmute::<UserFunction, UserFunctionFortran>(*function))
             },
-            // SAFETY: the function is that of the library for C++, as this says; it is not called in any other way.
+            // SAFETY: the function is that of the library for C++, as this says; it is not called in any
+            // other way.
             (Self::Small(function), Language::CPlusPlus(of_program)) => unsafe {
                 let caller = core::mem::transmute::<UserFunction, UserFunctionCPlusPlus>(*function);
                 Self::CPlusPlus(caller, of_program)
@@ -69,31 +72,31 @@ impl ProgramFunction {
     }
 }
 
-/// A function with the datatype it is called for.
+/// A function with the datatype of its elements.
 pub struct Typed {
     function: ProgramFunction,
     handle: MPI_Datatype,
     of: Arc<Datatype>,
-    /// Addresses of elements are multiples of this.
+    /// Alignment of elements in bytes.
     alignment: usize,
-    /// True if an exception of the function may pass to the caller.
+    /// True if an exception of the function may reach the caller.
     may_throw: bool,
 }
 
 impl Typed {
-    /// The function for elements of the datatype that this handle names.
+    /// Makes the function for elements of the datatype of this handle.
     pub fn new(function: ProgramFunction, handle: MPI_Datatype, of: Arc<Datatype>) -> Self {
         let mut alignment = 1;
         of.each_run(|basic, _| alignment = alignment.max(basic.alignment()));
         Self { function, handle, of, alignment, may_throw: false }
     }
 
-    /// Lets an exception of the function pass to the caller.
+    /// Allows an exception of the function to reach the caller.
     pub fn which_may_throw(self) -> Self {
         Self { may_throw: true, ..self }
     }
 
-    /// Combines packed elements: the results are where the second operands were.
+    /// Combines packed elements; the results replace the second operands.
     pub fn call(&self, first: &[u8], second: &mut [u8], count: usize) {
         let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(self.alignment);
         if self.of.is_contiguous() && is_aligned(first) && is_aligned(second) {
@@ -107,9 +110,9 @@ impl Typed {
         self.of.pack(&other.raw(), count, 0, second);
     }
 
-    /// Calls the function with elements as they lie in memory, with as many at once as it can count.
+    /// Calls the function with elements in their memory layout, in as few calls as its count allows.
     fn call_at(&self, first: *mut c_void, second: *mut c_void, count: usize) {
-        // The program may have freed its handle meanwhile; then the function gets another that lives as long as the call.
+        // The program may have freed its handle meanwhile; the function then gets another one for this call.
         let is_same = self.handle.get().is_ok_and(|of| core::ptr::eq(of, &*self.of));
         let own = if is_same { None } else { MPI_Datatype::new(self.of.clone()).ok() };
         let datatype = own.unwrap_or(self.handle);
@@ -125,7 +128,8 @@ impl Typed {
             let by = self.of.extent().wrapping_mul(at.cast_signed());
             let (first, second) = (first.wrapping_byte_offset(by), second.wrapping_byte_offset(by));
             let mut datatype = datatype;
-            // SAFETY: the program gave this function for such elements, of which there are `n` at both addresses.
+            // SAFETY: the program gave this function for such elements, of which there are `n` at both
+            // addresses.
             let mut call = || unsafe {
                 match &self.function {
                     ProgramFunction::Small(function) => {
@@ -158,17 +162,17 @@ impl Typed {
     }
 }
 
-/// SendBuffer for elements as they lie, at an address that suits all of them.
+/// Memory for unpacked elements, aligned for each of them.
 struct Elements {
     blocks: Vec<u128>,
-    /// Where the memory begins, counted from the address of the first element.
+    /// Offset of the memory from the first element.
     low: isize,
 }
 
 impl Elements {
     fn new(of: &Datatype, count: usize) -> Self {
         let span = of.span(count);
-        // The first element, too, lies at a multiple of the blocks' size.
+        // The first element lies at a multiple of the block size, too.
         let low = span.start.div_euclid(BLOCK) * BLOCK;
         let len = usize::try_from(span.end - low).unwrap_or(0);
         Self { blocks: vec![0; len.div_ceil(BLOCK as usize)], low }

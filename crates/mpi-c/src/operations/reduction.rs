@@ -1,4 +1,4 @@
-//! What the collectives need to reduce elements of a datatype by an operation.
+//! Reductions of datatypes by operations, for the collectives.
 
 use std::sync::Arc;
 
@@ -12,18 +12,19 @@ use super::element::element_of;
 use super::program::Typed;
 use crate::handle::{MPI_Datatype, MPI_Op, ObjectHandle};
 
-/// How elements of a datatype are reduced by an operation.
+/// Returns the reduction of a datatype's elements by an operation.
 ///
 /// # Errors
-/// One of the handles names nothing; the operation is not defined for the datatype.
+/// Fails if a handle is invalid or the operation is not defined for the datatype.
 pub fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
     reduction_by(op, datatype, |typed| typed)
 }
 
-/// The same for elements of this process alone: an exception of a function of the program passes to the caller.
+/// Returns the reduction for elements of this process alone; an exception of the program's function reaches
+/// the caller.
 ///
 /// # Errors
-/// As [`reduction`].
+/// Fails like [`reduction`].
 pub fn local_reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
     reduction_by(op, datatype, Typed::which_may_throw)
 }

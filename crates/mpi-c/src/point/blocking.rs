@@ -15,7 +15,7 @@ use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::status::StatusOut;
 use crate::width::Count;
 
-/// `MPI_Send` of a message that can go at once.
+/// `MPI_Send` of a message that can be sent at once.
 #[inline(always)]
 pub fn send_at_once(
     buf: SendBuffer,
@@ -48,7 +48,7 @@ pub fn send(
     )
 }
 
-/// `MPI_Send` of a message that the short path has tried in vain, or that does not fit into a cell.
+/// `MPI_Send` of a message that the short path refused, or that does not fit into a cell.
 #[inline(never)]
 pub fn send_refused(
     buf: SendBuffer,
@@ -92,7 +92,7 @@ pub fn rsend(
     send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Ready)
 }
 
-/// The general path.
+/// Sends by the general path.
 #[inline(never)]
 fn send_in_mode(
     buf: SendBuffer,
@@ -109,7 +109,7 @@ fn send_in_mode(
     Ok(comm.send(to.rank, to.tag, mode, data)?)
 }
 
-/// `MPI_Recv` of a message that is there.
+/// `MPI_Recv` of a message that has arrived.
 #[inline(always)]
 pub fn recv_at_once(
     buf: RecvBuffer,
@@ -142,7 +142,7 @@ pub fn recv(
     recv_refused(buf, count, datatype, source, tag, comm, status)
 }
 
-/// `MPI_Recv` of a message that the short path has not found, or that does not fit into a cell.
+/// `MPI_Recv` of a message that the short path did not find, or that does not fit into a cell.
 #[inline(never)]
 pub fn recv_refused(
     buf: RecvBuffer,
@@ -160,7 +160,7 @@ pub fn recv_refused(
     receive(buf, count, datatype, source, tag, comm, status)
 }
 
-/// The general path.
+/// Receives by the general path.
 #[inline(never)]
 fn receive(
     buf: RecvBuffer,
@@ -179,7 +179,7 @@ fn receive(
     };
     let got = comm.recv(from, data).inspect_err(|error| status.set_failed(Some(comm), error))?;
     if status.is_wanted() {
-        // The source is known already unless it may be any rank.
+        // The source is known, unless any source was accepted.
         let source = if source == MPI_ANY_SOURCE { rank_of(comm, got.source) } else { source };
         status.set_received(source, got.tag.0 as c_int, got.bytes);
     }

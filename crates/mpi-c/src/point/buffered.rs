@@ -51,7 +51,7 @@ pub fn ibsend(
     start::give(request, None)
 }
 
-/// Whose memory it is.
+/// The owner of attached memory.
 enum Owner {
     Process(Arc<Comm>),
     Comm(Arc<Comm>),
@@ -104,7 +104,7 @@ impl Owner {
     }
 }
 
-/// An operation that ends when all buffered messages have left.
+/// An operation that completes when all buffered messages have left.
 struct Flush(Owner);
 
 impl Foreign for Flush {

@@ -1,4 +1,4 @@
-//! The calls that wait for and test requests (MPI 5.0, §3.7.3, §3.7.5), and those that give them up.
+//! The calls that complete requests (MPI 5.0, §3.7.3, §3.7.5), cancel them and free them.
 
 use core::ffi::c_int;
 
@@ -21,7 +21,7 @@ pub fn wait(request: Out<MPI_Request>, status: StatusOut) -> CallResult {
     if short::end_front(handle, status) == 1 { Ok(()) } else { wait_otherwise(handle, status) }
 }
 
-/// The general path of a wait.
+/// Waits by the general path.
 #[inline(never)]
 fn wait_otherwise(handle: &mut [MPI_Request], status: StatusOut) -> CallResult {
     if short::end_front_soon(handle, 0, status) == 1 {
@@ -61,7 +61,7 @@ pub fn testany(
     test_any(array(count, requests)?, index, flag, status, "MPI_Testany")
 }
 
-/// Tests for the end of any request; `index` may be nowhere.
+/// Tests for the completion of any request; `index` may be null.
 fn test_any(
     handles: &mut [MPI_Request],
     index: Out<c_int>,
@@ -69,7 +69,7 @@ fn test_any(
     status: StatusOut,
     function: &str,
 ) -> CallResult {
-    // Most tests are of a program that looks again and again.
+    // Most tests come from programs that poll.
     if !handles.is_empty() && wait::are_under_way(handles) {
         flag.set(0, "flag")?;
         return if index.is_null() { Ok(()) } else { Ok(index.set(MPI_UNDEFINED, "index")?) };
@@ -89,7 +89,7 @@ fn test_any(
     }
 }
 
-/// Takes the end of the request at a place of an array.
+/// Takes the result of one request of an array.
 fn give_one(
     handles: &mut [MPI_Request],
     at: usize,
@@ -113,7 +113,7 @@ pub fn waitall(count: c_int, requests: Out<MPI_Request>, statuses: StatusOut) ->
     }
 }
 
-/// The general path of a wait for all, of which so many have ended.
+/// Waits for all by the general path; the requests before `first` have completed.
 #[inline(never)]
 fn wait_all_otherwise(handles: &mut [MPI_Request], mut first: usize, statuses: StatusOut) -> CallResult {
     let mut ends = Ends::new(statuses, "MPI_Waitall");
@@ -180,7 +180,7 @@ pub fn testsome(
     give_some(handles, active, (outcount, indices, statuses), "MPI_Testsome")
 }
 
-/// Takes the ends of all requests of an array that have ended.
+/// Takes the results of all completed requests of an array.
 fn give_some(
     handles: &mut [MPI_Request],
     active: bool,
@@ -204,7 +204,7 @@ fn give_some(
     ends.finish()
 }
 
-/// How the operations of a list ended: if one failed, each status says what became of its own (MPI 5.0, §3.7.5).
+/// The results of a list; if one failed, each status gets an error code of its own (MPI 5.0, §3.7.5).
 struct Ends {
     statuses: StatusOut,
     function: &'static str,
@@ -216,7 +216,7 @@ impl Ends {
         Self { statuses, function, failed: None }
     }
 
-    /// A message at a place of the array has ended well.
+    /// Adds a message of the array that was received successfully.
     #[inline(always)]
     fn put_got(&mut self, at: usize, got: Got) {
         if self.statuses.is_wanted() {
@@ -227,14 +227,14 @@ impl Ends {
         }
     }
 
-    /// Messages at these places of the array have ended well, and their statuses are stored.
+    /// Adds successful messages of the array whose statuses are stored.
     fn put_ended(&mut self, at: core::ops::Range<usize>) {
         if self.failed.is_some() {
             at.for_each(|at| self.statuses.set_error_at(at, MPI_SUCCESS));
         }
     }
 
-    /// The end of the request at a place of the array, whose status stands at `n`.
+    /// Adds the result of request `at` of the array; its status is number `n`.
     #[inline]
     fn put(&mut self, n: usize, at: usize, end: End) {
         match &end.result {
@@ -245,7 +245,7 @@ impl Ends {
                 }
             }
             Err(error) => {
-                // Whose message it was is known of one that was too long.
+                // Source and tag of a truncated message are known.
                 let status = end.comm().zip(error.message).map(|(comm, message)| comm.status(message));
                 let status = status.unwrap_or(Status::EMPTY);
                 let code = error.given.unwrap_or_else(|| {
@@ -276,12 +276,12 @@ pub fn cancel(request: Out<MPI_Request>) -> CallResult {
 }
 
 fn cancel_request(handle: MPI_Request) -> Result<()> {
-    // What is over cannot be withdrawn.
+    // A completed request cannot be cancelled.
     if is_over_at_once(handle) {
         return Ok(());
     }
     let mut table = requests_with(handle)?;
-    // A function of the program's may use requests.
+    // The program's function may use requests, so the table must not be locked.
     if let Ok(operation) = table.foreign(handle) {
         drop(table);
         return operation.cancel();
@@ -306,7 +306,7 @@ pub fn request_free(request: Out<MPI_Request>) -> CallResult {
     Ok(wait::sweep(handle, wait::ORPHANS_PER_CALL)?)
 }
 
-/// The handles of an array.
+/// Returns the handles of an array.
 #[inline(always)]
 pub(super) fn array<'a>(count: c_int, requests: Out<MPI_Request>) -> Result<&'a mut [MPI_Request], Failed> {
     match usize::try_from(count) {

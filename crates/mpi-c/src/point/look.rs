@@ -1,4 +1,4 @@
-//! The calls that look at requests and leave them as they are (MPI 5.0, §3.7.6).
+//! The calls that query requests without changing them (MPI 5.0, §3.7.6).
 
 use core::ffi::c_int;
 
@@ -26,12 +26,12 @@ pub fn request_get_status(request: MPI_Request, flag: Out<c_int>, status: Status
     Ok(())
 }
 
-/// Stores the status of a request that has ended, or that is not active, at a place of an array. The request stays as it is.
+/// Stores the status of a completed or inactive request at an index of an array. The request does not change.
 fn peek(handle: MPI_Request, (statuses, at): (StatusOut, usize), function: &str) -> CallResult {
     if let Some(status) = status_at_once(handle) {
         return Ok(statuses.set_at(at, status));
     }
-    // Functions of the program's may be called, by the operation or by the handler: the table is free then.
+    // The operation or the handler may call the program, so the table must not be locked.
     let (operation, kept, comm) = {
         let mut table = requests_with(handle)?;
         let request = table.get(handle)?;

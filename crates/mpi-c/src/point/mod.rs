@@ -20,13 +20,13 @@ use canele_mpi::{Class, Comm, Error, Result, Tag};
 
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 
-/// The largest tag (`MPI_TAG_UB`); tags above are the library's.
+/// The largest tag (`MPI_TAG_UB`); the library uses larger ones.
 pub const LARGEST_TAG: c_int = (1 << 30) - 1;
 
-/// Where a send goes; `None`: nowhere, by `MPI_PROC_NULL`.
+/// Returns the destination of a send; `None` for `MPI_PROC_NULL`.
 ///
 /// # Errors
-/// There is no such rank, or no such tag; the communicator was revoked.
+/// Fails on an invalid rank or tag, or if the communicator is revoked.
 #[inline(always)]
 pub fn target(comm: &Comm, dest: c_int, tag: c_int) -> Result<Option<Target>> {
     if tag as u32 > LARGEST_TAG as u32 {
@@ -40,10 +40,10 @@ pub fn target(comm: &Comm, dest: c_int, tag: c_int) -> Result<Option<Target>> {
     }
 }
 
-/// What a receive accepts; `None`: nothing, by `MPI_PROC_NULL`.
+/// Returns the messages that a receive accepts; `None` for `MPI_PROC_NULL`.
 ///
 /// # Errors
-/// There is no such rank, or no such tag; the communicator was revoked.
+/// Fails on an invalid rank or tag, or if the communicator is revoked.
 #[inline(always)]
 pub fn from(comm: &Comm, source: c_int, tag: c_int) -> Result<Option<From>> {
     let tag = match tag {

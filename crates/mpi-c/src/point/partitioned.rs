@@ -13,7 +13,7 @@ use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request, ObjectHandle}
 use crate::pointer::{In, Out, RecvBuffer, SendBuffer};
 use crate::requests::requests_with;
 
-/// The elements of all parts together.
+/// Returns the number of partitions and of all elements.
 fn total(partitions: c_int, count: i64) -> Result<(usize, usize)> {
     let number = |value: i64, what: &str| {
         let text = || format!("{what} is {value}: it must not be negative");
@@ -42,7 +42,7 @@ pub fn psend_init(
     let (parts, total) = total(partitions, count)?;
     let elements = elements(buf, total, datatype)?;
     let to = target(&comm, dest, tag)?;
-    // Initialisations are counted: one that fails is none.
+    // A failed initialisation must not count as one.
     request.slice(1, "request")?;
     start::give(request, Some(comm.psend_init(to, parts, elements)?))
 }
@@ -62,7 +62,7 @@ pub fn precv_init(
     let comm = comm.share()?;
     let (parts, total) = total(partitions, count)?;
     let elements = elements(buf, total, datatype)?;
-    // Parts have no wildcards (MPI 5.0, §4.2.1), which would take what is not theirs on the flow of collectives.
+    // Wildcards are forbidden (MPI 5.0, §4.2.1); on the flow of collectives they would match other messages.
     if source == MPI_ANY_SOURCE {
         fail!(Rank, "source is MPI_ANY_SOURCE: a partitioned receive names its sender");
     }
@@ -74,18 +74,18 @@ pub fn precv_init(
     start::give(request, Some(comm.precv_init(from, parts, elements)?))
 }
 
-/// Makes partitions of a send ready, one after the other.
+/// Marks partitions of a send as ready, one after the other.
 fn ready(
     request: MPI_Request,
     mut partitions: impl Iterator<Item = c_int>,
     function: &str,
 ) -> Result<(), Failed> {
-    // Of no partitions the request is checked all the same.
+    // The request is checked even if there are no partitions.
     let mut partition = partitions.next();
     loop {
         match mark_ready(request, partition)? {
             Ok(None) => {}
-            // No lock is held: what is ready is sent at once.
+            // No lock is held, so ready partitions are sent at once.
             Ok(Some(ready)) => ready.send().map_err(|error| wait::raise_of(request, function, error))?,
             Err(error) => return Err(wait::raise_of(request, function, error)),
         }
@@ -96,7 +96,8 @@ fn ready(
     }
 }
 
-/// Makes a partition ready, if there is one, under the lock of the table, which keeps the operation there. What is raised on the operation is the inner error.
+/// Marks a partition as ready, if there is one, under the lock of the table, which keeps the operation alive.
+/// The inner error is raised on the operation.
 #[inline]
 fn mark_ready(request: MPI_Request, partition: Option<c_int>) -> Result<Result<Option<ReadyPartitions>>> {
     let mut requests = requests_with(request)?;

@@ -1,4 +1,4 @@
-//! Persistent messages: what is started again and again (MPI 5.0, §3.9).
+//! Persistent messages: operations that are started repeatedly (MPI 5.0, §3.9).
 
 use core::ffi::c_int;
 
@@ -65,7 +65,7 @@ pub fn bsend_init(
     send_init_by(buf, count, datatype, dest, tag, comm, request, Handing::Buffered)
 }
 
-#[allow(clippy::too_many_arguments)] // The arguments of the standard.
+#[allow(clippy::too_many_arguments)] // The standard defines the arguments.
 fn send_init_by(
     buf: SendBuffer,
     count: Count,
@@ -110,7 +110,7 @@ pub fn startall(count: c_int, requests: Out<MPI_Request>) -> CallResult {
         .try_for_each(|handle| start_request(*handle, "MPI_Startall"))
 }
 
-/// Starts a persistent operation in its place in the table.
+/// Starts a persistent operation in its row of the table.
 fn start_request(handle: MPI_Request, function: &str) -> CallResult {
     if is_over_at_once(handle) {
         canele_mpi::fail!(Request, "the request is of a message that is over: it is not persistent");

@@ -1,4 +1,4 @@
-//! Probes, and messages that they take.
+//! Probes, and matched messages.
 
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn give_no_process(message: Out<MPI_Message>, status: StatusOut) -> CallResult {
     Ok(message.set(MPI_MESSAGE_NO_PROC, "message")?)
 }
 
-/// Takes the message of a handle, which becomes null; nothing if it is from no process.
+/// Takes the message of a handle, which becomes null; none for `MPI_MESSAGE_NO_PROC`.
 pub(super) fn take(message: Out<MPI_Message>) -> canele_mpi::Result<Option<Arc<Message>>> {
     let handle = message.get("message")?;
     let taken = if handle == MPI_MESSAGE_NO_PROC { None } else { Some(handle.free()?) };
@@ -116,7 +116,7 @@ pub fn mrecv(
     Ok(status.set(received().map_err(raised)?))
 }
 
-/// Starts to receive a message that was taken; nothing if it is none of any process.
+/// Starts to receive a matched message; none for `MPI_MESSAGE_NO_PROC`.
 pub(super) fn start(
     buf: RecvBuffer,
     count: Count,
@@ -127,7 +127,7 @@ pub(super) fn start(
     take(message)?.map(|taken| taken.irecv(data)).transpose()
 }
 
-/// The communicator of a message, whose handler is told of errors.
+/// Returns the communicator of a message, whose handler gets errors.
 pub(super) fn comm_of(message: Out<MPI_Message>) -> canele_mpi::Result<Option<Arc<Comm>>> {
     Ok(message.get("message")?.get().ok().map(|message| message.comm().clone()))
 }

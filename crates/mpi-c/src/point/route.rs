@@ -1,4 +1,4 @@
-//! Routes: what the arguments of point-to-point calls came to, for the short paths. Each thread keeps its own.
+//! Routes: resolved arguments of point-to-point calls, for the short paths. Each thread caches its own.
 
 use core::ffi::c_int;
 
@@ -13,25 +13,25 @@ use crate::constants::MPI_SUCCESS;
 use crate::handle::{MPI_Comm, MPI_Datatype, ObjectHandle};
 use crate::width::Count;
 
-/// Longer messages take the general path: they may be copied straight from or to the other end.
+/// Longer messages use the general path, which may copy directly between both ends.
 pub const MOST_BYTES: usize = 4096;
 
-/// What a communicator, a rank on it and a datatype came to: programs name the same few again and again.
+/// The resolved communicator, rank and datatype of a call.
 pub struct Route {
     comm: MPI_Comm,
     datatype: MPI_Datatype,
     /// The lane of the communicator.
     pub engine: &'static Engine,
     rank: c_int,
-    /// Bytes of an element; elements lie one after the other.
+    /// Size of an element in bytes; elements are contiguous.
     size: u32,
     /// The peer and the flow.
     pub address: ShortAddress,
-    /// The same for receives that are deferred.
+    /// The peer and the flow for deferred receives.
     pub source: DeferredSource,
 }
 
-// With the count of its entry it is a cache line.
+// Together with the count of its cache entry it fits into a cache line.
 const _: () = assert!(size_of::<Route>() <= 56);
 
 /// The communicator, the datatype and the rank on the communicator.
@@ -50,22 +50,22 @@ impl Resolved for Route {
         self.comm == comm && self.rank == rank && self.datatype == datatype
     }
 
-    /// Finds it, if there is such a communicator with such a rank, and if the datatype is committed and has no gaps.
+    /// Resolves the arguments, if communicator and rank exist, and the datatype is committed and has no gaps.
     fn resolve((comm, datatype, rank): RouteArguments) -> Option<Self> {
-        // Where messages of a communicator that is spread go is a matter of their tags.
+        // On a communicator that spreads messages, the route depends on the tag.
         comm.find().filter(|on| !on.is_spread())?;
         Self::at(0, (comm, datatype, rank))
     }
 }
 
-/// The same on a communicator that is spread, for the tags that lie at one place.
+/// A route on a communicator that spreads messages, for the tags of one flow.
 pub struct SpreadRoute {
     route: Route,
     place: usize,
 }
 
 impl Resolved for SpreadRoute {
-    /// The place among the flows of the communicator, and what a route is of.
+    /// The index of the flow, and the arguments of a route.
     type Arguments = (usize, RouteArguments);
 
     #[inline(always)]
@@ -84,7 +84,7 @@ impl Resolved for SpreadRoute {
 }
 
 impl Route {
-    /// Over the flow of this place among those of the communicator.
+    /// Makes the route over the flow with this index.
     fn at(place: usize, (comm, datatype, rank): RouteArguments) -> Option<Self> {
         let (on, of) = (comm.find()?, datatype.find()?);
         let to = *on.peers().members().get(rank as usize)?;
@@ -102,60 +102,62 @@ impl Route {
         Some(Self { comm, datatype, engine, rank, size, address, source })
     }
 
-    /// Wakes the peer, which sleeps though something was sent to it; returns what the function returns. `extern "C"`: it does not unwind, so
-    /// that a jump suffices.
+    /// Wakes the peer, which sleeps although a message was sent to it; returns the function's result.
+    /// An `extern "C"` function does not unwind, so that a jump is sufficient.
     #[cold]
     #[inline(never)]
     pub extern "C" fn wake_peer(route: &'static Self) -> c_int {
         match route.engine.wake_peer(route.address.peer) {
             Ok(()) => MPI_SUCCESS,
-            // In a forked child, where nothing was sent.
+            // This happens in a forked child, where nothing was sent.
             Err(error) => keep(Class::Other, error.to_string()),
         }
     }
 
-    /// The bytes of so many elements, if they are at most `most`.
+    /// Returns the length of `count` elements in bytes, if it is at most `most`.
     #[inline(always)]
     pub fn bytes(&self, count: Count, most: usize) -> Option<usize> {
-        // A negative number is a large one here.
+        // A negative count becomes a large number.
         let bytes = count.value.checked_mul(i64::from(self.size))? as usize;
         (bytes <= most).then_some(bytes)
     }
 
-    /// What becomes of a call whose message does not fit into a cell.
+    /// Returns the outcome for a call whose message does not fit into a cell.
     #[inline(always)]
     pub fn longer(&'static self, count: Count) -> Attempt {
         self.bytes(count, MOST_BYTES).map_or(Attempt::Left, |bytes| Attempt::LeftOn(self, bytes))
     }
 
-    /// How many elements have so many bytes.
+    /// Returns the number of elements in this many bytes.
     pub fn count(&self, bytes: usize) -> usize {
         bytes / self.size as usize
     }
 
-    /// The communicator.
+    /// Returns the communicator.
     pub fn comm(&self) -> MPI_Comm {
         self.comm
     }
 
-    /// The datatype.
+    /// Returns the datatype.
     pub fn datatype(&self) -> MPI_Datatype {
         self.datatype
     }
 
-    /// The rank on the communicator.
+    /// Returns the rank on the communicator.
     pub fn rank(&self) -> c_int {
         self.rank
     }
 }
 
-/// The route of these arguments, if this thread knows it. It is good until the thread learns another one.
+/// Returns the route of these arguments, if this thread has cached it. It is valid until the thread caches
+/// another one.
 #[inline(always)]
 pub fn known(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<&'static Route> {
     own().routes.known((comm, datatype, rank))
 }
 
-/// The route of these arguments, also on a communicator that is spread, of which the short paths of exported functions know none.
+/// Returns the route of these arguments, also on a communicator that spreads messages, which the short paths
+/// of exported functions do not support.
 #[inline(always)]
 pub fn known_with_tag(
     comm: MPI_Comm,
@@ -177,8 +179,8 @@ fn known_on_spread(
     known_spread(place(comm, tag)?, (comm, datatype, rank))
 }
 
-/// Keeps the route of a call that the short path of an exported function has left, if routes may be known. Returns it if a short path may go on
-/// with it that was not tried: this thread did not know it, or the communicator is spread.
+/// Caches the route of a call that the short path of an exported function refused, if routes may be cached.
+/// Returns it if another short path may try it: it is new, or the communicator spreads messages.
 #[inline(never)]
 pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, (rank, tag): (c_int, c_int)) -> Option<&'static Route> {
     if known(comm, datatype, rank).is_some() {
@@ -199,7 +201,7 @@ fn known_spread(place: usize, arguments: RouteArguments) -> Option<&'static Rout
     own().spread_routes.known((place, arguments)).map(|spread| &spread.route)
 }
 
-/// Where messages with a tag lie among the flows of a communicator that is spread.
+/// Returns the index of the flow for messages with a tag, on a communicator that spreads messages.
 #[inline(always)]
 fn place(comm: MPI_Comm, tag: c_int) -> Option<usize> {
     let on = comm.find().filter(|on| on.is_spread())?;

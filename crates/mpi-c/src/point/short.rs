@@ -1,10 +1,10 @@
-//! The short path of messages between known ranks: few bytes, one after the other in memory, on a link that is open.
+//! The short path of messages between known ranks: few contiguous bytes on an open link.
 //!
-//! Decides nothing: either it does all of a call in a few dozen instructions, or it says no and has changed nothing, and the general path does
-//! the call, with all its checks and errors. It makes no error, no request and no status.
+//! It either does a whole call in a few dozen instructions, or refuses without any change. The general path
+//! then does the call with all checks and errors. The short path makes no error, request or status.
 //!
-//! What ends with `_at_once` calls no function: inlined into an exported function, it needs no frame and saves few registers, and the
-//! general path is a jump from there.
+//! A function with the suffix `_at_once` calls no function. Inlined into an exported function, it needs no
+//! frame and saves few registers. The general path is a jump from there.
 
 use core::ffi::c_int;
 
@@ -23,22 +23,24 @@ use crate::requests::{got_at_once, is_deferred, lane_of, make_room_to_defer};
 use crate::status::{Got, StatusOut};
 use crate::width::Count;
 
-/// What became of a call that was tried on the short path.
+/// The outcome of a call on the short path.
 #[derive(Clone, Copy)]
 pub enum Attempt {
     /// It is done.
     Done,
-    /// It is done, and the peer of this route is to be woken.
+    /// The call is done, and the peer of this route must be woken.
     ToSleeper(&'static Route),
-    /// Nothing has changed: the general path does it.
+    /// Nothing has changed; the general path does the call.
     Left,
-    /// The same, of a call on this route with so many bytes, which was tried as far as it may be or does not fit into a cell: the body that
-    /// follows tries it in another way. A caller need not keep the arguments that follow from route and bytes.
+    /// Nothing has changed for a call on this route with this many bytes. Its message does not fit into a
+    /// cell, or the attempt was complete. The next body tries it in another way; the caller need not keep the
+    /// arguments that follow from route and length.
     LeftOn(&'static Route, usize),
 }
 
 impl Attempt {
-    /// Ends a send that was tried so: wakes the peer, or calls `left` if no try was made, or `refused` for what the try has left.
+    /// Completes a send: wakes the peer, or calls `left` if the send was not tried, or `refused` if the
+    /// attempt failed.
     pub fn end_send(
         self,
         left: impl FnOnce() -> CallResult,
@@ -55,7 +57,7 @@ impl Attempt {
         }
     }
 
-    /// True if the call, a receive, is done.
+    /// Returns true if the call, a receive, is done.
     pub fn is_done(self) -> bool {
         matches!(self, Self::Done)
     }
@@ -66,7 +68,7 @@ fn is_tag(tag: c_int) -> bool {
     tag as u32 <= LARGEST_TAG as u32
 }
 
-/// Sends a message if it can go at once.
+/// Sends a message if it can be sent at once.
 #[inline(always)]
 pub fn send_at_once(
     buffer: SendBuffer,
@@ -78,7 +80,7 @@ pub fn send_at_once(
     send_on(route, buffer, count, tag)
 }
 
-/// The same on a route.
+/// Sends a message on a route if it can be sent at once.
 #[inline(always)]
 pub fn send_on(route: &'static Route, buffer: SendBuffer, count: Count, tag: c_int) -> Attempt {
     let Some(bytes) = route.bytes(count, MAX_INLINE) else { return route.longer(count) };
@@ -97,8 +99,8 @@ pub fn send_on(route: &'static Route, buffer: SendBuffer, count: Count, tag: c_i
     }
 }
 
-/// Sends a message if it can go at once that does not fit into a cell, or whose thread has no bias, for a caller that has a frame. What it leaves
-/// was tried as far as it may be, but for [`Attempt::Left`].
+/// Sends a message at once that does not fit into a cell, or whose thread has no bias, for a caller with a
+/// frame. A refused message was tried completely, except for [`Attempt::Left`].
 #[inline(always)]
 pub fn send_next(
     buffer: SendBuffer,
@@ -127,7 +129,7 @@ pub fn send_next(
     }
 }
 
-/// Receives a message that fits into a cell if it is the next one of its source.
+/// Receives a message that fits into a cell, if it is the next one of its source.
 #[inline(always)]
 pub fn receive_at_once(
     buffer: RecvBuffer,
@@ -140,7 +142,7 @@ pub fn receive_at_once(
     receive_on(route, buffer, count, tag, status)
 }
 
-/// The same on a route.
+/// Receives a message on a route ([`receive_at_once`]).
 #[inline(always)]
 pub fn receive_on(
     route: &'static Route,
@@ -167,7 +169,7 @@ pub fn receive_on(
     }
 }
 
-/// [`receive_at_once`] for a longer message, and one that comes soon, for a caller that has a frame.
+/// Receives a longer message, or one that arrives soon, for a caller with a frame ([`receive_at_once`]).
 #[inline(always)]
 pub fn receive_next(
     buffer: RecvBuffer,
@@ -185,7 +187,7 @@ pub fn receive_next(
     route.engine.receive_next(route.source.source(), route.source.flow(), Tag(tag as u32), into)
 }
 
-/// Defers a receive, if that may be; puts its handle.
+/// Defers a receive, if possible; stores its handle.
 #[inline(always)]
 pub fn defer_at_once(
     buffer: RecvBuffer,
@@ -198,7 +200,7 @@ pub fn defer_at_once(
     defer_on(route, buffer, count, tag, request)
 }
 
-/// The same on a route.
+/// Defers a receive on a route ([`defer_at_once`]).
 #[inline(always)]
 pub fn defer_on(
     route: &'static Route,
@@ -214,7 +216,8 @@ pub fn defer_on(
     if !is_tag(tag) {
         return Attempt::LeftOn(route, bytes);
     }
-    // SAFETY: not null; the program gives so many bytes to be written until the receive ends (MPI 5.0, §3.7.2).
+    // SAFETY: not null; the program gives so many bytes to be written until the receive ends (MPI 5.0,
+    // §3.7.2).
     let into = unsafe { RawBlock::new(buffer.cast(), bytes as u32) };
     match route.engine.defer_recv(&route.source, Tag(tag as u32), into) {
         Some(name) => {
@@ -225,7 +228,8 @@ pub fn defer_on(
     }
 }
 
-/// [`defer_at_once`] for a thread that has no bias, or where the next slot was used; says whether it has.
+/// Defers a receive for a thread without bias, or if the next slot is used; returns true on success
+/// ([`defer_at_once`]).
 #[inline(always)]
 pub fn defer_next(
     buffer: RecvBuffer,
@@ -257,15 +261,16 @@ pub fn defer_next(
     }
 }
 
-/// Ends the requests at the front of an array that need no look at the table: sends that have left, receives from no process, null handles,
-/// and deferred receives in their order whose messages have come. Says how many.
+/// Completes the requests at the front of an array that need no look-up in the table. These are sends that
+/// have left, receives from `MPI_PROC_NULL`, null handles, and arrived deferred receives in order. Returns
+/// their number.
 #[inline(always)]
 pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
     end_with(handles, 0, statuses, |lane, handles, told| lane.end_deferred::<RequestHandles>(handles, told))
 }
 
-/// [`end_front`] from a place on, for a caller that waits: looks a while for the message of a receive that comes next. Gives the place behind what
-/// has ended.
+/// Completes requests from an index on, for a caller that waits ([`end_front`]). It polls a while for the
+/// message of the next receive. Returns the index behind the completed ones.
 #[inline(never)]
 pub fn end_front_soon(handles: &mut [MPI_Request], from: usize, statuses: StatusOut) -> usize {
     end_with(handles, from, statuses, |lane, handles, told| {
@@ -300,7 +305,8 @@ fn end_with(
     }
 }
 
-/// Ends the sends that have left, the receives from no process and the null handles, from a place of an array on; gives the place behind them.
+/// Completes sends that have left, receives from `MPI_PROC_NULL` and null handles from an index on; returns
+/// the index behind them.
 #[inline(always)]
 fn end_sends(handles: &mut [MPI_Request], from: usize, statuses: StatusOut) -> usize {
     let mut at = from;
@@ -315,7 +321,7 @@ fn end_sends(handles: &mut [MPI_Request], from: usize, statuses: StatusOut) -> u
     at
 }
 
-/// Handles of requests, of which some are names of deferred receives.
+/// Handles of requests, some of which are names of deferred receives.
 struct RequestHandles;
 
 impl DeferredHandles for RequestHandles {

@@ -17,7 +17,7 @@ use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests::{self, FROM_NO_PROCESS, LEFT};
 use crate::width::Count;
 
-/// `MPI_Isend` of a message that can go at once.
+/// `MPI_Isend` of a message that can be sent at once.
 #[inline(always)]
 pub fn isend_at_once(
     buf: SendBuffer,
@@ -34,7 +34,7 @@ pub fn isend_at_once(
     put_left(request, short::send_at_once(buf, (count, datatype), (dest, tag), comm))
 }
 
-/// Gives the program the handle of a send that has left, if it has.
+/// Stores the handle of a completed send, if the message has left.
 #[inline(always)]
 fn put_left(request: Out<MPI_Request>, sent: Attempt) -> Attempt {
     if matches!(sent, Attempt::Done | Attempt::ToSleeper(_)) {
@@ -64,7 +64,7 @@ pub fn isend(
     )
 }
 
-/// `MPI_Isend` of a message that the short path has tried in vain.
+/// `MPI_Isend` of a message that the short path refused.
 #[inline(never)]
 pub fn isend_refused(
     buf: SendBuffer,
@@ -117,7 +117,7 @@ pub fn irsend(
     isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Ready)
 }
 
-/// The general path.
+/// Sends by the general path.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)] // The arguments of the standard.
 fn isend_in_mode(
@@ -137,7 +137,7 @@ fn isend_in_mode(
     give_send(comm, request, pending)
 }
 
-/// Gives the program the handle of a send that was started; `None`: it has left.
+/// Stores the handle of a started send; `None` means that the message has left.
 #[inline(always)]
 fn give_send(comm: MPI_Comm, request: Out<MPI_Request>, pending: Option<Pending>) -> CallResult {
     let handle = match pending {
@@ -184,7 +184,7 @@ pub fn irecv(
     irecv_refused(buf, count, datatype, source, tag, comm, request)
 }
 
-/// `MPI_Irecv` that was not deferred at once.
+/// `MPI_Irecv` of a receive that was not deferred at once.
 #[inline(never)]
 pub fn irecv_refused(
     buf: RecvBuffer,
@@ -266,15 +266,16 @@ pub fn imrecv(
     }
 }
 
-/// Gives the program the handle of no request. Programs that go on after failures wait for what a revoked communicator has not started.
+/// Stores the null handle. Fault-tolerant programs wait for operations that a revoked communicator has not
+/// started.
 #[cold]
 fn not_started(request: Out<MPI_Request>, error: Box<Error>) -> Box<Error> {
-    // The first error counts.
+    // The first error is reported.
     let _ = request.set(MPI_REQUEST_NULL, "request");
     error
 }
 
-/// Gives the program the handle of what was started; `None`: it has ended already.
+/// Stores the handle of a started operation; `None` means that it has completed.
 #[inline(always)]
 pub fn give(request: Out<MPI_Request>, started: Option<Request>) -> CallResult {
     let handle = match started {

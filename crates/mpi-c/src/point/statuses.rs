@@ -1,4 +1,4 @@
-//! Asking and filling statuses (MPI 5.0, §3.2.5, §3.8.4, §13.3).
+//! Reading and setting statuses (MPI 5.0, §3.2.5, §3.8.4, §13.3).
 
 use core::ffi::c_int;
 

@@ -1,7 +1,8 @@
-//! Waiting for requests, one or a list of them, where they stand in the table.
+//! Waits for one request or a list, in their rows of the table.
 //!
-//! What a request does is up to the request; here are the handles and the locks. A pass over an array lets all of its requests advance with
-//! one entry into the table and the engine, and leaves both for a request that may call the program. A wait holds no lock of the table.
+//! Requests define their own steps; this module handles their handles and locks. A pass over an array
+//! advances all requests with one lock of the table and of the engine. It releases both for a request that
+//! may call the program. A wait holds no lock of the table.
 
 use std::sync::Arc;
 
@@ -21,9 +22,9 @@ use crate::requests::{
 };
 use crate::status::{Got, StatusOut};
 
-/// How a request ended, and whose handler is told if it failed.
+/// The result of a request, and the communicator for its error.
 pub struct End {
-    /// What happened.
+    /// The status or the error.
     pub result: Result<Status>,
     comm: Option<Arc<Comm>>,
 }
@@ -33,15 +34,15 @@ impl End {
         Self { result: Ok(Status::EMPTY), comm: None }
     }
 
-    /// The communicator of a request that failed, if it has one.
+    /// Returns the communicator of a failed request, if it has one.
     pub fn comm(&self) -> Option<&Comm> {
         self.comm.as_deref()
     }
 
-    /// Stores the status; calls the handler if the request failed.
+    /// Stores the status, or calls the error handler of a failed request.
     ///
     /// # Errors
-    /// It failed.
+    /// Fails if the request failed.
     pub fn store(self, status: StatusOut, function: &str) -> CallResult {
         match self.result {
             Ok(of) => Ok(status.set(of)),
@@ -52,7 +53,7 @@ impl End {
         }
     }
 
-    /// Calls the handler with an error of a list of which this is the first that failed.
+    /// Calls the error handler for a list of which this is the first failed request.
     pub fn raise(&self, function: &str, error: Box<Error>) -> Failed {
         let died = matches!(&self.result, Err(error) if error.class == Class::ProcFailed);
         let is_fatal = |comm: &Arc<Comm>| matches!(*comm.errhandler(), Errhandler::Fatal | Errhandler::Abort);
@@ -63,7 +64,7 @@ impl End {
     }
 }
 
-/// Calls the handler of the request's communicator, if it has one.
+/// Calls the error handler of the request's communicator, if it has one.
 pub(super) fn raise(comm: Option<&Comm>, function: &str, error: Box<Error>) -> Failed {
     match comm {
         Some(comm) => Failed::Raised(raise_on(comm, function, &error)),
@@ -71,17 +72,17 @@ pub(super) fn raise(comm: Option<&Comm>, function: &str, error: Box<Error>) -> F
     }
 }
 
-/// Calls the handler of the communicator of a request with the error of a call about it.
+/// Calls the error handler of a request's communicator with the error of a call.
 pub(super) fn raise_of(handle: MPI_Request, function: &str, error: Box<Error>) -> Failed {
     let comm = requests_with(handle).ok().and_then(|mut table| table.get(handle).ok()?.comm().cloned());
     raise(comm.as_deref(), function, error)
 }
 
-/// Lets the requests of an array go on as far as they can and tells `each` how far each is, until `each` says that it has seen enough.
-/// `each` must not use the table. Returns the lanes that they are of.
+/// Advances the requests of an array as far as possible and passes the progress of each to `each`, while
+/// `each` returns true. `each` must not use the table. Returns the lanes of the requests.
 ///
 /// # Errors
-/// A handle names no request; in a forked child.
+/// Fails if a handle names no request, and in a forked child.
 pub(super) fn advance(
     handles: &[MPI_Request],
     mut each: impl FnMut(usize, RequestProgress) -> bool,
@@ -135,20 +136,20 @@ pub(super) fn advance(
     Ok(lanes)
 }
 
-/// Why a pass over an array has stopped.
+/// The reason why a pass over an array stopped.
 enum Stopped {
-    /// All were looked at, or the caller has seen enough.
+    /// All requests were visited, or the caller stopped the pass.
     ByCaller,
-    /// The handle at this place stands in another table than those before it.
+    /// The handle at this index is in another table than those before it.
     ByTable(usize),
-    /// The request at this place may call the program.
+    /// The request at this index may call the program.
     Outside(usize),
 }
 
-/// Lets a request go on that may call the program: without the lock of the table.
+/// Advances a request that may call the program, without the lock of the table.
 fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<RequestProgress> {
     let mut table = requests_with(handle)?;
-    // Others reach such an operation in the table meanwhile.
+    // Other threads can access such an operation in the table meanwhile.
     if let Some(operation) = table.get(handle)?.operation().cloned() {
         drop(table);
         return Request::foreign(None, operation).advance_outside(engine);
@@ -160,8 +161,8 @@ fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<RequestProgre
     progress
 }
 
-/// Returns true if all requests of an array, which is not empty, are messages that are under way, after some progress. If it returns false nothing is
-/// known, and nothing has been taken. The short path of a test, with one entry into each lock.
+/// Returns true if all requests of a non-empty array are pending messages, after some progress. Otherwise the
+/// state is unknown, and no result was taken. It is the short path of a test, with one entry into each lock.
 pub(super) fn are_under_way(handles: &[MPI_Request]) -> bool {
     let first = handles[0];
     if handles.iter().any(|handle| lane_of(*handle) != lane_of(first)) {
@@ -171,7 +172,7 @@ pub(super) fn are_under_way(handles: &[MPI_Request]) -> bool {
         return false;
     };
     let one_is_not = |completions: &mut Completions<'_>| {
-        // If a rank has died some may have to be told.
+        // After a death, some requests may have to report it.
         let is_under_way = |handle| {
             let pending = table.message(handle);
             pending.is_some_and(|pending| !completions.has_ended(pending) && !completions.any_deaths(pending))
@@ -181,16 +182,16 @@ pub(super) fn are_under_way(handles: &[MPI_Request]) -> bool {
     matches!(engine.completions_or_poll(one_is_not), Ok(None))
 }
 
-/// Waits until a request of an array can go on.
+/// Waits until a request of an array can advance.
 ///
 /// # Errors
-/// A handle names no request; in a forked child.
+/// Fails if a handle names no request, and in a forked child.
 fn await_any(handles: &[MPI_Request]) -> Result<()> {
     let mut awaited = Awaited::default();
     for handle in handles.iter().filter(|handle| **handle != MPI_REQUEST_NULL) {
         awaited.add(requests_with(*handle)?.get(*handle)?);
     }
-    // What the program did before it was looked for is seen by a further look.
+    // A further check sees steps that the program made before the wait.
     let mut goes_on = false;
     if awaited.is_of_program() {
         advance(handles, |_, progress| {
@@ -201,10 +202,11 @@ fn await_any(handles: &[MPI_Request]) -> Result<()> {
     if goes_on { Ok(()) } else { awaited.wait(library::engine()?) }
 }
 
-/// The place of the first request of an array that has ended, after a wait if `waits`; otherwise whether one is active.
+/// Returns the index of the first completed request of an array, after a wait if `waits`. Otherwise returns
+/// true if a request is active.
 ///
 /// # Errors
-/// A handle names no request; in a forked child.
+/// Fails if a handle names no request, and in a forked child.
 pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result<usize, bool>> {
     let mut looks_once_more = !waits;
     loop {
@@ -217,7 +219,7 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
         match ended {
             Some(at) => return Ok(Ok(at)),
             None if active && waits => await_any(handles)?,
-            // What a pass has not moved is as it was.
+            // Requests that the pass did not advance are unchanged.
             None if active && looks_once_more && library::engine()?.poll_lanes(lanes)? => {
                 looks_once_more = false
             }
@@ -226,10 +228,11 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
     }
 }
 
-/// How many requests of an array are under way and how many have ended, after one pass of the engine unless none is under way.
+/// Returns the numbers of pending and of completed requests of an array, after one pass of the engine unless
+/// none is pending.
 ///
 /// # Errors
-/// A handle names no request; in a forked child.
+/// Fails if a handle names no request, and in a forked child.
 pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
     let look = || -> Result<((usize, usize), LaneSet)> {
         let (mut under_way, mut ended) = (0, 0);
@@ -247,10 +250,10 @@ pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
     Ok(look()?.0)
 }
 
-/// Whether a request has ended, as the last pass found it.
+/// Returns true if a request has completed, as of the last pass.
 ///
 /// # Errors
-/// The handle names no request; in a forked child.
+/// Fails if the handle names no request, and in a forked child.
 pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
     match progress_without_row(handle) {
         Some(progress) => Ok(progress == RequestProgress::Ended),
@@ -258,10 +261,11 @@ pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
     }
 }
 
-/// Takes the end of a request that has ended; its handle becomes null unless it is persistent, or is told of a failure and stays under way.
+/// Takes the result of a completed request. Its handle becomes null, unless it is persistent or stays pending
+/// after a reported failure.
 ///
 /// # Errors
-/// The handle names no request; in a forked child.
+/// Fails if the handle names no request, and in a forked child.
 pub(super) fn take_end(handle: &mut MPI_Request) -> Result<End> {
     if let Some(status) = status_at_once(*handle) {
         *handle = MPI_REQUEST_NULL;
@@ -275,7 +279,7 @@ pub(super) fn take_end(handle: &mut MPI_Request) -> Result<End> {
         return Ok(End { result, comm });
     }
     let freed = table.free(*handle);
-    // A function of the program's may be called, which may use requests.
+    // A function of the program may be called, which may use requests.
     drop(table);
     let Some(mut request) = freed else { return Ok(End::empty()) };
     *handle = MPI_REQUEST_NULL;
@@ -284,10 +288,10 @@ pub(super) fn take_end(handle: &mut MPI_Request) -> Result<End> {
     Ok(End { result, comm })
 }
 
-/// Waits for the request of a handle, which becomes null unless it is persistent.
+/// Waits for the request of a handle, which becomes null unless the request is persistent.
 ///
 /// # Errors
-/// The handle names none.
+/// Fails if the handle names no request.
 pub fn wait(handle: &mut MPI_Request) -> Result<End> {
     match first_ended(core::slice::from_ref(handle), true)? {
         Ok(_) => take_end(handle),
@@ -295,13 +299,13 @@ pub fn wait(handle: &mut MPI_Request) -> Result<End> {
     }
 }
 
-/// Takes the ends of the messages at the front of an array, up to the first that has not ended: says how many. `each` is told
-/// the place, and what the message got. Where it stops, deferred receives are submitted.
+/// Takes the results of messages at the front of an array, up to the first pending one; returns their number.
+/// `each` gets the index and the result. Deferred receives are submitted where it stops.
 ///
 /// # Errors
-/// In a forked child.
+/// Fails in a forked child.
 pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Got)) -> Result<usize> {
-    // A caller asks again for the rest, so what a call looks at must not grow with the array.
+    // A caller asks again for the rest, so the cost of one call must not grow with the array.
     let most = handles.len().min(MOST_AT_ONCE);
     let handles = &mut handles[..most];
     let with_row = handles.iter().find(|handle| progress_without_row(**handle).is_none());
@@ -322,32 +326,32 @@ pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Go
     Ok(taken)
 }
 
-/// So many messages are taken at once.
+/// Number of messages that are taken at once.
 const MOST_AT_ONCE: usize = 256;
 
-/// Requests given up that one call looks after: what it costs does not depend on how many there are.
+/// Number of freed requests that one call advances, so that its cost does not depend on their total number.
 pub(super) const ORPHANS_PER_CALL: usize = 4;
 
-/// Looks after requests that were given up where this handle stands, at most as many; each has its turn.
+/// Advances at most `most` freed requests in the table of this handle, in turn.
 ///
 /// # Errors
-/// In a forked child.
+/// Fails in a forked child.
 pub fn sweep(beside: MPI_Request, most: usize) -> Result<()> {
     let orphans = requests_with(beside)?.take_orphans(most);
     look_after(orphans, || requests_with(beside))
 }
 
-/// Looks after all requests that were given up.
+/// Advances all freed requests.
 ///
 /// # Errors
-/// In a forked child.
+/// Fails in a forked child.
 pub fn sweep_all() -> Result<()> {
     let orphans = all_requests().map(|table| Ok(table?.take_orphans(usize::MAX)));
     let orphans = orphans.collect::<Result<Vec<_>>>()?;
     orphans.into_iter().try_for_each(|orphans| look_after(orphans, requests))
 }
 
-/// Lets requests go on that were given up; those that are still under way are put back.
+/// Advances freed requests; pending ones are put back.
 fn look_after(orphans: Vec<Request>, table: impl Fn() -> Result<Guard<'static, Requests>>) -> Result<()> {
     if orphans.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Deferred receives whose requests a call asks for: their handles are names in the engine, and get rows then.
+//! Deferred receives whose requests a call needs. Their handles are names in the engine, and get rows then.
 
 use canele_control::MOST_LANES;
 use canele_engine::{DEFERRED_SLOTS, Engine, FIRST_DEFERRED, SubmittedRecv};
@@ -11,25 +11,26 @@ use crate::constants::MPI_REQUEST_NULL;
 use crate::handle::{MPI_Comm, MPI_Request, ObjectHandle};
 use crate::library;
 
-/// So many names of deferred receives are given back together.
+/// Number of names of deferred receives that are returned together.
 const MOST_GIVEN_BACK: usize = 64;
 
-/// True if the handle is the name of a deferred receive.
+/// Returns true if the handle is the name of a deferred receive.
 #[inline(always)]
 pub fn is_deferred(handle: MPI_Request) -> bool {
     let first = FIRST_DEFERRED as usize;
     handle.value() & first == first
 }
 
-/// Gives back names of deferred receives that have ended, where there is no room for a further one; returns true if that helps.
+/// Returns names of completed deferred receives to the engine, if it has no room for a further one. Returns
+/// true if this made room.
 pub fn make_room_to_defer(engine: &Engine) -> bool {
     table(engine.lane_number().into()).is_ok_and(|mut table| engine.make_room_to_defer(&mut table.given_back))
 }
 
-/// Gives all deferred receives rows.
+/// Gives rows to all deferred receives.
 ///
 /// # Errors
-/// In a forked child.
+/// Fails in a forked child.
 pub fn add_all_deferred(engine: &Engine) -> Result<()> {
     for number in 0..MOST_LANES {
         let Some(lane) = engine.lane_if_open(number) else { continue };
@@ -43,7 +44,7 @@ pub fn add_all_deferred(engine: &Engine) -> Result<()> {
 }
 
 impl Requests {
-    /// Gives those of these handles rows that are the names of deferred receives of this table's lane.
+    /// Gives rows to the handles that are names of deferred receives on this table's lane.
     #[inline]
     pub(super) fn add_deferred(&mut self, lane: usize, handles: &[MPI_Request]) -> Result<()> {
         let is_new = |handle: &&MPI_Request| {
@@ -81,13 +82,14 @@ impl Requests {
         self.deferred[name as usize % DEFERRED_SLOTS] = (name, self.handle_of(at, self.rows[at].generation));
     }
 
-    /// The handle of the row of a deferred receive, if it has one.
+    /// Returns the handle of a deferred receive's row, if it has one.
     fn row_of_deferred(&self, handle: MPI_Request) -> Option<MPI_Request> {
         let (name, row) = *self.deferred.get(handle.value() % DEFERRED_SLOTS)?;
         (name as usize == handle.value()).then_some(row)
     }
 
-    /// The handle of a row as it is, or that of the row of a deferred receive; one that has no row is left, which names none.
+    /// Returns the handle of a row, for a deferred receive that of its row. A deferred receive without a row
+    /// keeps its handle, which names no row.
     #[inline(always)]
     pub(super) fn resolved(&self, handle: MPI_Request) -> MPI_Request {
         if is_deferred(handle) { self.row_of_deferred(handle).unwrap_or(handle) } else { handle }

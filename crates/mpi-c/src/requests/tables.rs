@@ -1,4 +1,4 @@
-//! The tables of all lanes: each has one, so that threads on different lanes do not meet here either.
+//! The tables of all lanes. Each lane has one, so that threads on different lanes do not contend.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use crate::handle::MPI_Request;
 static TABLES: [OnceLock<BiasedLock<Requests>>; MOST_LANES as usize] =
     [const { OnceLock::new() }; MOST_LANES as usize];
 
-/// The lane in whose table a handle stands.
+/// Returns the lane whose table holds a handle.
 #[inline(always)]
 pub fn lane_of(handle: MPI_Request) -> usize {
     let above = handle.value() >> LANE_BITS & ((1 << (INDEX_BITS - LANE_BITS)) - 1);
@@ -29,28 +29,28 @@ pub fn lane_of(handle: MPI_Request) -> usize {
 // The handles of deferred receives lie behind those of all rows.
 const _: () = assert!(DEFERRED_SLOTS * MOST_LANES as usize <= 1 << LANE_BITS);
 
-/// The table of the first lane.
+/// Returns the table of the first lane.
 ///
 /// # Errors
-/// In a forked child.
+/// Fails in a forked child.
 #[inline]
 pub fn requests() -> Result<Guard<'static, Requests>> {
     table(0)
 }
 
-/// The table in which a handle stands.
+/// Returns the table that holds a handle.
 ///
 /// # Errors
-/// In a forked child.
+/// Fails in a forked child.
 #[inline]
 pub fn requests_with(handle: MPI_Request) -> Result<Guard<'static, Requests>> {
     requests_with_all(handle, &[handle])
 }
 
-/// The table in which the first of these handles stands, with rows for all that stand there.
+/// Returns the table that holds the first of these handles, with rows for all handles in it.
 ///
 /// # Errors
-/// In a forked child.
+/// Fails in a forked child.
 #[inline]
 pub fn requests_with_all(first: MPI_Request, handles: &[MPI_Request]) -> Result<Guard<'static, Requests>> {
     let lane = lane_of(first);
@@ -59,25 +59,25 @@ pub fn requests_with_all(first: MPI_Request, handles: &[MPI_Request]) -> Result<
     Ok(table)
 }
 
-/// The table of a lane.
+/// Returns the table of a lane.
 ///
 /// # Errors
-/// In a forked child.
+/// Fails in a forked child.
 #[inline]
 pub(super) fn table(lane: usize) -> Result<Guard<'static, Requests>> {
     let new = || BiasedLock::new(Requests::of_lane(lane));
     TABLES[lane].get_or_init(new).lock().map_err(|forked| canele_engine::Error::from(forked).into())
 }
 
-/// The tables that are in use, one after the other.
+/// Returns the tables in use, one after the other.
 pub fn all_requests() -> impl Iterator<Item = Result<Guard<'static, Requests>>> {
     (0..TABLES.len()).filter(|lane| TABLES[*lane].get().is_some()).map(table)
 }
 
-/// A new handle, in the table of the request's lane.
+/// Returns a new handle, in the table of the request's lane.
 ///
 /// # Errors
-/// All handles are used.
+/// Fails if all handles are used.
 pub fn publish(request: Request) -> Result<MPI_Request> {
     let lane = request.pending().map_or(0, Pending::lane);
     if lane > 0 {

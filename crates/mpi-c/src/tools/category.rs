@@ -9,14 +9,14 @@ use super::{call, write_text};
 use crate::error::CallResult;
 use crate::pointer::{Out, Text, TextOut};
 
-/// How often categories have changed: they never do.
+/// The number of changes of categories, which never change.
 const UPDATE: c_int = 0;
 
 fn find(cat_index: c_int) -> ToolResult<&'static Category> {
     at(categories(), cat_index, "cat_index")
 }
 
-/// As many of a category's members as there is room for.
+/// Stores as many of a category's members as fit.
 fn list(cat_index: c_int, len: c_int, indices: Out<c_int>, of: fn(&Category) -> &Vec<c_int>) -> CallResult {
     call(|| {
         let members = of(find(cat_index)?);

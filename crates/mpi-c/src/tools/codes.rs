@@ -8,7 +8,7 @@ use canele_mpi::{Class, Error};
 use crate::constants::*;
 use crate::error::Failed;
 
-/// All codes, with their names and what they mean.
+/// All codes, with their names and meanings.
 const CODES: [(c_int, &str, &str); 18] = [
     (MPI_T_ERR_CANNOT_INIT, "MPI_T_ERR_CANNOT_INIT", "the tools interface cannot be initialised"),
     (MPI_T_ERR_NOT_ACCESSIBLE, "MPI_T_ERR_NOT_ACCESSIBLE", "what is asked for cannot be had now"),
@@ -38,7 +38,7 @@ const CODES: [(c_int, &str, &str); 18] = [
     ),
 ];
 
-/// What a code of the interface means; none for another code.
+/// Returns the meaning of a code of the interface; none for another code.
 pub(crate) fn text(code: c_int) -> Option<String> {
     CODES.iter().find(|(number, ..)| *number == code).map(|(_, name, meaning)| format!("{name}: {meaning}"))
 }

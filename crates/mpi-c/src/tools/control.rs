@@ -15,10 +15,11 @@ use crate::handle::MPI_Datatype;
 use crate::library;
 use crate::pointer::{Out, RecvBuffer, SendBuffer, Text, TextOut};
 
-/// Bytes of a text with its zero, at least.
+/// Smallest room for a text with its terminating zero, in bytes.
 const TEXT_BYTES: usize = 1024;
 
-/// A handle: its variable, and the number of elements of its value, of a text that of its bytes with the zero at the end.
+/// A handle: its variable, and the number of elements of its value; for a text the number of bytes with the
+/// terminating zero.
 #[derive(Clone, Copy)]
 struct Handle {
     variable: &'static ControlVariable,
@@ -135,7 +136,8 @@ pub fn cvar_read(handle: usize, buf: RecvBuffer) -> CallResult {
     call(|| {
         let Handle { variable, count } = find(handle)?;
         check_buffer(buf.is_null())?;
-        // SAFETY: the standard asks for room for as many elements of the variable's type as the handle was made with.
+        // SAFETY: the standard asks for room for as many elements of the variable's type as the handle was
+        // made with.
         unsafe {
             match variable.read(&library::PROCESS)? {
                 ControlValue::Choice(place) => buf.cast::<c_int>().write_unaligned(place),

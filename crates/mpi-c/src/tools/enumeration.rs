@@ -1,4 +1,4 @@
-//! Enumerations (MPI 5.0, §15.3.5). A handle is the place of the enumeration, counted from 1.
+//! Enumerations (MPI 5.0, §15.3.5). A handle is the index of the enumeration, counted from 1.
 
 use core::ffi::c_int;
 
@@ -9,7 +9,7 @@ use super::{call, write_text};
 use crate::error::CallResult;
 use crate::pointer::{Out, TextOut};
 
-/// The handle of the enumeration at a place; the null handle for none.
+/// Returns the handle of the enumeration at an index; the null handle for none.
 pub(super) fn handle(place: Option<usize>) -> usize {
     place.map_or(0, |place| place + 1)
 }

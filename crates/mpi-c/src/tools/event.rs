@@ -1,4 +1,4 @@
-//! Events (MPI 5.0, §15.3.8). Functions of tools are called at the end of a call of the program's, without any lock.
+//! Events (MPI 5.0, §15.3.8). Callbacks run at the end of a call of the program, without any lock.
 
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -19,17 +19,18 @@ use crate::library;
 use crate::pointer::{Out, RecvBuffer, Text, TextOut};
 use crate::program_call::call_program;
 
-/// Is told of an event: its handle, the registration's, the level of safety that is needed, the state.
+/// A callback for an event: its handle, the registration's, the required safety level, the state.
 pub type EventCallback = unsafe extern "C-unwind" fn(usize, usize, c_int, *mut c_void);
-/// Is told that a registration is told of nothing more: its handle, the level of safety, the state.
+/// A callback for a freed registration: its handle, the safety level, the state.
 pub type EventFreed = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void);
-/// Is told how many events were dropped: the number, the registration's handle, the source, the level of safety, the state.
+/// A callback for dropped events: their number, the registration's handle, the source, the safety level, the
+/// state.
 pub type EventsDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, *mut c_void);
 
-/// Any of the three, as texts name it.
+/// The name of all three callbacks in texts.
 const FUNCTION: &str = "a function that is told of events";
 
-/// The levels of safety in rising order.
+/// The safety levels in rising order.
 const SAFETY: [c_int; 4] = [
     MPI_T_CB_REQUIRE_NONE,
     MPI_T_CB_REQUIRE_MPI_RESTRICTED,
@@ -80,7 +81,7 @@ pub fn event_get_info(
     })
 }
 
-/// Types and places of as many elements as there is room for; and how many there are.
+/// Stores types and offsets of as many elements as fit, and the total number.
 fn describe_elements(
     kind: &EventKind,
     datatypes: Out<MPI_Datatype>,
@@ -123,7 +124,7 @@ pub fn event_handle_alloc(
     event_registration: Out<usize>,
 ) -> CallResult {
     call(|| {
-        // First, as nothing of what follows is undone.
+        // This comes first, since no later step is undone.
         event_registration.set(0, "event_registration")?;
         Ok(event_registration.set(EVENTS.register(event_index)?, "event_registration")?)
     })
@@ -149,7 +150,7 @@ pub fn event_handle_free(
     })
 }
 
-/// `MPI_T_event_handle_get_info`. No hint has an effect.
+/// `MPI_T_event_handle_get_info`; no hint has an effect.
 pub fn event_handle_get_info(event_registration: usize, info_used: Out<MPI_Info>) -> CallResult {
     call(|| {
         EVENTS.check(event_registration)?;
@@ -185,13 +186,13 @@ pub fn event_register_callback(
         EVENTS.set_callback(event_registration, level, callback)?;
         match library::PROCESS.world_at_hand() {
             Some(world) => EVENTS.attach(world.engine()),
-            // The engine tells from its start on.
+            // The engine reports events from its start on.
             None => Ok(()),
         }
     })
 }
 
-/// `MPI_T_event_callback_get_info`. No hint has an effect.
+/// `MPI_T_event_callback_get_info`; no hint has an effect.
 pub fn event_callback_get_info(
     event_registration: usize,
     cb_safety: c_int,
@@ -253,7 +254,7 @@ pub fn event_copy(event_instance: usize, buffer: RecvBuffer) -> CallResult {
     })
 }
 
-/// Stores an element at its place of a buffer.
+/// Stores an element at its offset in a buffer.
 fn store(buffer: RecvBuffer, at: usize, kind: ElementKind, value: u64) {
     // SAFETY: the standard asks for room for the element, or for all at their places.
     unsafe {
@@ -274,7 +275,7 @@ pub fn event_get_timestamp(event_instance: usize, event_timestamp: Out<i64>) -> 
     })
 }
 
-/// `MPI_T_event_get_source`. All events come from one.
+/// `MPI_T_event_get_source`; all events have one source.
 pub fn event_get_source(event_instance: usize, source_index: Out<c_int>) -> CallResult {
     call(|| {
         EVENTS.told(event_instance)?;

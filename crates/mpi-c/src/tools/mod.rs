@@ -1,7 +1,8 @@
-//! The tools interface at the edge (MPI 5.0, chapter 15): handles, places for results, and the numbers of the ABI.
+//! The tools interface for C (MPI 5.0, chapter 15): handles, places for results, and the numbers of the ABI.
 //!
-//! Any thread may call any of it, before MPI is initialised and after it was finalised. A call gives a code of the interface's own and
-//! calls no error handler. Handles are numbers that are never given twice, so one that was freed is known as such.
+//! Any thread may call any function, also before and after MPI is active. A call returns a code of the tools
+//! interface and calls no error handler. Handles are numbers that are never reused, so a freed one is
+//! recognised.
 
 use core::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +28,7 @@ pub mod source;
 /// The events of the process.
 static EVENTS: ToolEvents = ToolEvents::new();
 
-/// How often the interface was initialised and not finalised.
+/// Number of initialisations without a finalisation.
 static USERS: Mutex<usize> = Mutex::new(0);
 
 fn users() -> MutexGuard<'static, usize> {
@@ -49,13 +50,13 @@ pub fn init_thread(required: c_int, provided: Out<c_int>) -> CallResult {
         let text = format!("required is {required}: it is one of the MPI_THREAD_ levels");
         return Err(ToolError::new(Reason::Invalid, text).into());
     }
-    // Whatever is asked for, any thread may call it.
+    // Any thread may call the interface, whatever level is requested.
     provided.set(MPI_THREAD_MULTIPLE, "provided")?;
     *users() += 1;
     Ok(())
 }
 
-/// `MPI_T_finalize`. The last one frees all handles, and waits for a thread that calls functions of tools.
+/// `MPI_T_finalize`; the last one frees all handles and waits for a thread that calls callbacks.
 pub fn finalize() -> CallResult {
     call(|| {
         let is_last = {
@@ -73,7 +74,7 @@ pub fn finalize() -> CallResult {
     })
 }
 
-/// Tells tools of events at the end of a call.
+/// Reports events to tools at the end of a call.
 pub struct TellGuard;
 
 impl Drop for TellGuard {
@@ -88,20 +89,21 @@ impl Drop for TellGuard {
 #[cold]
 #[inline(never)]
 fn tell() {
-    // A call that a function of the program makes inside of another call leaves it to that one.
+    // A nested call, made by a function of the program, leaves the reports to the outer call.
     let is_inside = library::PROCESS.world_at_hand().is_some_and(|world| world.engine().is_inside());
     if !is_inside {
         EVENTS.tell(needed_safety());
     }
 }
 
-/// Has an engine tell of events, if a tool has asked for any.
+/// Has an engine report events, if a tool has registered for any.
 pub(crate) fn attach(engine: &Engine) {
-    // A thread that has just joined its job is not inside the library, and is that of no forked child.
+    // This cannot fail: a thread that has just joined the job is neither inside the library nor in a forked
+    // child.
     let _ = EVENTS.attach(engine);
 }
 
-/// The level of safety that functions of tools need now: with several threads, any of them may call one.
+/// Returns the safety level that callbacks need now; with several threads, any of them may run one.
 fn needed_safety() -> usize {
     match library::PROCESS.threads() {
         Some(level) if level < ThreadLevel::Multiple => 0,
@@ -109,7 +111,7 @@ fn needed_safety() -> usize {
     }
 }
 
-/// Writes a text as the interface does, where there is room for it; its length with the zero at the end is told in any case (MPI 5.0,
+/// Stores a text if there is room for it; always stores its length with the terminating zero (MPI 5.0,
 /// §15.3.3).
 fn write_text(to: TextOut, len: Out<c_int>, text: &str) -> ToolResult<()> {
     if len.is_null() {
@@ -123,7 +125,7 @@ fn write_text(to: TextOut, len: Out<c_int>, text: &str) -> ToolResult<()> {
     Ok(())
 }
 
-/// The number of a verbosity.
+/// Returns the number of a verbosity.
 fn verbosity_number(verbosity: Verbosity) -> c_int {
     match verbosity {
         Verbosity::UserBasic => MPI_T_VERBOSITY_USER_BASIC,
@@ -133,7 +135,7 @@ fn verbosity_number(verbosity: Verbosity) -> c_int {
     }
 }
 
-/// A pointer of the program's that must not be null.
+/// Fails if a pointer of the program is null.
 fn check_buffer(is_null: bool) -> ToolResult<()> {
     if is_null {
         return Err(ToolError::new(

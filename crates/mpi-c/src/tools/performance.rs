@@ -37,7 +37,7 @@ const CLASSES: [(CounterClass, c_int); 6] = [
     (CounterClass::HighWatermark, MPI_T_PVAR_CLASS_HIGHWATERMARK),
 ];
 
-/// Does something with sessions and what the counters say, while no other thread does.
+/// Runs an operation on sessions and a reading of the counters, while no other thread does.
 fn with<T>(body: impl FnOnce(&mut PerformanceSessions, &CounterReading) -> ToolResult<T>) -> ToolResult<T> {
     let mut sessions = sessions();
     let world = library::PROCESS.world_at_hand();
@@ -82,7 +82,7 @@ pub fn pvar_get_info(
         bind.put(MPI_T_BIND_NO_OBJECT);
         readonly.put(c_int::from(variable.is_continuous()));
         continuous.put(c_int::from(variable.is_continuous()));
-        // What can be reset can be read and reset in one step.
+        // A variable that can be reset can be read and reset in one step.
         atomic.put(c_int::from(!variable.is_continuous()));
         Ok(())
     })
@@ -99,7 +99,7 @@ pub fn pvar_get_index(name: Text, var_class: c_int, pvar_index: Out<c_int>) -> C
 /// `MPI_T_pvar_session_create`.
 pub fn pvar_session_create(session: Out<usize>) -> CallResult {
     call(|| {
-        // First, as nothing of what follows is undone.
+        // This comes first, since no later step is undone.
         session.set(0, "session")?;
         Ok(session.set(sessions().create(), "session")?)
     })
@@ -189,7 +189,7 @@ fn store(buf: RecvBuffer, value: u64) {
     unsafe { buf.cast::<u64>().write_unaligned(value) };
 }
 
-/// One value is read or written at a time.
+/// Fails for all handles, since a call reads or writes one value.
 fn check_one(handle: usize) -> ToolResult<()> {
     if handle == MPI_T_PVAR_ALL_HANDLES {
         let text = "handle is MPI_T_PVAR_ALL_HANDLES: a value is that of one handle";

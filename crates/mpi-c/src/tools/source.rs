@@ -1,4 +1,4 @@
-//! Sources of events (MPI 5.0, §15.3.8): one, whose events come in the order in which they happen.
+//! The source of events (MPI 5.0, §15.3.8). There is one; its events are in the order of their occurrence.
 
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::pointer::{Out, TextOut};
 /// The names of the sources.
 const SOURCES: [&str; 1] = ["engine"];
 
-/// Ticks of the clock in a second.
+/// Number of clock ticks in a second.
 const TICKS_PER_SECOND: i64 = 1_000_000_000;
 
 fn check(source_index: c_int) -> ToolResult<&'static str> {
     at(&SOURCES, source_index, "source_index").copied()
 }
 
-/// An info object without keys, for a tool that wants one.
+/// Stores an info object without keys, if the tool wants one.
 pub(super) fn put_no_hints(info: Out<MPI_Info>) -> ToolResult<()> {
     if !info.is_null() {
         info.put(MPI_Info::new(Arc::new(Info::new()))?);

@@ -12,7 +12,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::pointer::{In, Out};
 
-/// The grid of a communicator.
+/// Returns the grid of a communicator.
 fn cart(comm: &Comm) -> Result<&Cart> {
     match comm.topology() {
         Some(Topology::Cart(cart)) => Ok(cart),
@@ -20,7 +20,7 @@ fn cart(comm: &Comm) -> Result<&Cart> {
     }
 }
 
-/// A grid as the program describes it.
+/// Makes the grid that the program describes.
 fn described(ndims: c_int, dims: In<c_int>, periods: In<c_int>, ranks: usize) -> Result<Cart> {
     let ndims = number(ndims, "ndims")?;
     let periods: Vec<bool> = periods.slice(ndims, "periods")?.iter().map(|period| *period != 0).collect();
@@ -47,7 +47,7 @@ pub fn cart_create(
     give(comm_cart, comm.with_topology(Topology::Cart(cart), size)?)
 }
 
-/// `MPI_Cart_map`. A grid with a dimension of size 0 has no places, so no process gets one.
+/// `MPI_Cart_map`; a grid with a dimension of size 0 is empty, so no process is in it.
 pub fn cart_map(
     comm: MPI_Comm,
     ndims: c_int,

@@ -1,4 +1,4 @@
-//! Graphs of which every rank knows its own edges.
+//! Graphs of which each rank knows its own edges.
 
 use core::ffi::c_int;
 
@@ -12,7 +12,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Info, ObjectHandle};
 use crate::pointer::{In, Out};
 
-/// The graph of a communicator.
+/// Returns the graph of a communicator.
 fn graph(comm: &Comm) -> Result<&DistGraph> {
     match comm.topology() {
         Some(Topology::DistGraph(graph)) => Ok(graph),
@@ -20,7 +20,7 @@ fn graph(comm: &Comm) -> Result<&DistGraph> {
     }
 }
 
-/// The weights of `n` edges, if there are any.
+/// Returns the weights of `n` edges, if there are any.
 fn weights<'a>(of: In<c_int>, n: usize, what: &str) -> Result<Option<&'a [c_int]>> {
     if of.address() == MPI_UNWEIGHTED {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Graphs that every rank knows as a whole.
+//! Graphs of which every rank knows all edges.
 
 use core::ffi::c_int;
 
@@ -12,7 +12,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Comm, ObjectHandle};
 use crate::pointer::{In, Out};
 
-/// The graph of a communicator.
+/// Returns the graph of a communicator.
 fn graph(comm: &Comm) -> Result<&Graph> {
     match comm.topology() {
         Some(Topology::Graph(graph)) => Ok(graph),
@@ -20,7 +20,7 @@ fn graph(comm: &Comm) -> Result<&Graph> {
     }
 }
 
-/// A graph as the program describes it.
+/// Makes the graph that the program describes.
 fn described(nnodes: c_int, index: In<c_int>, edges: In<c_int>, ranks: usize) -> Result<Graph> {
     let index = index.slice(number(nnodes, "nnodes")?, "index")?;
     Graph::new(index, edges.slice(Graph::edge_count(index)?, "edges")?, ranks)
@@ -74,7 +74,7 @@ pub fn graph_get(
     Ok(edges.set_all(ints(graph.edges()).take(number(maxedges, "maxedges")?), "edges")?)
 }
 
-/// The neighbours of a rank.
+/// Returns the neighbours of a rank.
 fn neighbours(comm: MPI_Comm, rank: c_int) -> Result<&'static [usize]> {
     let graph = graph(comm.get()?)?;
     match usize::try_from(rank) {

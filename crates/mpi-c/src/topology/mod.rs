@@ -25,7 +25,7 @@ pub fn topo_test(comm: MPI_Comm, status: Out<c_int>) -> CallResult {
     Ok(status.set(kind, "status")?)
 }
 
-/// A number of elements.
+/// Converts a number of elements.
 fn number(value: c_int, what: &str) -> Result<usize> {
     match usize::try_from(value) {
         Ok(number) => Ok(number),
@@ -33,12 +33,12 @@ fn number(value: c_int, what: &str) -> Result<usize> {
     }
 }
 
-/// A rank that may be none, where a grid ends.
+/// Returns a rank, or `MPI_PROC_NULL` where a grid ends.
 fn or_null(rank: Option<usize>) -> c_int {
     rank.map_or(MPI_PROC_NULL, |rank| rank as c_int)
 }
 
-/// Numbers as C has them.
+/// Converts numbers to C's type.
 fn ints(numbers: &[usize]) -> impl Iterator<Item = c_int> {
     numbers.iter().map(|number| *number as c_int)
 }

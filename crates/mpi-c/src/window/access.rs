@@ -14,26 +14,27 @@ use crate::point::start::give;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::Count;
 
-/// Elements of the program's, as functions are given them.
+/// The origin's elements, as a function gets them.
 pub(super) type Origin<B> = (B, Count, MPI_Datatype);
-/// A target and its elements, as functions are given them: rank, displacement, number, datatype.
+/// A target and its elements, as a function gets them: rank, displacement, count, datatype.
 pub(super) type At = (c_int, i64, Count, MPI_Datatype);
 
-/// The elements of a target; nothing for `MPI_PROC_NULL`.
+/// Returns the elements of a target; none for `MPI_PROC_NULL`.
 #[inline(always)]
 pub(super) fn target<'a>((rank, disp, count, datatype): At) -> Result<Option<TargetData<'a>>> {
     let Some(rank) = member(rank) else { return Ok(None) };
     Ok(Some(TargetData { rank, disp, count: count.get()?, of: datatype.get()? }))
 }
 
-/// Makes sure that an access may have a request.
+/// Fails unless the target is locked, so that an access may have a request.
 pub(super) fn check_passive(win: &Win, target: Option<TargetData<'_>>) -> Result<()> {
     target.map_or(Ok(()), |target| win.check_locked(target.rank))
 }
 
-/// A buffer that is put or gotten.
+/// A buffer that is put or got.
 trait Transferred: UserBuffer {
-    /// Moves elements from or to the buffer; a request, if one is wanted and the elements were not moved on return.
+    /// Transfers elements from or to the buffer. If `tracked`, returns a request unless the transfer
+    /// completed at once.
     fn transfer(
         origin: Origin<Self>,
         at: TargetData<'_>,
@@ -66,7 +67,7 @@ impl Transferred for RecvBuffer {
     }
 }
 
-/// A transfer whose end a synchronisation tells.
+/// Transfers elements; a synchronisation completes the transfer.
 #[inline(always)]
 fn transfer<B: Transferred>(origin: Origin<B>, at: At, win: MPI_Win) -> CallResult {
     let (to, found) = (target(at)?, win.get()?);
@@ -77,7 +78,7 @@ fn transfer<B: Transferred>(origin: Origin<B>, at: At, win: MPI_Win) -> CallResu
     Ok(())
 }
 
-/// A transfer whose end its request tells.
+/// Transfers elements; the request completes the transfer.
 fn transfer_with_request<B: Transferred>(
     origin: Origin<B>,
     at: At,
@@ -89,7 +90,7 @@ fn transfer_with_request<B: Transferred>(
     give(request, to.map_or(Ok(None), |to| B::transfer(origin, to, win, true))?)
 }
 
-/// Functions with the arguments of `MPI_Put`, and what they do with those.
+/// Defines functions with the arguments of `MPI_Put`, and their implementations.
 macro_rules! transfers {
     ($($(#[$attribute:meta])* $name:ident: $buffer:ty $(, $request:ident)? => $does:path, $returned:ty;)*) => {$(
         $(#[$attribute])*
@@ -111,14 +112,14 @@ macro_rules! transfers {
 }
 
 transfers! {
-    /// `MPI_Put` of few bytes where the target's memory is mapped; false if nothing was done.
+    /// `MPI_Put` of few bytes to mapped memory; returns false if nothing was done.
     #[inline(always)]
     put_at_once: SendBuffer => mapped::put, bool;
     /// `MPI_Put`.
     put: SendBuffer => transfer, CallResult;
     /// `MPI_Rput`.
     rput: SendBuffer, request => transfer_with_request, CallResult;
-    /// `MPI_Get` of few bytes where the target's memory is mapped; false if nothing was done.
+    /// `MPI_Get` of few bytes from mapped memory; returns false if nothing was done.
     #[inline(always)]
     get_at_once: RecvBuffer => mapped::get, bool;
     /// `MPI_Get`.

@@ -18,7 +18,7 @@ use crate::point::start::give;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::Count;
 
-/// What an operation does to the elements of a target's datatype.
+/// Returns the operation on the elements of a target's datatype.
 pub(super) fn accumulation(op: MPI_Op, of: &Datatype, count: usize) -> Result<Accumulation> {
     let OpObject::BuiltIn(op) = *op.get()? else {
         fail!(
@@ -52,7 +52,7 @@ fn accumulate_elements(
 ) -> Result<Option<Request>> {
     let Some(to) = to else { return Ok(None) };
     let how = accumulation(op, to.of, to.count)?;
-    // What is not used need not be valid.
+    // An unused origin need not be valid.
     let origin = match how.op {
         BuiltIn::NoOp => None,
         _ => Some(data(origin.0, origin.1, origin.2)?),
@@ -61,7 +61,7 @@ fn accumulate_elements(
     win.accumulate(to, how, origin, result, tracked)
 }
 
-/// An accumulate whose end a synchronisation tells.
+/// Accumulates elements; a synchronisation completes it.
 fn accumulate_counted(
     (origin, result): (Origin<SendBuffer>, Option<Origin<RecvBuffer>>),
     at: At,
@@ -73,7 +73,7 @@ fn accumulate_counted(
     Ok(())
 }
 
-/// An accumulate whose end its request tells.
+/// Accumulates elements; the request completes it.
 fn accumulate_with_request(
     (origin, result): (Origin<SendBuffer>, Option<Origin<RecvBuffer>>),
     at: At,
@@ -86,7 +86,7 @@ fn accumulate_with_request(
     give(request, accumulate_elements(win, origin, result, to, op, true)?)
 }
 
-/// Functions with the arguments of `MPI_Accumulate`, some with a result, and what they do with those.
+/// Defines functions with the arguments of `MPI_Accumulate`, some with a result, and their implementations.
 macro_rules! accumulates {
     ($(
         $(#[$attribute:meta])*
@@ -128,7 +128,7 @@ accumulates! {
 /// One element.
 const ONE: Count = Count { value: 1, large: false };
 
-/// `MPI_Fetch_and_op` of a word where the target's memory is mapped; false if nothing was done.
+/// `MPI_Fetch_and_op` of a word in mapped memory; returns false if nothing was done.
 #[inline(always)]
 pub fn fetch_and_op_at_once(
     origin_addr: SendBuffer,
@@ -170,8 +170,8 @@ pub fn fetch_and_op(
     Ok(())
 }
 
-/// True if elements of a datatype are compared and swapped. The standard leaves out characters; other implementations take
-/// `MPI_CHAR`, and programs name it for bytes.
+/// Returns true if elements of a datatype can be compared and swapped. The standard excludes characters, but
+/// other implementations accept `MPI_CHAR`, and programs use it for bytes.
 pub(super) fn is_swapped(of: &Datatype) -> bool {
     let swaps = |basic: Basic| {
         matches!(basic.kind(), BasicKind::Signed | BasicKind::Unsigned | BasicKind::Logical | BasicKind::Byte)
@@ -180,7 +180,7 @@ pub(super) fn is_swapped(of: &Datatype) -> bool {
     of.as_basic().is_some_and(swaps)
 }
 
-/// `MPI_Compare_and_swap` where the target's memory is mapped; false if nothing was done.
+/// `MPI_Compare_and_swap` in mapped memory; returns false if nothing was done.
 #[inline(always)]
 pub fn compare_and_swap_at_once(
     origin_addr: SendBuffer,

@@ -1,4 +1,4 @@
-//! Asking a window: name, group, hints, the parts of others.
+//! Queries of windows: name, group, hints, parts of other members.
 
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub fn win_set_name(win: MPI_Win, win_name: Text) -> CallResult {
 
 /// `MPI_Win_get_name`.
 pub fn win_get_name(win: MPI_Win, win_name: TextOut, resultlen: Out<c_int>) -> CallResult {
-    // The null handle has a name and no object.
+    // The null handle has a name but no object.
     let name = if win == MPI_WIN_NULL { "MPI_WIN_NULL".to_owned() } else { win.get()?.name() };
     let len = win_name.write(&name, MPI_MAX_OBJECT_NAME as usize, "win_name")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)

@@ -27,20 +27,20 @@ fn unit(disp_unit: Count) -> Result<usize> {
     }
 }
 
-/// Memory of the program that others are to reach; none for a null pointer to no bytes.
+/// Returns memory of the program for access by others; none for a null pointer with zero bytes.
 fn memory(base: RecvBuffer, size: i64) -> Result<Option<RegionMemory>> {
     let len = bytes(size)?;
     check_is_of_host(base, len)?;
     match NonNull::new(base.cast()) {
-        // SAFETY: the program keeps the memory as long as it is in the window, and orders its own accesses with those of others, as the
-        // standard says; this library makes no references to it meanwhile.
+        // SAFETY: the program keeps the memory as long as it is in the window, and orders its own accesses
+        // with those of others, as the standard says; this library makes no references to it meanwhile.
         Some(start) => Ok(Some(unsafe { RegionMemory::of_program(start, len) })),
         None if len == 0 => Ok(None),
         None => fail!(Base, "base is a null pointer, and size is {size}"),
     }
 }
 
-/// Makes the window and gives it a handle; gives the address of its part.
+/// Makes a window and stores its handle; returns the address of this process's part.
 fn create(
     name: &'static str,
     comm: MPI_Comm,
@@ -114,7 +114,7 @@ pub fn win_detach(win: MPI_Win, base: SendBuffer) -> CallResult {
     Ok(win.get()?.detach(base.addr())?)
 }
 
-/// `MPI_Win_free`. The place of the handle tells the handler of which window errors are to be told.
+/// `MPI_Win_free`; the place of the handle tells the error handler which window failed.
 pub fn win_free(win: Out<MPI_Win>) -> CallResult {
     let handle = win.get("win")?;
     let freed = handle.share()?;

@@ -1,7 +1,7 @@
-//! The short path of accesses to memory that is mapped here: few bytes of one datatype, one after the other.
+//! The short path of accesses to mapped memory: few contiguous bytes of one datatype.
 //!
-//! Owns the targets that were found last and decides nothing: either it does all of a call in a few dozen instructions, or it says no and has changed
-//! nothing, and the general path does the call, with all its checks and errors.
+//! This module owns the cached targets. It either does a whole call in a few dozen instructions, or refuses
+//! without any change. The general path then does the call with all checks and errors.
 
 use core::ffi::c_int;
 
@@ -18,39 +18,40 @@ use crate::handle::{MPI_Datatype, MPI_Op, MPI_Win, ObjectHandle};
 use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::Count;
 
-/// Longer data take the general path, whose cost is little beside theirs.
+/// Longer data uses the general path, whose overhead is then small.
 const MOST_BYTES: usize = 48;
 
-/// What a window and a rank in it came to.
+/// A resolved window and rank.
 pub struct ResolvedTarget {
     win: MPI_Win,
     rank: c_int,
     target: MappedTarget<'static>,
 }
 
-// SAFETY: the memory is mapped for all threads of the process, and no part of the rest belongs to one of them.
+// SAFETY: the memory is mapped for all threads of the process, and no part of the rest belongs to one of
+// them.
 unsafe impl Send for ResolvedTarget {}
 
-/// What these and a datatype came to.
+/// A resolved window, rank and datatype.
 pub struct ResolvedTransfer {
     at: ResolvedTarget,
     datatype: MPI_Datatype,
-    /// Bytes of an element; elements lie one after the other.
+    /// Size of an element in bytes; elements are contiguous.
     size: u32,
-    /// How many elements are a word; -1 if none are.
+    /// Number of elements in a word; -1 if no number of them is a word.
     word_elements: c_int,
-    /// The datatype is one whose elements are compared and swapped.
+    /// True if elements of the datatype can be compared and swapped.
     swaps: bool,
 }
 
-/// What these and an operation came to.
+/// A resolved window, rank, datatype and operation.
 pub struct ResolvedChange {
     at: ResolvedTarget,
     datatype: MPI_Datatype,
     op: MPI_Op,
-    /// What the operation does to an element of the datatype.
+    /// The change of an element of the datatype.
     change: ElementChange,
-    /// The same, if it is one instruction for a word.
+    /// The change of a word, if it is one instruction.
     word_change: Option<WordChange>,
 }
 
@@ -58,7 +59,7 @@ type TargetArguments = (MPI_Win, c_int);
 type TransferArguments = (MPI_Win, c_int, MPI_Datatype);
 type ChangeArguments = (MPI_Win, c_int, MPI_Datatype, MPI_Op);
 
-/// The targets that were found last of calls that lock or unlock. A window counts its locks, which one thread at a time changes.
+/// The cached targets of calls that lock or unlock. One thread at a time changes the lock count of a window.
 static LOCKED: ResolvedCache<ResolvedTarget, 16> = ResolvedCache::new();
 
 impl Resolved for ResolvedTarget {
@@ -74,7 +75,7 @@ impl Resolved for ResolvedTarget {
         self.win == win && self.rank == rank
     }
 
-    /// Finds it, if there is such a window with such a rank whose memory is mapped.
+    /// Resolves the arguments, if window and rank exist and the memory is mapped.
     fn resolve((win, rank): TargetArguments) -> Option<Self> {
         Some(Self { win, rank, target: win.find()?.mapped_target(usize::try_from(rank).ok()?)? })
     }
@@ -93,7 +94,7 @@ impl Resolved for ResolvedTransfer {
         self.at.is_of((win, rank)) && self.datatype == datatype
     }
 
-    /// Finds it, if the target is mapped, and if the datatype is committed and has no gaps.
+    /// Resolves the arguments, if the target is mapped, and the datatype is committed and has no gaps.
     fn resolve((win, rank, datatype): TransferArguments) -> Option<Self> {
         let at = ResolvedTarget::resolve((win, rank))?;
         let of = flat(datatype)?;
@@ -122,8 +123,8 @@ impl Resolved for ResolvedChange {
         self.at.is_of((win, rank)) && self.datatype == datatype && self.op == op
     }
 
-    /// Finds it, if the target is mapped, and if the operation is for elements of the datatype, which are at most a word. Of a process one thread
-    /// alone changes elements so.
+    /// Resolves the arguments, if the target is mapped and the operation supports elements of the datatype,
+    /// which have at most a word. Only one thread of a process changes elements in this way.
     fn resolve((win, rank, datatype, op): ChangeArguments) -> Option<Self> {
         let at = ResolvedTarget::resolve((win, rank))?;
         let of = flat(datatype)?;
@@ -140,16 +141,16 @@ fn flat(datatype: MPI_Datatype) -> Option<&'static Datatype> {
 }
 
 impl ResolvedTransfer {
-    /// True if so many elements on both sides are a word.
+    /// Returns true if the elements on both sides are one word.
     #[inline(always)]
     fn is_word(&self, count: Count, target_count: Count) -> bool {
         count.value == i64::from(self.word_elements) && count.value == target_count.value
     }
 
-    /// The bytes of so many elements on both sides, if they are few.
+    /// Returns the length in bytes on both sides, if it is small.
     #[inline(always)]
     fn bytes(&self, count: Count, target_count: Count) -> Option<usize> {
-        // A negative number is a large one here.
+        // A negative count becomes a large number.
         let bytes = count.value.checked_mul(i64::from(self.size))? as usize;
         (bytes <= MOST_BYTES && count.value == target_count.value).then_some(bytes)
     }
@@ -160,28 +161,28 @@ fn locked_target(win: MPI_Win, rank: c_int) -> Option<&'static MappedTarget<'sta
     LOCKED.known((win, rank)).map(|known| &known.target)
 }
 
-/// Keeps the target of a call that has locked it or given the lock up, on the general path.
+/// Caches the target of a call that has locked or unlocked it by the general path.
 pub fn learn_locked(win: MPI_Win, rank: c_int) {
     // SAFETY: no call keeps a reference to what is known for the next one.
     unsafe { LOCKED.learn((win, rank)) };
 }
 
-/// Keeps the target of a call that was done on the general path.
+/// Caches the target of a call that was done by the general path.
 pub fn learn_target(win: MPI_Win, rank: c_int) {
     own::learn(|own| &own.targets, (win, rank));
 }
 
-/// [`learn_target`] of a call with a datatype.
+/// Caches the target and the datatype of a call ([`learn_target`]).
 pub fn learn_transfer(win: MPI_Win, rank: c_int, datatype: MPI_Datatype) {
     own::learn(|own| &own.transfers, (win, rank, datatype));
 }
 
-/// [`learn_target`] of a call with a datatype and an operation.
+/// Caches the target, the datatype and the operation of a call ([`learn_target`]).
 pub fn learn_change(win: MPI_Win, rank: c_int, datatype: MPI_Datatype, op: MPI_Op) {
     own::learn(|own| &own.changes, (win, rank, datatype, op));
 }
 
-/// Writes elements of the program's to a target; false if nothing was done.
+/// Writes elements of the origin to a target; returns false if nothing was done.
 #[inline(always)]
 pub fn put(from: Origin<SendBuffer>, (rank, disp, count, of): At, win: MPI_Win) -> bool {
     let Some(known) = own().transfers.known((win, rank, of)).filter(|_| from.2 == of) else {
@@ -199,7 +200,7 @@ pub fn put(from: Origin<SendBuffer>, (rank, disp, count, of): At, win: MPI_Win) 
     known.at.target.put(disp, unsafe { core::slice::from_raw_parts(from.0.cast(), bytes) })
 }
 
-/// Reads elements of a target into the program's memory; false if nothing was done.
+/// Reads elements of a target into the origin's memory; returns false if nothing was done.
 #[inline(always)]
 pub fn get(into: Origin<RecvBuffer>, (rank, disp, count, of): At, win: MPI_Win) -> bool {
     let Some(known) = own().transfers.known((win, rank, of)).filter(|_| into.2 == of) else {
@@ -217,7 +218,7 @@ pub fn get(into: Origin<RecvBuffer>, (rank, disp, count, of): At, win: MPI_Win) 
     known.at.target.get(disp, unsafe { core::slice::from_raw_parts_mut(into.0.cast(), bytes) })
 }
 
-/// Changes one word of a target by an operation that is one instruction; false if nothing was done.
+/// Changes one word of a target by a single instruction; returns false if nothing was done.
 #[inline(always)]
 pub fn fetch_and_op_word(
     (from, into): (SendBuffer, RecvBuffer),
@@ -235,7 +236,7 @@ pub fn fetch_and_op_word(
     true
 }
 
-/// Changes one element of a target; false if nothing was done.
+/// Changes one element of a target; returns false if nothing was done.
 pub fn fetch_and_op(
     (from, into): (SendBuffer, RecvBuffer),
     (datatype, op): (MPI_Datatype, MPI_Op),
@@ -259,7 +260,7 @@ pub fn fetch_and_op(
     true
 }
 
-/// Compares and swaps one element of a target; false if nothing was done.
+/// Compares and swaps one element of a target; returns false if nothing was done.
 #[inline(always)]
 pub fn compare_and_swap(
     (new, compare, into): (SendBuffer, SendBuffer, RecvBuffer),
@@ -283,19 +284,19 @@ pub fn compare_and_swap(
     true
 }
 
-/// Waits until all accesses to a target are done, there and here; false if nothing was done.
+/// Waits until all accesses to a target are complete at both ends; returns false if nothing was done.
 #[inline(always)]
 pub fn flush(rank: c_int, win: MPI_Win) -> bool {
     own().targets.known((win, rank)).is_some_and(|known| known.target.flush())
 }
 
-/// Locks a target alone; false if nothing was done.
+/// Locks a target exclusively; returns false if nothing was done.
 #[inline(always)]
 pub fn lock_alone(rank: c_int, win: MPI_Win) -> bool {
     locked_target(win, rank).is_some_and(MappedTarget::lock_alone)
 }
 
-/// Gives the lock of a target up that was locked alone; false if nothing was done.
+/// Unlocks a target that was locked exclusively; returns false if nothing was done.
 #[inline(always)]
 pub fn unlock_alone(rank: c_int, win: MPI_Win) -> bool {
     locked_target(win, rank).is_some_and(MappedTarget::unlock_alone)

@@ -11,8 +11,8 @@ use core::ffi::c_int;
 
 use crate::constants::MPI_PROC_NULL;
 
-/// The place of a rank among the members of a window; nothing for `MPI_PROC_NULL`. That there is such a member is checked where it is looked
-/// for.
+/// Returns the rank as an index into the members of a window; none for `MPI_PROC_NULL`. The look-up checks
+/// that the member exists.
 #[inline(always)]
 fn member(rank: c_int) -> Option<usize> {
     (rank != MPI_PROC_NULL).then_some(rank as isize as usize)

@@ -55,7 +55,7 @@ pub fn win_test(win: MPI_Win, flag: Out<c_int>) -> CallResult {
     Ok(flag.set(c_int::from(win.get()?.test()?), "flag")?)
 }
 
-/// `MPI_Win_lock` of a mapped target that is free, for this process alone; false if nothing was done.
+/// `MPI_Win_lock` of a mapped target that is free, exclusively; returns false if nothing was done.
 #[inline(always)]
 pub fn win_lock_at_once(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> bool {
     lock_type == MPI_LOCK_EXCLUSIVE && assert == 0 && mapped::lock_alone(rank, win)
@@ -75,7 +75,8 @@ pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> C
     Ok(win.lock(kind, rank, assert & MPI_MODE_NOCHECK != 0)?)
 }
 
-/// `MPI_Win_unlock` of a mapped target that this process had locked for itself; false if nothing was done.
+/// `MPI_Win_unlock` of a mapped target that this process has locked exclusively; returns false if nothing was
+/// done.
 #[inline(always)]
 pub fn win_unlock_at_once(rank: c_int, win: MPI_Win) -> bool {
     mapped::unlock_alone(rank, win)
@@ -99,7 +100,7 @@ pub fn win_unlock_all(win: MPI_Win) -> CallResult {
     Ok(win.get()?.unlock_all()?)
 }
 
-/// `MPI_Win_flush` where only mapped memory was accessed; false if nothing was done.
+/// `MPI_Win_flush` if only mapped memory was accessed; returns false if nothing was done.
 #[inline(always)]
 pub fn win_flush_at_once(rank: c_int, win: MPI_Win) -> bool {
     mapped::flush(rank, win)
@@ -118,7 +119,7 @@ pub fn win_flush_all(win: MPI_Win) -> CallResult {
     Ok(win.get()?.flush_all()?)
 }
 
-/// `MPI_Win_flush_local` where only mapped memory was accessed; false if nothing was done.
+/// `MPI_Win_flush_local` if only mapped memory was accessed; returns false if nothing was done.
 #[inline(always)]
 pub fn win_flush_local_at_once(rank: c_int, win: MPI_Win) -> bool {
     mapped::flush(rank, win)

@@ -1,4 +1,4 @@
-//! Functions that copy and delete attributes (MPI 5.0, section 7.7).
+//! Copy and delete functions of attributes (MPI 5.0, section 7.7).
 
 use core::ffi::{c_int, c_void};
 use std::collections::HashSet;
@@ -8,10 +8,11 @@ use super::{Function, State, code, truth};
 use crate::kept;
 use crate::mpi::*;
 
-/// The states that keys have. A state of the same functions and value is made once, so that programs that make keys again and again need no more.
+/// The states of keys. Equal functions and values share a state, so that programs which make keys repeatedly
+/// need no more memory.
 static STATES: Mutex<Option<HashSet<&'static State>>> = Mutex::new(None);
 
-/// Returns the state of a key: what the functions below find the program's functions in.
+/// Returns the state of a key, in which the functions below find the program's functions.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub extern "C" fn canele_fort_attribute_state(
     copy: Function,
@@ -37,7 +38,7 @@ pub extern "C" fn canele_fort_attribute_state(
 type Copy = extern "C" fn(Handle, c_int, *const State, *mut c_void, *mut isize, *mut c_int) -> c_int;
 type Delete = extern "C" fn(Handle, c_int, *mut c_void, *const State) -> c_int;
 
-/// Defines what C calls for the attributes of a kind of object.
+/// Defines the functions that C calls for the attributes of a kind of object.
 macro_rules! kind {
     ($copy:ident, $copied:ident, $delete:ident, $deleted:ident, $number:ident) => {
         extern "C" fn $copied(
@@ -57,13 +58,13 @@ macro_rules! kind {
             unsafe { delete($number(object), key, value.addr() as i64, &*state) }
         }
 
-        /// Returns what C calls to copy an attribute.
+        /// Returns the function that C calls to copy an attribute.
         #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
         pub extern "C" fn $copy() -> *const c_void {
             $copied as Copy as *const c_void
         }
 
-        /// Returns what C calls to delete an attribute.
+        /// Returns the function that C calls to delete an attribute.
         #[unsafe(no_mangle)] // SAFETY: as above.
         pub extern "C" fn $delete() -> *const c_void {
             $deleted as Delete as *const c_void
@@ -88,9 +89,9 @@ fn copy(old: c_int, key: c_int, state: &State, value: i64, new: &mut isize, flag
     function(&mut old, &mut key, &mut extra, &mut value_in, &mut made, &mut is_copied, &mut ierror);
     *flag = truth(is_copied);
     if *flag != 0 {
-        // An INTEGER of four bytes has its sign in the fourth.
+        // The sign of an INTEGER of four bytes is in its fourth byte.
         let made = if state.is_old { i64::from(made as i32) } else { made };
-        // What C has set stays what it is.
+        // A value that C has set is copied unchanged.
         let is_of_c = kept.is_none() && made == seen;
         *new = if is_of_c { value as isize } else { kept::keep(made).expose_provenance() as isize };
     }
@@ -100,7 +101,8 @@ fn copy(old: c_int, key: c_int, state: &State, value: i64, new: &mut isize, flag
 fn delete(object: c_int, key: c_int, value: i64, state: &State) -> c_int {
     type Of = extern "C" fn(*mut i64, *mut i64, *mut i64, *mut i64, *mut i64);
     let function = core::ptr::with_exposed_provenance::<c_void>(state.functions[1]);
-    // SAFETY: the program gave a function that is called like this (MPI_Comm_delete_attr_function and its kin).
+    // SAFETY: the program gave a function that is called like this (MPI_Comm_delete_attr_function and its
+    // kin).
     let function: Of = unsafe { core::mem::transmute(function) };
     let mut seen = kept::value(value as usize).unwrap_or(value);
     let (mut object, mut key, mut extra, mut ierror) = (i64::from(object), i64::from(key), state.value, 0);

@@ -1,4 +1,5 @@
-//! Data representations (MPI 5.0, section 14.5.3). Their states live as long as the process, as the representations do.
+//! Data representations (MPI 5.0, section 14.5.3). Their states live until the end of the process, like the
+//! representations.
 
 use core::ffi::{c_int, c_void};
 
@@ -9,7 +10,7 @@ type Extent = extern "C" fn(Handle, *mut isize, *mut State) -> c_int;
 type Conversion = extern "C" fn(*mut c_void, Handle, c_int, *mut c_void, i64, *mut State) -> c_int;
 type LargeConversion = extern "C" fn(*mut c_void, Handle, i64, *mut c_void, i64, *mut State) -> c_int;
 
-/// The places of the functions in the state.
+/// The indices of the functions in the state.
 const READ: usize = 0;
 const WRITE: usize = 1;
 const EXTENT: usize = 2;
@@ -72,13 +73,13 @@ extern "C" fn convert_large<const WHICH: usize>(
     code(ierror)
 }
 
-/// Returns what C calls for the extent of a datatype in a file.
+/// Returns the function that C calls for the extent of a datatype in a file.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_datarep_extent() -> *const c_void {
     extent as Extent as *const c_void
 }
 
-/// Returns what C calls to convert, null where nothing is converted.
+/// Returns the function that C calls to convert; null for no conversion.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_datarep_conversion(is_read: c_int, is_null: c_int) -> *const c_void {
     match (is_null, is_read) {
@@ -88,7 +89,8 @@ pub extern "C" fn canele_fort_datarep_conversion(is_read: c_int, is_null: c_int)
     }
 }
 
-/// As [`canele_fort_datarep_conversion`], for `MPI_Datarep_conversion_function_c`.
+/// Returns the function that C calls to convert with large counts (`MPI_Datarep_conversion_function_c`); null
+/// for no conversion.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_datarep_conversion_c(is_read: c_int, is_null: c_int) -> *const c_void {
     match (is_null, is_read) {

@@ -8,7 +8,7 @@ use crate::mpi::*;
 
 type Handler = extern "C" fn(*mut Handle, *mut c_int);
 
-/// Defines what C calls for the error handlers of a kind of object.
+/// Defines the functions that C calls for the error handlers of a kind of object.
 macro_rules! kind {
     ($made:ident, $called:ident, $slots:ident, $call:ident, $number:ident, $kind:literal) => {
         static $slots: Slots = Slots::new();
@@ -34,7 +34,8 @@ kind!(canele_fort_session_errhandler, SESSION_CALLED, SESSION, of_session, PMPI_
 kind!(canele_fort_win_errhandler, WIN_CALLED, WIN, of_win, PMPI_Win_toint, "window");
 
 fn handle(function: Function, object: c_int, code: c_int) {
-    // SAFETY: the program gave a function that is called like this (MPI_Comm_errhandler_function and its kin).
+    // SAFETY: the program gave a function that is called like this (MPI_Comm_errhandler_function and its
+    // kin).
     let function: extern "C" fn(*mut i64, *mut i64) = unsafe { core::mem::transmute(function) };
     let (mut object, mut code) = (i64::from(object), i64::from(code));
     function(&mut object, &mut code);

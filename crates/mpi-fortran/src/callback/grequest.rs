@@ -4,10 +4,10 @@ use core::ffi::{c_int, c_void};
 
 use super::{Function, code};
 
-/// The functions of a generalized request.
+/// The functions of a generalized request, and their state.
 struct Request {
     functions: [usize; 3],
-    /// The program's `extra_state`: its own variable, which its functions may change.
+    /// The program's `extra_state`: a variable of the program, which its functions may change.
     value: *mut i64,
     /// True if an INTEGER of the program has eight bytes.
     is_long: bool,
@@ -24,7 +24,7 @@ pub extern "C" fn canele_fort_grequest_state(
     state([query, free, cancel], value, false)
 }
 
-/// As above, where an INTEGER has eight bytes.
+/// Returns the state of a generalized request, for a program whose INTEGER has eight bytes.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_grequest_state_long(
     query: Function,
@@ -40,7 +40,7 @@ fn state(functions: [Function; 3], value: *mut i64, is_long: bool) -> *mut c_voi
     Box::into_raw(Box::new(Request { functions, value, is_long })).cast()
 }
 
-/// The numbers of a status.
+/// Number of INTEGERs in a status.
 const STATUS_SIZE: usize = 8;
 
 type Query = extern "C" fn(*mut Request, *mut c_void) -> c_int;
@@ -88,25 +88,25 @@ extern "C" fn cancel(state: *mut Request, is_complete: c_int) -> c_int {
 }
 
 impl Request {
-    /// The address of a function.
+    /// Returns the address of a function.
     fn function(&self, index: usize) -> Function {
         core::ptr::with_exposed_provenance(self.functions[index])
     }
 }
 
-/// Returns what C calls to ask about a request.
+/// Returns the function that C calls to query a request.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_grequest_query() -> *const c_void {
     query as Query as *const c_void
 }
 
-/// Returns what C calls when a request is freed.
+/// Returns the function that C calls to free a request.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_grequest_free() -> *const c_void {
     free as Free as *const c_void
 }
 
-/// Returns what C calls to cancel a request.
+/// Returns the function that C calls to cancel a request.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_grequest_cancel() -> *const c_void {
     cancel as Cancel as *const c_void

@@ -1,8 +1,8 @@
-//! Functions of the program in Fortran: what C calls in their place, and how they are called.
+//! Functions of the program in Fortran, and the C functions that call them.
 //!
-//! Fortran passes all arguments by reference, handles as numbers. What is passed has eight bytes, of which an INTEGER or LOGICAL of four is the
-//! first half: the compilers' processors are little-endian.
-//! Where C gives a state, the state has the function. Where it gives none, each function has a slot with a function of its own for C.
+//! Fortran passes all arguments by reference, and handles as numbers. Each argument has eight bytes here; an
+//! INTEGER or LOGICAL of four bytes is its first half on little-endian processors. If C passes a state, the
+//! state holds the function. Otherwise each function gets a slot with a C function of its own.
 
 mod attribute;
 mod datarep;
@@ -13,25 +13,25 @@ mod slot;
 
 use core::ffi::{c_int, c_void};
 
-/// Address of a function in Fortran.
+/// The address of a function in Fortran.
 type Function = *const c_void;
 
-/// Functions of the program, and what they are called with.
+/// Functions of the program, and their state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct State {
     functions: [usize; 3],
     /// `extra_state`.
     value: i64,
-    /// True for the functions of MPI 1, whose values are of type INTEGER.
+    /// True for the functions of MPI 1, whose values have type INTEGER.
     is_old: bool,
 }
 
-/// The error code in an INTEGER that Fortran has set.
+/// Converts the error code that Fortran has set.
 fn code(ierror: i64) -> c_int {
     ierror as c_int
 }
 
-/// The truth value in a LOGICAL: all compilers have an odd number for true.
+/// Converts a LOGICAL; all compilers use an odd number for true.
 fn truth(logical: i64) -> c_int {
     c_int::from(logical & 1 != 0)
 }

@@ -46,13 +46,14 @@ fn combine(function: Function, read: *mut c_void, written: *mut c_void, mut leng
     function(read, written, &mut length, &mut number);
 }
 
-/// Returns what C calls in place of an operation, null if there is no slot left.
+/// Returns the function that C calls for an operation; null if no slot is free.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub extern "C" fn canele_fort_op(function: Function) -> *const c_void {
     OPS.of(function).map_or(core::ptr::null(), |slot| CALLED[slot] as *const c_void)
 }
 
-/// As [`canele_fort_op`], for `MPI_User_function_c`.
+/// Returns the function that C calls for an operation with large counts (`MPI_User_function_c`); null if no
+/// slot is free.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_op_c(function: Function) -> *const c_void {
     LARGE_OPS.of(function).map_or(core::ptr::null(), |slot| LARGE_CALLED[slot] as *const c_void)

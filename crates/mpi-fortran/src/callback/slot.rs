@@ -1,14 +1,15 @@
-//! Slots: functions of the program for which C has no state.
+//! Slots: functions of the program for which C passes no state.
 
 use core::ffi::c_void;
 use std::sync::OnceLock;
 
 use super::Function;
 
-/// How many different functions of a kind a program may have.
+/// Largest number of different functions of a kind in a program.
 pub const SLOTS: usize = 64;
 
-/// The addresses of the functions in the slots of a kind. A function keeps its slot: the program may make any number of objects of it.
+/// The functions in the slots of a kind, by address. A function keeps its slot, so the program may make any
+/// number of objects of it.
 pub struct Slots([OnceLock<usize>; SLOTS]);
 
 impl Slots {
@@ -16,19 +17,19 @@ impl Slots {
         Self([const { OnceLock::new() }; SLOTS])
     }
 
-    /// Returns the slot of a function, none if all have others.
+    /// Returns the slot of a function; none if all slots hold other functions.
     pub fn of(&self, function: Function) -> Option<usize> {
         let new = function.expose_provenance();
         self.0.iter().position(|slot| *slot.get_or_init(|| new) == new)
     }
 
-    /// The function in a slot.
+    /// Returns the function in a slot.
     pub fn get(&self, slot: usize) -> *const c_void {
         core::ptr::with_exposed_provenance(self.0[slot].get().copied().unwrap_or(0))
     }
 }
 
-/// An array of the instances of a function with a constant parameter, one for each slot.
+/// Makes an array of the instances of a function with a constant parameter, one for each slot.
 macro_rules! instances {
     ($function:ident as $of:ty) => {
         instances!(@tens $function, $of; 0 8 16 24 32 40 48 56)

@@ -1,4 +1,4 @@
-//! What happens to resources when their requests start, complete and are freed.
+//! The resources of requests at the start, completion and freeing of these.
 
 use core::ffi::c_int;
 
@@ -7,10 +7,11 @@ use crate::copy::Copied;
 use crate::later;
 use crate::mpi::*;
 
-/// The requests with resources that a call may complete, each with its index, and the resources of those that end with their completion.
+/// The requests with resources that a call may complete, each with its index, and the resources of those that
+/// end with their completion.
 type TakenResources = Vec<(usize, Handle, Option<RequestResources>)>;
 
-/// The requests of a call.
+/// Returns the requests of a call.
 ///
 /// # Safety
 /// `requests` has `count` handles, which stay while the slice is used.
@@ -24,7 +25,7 @@ unsafe fn handles<'a>(requests: *const Handle, count: c_int) -> &'a [Handle] {
     }
 }
 
-/// Takes the resources of requests that a call may complete; returns null if they have none.
+/// Removes the resources of requests that a call may complete; returns null if they have none.
 ///
 /// # Safety
 /// `requests` has `count` handles.
@@ -44,8 +45,9 @@ pub unsafe extern "C" fn canele_fort_take(requests: *const Handle, count: c_int)
     if taken.is_empty() { core::ptr::null_mut() } else { Box::into_raw(Box::new(taken)) }
 }
 
-/// Ends what [`canele_fort_take`] has begun, when C's function has returned: copies of complete requests are written back, and requests that go on
-/// keep their resources. A function that only looks at requests leaves their handles, so that `asks` is not 0.
+/// Finishes [`canele_fort_take`] after C's function has returned. Copies of complete requests are written
+/// back, and other requests get their resources back. A function that only queries requests keeps their
+/// handles; `asks` is then not 0.
 ///
 /// # Safety
 /// `taken` comes from there, and `requests` are those of that call, as C has left them.
@@ -72,8 +74,8 @@ pub unsafe extern "C" fn canele_fort_complete(
     table().clear_words();
 }
 
-/// Ends resources that were out, or puts them back where the request goes on. A request that keeps its handle is asked whether it is complete only
-/// if its call has looked and not completed: the question raises the error of a request that has failed.
+/// Writes resources back, or returns them to the table if the request continues. A request with its old
+/// handle is queried only if its call was a query, since this would raise the error of a failed request.
 fn put_back(request: Handle, mut resources: RequestResources, keeps_its_handle: bool, asks: bool) {
     if !keeps_its_handle || (asks && is_complete(request)) {
         resources.write_back();
@@ -85,7 +87,7 @@ fn put_back(request: Handle, mut resources: RequestResources, keeps_its_handle: 
     }
 }
 
-/// Frees requests that the program has freed before, as far as they have ended.
+/// Frees the requests that the program has freed, if they have ended.
 fn end_freed(has_ended: impl Fn(&mut Handle) -> bool) {
     let freed = {
         let mut table = table();
@@ -111,10 +113,10 @@ fn end_freed(has_ended: impl Fn(&mut Handle) -> bool) {
     }
 }
 
-/// Copies what persistent requests send: they start.
+/// Copies the data of persistent requests when they start.
 ///
 /// # Safety
-/// As [`canele_fort_take`].
+/// The conditions of [`canele_fort_take`].
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub unsafe extern "C" fn canele_fort_start(requests: *const Handle, count: c_int) {
     // SAFETY: as above.
@@ -131,7 +133,7 @@ pub extern "C" fn canele_fort_ready(request: Handle, low: c_int, high: c_int) {
     }
 }
 
-/// Gives the program a partition that has arrived.
+/// Writes an arrived partition back to the program.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_arrived(request: Handle, partition: c_int) {
     if let Ok(partition) = usize::try_from(partition) {
@@ -145,7 +147,7 @@ fn on_copies(request: Handle, act: impl FnMut(&mut Copied)) {
     }
 }
 
-/// Frees a request: one that is active with a copy stays until it is complete.
+/// Frees a request; an active one with a copy stays until it is complete.
 ///
 /// # Safety
 /// `request` is the place of a handle.
@@ -170,7 +172,7 @@ pub unsafe extern "C" fn canele_fort_request_free(request: *mut Handle) -> c_int
     unsafe { MPI_Request_free(request) }
 }
 
-/// Waits for the requests that the program has freed: MPI ends.
+/// Waits for the requests that the program has freed, when MPI ends.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_finish() {
     end_freed(|request| {

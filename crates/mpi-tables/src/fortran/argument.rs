@@ -1,4 +1,4 @@
-//! How an argument goes from Fortran to C, and back.
+//! The conversion of arguments from Fortran to C, and back.
 
 use super::long::class_of;
 use super::procedure::{Dialect, Procedure};
@@ -7,21 +7,21 @@ use super::shape::{Direction, Handle, Shape, Width, direction, shape};
 /// The parts of a procedure that belong to one parameter.
 #[derive(Default)]
 pub(super) struct Argument {
-    /// Declaration of the dummy argument, if Fortran has it.
+    /// The declaration of the dummy argument, if Fortran has it.
     pub dummy: Option<String>,
-    /// Declaration in the interface of C's function.
+    /// The declaration in the interface of C's function.
     pub of_c: String,
-    /// Declarations of local variables.
+    /// The declarations of local variables.
     pub locals: Vec<String>,
-    /// What is done before the call, and may set `code`.
+    /// Statements before the call that may set `code`.
     pub attempts: Vec<String>,
-    /// What is done before the call.
+    /// Statements before the call.
     pub before: Vec<String>,
-    /// What C's function is called with.
+    /// The actual argument of C's function.
     pub actual: String,
-    /// What is done behind the call, whether it succeeded or not.
+    /// Statements after the call, whether it succeeded or not.
     pub after: Vec<String>,
-    /// What is done behind a call that succeeded.
+    /// Statements after a successful call.
     pub on_success: Vec<String>,
 }
 
@@ -59,7 +59,8 @@ pub(super) fn argument(procedure: &Procedure<'_>, index: usize) -> Argument {
     }
 }
 
-/// Lines that set a variable to C's handle of a number. Numbers of constants are their handles (MPI 5.0, chapter 20).
+/// Returns lines that set a variable to C's handle of a number. The numbers of constants are their handles
+/// (MPI 5.0, chapter 20).
 pub(super) fn from_number(variable: &str, kind: &str, number: &str) -> [String; 2] {
     [
         format!("{variable} = {number}"),
@@ -75,7 +76,7 @@ pub(super) struct One<'a> {
     pub procedure: &'a Procedure<'a>,
     /// Its name.
     pub name: &'a str,
-    /// Which way its value goes.
+    /// The direction of its value.
     pub direction: Direction,
 }
 
@@ -96,7 +97,7 @@ impl One<'_> {
         format!("{of} :: {}", self.name)
     }
 
-    /// A scalar that is converted: its types in Fortran and in C, and the conversions.
+    /// Returns the parts of a converted scalar, given its types in Fortran and in C and both conversions.
     pub(super) fn converted(&self, of: &str, of_c: &str, to_c: &str, from_c: &str) -> Argument {
         let name = self.name;
         if self.direction == Direction::In {
@@ -132,7 +133,8 @@ impl One<'_> {
         Argument { dummy: self.dummy(width.declared()), of_c, actual: name.to_owned(), ..Argument::default() }
     }
 
-    /// Conversions of a number, with what Fortran counts otherwise: the first request is 1, a string has no zero behind it.
+    /// Returns the conversions of a number that Fortran counts differently: requests from 1, strings without
+    /// the terminating zero.
     fn shifted(&self, to_c: &str, from_c: &str) -> (String, String) {
         match self.name {
             "indx" if self.direction == Direction::Out => {
@@ -218,7 +220,7 @@ impl One<'_> {
         argument
     }
 
-    /// The number of a handle that stands in another parameter.
+    /// Returns the number of a handle in another parameter.
     pub(super) fn number_of(&self, name: &str) -> String {
         let value = if self.dialect() == Dialect::F08 { "%MPI_VAL" } else { "" };
         format!("int({name}{value}, c_int)")
@@ -269,7 +271,7 @@ impl One<'_> {
         argument
     }
 
-    /// The lines that set a variable to C's handle.
+    /// Returns the lines that set a variable to C's handle.
     fn to_handle_of_c(&self, variable: &str, handle: Handle) -> Vec<String> {
         if self.is_long() && handle.name == "Type" {
             return Self::long_datatype(variable, &format!("{}{}", self.name, self.component()));
@@ -282,12 +284,12 @@ impl One<'_> {
         lines
     }
 
-    /// What lets the library see C's handles of requests.
+    /// Returns the attribute that lets the library access C's handles of requests.
     fn shown(&self, handle: Handle) -> &'static str {
         if handle.name == "Request" && self.procedure.shows_requests() { ", target" } else { "" }
     }
 
-    /// True for a handle that is written when a request completes.
+    /// Returns true for a handle that is written when a request completes.
     fn is_settled_later(&self) -> bool {
         self.name == "newcomm" && self.procedure.function.name.starts_with("MPI_Comm_idup")
     }
@@ -351,7 +353,7 @@ impl One<'_> {
         }
     }
 
-    /// How many elements an array of handles has.
+    /// Returns the number of elements in an array of handles.
     fn length_of_handles(&self) -> String {
         let function = self.procedure.function.of.name.as_str();
         let comm = self.number_of("comm");
@@ -374,12 +376,12 @@ impl One<'_> {
         }
     }
 
-    /// A condition that holds at the root of a collective.
+    /// Returns a condition that holds at the root of a collective.
     pub(super) fn is_root(&self) -> String {
         format!("canele_fort_is_root({}, int(root, c_int)) /= 0", self.number_of("comm"))
     }
 
-    /// What is written may be a constant to be ignored, so that it has no intent.
+    /// Returns the intent. An output may be a constant for an ignored value, so it has none.
     pub(super) fn intent(&self) -> &'static str {
         if self.direction == Direction::In { ", intent(in)" } else { "" }
     }

@@ -1,19 +1,19 @@
-//! Buffers, statuses and other places of which C gets the address.
+//! Buffers, statuses and other places whose address is passed to C.
 
 use super::argument::{Argument, One, from_number};
 use super::procedure::Dialect;
 use super::shape::Width;
 use crate::tables::Parameter;
 
-/// What finds the value of a constant that is known by its place. All lie in 32 bytes.
+/// A line that finds C's value of a constant identified by address; these constants lie in 32 bytes.
 pub(super) const IF_A_CONSTANT: &str = "if (iand(transfer(ADDRESS, 0_c_intptr_t) - transfer(c_loc(MPI_BOTTOM), 0_c_intptr_t), \
                              not(31_c_intptr_t)) == 0) ADDRESS = canele_fort_place(ADDRESS, MPI_BOTTOM)";
 
-/// As above, where an INTEGER has eight bytes.
+/// A line that finds C's value of a constant, for an INTEGER of eight bytes.
 const IF_A_LONG_CONSTANT: &str = "if (iand(transfer(ADDRESS, 0_c_intptr_t) - transfer(c_loc(MPI_BOTTOM), 0_c_intptr_t), \
                                   not(63_c_intptr_t)) == 0) ADDRESS = canele_fort_place(ADDRESS, MPI_BOTTOM)";
 
-/// What takes the address of a status away that is ignored.
+/// Returns a line that replaces the address of an ignored status by null.
 fn if_ignored(constant: &str) -> String {
     format!(
         "if (transfer(ADDRESS, 0_c_intptr_t) == transfer(c_loc({constant}), 0_c_intptr_t)) ADDRESS = c_null_ptr"
@@ -21,7 +21,8 @@ fn if_ignored(constant: &str) -> String {
 }
 
 impl One<'_> {
-    /// A place that C gets the address of, and that may be a constant which is known by its place.
+    /// Returns the parts of a place whose address is passed to C, and which may be a constant identified by
+    /// address.
     pub(super) fn placed(&self, dummy: String, constant: &str) -> Argument {
         let (name, address) = (self.name, format!("c_{}", self.name));
         Argument {
@@ -60,7 +61,7 @@ impl One<'_> {
         }
     }
 
-    /// What finds the value of a constant that is known by its place.
+    /// Returns the line that finds C's value of a constant identified by address.
     fn if_a_constant(&self) -> &'static str {
         if self.is_long() { IF_A_LONG_CONSTANT } else { IF_A_CONSTANT }
     }
@@ -82,7 +83,7 @@ impl One<'_> {
         let (count, datatype) = match (self.procedure.pair(index), self.procedure.blocks(index)) {
             (Some((count, of)), _) => (format!("int({count}, c_int64_t)"), Some(of)),
             (None, Some(of)) => {
-                // Partitions have a count of their own, blocks of ranks may have many.
+                // Partitions have a count of their own; blocks of ranks may have many.
                 let count =
                     if self.procedure.has_partitions() { "int(count, c_int64_t)" } else { "0_c_int64_t" };
                 (count.to_owned(), Some(parameters[of].name.as_str()))
@@ -130,7 +131,7 @@ impl One<'_> {
         }
     }
 
-    /// The count or the datatype of a buffer that is a descriptor: the descriptor may need others.
+    /// Returns the parts of a buffer's count or datatype, which a descriptor may replace.
     pub(super) fn of_a_buffer(&self, parameter: &Parameter, index: usize) -> Option<Argument> {
         if self.dialect() != Dialect::F08 {
             return None;
@@ -161,7 +162,7 @@ impl One<'_> {
         let of_c = self.reference("type(c_ptr)");
         if self.procedure.gives_pointers() {
             let dummy = Some(format!("type(c_ptr), intent(out) :: {name}"));
-            // C has a number for MPI_BUFFER_AUTOMATIC, Fortran a place.
+            // `MPI_BUFFER_AUTOMATIC` is a number in C and a place in Fortran.
             let automatic = "c_loc(MPI_BUFFER_AUTOMATIC)";
             let back = format!("if (transfer({name}, 0_c_intptr_t) == 2) {name} = {automatic}");
             let on_success = if name == "buffer_addr" { vec![back] } else { Vec::new() };
@@ -170,7 +171,7 @@ impl One<'_> {
         let local = vec![format!("type(c_ptr) :: c_{name}")];
         let actual = format!("c_{name}");
         if name == "buffer_addr" {
-            // Fortran has no way to give the address of a buffer back through a buffer.
+            // Fortran cannot return the address of a buffer through a buffer.
             let dummy = Some(format!("type(*), dimension(*) :: {name}"));
             return Argument { dummy, of_c, locals: local, actual, ..Argument::default() };
         }

@@ -1,15 +1,15 @@
-//! Strings, functions of the program and what belongs to them.
+//! Strings, functions of the program, and their states.
 
 use super::argument::{Argument, One};
 use super::procedure::Dialect;
 use super::shape::Direction;
 use crate::tables::Parameter;
 
-/// Functions of the library that are given a function of the program: C gives no state to what it calls there.
+/// Functions of the library that get a function of the program, since C passes them no state.
 pub(super) const WITH_A_FUNCTION: [&str; 6] =
     ["op", "op_c", "comm_errhandler", "file_errhandler", "session_errhandler", "win_errhandler"];
 
-/// Functions of the library that need none: they find it in the state.
+/// Functions of the library that find the program's function in the state.
 pub(super) const WITH_A_STATE: [&str; 12] = [
     "comm_copy_attr",
     "comm_delete_attr",
@@ -56,7 +56,7 @@ impl One<'_> {
         }
     }
 
-    /// The arguments of `main`: Fortran has none that C could change.
+    /// Returns the parts of the arguments of `main`; Fortran has none that C could change.
     pub(super) fn of_main(&self, parameter: &Parameter) -> Argument {
         let (of, nothing) = if parameter.kind.name == "int" {
             ("integer(c_int)", "0_c_int")
@@ -71,13 +71,13 @@ impl One<'_> {
         let of = if self.procedure.is_of_mpi_1() { "integer" } else { "integer(MPI_ADDRESS_KIND)" };
         let functions = self.procedure.callbacks();
         let functions: Vec<String> = functions.iter().map(|name| format!("c_funloc({name})")).collect();
-        // Of an INTEGER of eight bytes nothing is cut.
+        // An INTEGER of eight bytes is not truncated.
         let kept = if self.procedure.is_of_mpi_1() && !self.is_long() { ", 1_c_int" } else { ", 0_c_int" };
         let kept = if functions.len() == 2 { kept } else { "" };
         let is_shared = self.procedure.function.name == "MPI_Grequest_start";
         let (make, value) = match functions.len() {
             2 => ("canele_fort_attribute_state", format!("int({name}, c_intptr_t)")),
-            // Programs count on it that the functions change the variable which they gave.
+            // Programs expect that the functions change the variable that they passed.
             _ if is_shared => ("canele_fort_grequest_state", name.to_owned()),
             _ => ("canele_fort_datarep_state", format!("int({name}, c_intptr_t)")),
         };
@@ -135,13 +135,13 @@ impl One<'_> {
         let of_c = format!("character(kind=c_char) :: {name}(*)");
         let dummy = Some(format!("character(len=*){} :: {name}", self.direction.intent()));
         if self.direction == Direction::In {
-            // Blanks at the end are not part of a text, those at its beginning not of what is said to MPI_Info and MPI_Comm_spawn (MPI 5.0,
-            // chapters 10 and 11).
+            // Trailing blanks are not part of a text. Leading blanks are ignored for MPI_Info and
+            // MPI_Comm_spawn (MPI 5.0, chapters 10 and 11).
             let is_stripped = self.procedure.function.name.starts_with("MPI_Info_") || name == "command";
             let kept = if is_stripped { format!("trim(adjustl({name}))") } else { format!("trim({name})") };
             return Argument { dummy, of_c, actual: format!("{kept} // c_null_char"), ..Argument::default() };
         }
-        // C says that there is a text and gives none where no room for one was promised.
+        // If there is no room, C reports a text but stores none.
         let has =
             |name: &str| self.procedure.function.parameters.iter().any(|parameter| parameter.name == name);
         let room = ["buflen", "pset_len"].into_iter().find(|name| has(name)).unwrap_or("1");
@@ -178,7 +178,8 @@ impl One<'_> {
         }
     }
 
-    /// What sets the strings of an argument that counts at the root alone: elsewhere it may be anything.
+    /// Returns the lines that set strings which are significant only at the root; elsewhere they may be
+    /// invalid.
     fn at_the_root(&self, strings: String) -> Vec<String> {
         let name = self.name;
         let is_root = self.is_root();

@@ -1,4 +1,4 @@
-//! The constants of C that Fortran has too, and the module `canele_support`.
+//! The constants of C that Fortran shares, and the module `canele_support`.
 
 use super::callback::{WITH_A_FUNCTION, WITH_A_STATE};
 use super::long::{IntegerLength, LONG_PAIR};
@@ -8,17 +8,17 @@ use crate::tables::{Constant, Tables};
 
 /// A constant in Fortran.
 pub(super) struct Named<'a> {
-    /// Name.
+    /// The name.
     pub name: &'a str,
-    /// Type of a handle, as `MPI_Comm`; none for a number.
+    /// The type of a handle, as `MPI_Comm`; none for a number.
     pub of: Option<&'static str>,
-    /// Value.
+    /// The value.
     value: i64,
-    /// Another value, and the condition on which it holds: that options of the compiler have made a type longer.
+    /// Another value, and its condition: compiler options have made a type longer.
     longer: Option<(i64, &'static str)>,
 }
 
-/// Datatypes whose lengths options of compilers change: the datatype that stands for the longer one, and the condition.
+/// Datatypes whose lengths compiler options change: the longer datatype, and the condition.
 const LONGER: [(&str, &str, &str); 7] = [
     ("MPI_INTEGER", "MPI_INTEGER8", "storage_size(0)==64"),
     ("MPI_LOGICAL", "MPI_LOGICAL8", "storage_size(.true.)==64"),
@@ -32,7 +32,7 @@ const LONGER: [(&str, &str, &str); 7] = [
 /// Returns the constants that are numbers or handles.
 ///
 /// # Panics
-/// The table has a value that is neither.
+/// Panics if the table has a value that is neither.
 pub(super) fn named(tables: &Tables, integers: IntegerLength) -> Vec<Named<'_>> {
     tables
         .constants
@@ -82,7 +82,7 @@ fn of<'a>(constant: &'a Constant, tables: &Tables) -> Named<'a> {
     };
     let value = value.unwrap_or_else(|_| panic!("{name} is {text}, which is no number"));
     let handle = HANDLES.iter().find(|(_, handle)| handle.of == kind).map(|(_, handle)| handle.of);
-    // A string of C has one character more, for the zero behind it.
+    // A string in C has one more character for the terminating zero.
     let is_a_length = name.starts_with("MPI_MAX_");
     let longer = LONGER.iter().find(|(of, ..)| *of == name).map(|(_, longer, condition)| {
         let longer = tables.constants.iter().find(|constant| constant.name == *longer);
@@ -97,7 +97,7 @@ impl Named<'_> {
         Named { name: "", ..self }
     }
 
-    /// The value in Fortran.
+    /// Returns the value in Fortran.
     pub(super) fn value(&self) -> String {
         match self.longer {
             None => self.value.to_string(),
@@ -105,13 +105,13 @@ impl Named<'_> {
         }
     }
 
-    /// The kind of INTEGER, as it stands behind the type.
+    /// Returns the kind of INTEGER, to follow the type.
     pub(super) fn kind(&self) -> &'static str {
         if self.name == "MPI_DISPLACEMENT_CURRENT" { "(MPI_OFFSET_KIND)" } else { "" }
     }
 }
 
-/// The constants of kinds and of statuses, which C has not. Each is a name, a type and a value.
+/// The kind and status constants, which C lacks: name, type and value of each.
 pub(super) const OWN: [(&str, &str); 9] = [
     ("MPI_ADDRESS_KIND", "8"),
     ("MPI_COUNT_KIND", "8"),
@@ -150,7 +150,7 @@ pub(super) fn support(tables: &Tables, integers: IntegerLength) -> String {
         .replace("CONVERSIONS\n", &conversions())
 }
 
-/// The interfaces of the library's functions, of which some are others where an INTEGER has eight bytes.
+/// Returns the interfaces of the library's functions for an INTEGER of eight bytes.
 fn for_long_integers(support: &str) -> String {
     let mut text = support.to_owned();
     for name in ["place", "begin", "grequest_state"] {
@@ -162,7 +162,7 @@ fn for_long_integers(support: &str) -> String {
     text.replace("integer(c_int), value :: datatype\n", "integer(c_int64_t), value :: datatype\n")
 }
 
-/// The interfaces of functions for an INTEGER of eight bytes alone.
+/// The interfaces of functions that only an INTEGER of eight bytes needs.
 const LONG: &str = "    subroutine canele_fort_narrow(from, to, count) bind(C)
       import
       type(c_ptr), value :: from
@@ -187,7 +187,7 @@ const LONG: &str = "    subroutine canele_fort_narrow(from, to, count) bind(C)
     end function
 ";
 
-/// The interfaces of what raises an error on an object.
+/// Returns the interfaces of the functions that raise an error on an object.
 fn raise() -> String {
     let of = |kind| {
         format!(
@@ -198,7 +198,7 @@ fn raise() -> String {
     ["comm", "win", "file", "session"].map(of).concat()
 }
 
-/// The interfaces of what C calls in place of a function of the program.
+/// Returns the interfaces of the functions that C calls for a function of the program.
 fn callbacks() -> String {
     let of = |name: &str, names: &str, declared: &str| {
         let function = format!("function canele_fort_{name}({names}) bind(C) result(called)");
@@ -217,7 +217,7 @@ fn callbacks() -> String {
     text
 }
 
-/// The interfaces of the functions that convert handles.
+/// Returns the interfaces of the functions that convert handles.
 fn conversions() -> String {
     let of = |name: &str, argument: &str, result: &str| {
         format!(
@@ -235,7 +235,7 @@ fn conversions() -> String {
     all.collect()
 }
 
-/// Constants that are known by their place. Storage is common, so that `mpif.h` and the modules have the same.
+/// Constants identified by address. Their storage is common, so that `mpif.h` and the modules share it.
 const PLACES: &str = "
   integer, target :: MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC
   integer, target :: MPI_ERRCODES_IGNORE(1), MPI_UNWEIGHTED(1), MPI_WEIGHTS_EMPTY(1)

@@ -1,23 +1,24 @@
-//! Fortran whose INTEGER has eight bytes, as options of compilers make it. C's `int` stays as it is: numbers, arrays of them and statuses are
-//! converted, and a number that C's `int` cannot have is an error.
+//! Fortran with an INTEGER of eight bytes, by compiler options. C's `int` stays short: numbers, arrays and
+//! statuses are converted, and a number that does not fit is an error.
 
 use super::argument::{Argument, One};
 use super::procedure::Dialect;
 use super::shape::{Direction, Handle};
 
-/// How many bytes an INTEGER has.
+/// The length of an INTEGER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerLength {
-    /// Four, as C's `int`.
+    /// Four bytes, like C's `int`.
     Four,
-    /// Eight, as `MPI_Count`.
+    /// Eight bytes, like `MPI_Count`.
     Eight,
 }
 
-/// What an element has that C has not written. The program's own number stays then.
+/// Marks an element that C has not written; the program's number then stays.
 const NOT_WRITTEN: &str = "-huge(0_c_int) - 1";
 
-/// `MPI_2INTEGER` where an INTEGER has eight bytes: no number that C gives a datatype. The library makes one with the operations that it has.
+/// `MPI_2INTEGER` for an INTEGER of eight bytes: no number of a C datatype. The library makes the datatype
+/// with its operations.
 pub(super) const LONG_PAIR: i64 = (1 << 32) + 0x232;
 
 impl One<'_> {
@@ -25,7 +26,7 @@ impl One<'_> {
         self.procedure.integers == IntegerLength::Eight
     }
 
-    /// The line that finds a number which C's `int` cannot have.
+    /// Returns the line that detects a number which does not fit into C's `int`.
     pub(super) fn check_number(&self) -> Vec<String> {
         if !self.is_long() || self.direction == Direction::Out || self.is_of_one_rank() {
             return Vec::new();
@@ -40,9 +41,9 @@ impl One<'_> {
         vec![check(self.name, &format!("MPI_ERR_{class}"))]
     }
 
-    /// The line that finds a number which is no handle.
+    /// Returns the line that detects a number which is no handle.
     pub(super) fn check_handle(&self, handle: Handle) -> Vec<String> {
-        // The library looks at datatypes: one has a number of its own.
+        // The library checks datatypes, one of which has a number of its own.
         let is_checked = self.is_long() && handle.name != "Type" && !self.is_of_one_rank();
         if !is_checked || self.direction == Direction::Out {
             return Vec::new();
@@ -50,7 +51,7 @@ impl One<'_> {
         vec![check(&format!("{}{}", self.name, self.component()), class_of(handle))]
     }
 
-    /// True for an argument that one rank of the call has alone: others may pass any number.
+    /// Returns true for an argument that is significant on one rank only; other ranks may pass any number.
     fn is_of_one_rank(&self) -> bool {
         let function = self.procedure.function.of.name.as_str();
         match self.name {
@@ -62,7 +63,7 @@ impl One<'_> {
         }
     }
 
-    /// The line that takes another object for the error of a number which is no handle.
+    /// Returns the line that selects another object for the error of an invalid handle.
     pub(super) fn if_no_handle(&self, variable: &str, handle: Handle) -> Option<String> {
         if !self.is_long() || self.direction == Direction::Out {
             return None;
@@ -72,7 +73,7 @@ impl One<'_> {
         Some(format!("if (int({number}, c_int) /= {number}) {variable} = {other}"))
     }
 
-    /// The lines that make C's handle of a datatype.
+    /// Returns the lines that make C's handle of a datatype.
     pub(super) fn long_datatype(variable: &str, number: &str) -> Vec<String> {
         vec![
             format!("{variable} = {number}"),
@@ -83,7 +84,7 @@ impl One<'_> {
         ]
     }
 
-    /// The line that takes an operation of the library's own for pairs of INTEGER.
+    /// Returns the line that selects the library's own operation for pairs of INTEGER.
     pub(super) fn long_operation(&self) -> Vec<String> {
         let function = self.procedure.function;
         let is_reduced = self.is_long()
@@ -95,7 +96,7 @@ impl One<'_> {
         if is_reduced { vec![line.to_owned()] } else { Vec::new() }
     }
 
-    /// An array of numbers that C has as `int`.
+    /// Returns the parts of an array of numbers that C has as `int`.
     pub(super) fn long_numbers(&self, rows: u32) -> Argument {
         let (name, n) = (self.name, format!("n_{}", self.name));
         let (bounds, all) = match rows {
@@ -131,7 +132,7 @@ impl One<'_> {
         }
     }
 
-    /// How many elements an array of numbers has, at least 0.
+    /// Returns the number of elements in an array of numbers, at least 0.
     fn length(&self) -> String {
         let function = self.procedure.function.of.name.as_str();
         let is_adjacent = function.contains("adjacent");
@@ -173,7 +174,7 @@ impl One<'_> {
         format!("max(0_c_int, int({length}, c_int))")
     }
 
-    /// An array of numbers, or a constant that is known by its place.
+    /// Returns the parts of an array of numbers that may be a constant identified by address.
     pub(super) fn long_place(&self, if_a_constant: &str) -> Argument {
         let (name, n) = (self.name, format!("n_{}", self.name));
         let is_of_root = name == "array_of_errcodes";
@@ -183,7 +184,7 @@ impl One<'_> {
             format!("{n} = -1"),
         ];
         let is_array = format!("transfer(c_{name}, 0_c_intptr_t) == transfer(c_loc({name}), 0_c_intptr_t)");
-        // C has the codes of errors at the root, where it is known how many there are.
+        // C returns the error codes at the root, where their number is known.
         let condition =
             if is_of_root { format!("{is_array} .and. {}", self.is_root()) } else { is_array.clone() };
         before.extend([
@@ -233,7 +234,7 @@ impl One<'_> {
         }
     }
 
-    /// A status or several, of eight numbers each.
+    /// Returns the parts of one or more statuses of eight numbers each.
     pub(super) fn long_statuses(&self, dummy: String, if_ignored: &str, how_many: &str) -> Argument {
         let name = self.name;
         let numbers = format!("8_c_int * max(0_c_int, int({how_many}, c_int))");
@@ -265,12 +266,12 @@ impl One<'_> {
         }
     }
 
-    /// How many statuses an array has.
+    /// Returns the number of statuses in an array.
     pub(super) fn statuses_count(&self) -> &'static str {
         if self.procedure.function.of.name.ends_with("some") { "incount" } else { "count" }
     }
 
-    /// The number of a datatype as the library is told of it.
+    /// Returns the number of a datatype in the library's form.
     pub(super) fn number_of_datatype(&self, name: &str) -> String {
         let kind = if self.is_long() { "c_int64_t" } else { "c_int" };
         let component = if self.dialect() == Dialect::F08 { "%MPI_VAL" } else { "" };
@@ -278,12 +279,12 @@ impl One<'_> {
     }
 }
 
-/// The line that finds a number which C's `int` cannot have.
+/// Returns the line that detects a number which does not fit into C's `int`.
 fn check(number: &str, class: &str) -> String {
     format!("if (int({number}, c_int) /= {number}) code = {class}")
 }
 
-/// The error class of an invalid handle.
+/// Returns the error class of an invalid handle.
 pub(super) fn class_of(handle: Handle) -> &'static str {
     match handle.name {
         "Comm" => "MPI_ERR_COMM",

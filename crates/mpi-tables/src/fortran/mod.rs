@@ -1,18 +1,18 @@
 //! Fortran: `mpif.h`, the modules `mpi` and `mpi_f08`, and the procedures behind them (MPI 5.0, chapter 19).
 //!
-//! Everything here is Fortran that the compiler at hand compiles: its LOGICAL, its names of symbols and its module files are its own.
-//! The procedures call C's functions, so they run over any library of the standard ABI.
-//! `cargo run -p canele-mpi-tables --example fortran FOLDER` writes it.
-//! What Fortran cannot say is in the library `libcanele_fort`: descriptors of arrays, and functions of the program that C calls.
+//! The program's compiler compiles all of it, with its own LOGICAL, symbol names and module files. The
+//! procedures call C's functions, so they work with any library of the standard ABI. The library
+//! `libcanele_fort` implements array descriptors, and functions of the program that C calls. The command
+//! `cargo run -p canele-mpi-tables --example fortran FOLDER` writes the files.
 //!
 //! ```text
 //!   mpif.h ── constants, included by programs
 //!   canele_support.f90 ── module canele_support: constants, interfaces of libcanele_fort, strings
-//!   mpi_procedures.f90 ── mpi_send_ and its kin, for mpif.h and the module mpi
+//!   mpi_procedures.f90 ── mpi_send_ and so on, for mpif.h and the module mpi
 //!   mpi.f90 ── module mpi: handles are of type INTEGER
 //!   mpi_types.f90 ── modules canele_types and mpi_f08_types: types of handles and statuses
 //!   mpi_f08.f90 ── module mpi_f08: buffers are descriptors
-//!   mpi_f08_procedures_*.f90 ── MPI_Send_f08ts and its kin, in parts that are compiled at once
+//!   mpi_f08_procedures_*.f90 ── MPI_Send_f08ts and so on, in parts that are compiled at once
 //! ```
 
 mod argument;
@@ -39,14 +39,14 @@ use procedure::{Dialect, Procedure};
 pub struct Source {
     /// Its name.
     pub name: &'static str,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// True if it has modules, which others use: it is compiled before them.
+    /// True if it has modules that other files use; it is compiled before them.
     pub has_modules: bool,
 }
 
-/// Returns all files in the order in which they are compiled, for a compiler whose INTEGER has this length. Those whose names end in `.h` are
-/// only included.
+/// Returns all files in compilation order, for a compiler with this INTEGER length. Files with the suffix
+/// `.h` are only included.
 pub fn sources(integers: IntegerLength) -> Vec<Source> {
     let tables = Tables::standard();
     let functions: Vec<Exported<'_>> = exported(&tables).into_iter().filter(has_fortran).collect();
@@ -96,8 +96,9 @@ pub fn sources(integers: IntegerLength) -> Vec<Source> {
     ]
 }
 
-/// The large-count twin that an INTEGER of eight bytes needs, if there is one. A datatype that is made with large counts tells its contents by
-/// `MPI_Type_get_contents_c` alone, so that programs make theirs with small ones.
+/// Returns the large-count function that an INTEGER of eight bytes needs, if any. The contents of a datatype
+/// made with large counts are available only by `MPI_Type_get_contents_c`. So programs make theirs with small
+/// counts.
 fn twin<'a>(function: &Exported<'_>, all: &'a [Exported<'a>]) -> Option<&'a Exported<'a>> {
     let makes_a_type = function.parameters.iter().any(|parameter| parameter.name == "newtype");
     let is_twin =
@@ -105,7 +106,7 @@ fn twin<'a>(function: &Exported<'_>, all: &'a [Exported<'a>]) -> Option<&'a Expo
     all.iter().find(is_twin).filter(|_| !makes_a_type)
 }
 
-/// True for a function that the standard has in Fortran.
+/// Returns true for a function that the standard defines in Fortran.
 fn has_fortran(function: &Exported<'_>) -> bool {
     let name = function.name.as_str();
     let is_of_c = name.starts_with("MPI_T_")
@@ -115,7 +116,7 @@ fn has_fortran(function: &Exported<'_>) -> bool {
     !is_of_c
 }
 
-/// True for a function that the module `mpi` has not: it counts in MPI_Count.
+/// Returns true for a function that the module `mpi` lacks, since it counts in MPI_Count.
 fn is_of_f08_alone(function: &Exported<'_>) -> bool {
     function.large || function.name.ends_with("_c")
 }

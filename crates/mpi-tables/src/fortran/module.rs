@@ -1,4 +1,4 @@
-//! The modules that programs use: interfaces of the procedures.
+//! The modules for programs, with the interfaces of the procedures.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::procedure::{Dialect, Procedure};
 use super::text::line;
 use crate::tables::Tables;
 
-/// Returns the module `mpi`, in which handles are of type INTEGER.
+/// Returns the module `mpi`, in which handles have type INTEGER.
 pub(super) fn mpi(tables: &Tables, procedures: &[Procedure<'_>], integers: IntegerLength) -> String {
     let mut text = String::from("module mpi\n  use, intrinsic :: iso_c_binding, only: c_ptr\n");
     text += "  use canele_types\n  use canele_statuses\n  implicit none\n  private :: c_ptr, CANELE_LONGEST_TEXT\n\n";
@@ -34,7 +34,7 @@ pub(super) fn mpi_f08(procedures: &[Procedure<'_>], of_both: &[Procedure<'_>]) -
     text + &own(SYNC_F08) + "end module\n"
 }
 
-/// The interfaces by which programs call the procedures, with those of the prefix P.
+/// Returns the interfaces of the procedures for programs, also with the prefix P.
 fn interfaces(procedures: &[&Procedure<'_>]) -> String {
     let mut by_name: BTreeMap<&str, Vec<&Procedure<'_>>> = BTreeMap::new();
     procedures.iter().for_each(|procedure| by_name.entry(procedure.generic()).or_default().push(procedure));
@@ -63,7 +63,7 @@ const PREDEFINED: &str = "\
 
 ";
 
-/// The functions of attributes, by the interfaces that they are passed as.
+/// Returns the predefined attribute functions, by their interfaces.
 fn predefined_f08() -> String {
     let mut text = String::new();
     for word in ["Comm", "Win", "Type"] {
@@ -78,7 +78,7 @@ fn predefined_f08() -> String {
     text
 }
 
-/// The procedures that C has not, with both prefixes.
+/// Returns the procedures that C lacks, with both prefixes.
 fn own(sync: &str) -> String {
     let all = format!("  interface\n{STATUSES}{SIZEOF}{sync}");
     let with_p: String = all.replace("subroutine MPI_", "subroutine PMPI_");

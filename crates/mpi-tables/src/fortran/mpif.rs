@@ -4,13 +4,14 @@ use super::constants::{OWN, named};
 use super::long::IntegerLength;
 use crate::tables::Tables;
 
-/// Returns the file. Its lines begin in the seventh column and end before the seventy-third, as both forms demand.
+/// Returns the file. Its lines use columns 7 to 72, as both forms demand.
 pub(super) fn text(tables: &Tables, integers: IntegerLength) -> String {
     let mut text = String::from("!     The Fortran interface of MPI 5.0, for INCLUDE 'mpif.h'.\n");
     let mut parameter = |of: &str, name: &str, value: &str| {
         text.push_str(&format!("      {of} {name}\n"));
         let value = value.replace(", ", ",");
-        // A line that goes on says so in the seventy-third column in free form, and in the sixth of the next in fixed form.
+        // A continued line is marked in column 73 for free form, and in column 6 of the next line for fixed
+        // form.
         match value.split_once(",storage") {
             None => text.push_str(&format!("      PARAMETER ({name}={value})\n")),
             Some((first, condition)) => {

@@ -1,6 +1,7 @@
-//! The functions of attributes that MPI defines, and those that stand for none (MPI 5.0, section 7.7).
+//! The predefined attribute functions, and those that represent no function (MPI 5.0, section 7.7).
 
-/// What stands between `MPI_` and the rest of their names, and the type of their values. MPI 1 had the first, whose values are of type INTEGER.
+/// The word between `MPI_` and the rest of their names, and the type of their values. The first is that of
+/// MPI 1, with values of type INTEGER.
 const OF: [(&str, &str); 4] = [
     ("", "integer"),
     ("COMM_", "integer(MPI_ADDRESS_KIND)"),
@@ -8,7 +9,7 @@ const OF: [(&str, &str); 4] = [
     ("TYPE_", "integer(MPI_ADDRESS_KIND)"),
 ];
 
-/// Returns their definitions, and those of what C has no function for.
+/// Returns their definitions, and those of procedures that C lacks.
 pub(super) fn text() -> String {
     OF.iter().map(|(word, of)| functions(word, of)).collect::<String>() + include_str!("predefined.f90")
 }

@@ -1,4 +1,4 @@
-//! The procedures: their names, and what their parameters ask for. `source` has their text.
+//! The procedures: their names, and the needs of their parameters. `source` generates their text.
 
 mod source;
 
@@ -8,14 +8,14 @@ use super::shape::{Shape, Width, shape};
 use crate::exported::Exported;
 use crate::tables::Parameter;
 
-/// In which Fortran a procedure is written.
+/// The Fortran dialect of a procedure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// That of `mpif.h` and the module `mpi`.
+    /// The dialect of `mpif.h` and the module `mpi`.
     Mpi,
-    /// That of MPI 1, whose addresses are of type INTEGER.
+    /// The dialect of MPI 1, whose addresses have type INTEGER.
     Removed,
-    /// That of the module `mpi_f08`.
+    /// The dialect of the module `mpi_f08`.
     F08,
 }
 
@@ -23,31 +23,32 @@ pub(super) enum Dialect {
 pub(super) struct Procedure<'a> {
     /// C's function.
     pub function: &'a Exported<'a>,
-    /// How it is written.
+    /// The dialect.
     pub dialect: Dialect,
-    /// How long an INTEGER is.
+    /// The length of an INTEGER.
     pub integers: IntegerLength,
-    /// True if addresses are given as `type(c_ptr)`, not as numbers.
+    /// True if addresses are returned as `type(c_ptr)`, not as numbers.
     pointers: bool,
-    /// True if it has the name of the function without `_c`: an INTEGER is as long as MPI_Count.
+    /// True if it has the name without `_c`, since an INTEGER is as long as an MPI_Count.
     has_short_name: bool,
 }
 
-/// The buffer is the caller's again when the procedure returns: it may be copied.
+/// The buffer belongs to the caller again when the procedure returns, so it may be copied.
 const BLOCKING: u32 = 1;
 /// The buffer is written.
 const WRITTEN: u32 = 2;
-/// A count and a datatype belong to the buffer: others can stand for them.
+/// The buffer has a count and a datatype, which may be replaced.
 const PAIR: u32 = 4;
-/// The address alone is asked for.
+/// Only the address is needed.
 const ADDRESS: u32 = 8;
-/// A datatype belongs to the buffer, which has a block for each rank or partition: its elements must follow each other as those of the array do.
+/// The buffer has a datatype, with a block for each rank or partition. Its elements must follow each other in
+/// the array.
 const BLOCKS: u32 = 16;
-/// The call gives a request, with which a copy may live.
+/// The call returns a request, to which a copy may be attached.
 const REQUEST: u32 = 32;
 
 impl<'a> Procedure<'a> {
-    /// The procedures of a function: one, or two if addresses are given in two ways.
+    /// Returns the procedures of a function: one, or two if addresses are returned in two ways.
     pub(super) fn of(function: &'a Exported<'a>, dialect: Dialect, integers: IntegerLength) -> Vec<Self> {
         let is_of_mpi_1 = matches!(
             function.name.as_str(),
@@ -66,18 +67,18 @@ impl<'a> Procedure<'a> {
         pointers.iter().copied().map(of).collect()
     }
 
-    /// The same procedures by the name without `_c`.
+    /// Returns the procedure with the name without `_c`.
     pub(super) fn with_short_name(self) -> Self {
         Self { has_short_name: true, ..self }
     }
 
-    /// The name of the function in Fortran.
+    /// Returns the name of the function in Fortran.
     fn title(&self) -> &str {
         let name = self.function.name.as_str();
         if self.has_short_name { name.trim_end_matches("_c") } else { name }
     }
 
-    /// Its own name: that which tools for profiling have to define.
+    /// Returns its specific name, which profiling tools must define.
     pub(super) fn name(&self) -> String {
         let name = self.title();
         match self.dialect {
@@ -88,7 +89,7 @@ impl<'a> Procedure<'a> {
         }
     }
 
-    /// The name that programs call it by.
+    /// Returns the generic name, which programs call.
     pub(super) fn generic(&self) -> &str {
         let name = self.title();
         match name.strip_suffix("_c") {
@@ -97,7 +98,7 @@ impl<'a> Procedure<'a> {
         }
     }
 
-    /// True if a compiler can tell its arguments from those of the function without `_c`.
+    /// Returns true if a compiler can distinguish its arguments from those of the function without `_c`.
     fn differs_in_width(&self) -> bool {
         if !self.function.large {
             return self.function.name.starts_with("MPI_Type_get_");
@@ -114,12 +115,12 @@ impl<'a> Procedure<'a> {
             .any(|(small, large)| *small != large && default.contains(small))
     }
 
-    /// True if a buffer is passed as a descriptor.
+    /// Returns true if a buffer is passed as a descriptor.
     fn has_buffers(&self) -> bool {
         !self.descriptors().is_empty()
     }
 
-    /// The names of buffers that are passed as descriptors.
+    /// Returns the names of buffers that are passed as descriptors.
     pub(super) fn descriptors(&self) -> Vec<&str> {
         let is_descriptor = |p: &&Parameter| shape(self.function, p) == Shape::Buffer;
         match self.dialect {
@@ -131,17 +132,17 @@ impl<'a> Procedure<'a> {
         }
     }
 
-    /// True for the functions of attributes that MPI 1 had, whose values are of type INTEGER.
+    /// Returns true for the attribute functions of MPI 1, whose values have type INTEGER.
     pub(super) fn is_of_mpi_1(&self) -> bool {
         ["MPI_Attr_put", "MPI_Attr_get", "MPI_Keyval_create"].contains(&self.function.name.as_str())
     }
 
-    /// True if addresses are given as `type(c_ptr)`.
+    /// Returns true if addresses are returned as `type(c_ptr)`.
     pub(super) fn gives_pointers(&self) -> bool {
         self.pointers
     }
 
-    /// True if the library has the buffers after the procedure has returned.
+    /// Returns true if the library uses the buffers after the procedure has returned.
     pub(super) fn is_asynchronous(&self) -> bool {
         let name = self.function.name.trim_end_matches("_c");
         let starts = ["MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Get_accumulate", "MPI_Fetch_and_op"];
@@ -152,7 +153,7 @@ impl<'a> Procedure<'a> {
                 .any(|end| name.ends_with(end))
     }
 
-    /// The names of the count and the datatype of the buffer with this index, if it is a message of its own.
+    /// Returns the names of the count and the datatype of the buffer with this index, if it is one message.
     pub(super) fn pair(&self, index: usize) -> Option<(&str, &str)> {
         let parameters = &self.function.parameters;
         let kind = |n: usize| parameters.get(n).map_or("", |parameter| parameter.kind.name.as_str());
@@ -165,12 +166,13 @@ impl<'a> Procedure<'a> {
             .then(|| (parameters[index + 1].name.as_str(), parameters[index + 2].name.as_str()))
     }
 
-    /// True if the buffer has partitions.
+    /// Returns true if the buffer has partitions.
     pub(super) fn has_partitions(&self) -> bool {
         self.function.parameters.iter().any(|parameter| parameter.name == "partitions")
     }
 
-    /// The index of the datatype of the buffer with this index, if that has a block for each rank or partition.
+    /// Returns the index of the datatype of the buffer with this index, if that has a block for each rank or
+    /// partition.
     pub(super) fn blocks(&self, index: usize) -> Option<usize> {
         let parameters = &self.function.parameters;
         let name = self.function.of.name.to_lowercase();
@@ -187,10 +189,10 @@ impl<'a> Procedure<'a> {
         datatype.filter(|_| has_blocks && !name.contains("reduce")).map(|distance| index + distance)
     }
 
-    /// What the library may do with the buffer with this index.
+    /// Returns the permitted uses of the buffer with this index.
     pub(super) fn flags(&self, index: usize) -> u32 {
         let address = ["MPI_Get_address", "MPI_Free_mem", "MPI_Win_detach", "MPI_Address"];
-        // The end of a split collective has the buffer of its beginning.
+        // The end of a split collective gets the buffer of its beginning.
         if address.contains(&self.function.name.as_str()) || self.function.name.ends_with("_end") {
             return ADDRESS;
         }
@@ -208,7 +210,8 @@ impl<'a> Procedure<'a> {
         flags
     }
 
-    /// Of which kind the attributes are (0 communicators, 1 windows, 2 datatypes), and the parameter with their key.
+    /// Returns the kind of the attributes (0 communicators, 1 windows, 2 datatypes), and the parameter with
+    /// their key.
     pub(super) fn keyval(&self) -> (u32, &str) {
         let keyval = self.function.parameters.iter().find(|parameter| parameter.kind.name == "keyval");
         let kind = match &self.function.name {
@@ -219,7 +222,7 @@ impl<'a> Procedure<'a> {
         (kind, keyval.map_or("0", |parameter| &parameter.name))
     }
 
-    /// The parameters that are functions of the program.
+    /// Returns the parameters that are functions of the program.
     pub(super) fn callbacks(&self) -> Vec<&str> {
         let all = self.function.parameters.iter();
         let callbacks = all.filter(|parameter| matches!(shape(self.function, parameter), Shape::Callback(_)));
@@ -230,7 +233,7 @@ impl<'a> Procedure<'a> {
         (0..self.function.parameters.len()).map(|index| argument(self, index)).collect()
     }
 
-    /// The result that is not an error code, in Fortran.
+    /// Returns the Fortran type of a result that is not an error code.
     fn result(&self) -> Option<&'static str> {
         match self.function.of.returns.as_str() {
             "double" => Some("double precision"),
@@ -239,13 +242,13 @@ impl<'a> Procedure<'a> {
         }
     }
 
-    /// True if it has the argument `ierror`.
+    /// Returns true if it has the argument `ierror`.
     fn has_error(&self) -> bool {
         self.result().is_none() && self.function.name != "MPI_Pcontrol"
     }
 }
 
-/// The definitions of procedures.
+/// Returns the definitions of procedures.
 pub(super) fn definitions(procedures: &[Procedure<'_>]) -> String {
     procedures.iter().map(Procedure::definition).collect()
 }

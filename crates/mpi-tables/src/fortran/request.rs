@@ -1,25 +1,25 @@
-//! What procedures do for requests that have resources of their own: copies of parts of arrays, and arrays that C reads.
+//! The statements of procedures for requests with resources: copies of array parts, and arrays that C reads.
 
 use super::procedure::Procedure;
 use super::shape::{Direction, Shape, direction, shape};
 
-/// The condition that some request has resources. The library sets the word.
+/// The condition that a request has resources. The library sets the word.
 const IF_LIVE: &str = "canele_live /= 0";
 
 impl Procedure<'_> {
-    /// True if the procedure gives a request.
+    /// Returns true if the procedure returns a request.
     pub(super) fn gives_a_request(&self) -> bool {
         let mut all = self.function.parameters.iter();
         all.any(|p| p.kind.name == "request*" && direction(self.function, p) == Direction::Out)
     }
 
-    /// True if C reads an array of handles until the request ends.
+    /// Returns true if C reads an array of handles until the request ends.
     pub(super) fn lends_handles(&self) -> bool {
         let mut all = self.function.parameters.iter();
         self.gives_a_request() && all.any(|p| matches!(shape(self.function, p), Shape::Handles(_)))
     }
 
-    /// Declarations for the resources of a request.
+    /// Returns the declarations for the resources of a request.
     pub(super) fn locals_for_resources(&self) -> Vec<String> {
         let mut locals = Vec::new();
         if self.lends_handles() || (self.gives_a_request() && !self.descriptors().is_empty()) {
@@ -31,7 +31,7 @@ impl Procedure<'_> {
         locals
     }
 
-    /// The lines behind the call that give a request its resources.
+    /// Returns the lines after the call that attach resources to a request.
     pub(super) fn attach(&self) -> Vec<String> {
         let buffers = self.descriptors();
         if !self.gives_a_request() || (buffers.is_empty() && !self.lends_handles()) {
@@ -56,7 +56,7 @@ impl Procedure<'_> {
         [vec![condition], made, vec!["end if".to_owned(), attach]].concat()
     }
 
-    /// The call of C's function, with what requests with resources need around it.
+    /// Returns the call of C's function, with the lines around it for requests with resources.
     pub(super) fn call_for_requests(&self, call: String) -> Vec<String> {
         let name = self.function.name.as_str();
         let requests = self.requests();
@@ -98,7 +98,7 @@ impl Procedure<'_> {
                 vec![call, live("call canele_fort_complete(c_null_ptr, c_null_ptr, 0_c_int)")]
             }
             _ if self.completes_requests() => {
-                // C leaves the handle of a request that it only looks at.
+                // A query leaves the handle of a request unchanged.
                 let asks = u8::from(name.starts_with("MPI_Request_get_status"));
                 let (place, _) = requests.split_once(", ").unwrap_or_default();
                 branches(
@@ -114,26 +114,26 @@ impl Procedure<'_> {
         }
     }
 
-    /// True if a request may be complete afterwards.
+    /// Returns true if a request may be complete afterwards.
     fn completes_requests(&self) -> bool {
         let starts = ["MPI_Wait", "MPI_Test", "MPI_Request_get_status"];
         self.function.name != "MPI_Test_cancelled"
             && starts.iter().any(|start| self.function.name.starts_with(start))
     }
 
-    /// True if the library is given the place of C's handles of requests.
+    /// Returns true if the library gets the place of C's handles of requests.
     pub(super) fn shows_requests(&self) -> bool {
         self.completes_requests() || self.function.name.starts_with("MPI_Start")
     }
 
-    /// The place of C's handles of requests, and how many there are.
+    /// Returns the place and the number of C's handles of requests.
     fn requests(&self) -> &'static str {
         let has_many = self.function.parameters.iter().any(|p| p.name == "array_of_requests");
         if has_many { "c_loc(c_array_of_requests), n_array_of_requests" } else { "c_loc(c_request), 1_c_int" }
     }
 }
 
-/// A line for partitions that the program has filled.
+/// Returns a line for partitions that the program has filled.
 fn ready(low: &str, high: &str) -> String {
     format!("if ({IF_LIVE}) call canele_fort_ready(c_request, int({low}, c_int), int({high}, c_int))")
 }

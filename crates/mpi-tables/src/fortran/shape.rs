@@ -1,9 +1,9 @@
-//! What a parameter is in Fortran.
+//! The form of a parameter in Fortran.
 
 use crate::exported::Exported;
 use crate::tables::Parameter;
 
-/// What a parameter is.
+/// The form of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// INTEGER of a width.
@@ -24,15 +24,15 @@ pub(super) enum Shape {
     Status,
     /// Array of statuses, or MPI_STATUSES_IGNORE.
     Statuses,
-    /// Array of INTEGER, or a constant that is known by its place.
+    /// Array of INTEGER, or a constant identified by address.
     Place,
     /// Buffer of any type.
     Buffer,
-    /// Address that the library gives.
+    /// Address that the library returns.
     Pointer,
     /// Value of an attribute.
     Attribute,
-    /// What a function of the program is called with.
+    /// State of a program's function.
     State,
     /// CHARACTER.
     Text,
@@ -42,13 +42,13 @@ pub(super) enum Shape {
     TextLists,
     /// Function of the program: the name of its interface.
     Callback(&'static str),
-    /// Argument of `main`, which Fortran has not.
+    /// Argument of `main`, which Fortran lacks.
     OfMain,
-    /// What Fortran leaves out.
+    /// Parameter that Fortran omits.
     Nothing,
 }
 
-/// Bytes of an INTEGER.
+/// The length of an INTEGER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
     /// The default.
@@ -70,7 +70,7 @@ pub(super) struct Handle {
     pub name: &'static str,
 }
 
-/// Which way a value goes.
+/// The direction of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     In,
@@ -93,7 +93,7 @@ pub(super) const HANDLES: [(&str, Handle); 11] = [
     ("win", Handle { of: "MPI_Win", name: "Win" }),
 ];
 
-/// Kinds of the table that are functions of the program, and the interfaces of these.
+/// Kinds of the table that are functions of the program, with their interfaces.
 const CALLBACKS: [(&str, &str); 19] = [
     ("comm_errhandler_function", "MPI_Comm_errhandler_function"),
     ("file_errhandler_function", "MPI_File_errhandler_function"),
@@ -116,10 +116,10 @@ const CALLBACKS: [(&str, &str); 19] = [
     ("datarep_conversion_function", "MPI_Datarep_conversion_function"),
 ];
 
-/// Returns what a parameter of a function is.
+/// Returns the form of a parameter of a function.
 ///
 /// # Panics
-/// The table has a kind that Fortran has no word for.
+/// Panics if the table has a kind without a form in Fortran.
 pub(super) fn shape(function: &Exported<'_>, parameter: &Parameter) -> Shape {
     let kind = parameter.kind.name.as_str();
     if function.name == "MPI_Info_create_env" && parameter.name.starts_with("arg") {
@@ -172,7 +172,7 @@ fn width(root: &str, large: bool) -> Width {
     }
 }
 
-/// Returns which way a parameter of a function goes.
+/// Returns the direction of a parameter of a function.
 pub(super) fn direction(function: &Exported<'_>, parameter: &Parameter) -> Direction {
     let (kind, name) = (parameter.kind.name.as_str(), function.of.name.as_str());
     if kind == "status_inout" {
@@ -199,7 +199,7 @@ pub(super) fn direction(function: &Exported<'_>, parameter: &Parameter) -> Direc
 }
 
 impl Width {
-    /// The type in Fortran.
+    /// Returns the type in Fortran.
     pub(super) fn declared(self) -> &'static str {
         match self {
             Self::Default => "integer",
@@ -209,7 +209,7 @@ impl Width {
         }
     }
 
-    /// The type of C's function.
+    /// Returns the type in C's function.
     pub(super) fn of_c(self) -> &'static str {
         match self {
             Self::Default => "integer(c_int)",
@@ -219,7 +219,7 @@ impl Width {
 }
 
 impl Direction {
-    /// What stands behind the type.
+    /// Returns the intent, to follow the type.
     pub(super) fn intent(self) -> &'static str {
         match self {
             Self::In => ", intent(in)",
@@ -228,7 +228,7 @@ impl Direction {
         }
     }
 
-    /// As above, for arrays of which C may leave elements as they are.
+    /// Returns the intent of an array of which C may leave elements unchanged.
     pub(super) fn intent_of_places(self) -> &'static str {
         if self == Self::In { ", intent(in)" } else { ", intent(inout)" }
     }

@@ -1,7 +1,9 @@
-//! Short procedures in front of those that programs call most: they convert nothing that needs a call, and pass all else on.
+//! Short procedures for the most frequent functions: they convert nothing that needs a call, and leave other
+//! cases to the general procedure.
 //!
-//! A procedure that may call a conversion saves six registers first. One that only tests saves none: where all handles are numbers of constants,
-//! as those of predefined datatypes and of MPI_COMM_WORLD, and no buffer is a constant or has gaps, it calls C's function at once.
+//! A procedure that may call a conversion saves six registers first; one that only tests saves none. It calls
+//! C's function at once if all handles are numbers of constants, like predefined datatypes and
+//! MPI_COMM_WORLD. Buffers must be no constants and have no gaps.
 
 use super::argument::Argument;
 use super::buffer::IF_A_CONSTANT;
@@ -26,18 +28,18 @@ const CALLED_MOST: [&str; 12] = [
     "MPI_Ssend",
 ];
 
-/// In front of the name of a procedure that converts everything.
+/// The prefix of a procedure that converts everything.
 pub(super) const GENERAL: &str = "canele_general_";
 
 impl Procedure<'_> {
-    /// True if the procedure is a short one with a general one behind it.
+    /// Returns true if the procedure is a short one with a general one behind it.
     pub(super) fn is_short(&self) -> bool {
         self.integers == IntegerLength::Four
             && self.dialect != Dialect::Removed
             && CALLED_MOST.contains(&self.function.name.as_str())
     }
 
-    /// The body of the short procedure, behind the interface of C's function.
+    /// Returns the body of the short procedure, after the interface of C's function.
     pub(super) fn short_body(&self, arguments: &[Argument]) -> String {
         let parameters = self.function.parameters.iter().zip(arguments);
         let (mut handles, mut conditions, mut actual) = (Vec::new(), Vec::new(), Vec::new());
@@ -68,7 +70,7 @@ impl Procedure<'_> {
         }
         let all = handles.into_iter().reduce(|all, number| format!("ior({all}, {number})"));
         conditions.splice(0..0, all.map(|all| format!("iand({all}, not(4095)) == 0")));
-        // The question may be a call, so that it is the last one.
+        // The test for contiguity may be a call, so it comes last.
         conditions.extend(self.descriptors().iter().map(|name| format!("is_contiguous({name})")));
         let mut text = lines(2, &locals) + &line(2, "integer(c_int) :: code");
         text += &line(2, &format!("if ({}) then", conditions.join(" .and. ")));
@@ -89,7 +91,7 @@ impl Procedure<'_> {
     }
 }
 
-/// The condition that a buffer is no constant which is known by its place.
+/// Returns the condition that a buffer is no constant identified by address.
 fn is_no_constant(name: &str) -> String {
     let condition = IF_A_CONSTANT.split_once(" == 0").map_or("", |(condition, _)| condition);
     let condition = condition.trim_start_matches("if (").replace("ADDRESS", &format!("c_loc({name})"));

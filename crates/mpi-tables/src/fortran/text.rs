@@ -1,9 +1,9 @@
-//! How lines of Fortran are written.
+//! The format of Fortran lines.
 
-/// The longest line that is written, in characters. Fortran allows 132.
+/// The longest generated line, in characters. Fortran allows 132.
 const LONGEST: usize = 120;
 
-/// Returns a line, broken behind blanks where it would be too long.
+/// Returns a line, broken after blanks if it is too long.
 pub(super) fn line(indent: usize, text: &str) -> String {
     let mut out = " ".repeat(indent);
     let mut column = indent;

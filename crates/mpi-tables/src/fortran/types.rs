@@ -1,4 +1,4 @@
-//! The modules `canele_types`, with types of handles and statuses, and `mpi_f08_types`, with the constants of these types.
+//! The modules `canele_types`, with types of handles and statuses, and `mpi_f08_types`, with their constants.
 
 use super::constants::named;
 use super::long::IntegerLength;
@@ -41,14 +41,14 @@ const STATUS: &str = "  type, bind(C) :: MPI_Status
   end type
 ";
 
-/// Statuses that are ignored share their storage with those of the module `mpi`.
+/// Ignored statuses share their storage with those of the module `mpi`.
 const IGNORED: &str = "\
   type(MPI_Status), target :: MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE(1)
   common /canele_status_places/ MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
 
 ";
 
-/// The interfaces of functions that copy and delete attributes.
+/// Returns the interfaces of attribute copy and delete functions.
 fn attributes() -> String {
     let mut text = String::new();
     for (word, of) in WITH_ATTRIBUTES {
@@ -88,7 +88,7 @@ fn attribute_arguments(of: &str, object: &str, keyval: &str, values: &str) -> St
     )
 }
 
-/// Comparisons of handles.
+/// Returns the comparisons of handles.
 fn operators() -> String {
     let mut text = String::new();
     for (operator, word) in [("==", "equal"), ("/=", "differ")] {

@@ -1,4 +1,5 @@
-//! What `mpi.h` has for one ABI alone: the names by which programs know MPICH and Open MPI, variables, and functions beside those of the standard.
+//! Parts of `mpi.h` for one ABI: macros that identify MPICH and Open MPI, variables, and functions beyond the
+//! standard.
 
 use std::fmt::Write;
 
@@ -20,7 +21,7 @@ pub fn head(abi: Abi) -> String {
     )
 }
 
-/// Returns the macros by which programs know an implementation.
+/// Returns the macros that identify an implementation.
 pub fn identity(abi: Abi) -> &'static str {
     match abi {
         Abi::Standard => "",
@@ -58,15 +59,15 @@ const OPEN_MPI_IDENTITY: &str = "\
 
 ";
 
-/// Constants that are variables of MPICH's library, whose values only the library knows.
+/// Constants that are variables of MPICH's library; only the library knows their values.
 const MPICH_VARIABLES: [&str; 3] = ["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_T_PVAR_ALL_HANDLES"];
 
-/// True if a constant is a variable of the library.
+/// Returns true if a constant is a variable of the library.
 pub fn is_variable(abi: Abi, constant: &Constant) -> bool {
     abi == Abi::Mpich && MPICH_VARIABLES.contains(&constant.name.as_str())
 }
 
-/// Returns what MPICH's or Open MPI's header declares beside the functions of the standard.
+/// Returns the declarations of MPICH's or Open MPI's header beyond the standard.
 pub fn text(tables: &Tables) -> String {
     let mut text = String::new();
     let mut put = |line: &str| writeln!(text, "{line}").expect("a string grows");
@@ -75,7 +76,7 @@ pub fn text(tables: &Tables) -> String {
         put(&format!("extern {of} const {};", variable.name));
     }
     put(if tables.abi == Abi::Mpich { MPICH } else { OPEN_MPI });
-    // Open MPI has them in a header of their own.
+    // Open MPI has a separate header for these.
     let is_here = |name: &str| tables.abi == Abi::Mpich || !name.starts_with("MPIX_");
     tables.extension_constants.iter().filter(|of| is_here(&of.name)).for_each(|of| put(&define(tables, of)));
     for prefix in ["", "P"] {
@@ -89,12 +90,14 @@ pub fn text(tables: &Tables) -> String {
     text
 }
 
-/// True for a function that programs call: others are for libraries, or only say that they are missing.
+/// Returns true for a function that programs call; others are for libraries, or only report that they are
+/// missing.
 pub fn is_public(function: &crate::Exported<'_>) -> bool {
     function.of.body.is_some() && !function.name.starts_with("MPII_")
 }
 
-/// The conversions between handles of C and of Fortran, as macros: releases of MPICH before 5 have no functions of these names.
+/// Returns the conversions between C and Fortran handles as macros, since releases of MPICH before 5 lack
+/// functions of these names.
 fn conversions() -> String {
     let kinds = ["Comm", "Errhandler", "Group", "Info", "Message", "Op", "Request", "Session", "Type", "Win"];
     let mut text = String::new();
@@ -129,7 +132,8 @@ int MPIX_Query_hip_support(void);
 int MPIX_Query_ze_support(void);
 ";
 
-/// Open MPI's library has no functions for sums of addresses. Those of attributes are what the constants stand for.
+/// Open MPI's library has no functions for sums of addresses. Those of attributes are what the constants
+/// stand for.
 const OPEN_MPI: &str = "\
 extern MPI_Fint *MPI_F_STATUS_IGNORE;
 extern MPI_Fint *MPI_F_STATUSES_IGNORE;

@@ -5,57 +5,57 @@
 //!   |   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒      ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒|           free            |
 //! ```
 //!
-//! The standard promises room for what a queue in a ring would hold, whose entries are a message and its overhead each,
-//! behind one another, and which goes on at the start when the end is too near. So places are given out in just that way, except
-//! that what has ended makes room at once. Where the ring has no room any gap will do, with no overhead asked for.
+//! The standard promises room for the entries of a ring queue, each a message and its overhead. Such a queue
+//! continues at the start when the end is too near. This ring allocates in the same way, but frees a
+//! completed entry at once. If the ring has no room, any gap is used, without overhead.
 
 use std::collections::BTreeMap;
 
 use super::OVERHEAD;
 
-/// Data begins at multiples of this many bytes, if there is overhead to be spent.
+/// Data begins at multiples of this many bytes, if there is overhead to use.
 const ALIGNMENT: usize = 16;
 
-/// What is in use of the memory.
+/// The allocated parts of the memory.
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// Where the memory is.
+    /// Address of the memory.
     address: usize,
     bytes: usize,
-    /// Where the last entry in the order of the ring ended.
+    /// End of the last entry in ring order.
     tail: usize,
-    /// Start and end of what is in use.
+    /// Start and end of each allocated entry.
     entries: BTreeMap<usize, usize>,
 }
 
 impl Ring {
-    /// All of it is free.
+    /// Makes a ring whose memory is all free.
     pub(super) fn new(address: usize, bytes: usize) -> Self {
         Self { address, bytes, tail: 0, entries: BTreeMap::new() }
     }
 
-    /// How much there is, used or not.
+    /// Returns the size of the memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// An entry is free again.
+    /// Frees an entry.
     pub(super) fn release(&mut self, entry: usize) {
         self.entries.remove(&entry).expect("a piece comes back to its pool, once");
     }
 
-    /// Where an entry for a message begins, and where its data.
+    /// Allocates an entry for a message; returns the offsets of the entry and of its data.
     pub(super) fn reserve(&mut self, len: usize) -> Option<(usize, usize)> {
         let with_overhead = len.checked_add(OVERHEAD)?;
         let ring = [self.tail, 0].into_iter().find(|&start| self.is_free(start, with_overhead));
         if let Some(start) = ring {
             self.tail = start + with_overhead;
             self.entries.insert(start, self.tail);
-            // Overhead is more than what alignment costs.
+            // The overhead is larger than the loss by alignment.
             let address = self.address.wrapping_add(start);
             return Some((start, start + address.wrapping_neg() % ALIGNMENT));
         }
-        // An entry without a byte could not be told from another at its place.
+        // An entry of zero bytes would be ambiguous: another one may have the same offset.
         let bare = len.max(1);
         let start = self.gap(bare)?;
         self.entries.insert(start, start + bare);
@@ -67,7 +67,7 @@ impl Ring {
         self.entries.range(..end).next_back().is_none_or(|(_, &used)| used <= start)
     }
 
-    /// The first gap of this length.
+    /// Returns the first gap of at least this length.
     fn gap(&self, len: usize) -> Option<usize> {
         let starts = [0].into_iter().chain(self.entries.values().copied());
         starts.into_iter().find(|&start| self.is_free(start, len))

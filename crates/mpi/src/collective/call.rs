@@ -1,4 +1,4 @@
-//! A collective with its buffers, ready to be done.
+//! A collective call with its buffers, ready to be run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,12 +15,12 @@ use crate::request::{Again, Request, Step, Steps};
 use crate::status::Status;
 use crate::{Result, fail};
 
-/// A collective with its buffers.
+/// A collective call with its buffers.
 pub struct Call {
     pub(super) spec: OwnedSpec,
     pub(super) reduction: Option<Reduction>,
     pub(super) sides: Sides,
-    /// What is compared with the calls of the other members, if anything is.
+    /// The description that is compared with the calls of other members, if calls are checked.
     pub(super) description: Option<Box<Description>>,
 }
 
@@ -28,14 +28,14 @@ pub struct Call {
 pub(super) struct Sides {
     pub input: Side<Raw>,
     pub output: Side<RawMut>,
-    /// The output has data from the start.
+    /// True if the output holds input data at the start.
     pub load: bool,
-    /// The output is written.
+    /// True if the output is written.
     pub store: bool,
 }
 
 impl Sides {
-    /// What the engine gets, with the elements packed that are to be read.
+    /// Returns the buffers for the engine; packs the elements that are read.
     #[inline(always)]
     fn take(&mut self) -> Buffers {
         self.input.load();
@@ -52,7 +52,7 @@ impl Sides {
         Buffers { input, output }
     }
 
-    /// Puts packed bytes of an output that is written where its elements lie.
+    /// Unpacks a packed output that is written.
     #[inline(always)]
     fn store(&mut self) {
         if self.output.is_packed() && self.store {
@@ -61,7 +61,7 @@ impl Sides {
     }
 }
 
-/// What is to be done, with its lists.
+/// The specification of a collective, with owned lists.
 #[derive(Clone)]
 pub(super) enum OwnedSpec {
     Even(Shape),
@@ -98,33 +98,33 @@ impl Call {
         Self { spec, reduction: None, sides, description: None }
     }
 
-    /// Compared with the calls of the other members.
+    /// Sets the description that is compared with the calls of other members.
     pub(super) fn described(self, description: Option<Box<Description>>) -> Self {
         Self { description, ..self }
     }
 
-    /// One in which this rank has no part: it only counts the call, as all members do.
+    /// Makes a call in which this rank has no part; it only counts the call, like all members.
     pub(super) fn nothing() -> Self {
         let shape = Shape::new(Operation::Broadcast(Root::Elsewhere), 0);
         Self::new(OwnedSpec::Even(shape), Side::NOTHING, Side::NOTHING)
     }
 
-    /// The output has data from the start.
+    /// Sets whether the output holds input data at the start.
     pub(super) fn loaded(mut self, load: bool) -> Self {
         self.sides.load = load;
         self
     }
 
-    /// The output has data from the start and is only read, as that of the root of a broadcast.
+    /// Marks the output as input that is only read, like that of the root of a broadcast.
     pub(super) fn only_read(mut self) -> Self {
         (self.sides.load, self.sides.store) = (true, false);
         self
     }
 
-    /// Does it.
+    /// Runs the collective.
     ///
     /// # Errors
-    /// A member died; the members do not make the same call.
+    /// Fails if a member died or makes another call.
     #[inline]
     pub fn run(&mut self, comm: &Comm) -> Result<()> {
         if self.description.is_some() {
@@ -149,10 +149,10 @@ impl Call {
         comm.check(Form::Blocking, self.description.as_deref())
     }
 
-    /// Starts it.
+    /// Starts the collective.
     ///
     /// # Errors
-    /// A root or neighbour that there is not; the job is over.
+    /// Fails if the root or a neighbour does not exist, or the job is over.
     pub fn start(self, comm: &Arc<Comm>) -> Result<Request> {
         let (engine, flow) = (&comm.engine, comm.collectives());
         let Self { spec, reduction, mut sides, description } = self;
@@ -162,10 +162,10 @@ impl Call {
         Ok(check::request(comm, exchange, pending, Box::new(running)))
     }
 
-    /// Makes it a request that can be started.
+    /// Makes a persistent request of it.
     ///
     /// # Errors
-    /// A root or neighbour that there is not; the job is over.
+    /// Fails if the root or a neighbour does not exist, or the job is over.
     pub fn persist(self, comm: &Arc<Comm>) -> Result<Request> {
         let Self { spec, reduction, sides, description } = self;
         comm.check(Form::Persistent, description.as_deref())?;
@@ -176,10 +176,10 @@ impl Call {
     }
 }
 
-/// Where the buffers of a persistent collective are while none is under way.
+/// The buffers of a persistent collective while no call is under way.
 type Home = Arc<Mutex<Option<Sides>>>;
 
-/// One under way.
+/// A started collective.
 struct RunningCollective {
     sides: Option<Sides>,
     home: Option<Home>,
@@ -214,7 +214,7 @@ impl Again for PersistentCollective {
             fail!(Request, "the persistent collective is under way: its buffers are in use");
         };
         let (flow, reduction) = (comm.collectives(), self.reduction.clone());
-        // Its buffers stay here unless it is started.
+        // Its buffers stay here unless the start succeeds.
         let pending = comm.engine.start_plan(flow, &self.plan, reduction, || sides.take())?;
         let running = RunningCollective { sides: home.take(), home: Some(self.home.clone()) };
         drop(home);

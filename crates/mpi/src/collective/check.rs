@@ -1,14 +1,16 @@
-//! The check of collectives (tunable `check`): all members of a communicator make the same calls in the same order.
+//! The check of collectives (tunable `check`): all members of a communicator make the same calls in order.
 //!
 //! ```text
-//!   call ──▶ Description ──▶ its record to all members, over the flow of collectives ──▶ theirs are compared ──▶ the collective
+//!   call ──▶ Description ──▶ record to all members, by collectives' flow ──▶ comparison ──▶ the collective
 //! ```
-//! A record tells what must be the same on all ranks as numbers, and the call as a text, which the error gives. Every call sends its
-//! record in the same way, whether it blocks or is started, so calls of different forms meet, too. A started call does not wait:
-//! its request compares the records before it looks at the collective. Between two groups each group gets the other's records.
+//! A record holds the values that must be equal on all ranks, and the text of the call for the error. Every
+//! call sends its record in the same way, blocking or not. So calls of different forms are compared, too. A
+//! started call does not wait: its request compares the records before it starts the collective's steps.
+//! Between two groups each group gets the other's records.
 //!
-//! A rank with a list (the root of `MPI_Gatherv`) compares it with the parts of the others. Not compared: what each rank sends to each in
-//! `MPI_Alltoallv` and `MPI_Alltoallw`, and to single neighbours.
+//! A rank with a list (the root of `MPI_Gatherv`) compares it with the parts of the others. The amounts
+//! between single pairs are not compared: those of `MPI_Alltoallv`, `MPI_Alltoallw` and neighbourhood
+//! collectives.
 
 mod compare;
 mod describe;
@@ -26,18 +28,18 @@ use crate::{Class, Error, Result};
 use compare::{RECORD, Record};
 pub(crate) use describe::Description;
 
-/// How a collective is called.
+/// The form of a collective call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// It returns at its end.
+    /// The call returns at its end.
     Blocking,
-    /// It gives a request.
+    /// The call returns a request.
     Immediate,
-    /// It gives a request that can be started.
+    /// The call returns a persistent request.
     Persistent,
 }
 
-/// An exchange of records that is under way.
+/// An exchange of records in progress.
 pub(crate) struct Exchange {
     pending: Pending,
     mine: Record,
@@ -54,28 +56,29 @@ impl Comm {
         is_checked.then(|| Box::new(fill(Description::new(name))))
     }
 
-    /// Compares a blocking call without arguments, as those that make communicators, with the calls of the other members.
+    /// Compares a blocking call without arguments, such as one that makes a communicator, with the calls of
+    /// the other members.
     ///
     /// # Errors
-    /// Another member makes another call; a member died.
+    /// Fails if another member makes another call or died.
     pub(crate) fn check_call(&self, name: &'static str) -> Result<()> {
         self.check(Form::Blocking, self.describe(name, |call| call).as_deref())
     }
 
-    /// Compares a call with the calls of the other members: returns once all have come to it.
+    /// Compares a call with the calls of the other members; returns after all have made theirs.
     ///
     /// # Errors
-    /// As [`Comm::check_call`].
+    /// Fails like [`Comm::check_call`].
     pub(crate) fn check(&self, form: Form, call: Option<&Description>) -> Result<()> {
         let Some(exchange) = self.start_check(form, call)? else { return Ok(()) };
         let ended = self.engine.wait(exchange.pending, None)?;
         self.compare(&exchange.mine, ended)
     }
 
-    /// Sends the record of a call, if there is one.
+    /// Sends the record of a call, if it is checked.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub(crate) fn start_check(&self, form: Form, call: Option<&Description>) -> Result<Option<Exchange>> {
         let Some(call) = call else { return Ok(None) };
         let mine = Record::new(form, call, self.count_checked());
@@ -92,7 +95,7 @@ impl Comm {
         Ok(Some(Exchange { pending, mine }))
     }
 
-    /// Compares the records once they are there.
+    /// Compares the records after the exchange has completed.
     fn compare(&self, mine: &Record, ended: Completion) -> Result<()> {
         ended.result?;
         let Some(output) = ended.output else { return Ok(()) };
@@ -122,7 +125,7 @@ struct Checked {
     steps: Option<Box<dyn Steps>>,
 }
 
-/// The request of an operation that was started behind an exchange of records, if there was one.
+/// Returns the request of an operation that was started after an exchange of records, if there was one.
 pub(crate) fn request(
     comm: &Arc<Comm>,
     exchange: Option<Exchange>,
@@ -145,7 +148,7 @@ impl Steps for Checked {
         match self.comm.compare(&self.mine, ended) {
             Ok(()) => Step::Next(pending),
             Err(error) => {
-                // The collective never ends: its memory stays lent.
+                // The collective never completes, so its memory stays lent.
                 if let Some(steps) = self.steps.take() {
                     std::mem::forget(steps);
                 }

@@ -1,4 +1,5 @@
-//! Collectives in which all members give or get the same amount: barrier, broadcast, gather, scatter, allgather, alltoall.
+//! Collectives with equal amounts of data on all members: barrier, broadcast, gather, scatter, allgather,
+//! alltoall.
 
 use canele_engine::collective::{Block, Operation, Shape};
 
@@ -9,15 +10,15 @@ use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
 use crate::{Result, fail};
 
-/// Whose the data or the result is; between two groups also the root's side (`MPI_ROOT`, `MPI_PROC_NULL`).
+/// The root of a collective, with the root's side between two groups (`MPI_ROOT`, `MPI_PROC_NULL`).
 pub use canele_engine::collective::Root;
 
-/// Who this rank is in a collective with a root.
+/// The role of this rank in a collective with a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Root,
     Other,
-    /// A member of the root's group that is not the root, between two groups.
+    /// A member of the root's group between two groups that is not the root.
     Uninvolved,
 }
 
@@ -34,10 +35,11 @@ impl Comm {
         }
     }
 
-    /// The collective `name`, in which this rank has no part: the root is another one of its group.
+    /// Makes the call of collective `name` for a rank without a part in it: the root is another rank of its
+    /// group.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn nothing_call(&self, name: &'static str) -> Result<Call> {
         let elsewhere = |call: Description| call.root(Root::Elsewhere, self.rank());
         Ok(Call::nothing().described(self.describe(name, elsewhere)))
@@ -46,7 +48,7 @@ impl Comm {
     /// `MPI_Barrier`.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn barrier_call(&self) -> Result<Call> {
         let spec = OwnedSpec::Even(Shape::new(Operation::Barrier, 0));
         let description = self.describe("MPI_Barrier", |call| call);
@@ -56,7 +58,7 @@ impl Comm {
     /// `MPI_Bcast`.
     ///
     /// # Errors
-    /// There is no such root; too many elements.
+    /// Fails if there is no such root, or on too many elements.
     pub fn bcast(&self, elements: ElementsMut, root: Root) -> Result<Call> {
         let role = self.role(root)?;
         if role == Role::Uninvolved {
@@ -69,10 +71,10 @@ impl Comm {
         Ok(if role == Role::Root { call.only_read() } else { call })
     }
 
-    /// `MPI_Gather`; `mine` is none in place, `all` counts the elements of one rank and matters at the root.
+    /// `MPI_Gather`; `mine` is none in place. `all` counts the elements of one rank and is used at the root.
     ///
     /// # Errors
-    /// There is no such root; a missing buffer; what the root gives itself has another length.
+    /// Fails if there is no such root, a buffer is missing, or the root's own part has another length.
     pub fn gather(&self, mine: Option<Elements>, all: Option<ElementsMut>, root: Root) -> Result<Call> {
         let given = mine.as_ref().filter(|_| all.is_none());
         let describe =
@@ -111,10 +113,10 @@ impl Comm {
         }
     }
 
-    /// `MPI_Scatter`; `all` counts the elements of one rank and matters at the root, `mine` is none in place.
+    /// `MPI_Scatter`; `mine` is none in place. `all` counts the elements of one rank and is used at the root.
     ///
     /// # Errors
-    /// As [`Comm::gather`].
+    /// Fails like [`Comm::gather`].
     pub fn scatter(&self, all: Option<Elements>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
         let taken = mine.as_ref().filter(|_| all.is_none());
         let describe =
@@ -156,7 +158,7 @@ impl Comm {
     /// `MPI_Allgather`; `mine` is none in place, `all` counts the elements of one rank.
     ///
     /// # Errors
-    /// What this rank gives itself has another length.
+    /// Fails if this rank's own part has another length.
     pub fn allgather(&self, mine: Option<Elements>, all: ElementsMut) -> Result<Call> {
         let describe = |call: Description| self.of_both(call, mine.as_ref(), &all);
         let description = self.describe("MPI_Allgather", describe);
@@ -167,7 +169,7 @@ impl Comm {
         let bytes = all.of.total_bytes(all.count)?;
         if let Some(mine) = &mine {
             check_apart(Location::of(mine), Location::of(&all))?;
-            // Of an intercommunicator the parts are those of the other group: there may be fewer of them than ranks here.
+            // On an intercommunicator the parts are those of the other group, which may have fewer ranks.
             if !self.is_inter() {
                 check_apart(Location::of(mine), Location::of(&all).of_rank(self.rank()))?;
             }
@@ -187,10 +189,10 @@ impl Comm {
         Ok(Call::new(even(Operation::Allgather, bytes), input, output))
     }
 
-    /// `MPI_Alltoall`; `from` is none in place; both count the elements of one rank.
+    /// `MPI_Alltoall`; `from` is none in place. Both buffers count the elements of one rank.
     ///
     /// # Errors
-    /// What this rank gives itself has another length.
+    /// Fails if this rank's own part has another length.
     pub fn alltoall(&self, from: Option<Elements>, into: ElementsMut) -> Result<Call> {
         let describe = |call: Description| self.of_both(call, from.as_ref(), &into);
         let description = self.describe("MPI_Alltoall", describe);
@@ -217,7 +219,7 @@ impl Comm {
         Ok(Call::new(even(Operation::Alltoall, bytes), input, output))
     }
 
-    /// Describes what a rank gives each and takes of each, which is the same within one group.
+    /// Describes the data that a rank gives to and takes from each peer; both are equal within one group.
     fn of_both(&self, call: Description, given: Option<&Elements>, taken: &ElementsMut) -> Description {
         match given {
             Some(given) if self.is_inter() => call.elements(given).taken(taken),
@@ -225,14 +227,14 @@ impl Comm {
         }
     }
 
-    /// The elements of all ranks, one behind the other, where those of one were given.
+    /// Returns a side with the contiguous elements of all ranks, given those of one.
     fn many<M: InPlaceMemory>(&self, one: Elements<M>) -> Result<Side<M>> {
         let ranks = self.peers().size();
         let count = one.count.saturating_mul(ranks);
         Ok(Side::of_moved(Elements { count, ..one }, ranks)?.0)
     }
 
-    /// A block for each rank, one behind the other.
+    /// Returns a contiguous block for each rank.
     fn blocks(&self, bytes: usize) -> Vec<Block> {
         (0..self.peers().size()).map(|n| Block { at: n * bytes, len: bytes }).collect()
     }

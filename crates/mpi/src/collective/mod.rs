@@ -1,12 +1,13 @@
-//! Collectives (MPI 5.0, chapter 6): from buffers, counts and datatypes to a call of the engine, in one of three ways.
+//! Collectives (MPI 5.0, chapter 6): buffers, counts and datatypes become a call of the engine, in one of
+//! three forms.
 //!
 //! ```text
 //!   arguments ──▶ Call ──▶ run      (blocking)
 //!                      ├─▶ start    (a request)
-//!                      └─▶ persist  (a request that can be started)
+//!                      └─▶ persist  (a persistent request)
 //! ```
-//! The engine works on bytes. Elements without gaps are used where they lie; others are packed into memory of the
-//! call's own first, and unpacked in the end.
+//! The engine works on bytes. Elements without gaps are used in place. Other elements are first packed into
+//! memory of the call, and unpacked at the end.
 
 mod call;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! Neighbourhood collectives (MPI 5.0, §8.6): with those next to a rank in its topology.
+//! Neighbourhood collectives (MPI 5.0, §8.6): with the neighbours of a rank in its topology.
 
 use canele_engine::collective::Block;
 use canele_mem::buffer::{Raw, RawMut};
@@ -10,14 +10,14 @@ use crate::data::{Elements, ElementsMut};
 use crate::topology::Topology;
 use crate::{Result, fail};
 
-/// Neighbours by their rank; none where a grid ends.
+/// Neighbours by rank; none where a grid ends.
 type NeighbourList = Vec<Option<usize>>;
 
 impl Comm {
-    /// From whom and to whom messages go.
+    /// Returns the sources and the destinations of messages.
     ///
     /// # Errors
-    /// There is no topology.
+    /// Fails if there is no topology.
     pub fn neighbours(&self) -> Result<(NeighbourList, NeighbourList)> {
         match self.topology() {
             Some(topology) => Ok((topology.sources(self.rank()), topology.destinations(self.rank()))),
@@ -39,8 +39,8 @@ impl Comm {
             let all = list.iter().zip(blocks);
             all.filter_map(|(rank, block)| Some(((*rank)? as u32, block))).collect()
         };
-        // Along a dimension of a grid what goes down comes from above: where both neighbours are the same rank, the
-        // message upwards, which it takes first, is sent first.
+        // Along a dimension of a grid, a message downwards arrives from above. If both neighbours are the
+        // same rank, it receives the message upwards first, so that one is sent first.
         let mut order: Vec<usize> = (0..destinations.len()).collect();
         if matches!(self.topology(), Some(Topology::Cart(_))) {
             order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
@@ -57,7 +57,7 @@ impl Comm {
     /// `MPI_Neighbor_allgather`; `all` counts the elements of one neighbour.
     ///
     /// # Errors
-    /// There is no topology; too many elements.
+    /// Fails if there is no topology, or on too many elements.
     pub fn neighbor_allgather(&self, mine: Elements, all: ElementsMut) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
         if !sources.is_empty() && !destinations.is_empty() {
@@ -71,7 +71,7 @@ impl Comm {
     /// `MPI_Neighbor_allgatherv`.
     ///
     /// # Errors
-    /// As [`Comm::neighbor_allgather`].
+    /// Fails like [`Comm::neighbor_allgather`].
     pub fn neighbor_allgatherv(&self, mine: Elements, all: ScatteredMut) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
         let (input, len) = Side::of_moved(mine, 1)?;
@@ -83,10 +83,10 @@ impl Comm {
         )
     }
 
-    /// `MPI_Neighbor_alltoall`; both count the elements of one neighbour.
+    /// `MPI_Neighbor_alltoall`; both buffers count the elements of one neighbour.
     ///
     /// # Errors
-    /// As [`Comm::neighbor_allgather`].
+    /// Fails like [`Comm::neighbor_allgather`].
     pub fn neighbor_alltoall(&self, from: Elements, into: ElementsMut) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
         if !sources.is_empty() && !destinations.is_empty() {
@@ -95,10 +95,10 @@ impl Comm {
         self.exchange_call("MPI_Neighbor_alltoall", row(from, destinations.len())?, row(into, sources.len())?)
     }
 
-    /// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`, as `name` says.
+    /// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`, according to `name`.
     ///
     /// # Errors
-    /// As [`Comm::neighbor_allgather`].
+    /// Fails like [`Comm::neighbor_allgather`].
     pub fn neighbor_alltoallv(
         &self,
         name: &'static str,
@@ -111,14 +111,14 @@ impl Comm {
     }
 }
 
-/// The parts without the elements of neighbours that there are not.
+/// Sets the counts of absent neighbours to zero.
 fn present<M>(mut all: Scattered<M>, neighbours: &NeighbourList) -> Scattered<M> {
     let parts = all.parts.iter_mut().zip(neighbours);
     parts.filter(|(_, neighbour)| neighbour.is_none()).for_each(|((count, _, _), _)| *count = 0);
     all
 }
 
-/// The elements of many neighbours one behind the other, where those of one were given.
+/// Returns a side with the contiguous elements of `many` neighbours, given those of one, and their blocks.
 fn row<M: InPlaceMemory>(one: Elements<M>, many: usize) -> Result<(Side<M>, Vec<Block>)> {
     let len = one.of.total_bytes(one.count)?;
     let count = one.count.saturating_mul(many);

@@ -16,13 +16,13 @@ use crate::datatype::Datatype;
 /// An operation on elements of a datatype.
 #[derive(Clone)]
 pub struct Reducing {
-    /// How packed elements are combined.
+    /// The function that combines packed elements.
     pub reduction: Reduction,
-    /// The operation's name; all operations of the program have the same.
+    /// The operation's name; all user-defined operations share one name.
     pub name: &'static str,
-    /// Whether operands may change places.
+    /// True if the operation is commutative.
     pub commutative: bool,
-    /// Bytes of a packed element, which is never cut.
+    /// Size of a packed element in bytes; an element is never split.
     pub element: usize,
 }
 
@@ -39,7 +39,8 @@ impl Reducing {
 }
 
 impl Comm {
-    /// A reduction of `elements`, whose type and number count for both buffers; the input is none in place.
+    /// Makes the call of a reduction; `elements` gives type and count of both buffers, and `input` is none in
+    /// place.
     fn reduction(
         &self,
         operation: Operation,
@@ -60,7 +61,7 @@ impl Comm {
         let from = input.map(|raw| given(raw, elements.count, &elements.of)).transpose()?;
         let (output, bytes) = Side::of(elements)?;
         let shape = Shape { in_place: from.is_none(), ..by.shape(operation, bytes) };
-        // The output of the first rank of an exclusive scan is not touched.
+        // An exclusive scan leaves the output of the first rank unchanged.
         let load = shape.in_place || operation == Operation::Exscan && output.is_packed();
         let call = Call::new(OwnedSpec::Even(shape), from.unwrap_or(Side::NOTHING), output)
             .loaded(load)
@@ -68,10 +69,11 @@ impl Comm {
         Ok(Call { reduction: Some(by.reduction), ..call })
     }
 
-    /// `MPI_Reduce` at the root; `input` is none in place, and between two groups, and `elements` are the result's.
+    /// `MPI_Reduce` at the root; `elements` describes the result. `input` is none in place and between two
+    /// groups.
     ///
     /// # Errors
-    /// There is no such root.
+    /// Fails if there is no such root.
     pub fn reduce_here(
         &self,
         input: Option<Raw>,
@@ -84,10 +86,10 @@ impl Comm {
         Ok(if self.is_inter() { receiving(call) } else { call })
     }
 
-    /// `MPI_Reduce` elsewhere.
+    /// `MPI_Reduce` at a rank other than the root.
     ///
     /// # Errors
-    /// There is no such root.
+    /// Fails if there is no such root.
     pub fn reduce_to(&self, root: Root, elements: Elements, by: Reducing) -> Result<Call> {
         self.role(root)?;
         let describe = |call: Description| call.elements(&elements).reducing(&by).root(root, self.rank());
@@ -101,7 +103,7 @@ impl Comm {
     /// `MPI_Allreduce`.
     ///
     /// # Errors
-    /// Too many elements.
+    /// Fails on too many elements.
     pub fn allreduce(&self, input: Option<Raw>, elements: ElementsMut, by: Reducing) -> Result<Call> {
         self.reduction(Operation::Allreduce, input, elements, by)
     }
@@ -109,7 +111,7 @@ impl Comm {
     /// `MPI_Scan`.
     ///
     /// # Errors
-    /// Too many elements.
+    /// Fails on too many elements.
     pub fn scan(&self, input: Option<Raw>, elements: ElementsMut, by: Reducing) -> Result<Call> {
         self.reduction(Operation::Scan, input, elements, by)
     }
@@ -117,16 +119,16 @@ impl Comm {
     /// `MPI_Exscan`.
     ///
     /// # Errors
-    /// Too many elements.
+    /// Fails on too many elements.
     pub fn exscan(&self, input: Option<Raw>, elements: ElementsMut, by: Reducing) -> Result<Call> {
         self.reduction(Operation::Exscan, input, elements, by)
     }
 
-    /// `MPI_Reduce_scatter` or `MPI_Reduce_scatter_block`, as `name` says, with a number of elements for each rank. In place the elements
-    /// begin with those of all.
+    /// `MPI_Reduce_scatter` or `MPI_Reduce_scatter_block`, according to `name`, with a count for each rank.
+    /// In place, the buffer begins with the elements of all ranks.
     ///
     /// # Errors
-    /// Too many elements.
+    /// Fails on too many elements.
     pub fn reduce_scatter(
         &self,
         name: &'static str,
@@ -153,12 +155,12 @@ impl Comm {
     }
 }
 
-/// Elements that are given.
+/// Returns the side of the caller's input elements.
 fn given(raw: Raw, count: usize, of: &Arc<Datatype>) -> Result<Side<Raw>> {
     Ok(Side::of(Elements { raw, count, of: of.clone() })?.0)
 }
 
-/// Between two groups the root gives nothing.
+/// Clears the in-place flag, since the root between two groups gives no elements.
 fn receiving(mut call: Call) -> Call {
     if let OwnedSpec::Even(shape) = &mut call.spec {
         shape.in_place = false;

@@ -1,4 +1,4 @@
-//! One buffer of a collective: the program's memory where it lies, or packed.
+//! One buffer of a collective: the program's memory itself, or a packed copy.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crate::data::{Elements, ElementsMut};
 use crate::datatype::Datatype;
 use crate::{Class, Error, Result, fail};
 
-/// Elements for or from each of many ranks.
+/// The elements for or from each of many ranks.
 pub struct Scattered<M = Raw> {
-    /// The memory, counted from the address the program gave; it spans all elements.
+    /// The memory, counted from the program's address; it spans all elements.
     pub raw: M,
-    /// For each rank: how many, where in bytes, and of which type.
+    /// Count, byte offset and datatype for each rank.
     pub parts: Vec<TypedPart>,
 }
 
-/// Elements to be written.
+/// Scattered elements to be written.
 pub type ScatteredMut = Scattered<RawMut>;
 
-/// Elements for a rank that have so many bytes are sent and received where they lie rather than packed for the call: what packs them
-/// would touch new pages each time.
+/// A rank's elements of at least this many bytes are sent and received in place. A packed copy would touch
+/// new pages in each call.
 const LONG_PART: usize = 64 << 10;
 
 #[cold]
@@ -30,10 +30,10 @@ fn too_much(parts: usize) -> Box<Error> {
     Error::new(Class::Count, format!("the elements of {parts} ranks exceed the address space"))
 }
 
-/// The number of elements, their offset in bytes, and their type.
+/// A count of elements, their byte offset, and their datatype.
 pub type TypedPart = (usize, isize, Arc<Datatype>);
 
-/// The bytes that such parts touch, relative to the buffer's address.
+/// Returns the range of bytes that the parts span, relative to the buffer's address.
 pub fn span(parts: &[TypedPart]) -> Range<isize> {
     let spans = parts.iter().filter(|(count, _, _)| *count > 0).map(|(count, at, of)| {
         let span = of.span(*count);
@@ -42,21 +42,21 @@ pub fn span(parts: &[TypedPart]) -> Range<isize> {
     spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0)
 }
 
-/// One buffer of a collective, which is `raw` itself or packed memory in its stead.
+/// One buffer of a collective: `raw` itself, or packed memory.
 pub(super) struct Side<M> {
-    /// What the engine gets.
+    /// The buffer for the engine.
     pub buffer: CollectiveBuffer,
     packed: Option<Packed<M>>,
 }
 
-/// Elements that are packed one behind the other.
+/// Elements that are packed contiguously.
 struct Packed<M> {
     raw: M,
     pieces: Vec<PackedPiece>,
     len: usize,
 }
 
-/// Some elements, where they lie, and where their packed bytes are.
+/// Some elements, their place, and the place of their packed bytes.
 struct PackedPiece {
     count: usize,
     of: Arc<Datatype>,
@@ -65,15 +65,15 @@ struct PackedPiece {
     len: usize,
 }
 
-/// Memory that a collective reads or writes where it lies.
+/// Memory that a collective reads or writes in place.
 pub(super) trait InPlaceMemory: Readable {
-    /// What the engine gets.
+    /// Returns the buffer for the engine.
     fn place(self) -> CollectiveBuffer;
 
-    /// Fails if parts cannot be moved together: those that are written must not overlap.
+    /// Fails if the parts cannot be moved together: written parts must not overlap.
     fn check_parts(parts: &[Block]) -> Result<()>;
 
-    /// What the engine gets of elements that it moves block by block, where they lie.
+    /// Returns the memory of elements that the engine moves in place, block by block.
     fn parted(self, parts: Vec<MemoryPart>) -> PartedMemory;
 }
 
@@ -111,7 +111,7 @@ impl InPlaceMemory for RawMut {
 }
 
 impl<M> Side<M> {
-    /// There is none.
+    /// A side without a buffer.
     pub const NOTHING: Self = Self { buffer: CollectiveBuffer::Nowhere, packed: None };
 }
 
@@ -120,7 +120,7 @@ impl<M: InPlaceMemory> Side<M> {
         Self { buffer: raw.place(), packed: None }
     }
 
-    /// Of elements that are read or written where they lie, range by range.
+    /// Makes a side of elements that are read or written in place, range by range.
     fn parted(raw: M, parts: impl IntoIterator<Item = TypedPart>) -> Self {
         let part = |(count, place, of): TypedPart| MemoryPart { layout: of.layout().clone(), count, place };
         let parted = raw.parted(parts.into_iter().map(part).collect());
@@ -131,7 +131,7 @@ impl<M: InPlaceMemory> Side<M> {
         Self { buffer: CollectiveBuffer::Nowhere, packed: Some(Packed { raw, pieces, len }) }
     }
 
-    /// Of elements one behind the other, and the bytes of data.
+    /// Makes a side of contiguous elements; returns it with the number of data bytes.
     pub fn of(elements: Elements<M>) -> Result<(Self, usize)> {
         let Elements { raw, count, of } = elements;
         let len = of.total_bytes(count)?;
@@ -141,11 +141,11 @@ impl<M: InPlaceMemory> Side<M> {
         Ok((Self::packed(raw, vec![PackedPiece { count, of, place: 0, at: 0, len }], len), len))
     }
 
-    /// Of elements for or from `ranks` ranks, one behind the other, that a schedule only moves, and the bytes of data: where those of a rank
-    /// are long they are not packed.
+    /// Makes a side of contiguous elements for or from `ranks` ranks that a schedule only moves. Returns it
+    /// with the number of data bytes. Long parts are not packed.
     ///
     /// # Errors
-    /// Too many elements.
+    /// Fails on too many elements.
     pub fn of_moved(elements: Elements<M>, ranks: usize) -> Result<(Self, usize)> {
         let len = elements.of.total_bytes(elements.count)?;
         if elements.of.is_contiguous() || len / ranks.max(1) < LONG_PART {
@@ -155,10 +155,11 @@ impl<M: InPlaceMemory> Side<M> {
         Ok((Self::parted(raw, [(count, 0, of)]), len))
     }
 
-    /// Of parts anywhere that a schedule only moves, and where the bytes of each are: where they are long they are not packed.
+    /// Makes a side of scattered parts that a schedule only moves; returns it with the block of each part.
+    /// Long parts are not packed.
     ///
     /// # Errors
-    /// As of [`Side::of_parts`].
+    /// Fails like [`Side::of_parts`].
     pub fn of_moved_parts(scattered: Scattered<M>) -> Result<(Self, Vec<Block>)> {
         let is_irregular = scattered.parts.iter().any(|(_, _, of)| !of.is_contiguous());
         let lens = scattered.parts.iter().map(|(count, _, of)| of.total_bytes(*count));
@@ -176,10 +177,10 @@ impl<M: InPlaceMemory> Side<M> {
         Ok((Self::parted(raw, parts), blocks))
     }
 
-    /// Of parts anywhere, and where the bytes of each are.
+    /// Makes a side of scattered parts; returns it with the block of each part.
     ///
     /// # Errors
-    /// Parts that are written where they lie overlap; too many elements.
+    /// Fails if parts that are written in place overlap, or on too many elements.
     pub fn of_parts(scattered: Scattered<M>) -> Result<(Self, Vec<Block>)> {
         let Scattered { raw, parts } = scattered;
         let lens = parts.iter().map(|(count, _, of)| of.total_bytes(*count)).collect::<Result<Vec<_>>>()?;
@@ -204,14 +205,14 @@ impl<M: InPlaceMemory> Side<M> {
 }
 
 impl<M> Side<M> {
-    /// Whether it is packed.
+    /// Returns true if the elements are packed.
     pub fn is_packed(&self) -> bool {
         self.packed.is_some()
     }
 }
 
 impl Side<Raw> {
-    /// Packs the elements, unless they are read where they lie.
+    /// Packs the elements, unless they are read in place.
     #[inline(always)]
     pub fn load(&mut self) {
         if let Some(packed) = &self.packed {
@@ -224,7 +225,7 @@ impl Side<Raw> {
 }
 
 impl Side<RawMut> {
-    /// Makes room for packed elements, with their bytes if they are to be read, unless they are written where they lie.
+    /// Allocates packed memory, filled with the elements if `load`, unless they are written in place.
     #[inline(always)]
     pub fn prepare(&mut self, load: bool) {
         if let Some(Packed { raw, pieces, len }) = &mut self.packed {
@@ -237,7 +238,7 @@ impl Side<RawMut> {
         }
     }
 
-    /// Puts packed bytes where the elements lie.
+    /// Unpacks the elements, unless they were written in place.
     #[inline(always)]
     pub fn store(&mut self) {
         if let (Some(Packed { raw, pieces, .. }), CollectiveBuffer::Own(own)) =
@@ -250,7 +251,7 @@ impl Side<RawMut> {
     }
 }
 
-/// Memory for packed elements, filled piece by piece.
+/// Returns memory for packed elements, filled piece by piece.
 #[inline(never)]
 fn fill(
     pieces: &[PackedPiece],
@@ -264,7 +265,7 @@ fn fill(
     CollectiveBuffer::Own(Box::new(own))
 }
 
-/// The first two parts, in the order of their places, that have a byte in common.
+/// Returns the first two parts, in the order of their offsets, that overlap.
 fn overlapping(parts: &[Block]) -> Option<(usize, usize)> {
     let mut order: Vec<usize> = (0..parts.len()).filter(|n| parts[*n].len > 0).collect();
     order.sort_by_key(|n| parts[*n].at);
@@ -272,7 +273,7 @@ fn overlapping(parts: &[Block]) -> Option<(usize, usize)> {
     order.windows(2).find(overlap).map(|pair| (pair[0], pair[1]))
 }
 
-/// Elements by their address, to be compared with others.
+/// The address of elements, for comparison.
 #[derive(Clone, Copy)]
 pub(super) struct Location<'a> {
     start: usize,
@@ -281,18 +282,18 @@ pub(super) struct Location<'a> {
 }
 
 impl<'a> Location<'a> {
-    /// Of elements.
+    /// Returns the location of elements.
     pub fn of<M: Readable>(elements: &'a Elements<M>) -> Self {
         Self { start: elements.raw.address().addr(), count: elements.count, of: &elements.of }
     }
 
-    /// Of one part of many.
+    /// Returns the location of one of many parts.
     pub fn of_part<M: Readable>(all: &'a Scattered<M>, n: usize) -> Self {
         let (count, at, of) = &all.parts[n];
         Self { start: all.raw.address().addr().wrapping_add_signed(*at), count: *count, of }
     }
 
-    /// As many elements for a rank, behind those of the ranks before it.
+    /// Returns the location of a rank's elements, behind those of the lower ranks.
     pub fn of_rank(self, rank: usize) -> Self {
         let before = self.count.wrapping_mul(rank).cast_signed();
         Self { start: self.start.wrapping_add_signed(self.of.extent().wrapping_mul(before)), ..self }
@@ -302,25 +303,26 @@ impl<'a> Location<'a> {
         self.count > 0 && self.of.size() > 0
     }
 
-    /// The address of the first byte: far from the start with absolute addresses, where the start is `MPI_BOTTOM`.
+    /// Returns the address of the first byte. With absolute addresses (`MPI_BOTTOM`) it is far from the
+    /// start.
     fn first_byte(self) -> usize {
         self.start.wrapping_add_signed(self.of.true_lower_bound())
     }
 }
 
-/// Fails if elements that are given begin where elements are taken, though both have data.
+/// Fails if both locations have data and begin at the same address.
 pub(super) fn check_apart(given: Location<'_>, taken: Location<'_>) -> Result<()> {
     let is_same = given.first_byte() == taken.first_byte() && given.has_data() && taken.has_data();
     if is_same { Err(same_memory()) } else { Ok(()) }
 }
 
-/// Fails if elements that are reduced begin where the result goes.
+/// Fails if the reduced elements begin at the address of the result.
 pub(super) fn check_result(given: Option<&Raw>, taken: &ElementsMut) -> Result<()> {
     let taken = Location::of(taken);
     given.map_or(Ok(()), |given| check_apart(Location { start: given.address().addr(), ..taken }, taken))
 }
 
-/// Fails if a part that is given begins where the part of the same number is taken.
+/// Fails if a part that is sent begins where the part of the same number is received.
 pub(super) fn check_parts_apart(given: &Scattered<Raw>, taken: &ScatteredMut) -> Result<()> {
     if !std::ptr::addr_eq(given.raw.address(), taken.raw.address()) {
         return Ok(());
@@ -335,7 +337,7 @@ fn same_memory() -> Box<Error> {
     Error::new(Class::Buffer, text)
 }
 
-/// Fails unless what this rank gives itself is as long as what it takes.
+/// Fails unless this rank's own part has the same length on both sides.
 pub(super) fn check_own(given: usize, taken: usize) -> Result<()> {
     if given == taken {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Collectives in which each rank gives and gets as much as it says: the `v` and `w` forms.
+//! Collectives with different amounts of data on each rank: the `v` and `w` forms.
 
 use canele_engine::collective::{Block, Root};
 
@@ -12,10 +12,10 @@ use crate::data::{Elements, ElementsMut};
 use crate::{Result, fail};
 
 impl Comm {
-    /// `MPI_Gatherv`; `mine` is none in place, `all` matters at the root.
+    /// `MPI_Gatherv`; `mine` is none in place, `all` is used at the root.
     ///
     /// # Errors
-    /// There is no such root; a missing buffer; what the root gives itself has another length.
+    /// Fails if there is no such root, a buffer is missing, or the root's own part has another length.
     pub fn gatherv(&self, mine: Option<Elements>, all: Option<ScatteredMut>, root: Root) -> Result<Call> {
         let description = self.describe("MPI_Gatherv", |call| {
             let call = if root == Root::Elsewhere { call } else { call.part(mine.as_ref()) };
@@ -50,7 +50,7 @@ impl Comm {
         }
     }
 
-    /// What this rank gives itself; nothing in place, and between two groups.
+    /// Returns this rank's own part; none in place, and between two groups.
     fn own_part<M: InPlaceMemory>(
         &self,
         mine: Option<Elements<M>>,
@@ -66,10 +66,10 @@ impl Comm {
         }
     }
 
-    /// `MPI_Scatterv`; `all` matters at the root, `mine` is none in place.
+    /// `MPI_Scatterv`; `all` is used at the root, `mine` is none in place.
     ///
     /// # Errors
-    /// As [`Comm::gatherv`].
+    /// Fails like [`Comm::gatherv`].
     pub fn scatterv(&self, all: Option<Scattered>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
         let description = self.describe("MPI_Scatterv", |call| {
             let call = if root == Root::Elsewhere { call } else { call.part(mine.as_ref()) };
@@ -105,7 +105,7 @@ impl Comm {
     /// `MPI_Allgatherv`; `mine` is none in place.
     ///
     /// # Errors
-    /// What this rank gives itself has another length.
+    /// Fails if this rank's own part has another length.
     pub fn allgatherv(&self, mine: Option<Elements>, all: ScatteredMut) -> Result<Call> {
         let description = self.describe("MPI_Allgatherv", |call| {
             let call = call.part(mine.as_ref());
@@ -134,7 +134,7 @@ impl Comm {
     /// `MPI_Alltoallv` and `MPI_Alltoallw`; `from` is none in place.
     ///
     /// # Errors
-    /// What this rank gives itself has another length.
+    /// Fails if this rank's own part has another length.
     pub fn alltoallv(&self, name: &'static str, from: Option<Scattered>, into: ScatteredMut) -> Result<Call> {
         let description = self.describe(name, |call| call);
         Ok(self.alltoallv_call(from, into)?.described(description))

@@ -1,7 +1,7 @@
-//! What members of a communicator find out from each other before a new one exists.
+//! Agreement of a communicator's members on a flow and on data for a new communicator.
 //!
-//! Between two groups all members take part in one order that both sides count alike: the group whose first member
-//! has the lower name comes first. Messages go over the flow of collectives, with tags that those never use.
+//! Between two groups all members use one common order: the group whose first member has the lower name comes
+//! first. Messages use the flow of collectives, with tags that collectives never use.
 
 use std::sync::Arc;
 
@@ -15,49 +15,49 @@ use super::spread::LaneFlow;
 use crate::Result;
 use crate::group::Group;
 
-/// Tags for calls that some members of one group make, which the program tells apart by a tag: its 30 bits follow.
+/// Tags for calls of some members of one group; the low 30 bits are the program's tag.
 const SOME_MEMBERS: u32 = 0x8000_0000;
-/// Tags between two leaders that can reach each other here, as above.
+/// Tags between two leaders that can reach each other here; the low 30 bits are the program's tag.
 const LEADERS: u32 = 0xc000_0000;
-/// Tags of what is exchanged between two groups, where the tags of [`SOME_MEMBERS`] are not used.
+/// Tags of exchanges between two groups, where the tags of [`SOME_MEMBERS`] are not used.
 const NUMBERS: Tag = Tag(SOME_MEMBERS | 1);
 const FLOW: Tag = Tag(SOME_MEMBERS | 2);
 
-/// The library's tag for some members, from a tag of the program: no two of them have the same.
+/// Returns the library's tag for some members; different tags of the program give different ones.
 pub(super) fn some_members(tag: u32) -> Tag {
     Tag(SOME_MEMBERS | tag & !LEADERS)
 }
 
-/// The library's tag for two leaders, from a tag of the program: no two of them have the same.
+/// Returns the library's tag for two leaders; different tags of the program give different ones.
 pub(super) fn leaders(tag: u32) -> Tag {
     Tag(LEADERS | tag & !LEADERS)
 }
 
-/// A pair of flows for a communicator that is being made.
+/// The flows for a communicator in creation.
 pub(crate) struct NewFlow {
     /// The flow of its messages.
     pub first: LaneFlow,
-    /// Where its tags are spread, further flows of messages on other lanes.
+    /// Further flows of messages on other lanes, if its tags are spread.
     pub further: Vec<LaneFlow>,
-    /// What all members know already of [`Comm::uses_lanes`].
+    /// The value of [`Comm::uses_lanes`], if all members know it.
     pub uses_lanes: Option<bool>,
 }
 
 impl NewFlow {
-    /// One of which nothing is known that its members have not still to agree on.
+    /// Makes the flows of a communicator whose members must still agree on lanes.
     pub fn on(lane: &Arc<Engine>, flow: FlowId) -> Self {
         Self { first: LaneFlow { lane: lane.clone(), flow }, further: Vec::new(), uses_lanes: None }
     }
 
-    /// The same, where all members know of its lanes what those of `comm` know.
+    /// Makes the flows of a communicator whose members know what those of `comm` know of lanes.
     fn of(comm: &Comm, lane: &Arc<Engine>, flow: FlowId) -> Self {
         Self { uses_lanes: comm.uses_lanes.get().copied(), ..Self::on(lane, flow) }
     }
 
-    /// Gives it back.
+    /// Frees the flows.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn free(self) -> Result<()> {
         let all = std::iter::once(self.first).chain(self.further);
         Ok(all.map(|flow| flow.lane.free_flow(flow.flow)).fold(Ok(()), Result::and)?)
@@ -65,12 +65,12 @@ impl NewFlow {
 }
 
 impl Comm {
-    /// The flow of its collectives.
+    /// Returns the flow of its collectives.
     pub(crate) fn collectives(&self) -> FlowId {
         FlowId(self.flow.0 + 1)
     }
 
-    /// All members, of both groups if there are two, in an order that is the same for all.
+    /// Returns all members of one or two groups, in an order that is equal for all.
     pub(crate) fn all_members(&self) -> Group {
         match self.remote_if() {
             Some(remote) => both(&self.engine, self.group(), remote),
@@ -78,7 +78,8 @@ impl Comm {
         }
     }
 
-    /// The numbers of all members in the order of [`Comm::all_members`], as many from each.
+    /// Returns the numbers of all members in the order of [`Comm::all_members`]; each member passes the same
+    /// count.
     pub(crate) fn numbers_of_all(&self, mine: &[i64]) -> Result<Vec<i64>> {
         let all_members = self.all_members();
         let mut all = vec![0; mine.len() * all_members.size()];
@@ -93,7 +94,7 @@ impl Comm {
         Ok(all)
     }
 
-    /// A pair of flows that is new for all members, who all call this: on the lane of this communicator.
+    /// Agrees on a pair of flows that is new for all members, on this communicator's lane; collective.
     pub(crate) fn new_flow(&self) -> Result<NewFlow> {
         let lane = &self.engine;
         let flow = if !self.is_inter() {
@@ -105,18 +106,19 @@ impl Comm {
         Ok(NewFlow::of(self, lane, flow))
     }
 
-    /// Whether communicators that all members make of this one lie on lanes: all of them have asked for threads. They ask each other once.
+    /// Returns true if communicators made from this one use lanes, because all members have requested
+    /// threads. Members exchange this once.
     fn uses_lanes(&self) -> Result<bool> {
         if let Some(known) = self.uses_lanes.get() {
             return Ok(*known);
         }
-        // Relaxed: set before this communicator was made, or it is too late for it.
+        // Relaxed: set before this communicator was made, or too late for it.
         let wants = self.shared.has_threads.load(Ordering::Relaxed);
         let use_them = self.engine.all_want_lanes(self.collectives(), wants)?;
         Ok(*self.uses_lanes.get_or_init(|| use_them))
     }
 
-    /// As [`Comm::new_flow`], on the lanes of its members that are wanted, if all of them have asked for threads.
+    /// Agrees on new flows on the wanted lanes, if all members have requested threads ([`Comm::new_flow`]).
     pub(crate) fn new_flow_on_lanes(&self, wanted: WantedLane) -> Result<NewFlow> {
         if self.is_inter() || !self.uses_lanes()? {
             return self.new_flow();
@@ -127,13 +129,13 @@ impl Comm {
         Ok(NewFlow { first, further: flows.collect(), uses_lanes: Some(true) })
     }
 
-    /// Gives another rank bytes and gets its own, which may have another length.
+    /// Exchanges bytes with another rank; both lengths may differ.
     pub(super) fn swap(&self, with: Rank, tag: Tag, mine: Vec<u8>) -> Result<Vec<u8>> {
         swap(&self.engine, self.collectives(), with, tag, mine)
     }
 }
 
-/// Gives another rank bytes and gets its own, which may have another length.
+/// Exchanges bytes with another rank; both lengths may differ.
 pub(crate) fn swap(engine: &Engine, flow: FlowId, with: Rank, tag: Tag, mine: Vec<u8>) -> Result<Vec<u8>> {
     let mut mine = Owned::new(mine);
     let pending = match engine.isend(with, flow, tag, Mode::Standard, mine.lend_out()) {
@@ -157,28 +159,28 @@ pub(crate) fn swap(engine: &Engine, flow: FlowId, with: Rank, tag: Tag, mine: Ve
     Ok(received?)
 }
 
-/// The members of two groups, in the order that both sides have.
+/// Returns the members of two groups, in the order that both sides share.
 pub(super) fn both(engine: &Engine, one: &Group, other: &Group) -> Group {
-    // In a forked child, where nothing of it matters any more, no process has a name.
+    // In a forked child no process has a name, and the order does not matter.
     let first = |group: &Group| engine.process(group.member(0)).ok();
     if first(other) < first(one) { other.union(one) } else { one.union(other) }
 }
 
-/// The names of members, for those that number ranks otherwise.
+/// Returns the job-independent names of members.
 pub(crate) fn names_of(engine: &Engine, group: &Group) -> Result<Vec<JobRank>> {
     Ok(group.members().iter().map(|rank| engine.process(*rank)).collect::<std::result::Result<_, _>>()?)
 }
 
-/// The members of a group as bytes that every job understands.
+/// Encodes the members of a group in a job-independent form.
 pub(crate) fn encode(engine: &Engine, group: &Group) -> Result<Vec<u8>> {
     let bytes = |name: &JobRank| [&name.job.to_le_bytes()[..], &name.rank.to_le_bytes()].concat();
     Ok(names_of(engine, group)?.iter().flat_map(bytes).collect())
 }
 
-/// The members that were encoded, as this job numbers them.
+/// Decodes members to ranks of this job.
 ///
 /// # Errors
-/// One is of a job that this one is not connected with.
+/// Fails if a member belongs to a job that is not connected.
 pub(crate) fn decode(engine: &Engine, bytes: &[u8]) -> Result<Vec<Rank>> {
     let member = |bytes: &[u8; 12]| -> Result<Rank> {
         let (job, rank) = bytes.split_first_chunk().expect("twelve bytes are more than eight");
@@ -188,7 +190,7 @@ pub(crate) fn decode(engine: &Engine, bytes: &[u8]) -> Result<Vec<Rank>> {
     bytes.as_chunks().0.iter().map(member).collect()
 }
 
-/// The team of a group that contains this rank.
+/// Returns the team of a group that contains this rank.
 pub(super) fn team_of(group: &Group, me: Rank) -> Team {
     let me = group.rank_of(me).expect("this rank is a member");
     Team::new(me, Arc::from(group.members()))

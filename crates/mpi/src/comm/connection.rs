@@ -1,14 +1,15 @@
-//! What a communicator connects: the worlds of its members (MPI 5.0, §11.10.4). The launcher ends worlds that are connected together.
+//! Connections of communicators between worlds (MPI 5.0, §11.10.4). The launcher ends connected worlds
+//! together.
 //!
-//! Owns whether this communicator counts. One that is freed counts on until the end of the process, as the standard says; one that is
-//! disconnected, or that an object of the library had for itself, does not.
+//! This module owns the connection of a communicator. After a free it stays until the end of the process, as
+//! the standard requires. A disconnected communicator, or one that the library used internally, loses it.
 
 use canele_engine::{Engine, Rank};
 use canele_sys::atomic::{AtomicBool, Ordering};
 
 use crate::Result;
 
-/// The connection of this process with the other worlds of a communicator.
+/// The connection of this process to the other worlds of a communicator.
 #[derive(Default)]
 pub(super) struct Connection {
     worlds: Vec<u32>,
@@ -16,7 +17,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects this process with the worlds of these ranks.
+    /// Connects this process to the worlds of these ranks.
     pub fn new(engine: &Engine, ranks: impl Iterator<Item = Rank>) -> Result<Self> {
         let own = engine.world();
         let mut others = ranks.filter(|rank| !own.contains(&rank.0)).peekable();
@@ -27,17 +28,17 @@ impl Connection {
         Ok(Self { worlds, counts: AtomicBool::new(true) })
     }
 
-    /// Disconnects, in agreement with the launcher: whatever fails from now on does not concern the other worlds, if nothing else connects
-    /// them.
+    /// Disconnects and waits for the launcher. Later failures do not affect the other worlds, if no other
+    /// connection remains.
     pub fn end(&self, engine: &Engine) -> Result<()> {
         if self.take() && engine.disconnect_worlds(&self.worlds)? {
-            // The launcher answers in order: it has heard of the end before this.
+            // The launcher answers in order, so it has processed the disconnection before this answer.
             engine.lookup("")?;
         }
         Ok(())
     }
 
-    /// Connects again what could not be parted.
+    /// Restores a connection after a failed disconnection.
     pub fn renew(&self, engine: &Engine) -> Result<()> {
         if !self.worlds.is_empty() && !self.counts.swap(true, Ordering::Relaxed) {
             engine.connect_worlds(self.worlds.iter().copied().map(Rank))?;
@@ -45,7 +46,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Counts on after the end of the communicator.
+    /// Keeps the connection beyond the end of the communicator.
     pub fn keep(&self) {
         self.take();
     }
@@ -53,13 +54,13 @@ impl Connection {
     /// Disconnects at the end of the communicator.
     pub fn drop_now(&self, engine: &Engine) {
         if self.take() {
-            // After the end of the job nothing is left to be told.
+            // This fails only after the end of the job.
             let _ = engine.disconnect_worlds(&self.worlds);
         }
     }
 
-    /// Returns true the first time, if there is anything to disconnect. Relaxed, here and above: a flag on its own, and one thread ends a
-    /// communicator.
+    /// Returns true at the first call, if there is a connection. Relaxed, here and above: the flag orders no
+    /// other memory, and one thread ends a communicator.
     fn take(&self) -> bool {
         !self.worlds.is_empty() && self.counts.swap(false, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! New communicators within one (MPI 5.0, §7.4).
+//! New communicators made from one (MPI 5.0, §7.4).
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::info::Info;
 use crate::topology::Topology;
 use crate::{Result, fail};
 
-/// What a duplicate takes from its communicator as of the call.
+/// The state that a duplicate copies from its communicator during the call.
 pub(super) struct Copied {
     info: Info,
     errhandler: Arc<Errhandler>,
     attributes: Attributes,
 }
 
-/// A flow that was agreed on and has no communicator yet: it is given back if an error or an exception comes first.
+/// A flow that was agreed on and has no communicator yet; it is freed after an error or exception.
 pub(super) struct UnusedFlow {
     new: Option<NewFlow>,
 }
@@ -40,47 +40,48 @@ impl UnusedFlow {
 
 impl Drop for UnusedFlow {
     fn drop(&mut self) {
-        // After the end of the job nothing is left to be given back.
+        // This fails only after the end of the job, when nothing is left to free.
         let _ = self.new.take().map(NewFlow::free);
     }
 }
 
 impl Comm {
-    /// One with the same groups, topology, attributes and handler, and with the hints of `info` alone, which may name its lane or let its tags spread.
+    /// Makes a duplicate with the same groups, topology, attributes and error handler. It has the hints of
+    /// `info` alone, which may select its lane or spread its tags.
     ///
     /// # Errors
-    /// A member died; a function of the program that copies an attribute failed.
+    /// Fails if a member died, or if a copy function of the program fails.
     pub fn dup(&self, info: &Info) -> Result<Arc<Comm>> {
         self.check_call("MPI_Comm_dup")?;
         let unused = UnusedFlow::new(self.new_flow_on_lanes(wanted_lane(info))?);
-        // A function of the program that copies an attribute may throw an exception.
+        // A copy function of the program may throw an exception.
         let copied = self.copied(info);
         self.dup_on(unused, copied)
     }
 
-    /// One with the same group for an object that is made of this one, all of whose members call this, on this lane. It has nothing
-    /// that the program hung on this one.
+    /// Makes a communicator with the same group on this lane, for an object made of this one; collective. It
+    /// copies nothing that the program has attached.
     ///
     /// # Errors
-    /// A member died.
+    /// Fails if a member died.
     pub(crate) fn twin(&self, wanted: WantedLane) -> Result<Arc<Comm>> {
         let new = self.new_flow_on_lanes(wanted)?;
         Ok(Arc::new(Comm::new(self.parts(new, self.group().clone()))?))
     }
 
-    /// What a duplicate takes from this communicator as it is now.
+    /// Copies the state for a duplicate.
     pub(super) fn copied(&self, info: &Info) -> Result<Copied> {
         let copied =
             Copied { info: info.duplicate(), errhandler: self.errhandler(), attributes: Attributes::new() };
         if let Err(error) = self.attributes().copy_into(self.number(), &copied.attributes) {
-            // What was copied is deleted again; the first error counts.
+            // Copied values are deleted again; the first error is reported.
             let _ = copied.attributes.clear(self.number());
             return Err(error);
         }
         Ok(copied)
     }
 
-    /// A duplicate on a flow that was agreed on; the flow is given back if copying has failed.
+    /// Makes a duplicate on an agreed flow; the flow is freed if the copies failed.
     pub(super) fn dup_on(&self, flow: UnusedFlow, copied: Result<Copied>) -> Result<Arc<Comm>> {
         let Copied { info, errhandler, attributes } = copied?;
         let topology = self.topology().cloned();
@@ -91,7 +92,7 @@ impl Comm {
         Ok(new)
     }
 
-    /// What a communicator made of this one begins with.
+    /// Returns the parts of a communicator made from this one.
     pub(super) fn parts(&self, new: NewFlow, group: Arc<Group>) -> Parts {
         Parts {
             new,
@@ -104,10 +105,10 @@ impl Comm {
         }
     }
 
-    /// One of the members of a group of this one's, which is given by all of them; nothing for the others.
+    /// Makes a communicator of a group of members, which all members pass; none for the other members.
     ///
     /// # Errors
-    /// A member died; the group has ranks that this communicator has not.
+    /// Fails if a member died, or if the group has ranks outside of this communicator.
     pub fn create(&self, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
         self.check_members(group)?;
         self.check_call("MPI_Comm_create")?;
@@ -118,7 +119,7 @@ impl Comm {
         self.member_of(new, group.clone(), None, None)
     }
 
-    /// A communicator for the members of a group, and its flow given back by the others.
+    /// Makes a communicator for the members of a group; the other members free the flow.
     pub(crate) fn member_of(
         &self,
         new: NewFlow,
@@ -142,11 +143,11 @@ impl Comm {
         }
     }
 
-    /// Returns a communicator of the members of a group. They alone need to call this; a caller that is no member gets nothing and takes
-    /// no part.
+    /// Makes a communicator of the members of a group; collective over these members only. Other callers get
+    /// none.
     ///
     /// # Errors
-    /// A member died; the group has ranks that this communicator has not.
+    /// Fails if a member died, or if the group has ranks outside of this communicator.
     pub fn create_group(&self, group: &Arc<Group>, tag: u32) -> Result<Option<Arc<Comm>>> {
         self.check_members(group)?;
         if self.is_inter() {
@@ -161,16 +162,17 @@ impl Comm {
         Ok(Some(Arc::new(Comm::new(self.parts(new, group.clone()))?)))
     }
 
-    /// One for each color, of the members with that color, in the order of keys; nothing for those without.
+    /// Makes one communicator for each color, with its members in the order of keys; none for members without
+    /// a color.
     ///
     /// # Errors
-    /// A member died.
+    /// Fails if a member died.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
         self.check_call("MPI_Comm_split")?;
         self.split_by_color(color, key, |comm| comm.new_flow_on_lanes(WantedLane::Next))
     }
 
-    /// The same; `make` agrees on the new flow.
+    /// Splits by color; `make` agrees on the new flow.
     pub(crate) fn split_by_color(
         &self,
         color: Option<u32>,
@@ -192,19 +194,20 @@ impl Comm {
         self.member_of(new, same(self.group())?, remote, None)
     }
 
-    /// One with a topology, of the first members; nothing for the others.
+    /// Makes a communicator with a topology from the first members; none for the others.
     ///
     /// # Errors
-    /// A member died; this is an intercommunicator.
+    /// Fails if a member died or this is an intercommunicator.
     pub fn with_topology(&self, topology: Topology, members: usize) -> Result<Option<Arc<Comm>>> {
         let members: Vec<usize> = (0..members.min(self.size())).collect();
         self.part_with_topology(topology, &members)
     }
 
-    /// One with a topology, of the members with these ranks, which all of them give; others give other members.
+    /// Makes a communicator with a topology from the members with these ranks. These members pass the same
+    /// ranks, others pass those of their own communicator.
     ///
     /// # Errors
-    /// As [`Comm::with_topology`].
+    /// Fails like [`Comm::with_topology`].
     pub fn part_with_topology(&self, topology: Topology, members: &[usize]) -> Result<Option<Arc<Comm>>> {
         if self.is_inter() {
             fail!(Communicator, "comm is an intercommunicator: a topology is of one group");
@@ -219,11 +222,11 @@ impl Comm {
         self.member_of(new, Arc::new(group), None, Some(topology))
     }
 
-    /// Gives each member so many of these numbers about edges, and returns those that the members have for this one, in the
-    /// order of their ranks, and how many each has.
+    /// Sends `counts[i]` numbers about edges to each member. Returns the numbers from all members, in the
+    /// order of ranks, and their counts.
     ///
     /// # Errors
-    /// A member died; the edges exceed the address space.
+    /// Fails if a member died, or if the edges exceed the address space.
     pub fn exchange_edges(&self, told: &[i32], counts: &[usize]) -> Result<(Vec<i32>, Vec<usize>)> {
         self.check_call("MPI_Dist_graph_create")?;
         if self.is_inter() {
@@ -248,7 +251,8 @@ impl Comm {
     }
 }
 
-/// Where so many numbers of each rank are, one behind the other, and the bytes of all; ranks say how many, so that is not trusted.
+/// Returns the block of each rank's numbers, one after the other, and the length in bytes. The counts come
+/// from other ranks and are not trusted.
 fn blocks_of_numbers(counts: &[u64]) -> Result<(Vec<Block>, usize)> {
     let mut at = 0usize;
     let mut blocks = Vec::with_capacity(counts.len());
@@ -263,7 +267,8 @@ fn blocks_of_numbers(counts: &[u64]) -> Result<(Vec<Block>, usize)> {
     Ok((blocks, at))
 }
 
-/// Returns a communicator made of a group alone, by its members (MPI 5.0, §7.4.2). The caller is one of them.
+/// Makes a communicator from a group alone; collective over its members (MPI 5.0, §7.4.2). The caller is a
+/// member.
 pub(crate) fn from_group(
     engine: &Arc<Engine>,
     shared: &Arc<Shared>,

@@ -1,7 +1,8 @@
-//! Hints of communicators (MPI 5.0, §7.4.4): those that the program gave, and the defaults of those that the library knows.
+//! Hints of communicators (MPI 5.0, §7.4.4): the values of the program, and defaults of known keys.
 //!
-//! Of the assertions the library makes use of one: the tags of a duplicate of which all members assert `mpi_assert_no_any_tag` are spread over lanes. The
-//! others it keeps and tells. A hint of its own names the lane of a duplicate.
+//! The library uses one assertion: a duplicate for which all members assert `mpi_assert_no_any_tag` spreads
+//! its tags over lanes. The other assertions are only stored and reported. A hint of the library's own
+//! selects the lane of a duplicate.
 
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use super::Comm;
 use crate::info::Info;
 use crate::session;
 
-/// No receive on the communicator takes messages of any tag.
+/// Asserts that no receive on the communicator uses `MPI_ANY_TAG`.
 const NO_ANY_TAG: &str = "mpi_assert_no_any_tag";
 
-/// Assertions of the standard, which are not made at first.
+/// Assertions of the standard, which are false by default.
 const ASSERTIONS: [&str; 5] = [
     NO_ANY_TAG,
     "mpi_assert_no_any_source",
@@ -23,17 +24,17 @@ const ASSERTIONS: [&str; 5] = [
     "mpi_assert_strict_start_ordering",
 ];
 
-/// The kinds of memory that messages may lie in, which a hint does not change.
+/// The kinds of memory that messages may use; a hint does not change them.
 pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 
-/// The number of the lane that a duplicate is to lie on, where ranks may have several.
+/// The lane of a duplicate, if ranks may have several.
 pub(crate) const LANE: &str = "canele_lane";
 
-/// The number of the lane that a communicator lies on, or those of all lanes that its tags are spread over. It is another key, for a program gives what it is told to its next duplicate, which is not meant
-/// to lie there.
+/// The lane of a communicator, or all lanes over which its tags are spread. It is another key than [`LANE`],
+/// since programs pass reported hints to their next duplicate.
 const LIES_ON_LANE: &str = "canele_lies_on_lane";
 
-/// The lane that a duplicate with this info is to lie on. One that it names comes before others.
+/// Returns the lane for a duplicate with this info; a named lane takes precedence.
 pub(super) fn wanted_lane(info: &Info) -> WantedLane {
     let asserts = |key| info.get(key).ok().flatten().is_some_and(|value| *value == *b"true");
     match lane_of_object(info) {
@@ -42,14 +43,14 @@ pub(super) fn wanted_lane(info: &Info) -> WantedLane {
     }
 }
 
-/// The lane that an object with one flow of its own, as a window or a file, is to lie on with this info.
+/// Returns the lane for an object with one flow, such as a window or a file.
 pub(crate) fn lane_of_object(info: &Info) -> WantedLane {
     let number = info.get(LANE).ok().flatten();
     let number = number.and_then(|number| std::str::from_utf8(&number).ok()?.trim().parse().ok());
     number.map_or(WantedLane::Next, WantedLane::Numbered)
 }
 
-/// What is kept of an info: assertions, whose values are `true` and `false`. All else is ignored.
+/// Returns the assertions of an info with the values `true` and `false`; other keys are ignored.
 fn kept(info: &Info) -> Info {
     let kept = Info::new();
     for key in ASSERTIONS {
@@ -63,7 +64,7 @@ fn kept(info: &Info) -> Info {
 }
 
 impl Comm {
-    /// All hints: those that the program gave, and the defaults of the others.
+    /// Returns all hints: the values of the program, and the defaults of other keys.
     pub fn hints(&self) -> Info {
         let hints = self.kept().info.duplicate();
         let session = self.group().session();
@@ -71,7 +72,7 @@ impl Comm {
         let kinds = session.map_or_else(of_world, |session| session.memory_kinds.clone());
         let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, &*kinds)]);
         self.tell_lanes(&hints);
-        // Where messages lie was decided when it was made.
+        // The lanes were chosen when it was made, so this hint cannot change.
         if self.is_spread() {
             let _ = hints.set(NO_ANY_TAG, "true");
         }
@@ -84,7 +85,7 @@ impl Comm {
         hints
     }
 
-    /// Adds the lanes that it lies on, where ranks may have several.
+    /// Adds the lanes of the communicator, if ranks may have several.
     pub(crate) fn tell_lanes(&self, hints: &Info) {
         if self.engine.most_lanes() > 1 {
             let numbers: Vec<_> = self.flows().map(|(lane, _)| lane.lane_number().to_string()).collect();
@@ -93,7 +94,7 @@ impl Comm {
         }
     }
 
-    /// Adds hints; those that `info` does not name stay.
+    /// Adds hints; keys that `info` lacks keep their values.
     pub fn update_info(&self, info: &Info) {
         let mut own = self.kept();
         let all = own.info.duplicate();

@@ -1,5 +1,5 @@
-//! Duplicates that are made while the program goes on (MPI 5.0, §7.4.2): the engine agrees on a flow meanwhile. What a duplicate
-//! copies is copied by the call.
+//! Non-blocking duplicates (MPI 5.0, §7.4.2). The call itself copies the state; the engine agrees on the flow
+//! meanwhile.
 
 use std::sync::Arc;
 
@@ -16,26 +16,26 @@ use crate::request::{Request, Step, Steps};
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
-/// What is done with the duplicate.
+/// Takes the finished duplicate.
 pub type Done = Box<dyn FnOnce(Arc<Comm>) -> Result<()> + Send>;
 
-/// A duplicate that is being made.
+/// A duplicate in progress.
 struct Duplicate {
     comm: Arc<Comm>,
-    /// Until it has ended.
+    /// The agreement, until it has completed.
     agreement: Option<Pending>,
-    /// What was known of it when the duplicate was started.
+    /// The known value of `uses_lanes` at the start.
     uses_lanes: Option<bool>,
-    /// Taken when it ends.
+    /// The copied state; taken at the end.
     copied: Option<Result<Copied>>,
     done: Option<Done>,
 }
 
 impl Comm {
-    /// Starts to make a duplicate, as [`Comm::dup`].
+    /// Starts to make a duplicate ([`Comm::dup`]).
     ///
     /// # Errors
-    /// The job is over; all flows are in use.
+    /// Fails if the job is over or all flows are in use.
     pub fn idup(self: &Arc<Self>, info: &Info, done: Done) -> Result<Request> {
         let call = self.describe("MPI_Comm_dup", |call| call);
         let exchange = self.start_check(Form::Immediate, call.as_deref())?;
@@ -43,25 +43,27 @@ impl Comm {
         let (agreement, uses_lanes) = (Some(pending), self.uses_lanes.get().copied());
         let mut duplicate =
             Duplicate { comm: self.clone(), agreement, uses_lanes, copied: None, done: Some(done) };
-        // An error is told by the request: the other members have begun. A function of the program may throw an exception instead.
+        // The request reports the error, since the other members have begun. A function of the program may
+        // throw an exception instead.
         duplicate.copied = Some(self.copied(info));
         Ok(check::request(self, exchange, pending, Box::new(duplicate)))
     }
 
-    /// Starts to agree on the flows of a duplicate, on lanes if communicators that all members make of this one may lie there.
+    /// Starts to agree on the flows of a duplicate; on several lanes if communicators made from this one may
+    /// use them.
     fn start_agreement(&self, info: &Info) -> Result<Pending> {
         let flow = self.collectives();
-        // What all members know of lanes they have learned in their calls, in one order.
+        // All members have learned the same of lanes, since they make their calls in one order.
         let may_have = !self.is_inter() && self.uses_lanes.get() != Some(&false);
         if !may_have || !self.engine.may_have_lanes(flow)? {
             return Ok(self.engine.start_agreement(flow)?);
         }
-        // Relaxed: set before this communicator was made, or it is too late for it.
+        // Relaxed: set before this communicator was made, or too late for it.
         let wants = self.shared.has_threads.load(Ordering::Relaxed);
         Ok(self.engine.start_agreement_on_lanes(flow, wants.then(|| wanted_lane(info)))?)
     }
 
-    /// The flows of a duplicate; of `uses_lanes` all members knew as much when they started it.
+    /// Returns the flows of a duplicate. All members had the same `uses_lanes` at its start.
     fn agreed_flows(&self, flows: &[(u8, FlowId)], uses_lanes: Option<bool>) -> Option<UnusedFlow> {
         let (first, further) = flows.split_first()?;
         let on_lane = |(lane, flow): &(u8, FlowId)| NewFlow::on(&self.engine.open_lane(*lane), *flow);
@@ -87,7 +89,7 @@ impl Duplicate {
 impl Drop for Duplicate {
     fn drop(&mut self) {
         if let Some(agreement) = self.agreement {
-            // A forked child has no flows.
+            // This fails only in a forked child, which has no flows.
             let _ = self.comm.engine.abandon_agreement(agreement);
         }
     }

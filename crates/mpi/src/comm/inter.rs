@@ -1,4 +1,4 @@
-//! Communicators between two groups (MPI 5.0, §7.6).
+//! Intercommunicators (MPI 5.0, §7.6).
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::{Result, fail};
 
-/// A number that no other call of this process has.
+/// Returns a number that is unique in this process.
 fn next_number() -> u64 {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     CALLS.fetch_add(1, Relaxed)
 }
 
 impl Comm {
-    /// One between this one's group and that of another, whose leaders can reach each other in `peers`; only the leader
-    /// gives them: the communicator and the other's rank in it.
+    /// Makes an intercommunicator of this group and another one. Only the leader passes `peers`: a
+    /// communicator with the other leader, and its rank there.
     ///
     /// # Errors
-    /// A member died; the groups have members in common.
+    /// Fails if a member died or the groups overlap.
     pub fn create_between(&self, leader: usize, peers: Option<(&Comm, Rank)>, tag: u32) -> Result<Arc<Comm>> {
         self.check_call("MPI_Intercomm_create")?;
         let lane = self.engine.first_lane();
@@ -41,7 +41,8 @@ impl Comm {
             fail!(Internal, "the leader of the other group has sent {} bytes", told.len());
         };
         let remote = Arc::new(Group::new(decode(lane, group)?)?);
-        // Threads may make several between the same members with one tag, over communicators of their own: each leader numbers its calls.
+        // Threads may make several between the same members with one tag, on different communicators. So each
+        // leader numbers its calls.
         let (own, other) = numbers.split_at(8);
         let all = both(lane, self.group(), &remote);
         let is_first = all.member(0) == self.group().member(0);
@@ -50,7 +51,7 @@ impl Comm {
         self.join(&remote, &format!("tag {tag}, {numbers:?}, {members:?}"), self.errhandler())
     }
 
-    /// A communicator between this one's group and another one, whose members all call this.
+    /// Makes an intercommunicator of this group and another one; collective over both.
     pub(crate) fn join(
         &self,
         remote: &Arc<Group>,
@@ -60,7 +61,7 @@ impl Comm {
         if let Some(twice) = remote.members().iter().find(|rank| self.group().rank_of(**rank).is_some()) {
             fail!(Communicator, "{twice} of the job is in both groups: they must have no member in common");
         }
-        // The lanes of both groups may be different ones.
+        // The lanes of both groups may differ.
         let lane = self.engine.first_lane();
         let all_members = both(lane, self.group(), remote);
         let flow = Name::new(name, "between groups").agree(lane, &all_members)?;
@@ -68,7 +69,7 @@ impl Comm {
         Ok(Arc::new(Comm::new(Parts { remote: Some(remote.clone()), errhandler, ..parts })?))
     }
 
-    /// Gives all members the bytes of one.
+    /// Sends the bytes of one member to all members.
     pub(crate) fn tell(&self, root: usize, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
         let mut length = [bytes.len() as u64];
         let tell = |bytes: &mut [u8]| {
@@ -81,10 +82,10 @@ impl Comm {
         Ok(bytes)
     }
 
-    /// One group of both; the members of the group that gave `high` come behind.
+    /// Merges both groups into one; the members of the group that passed `high` come last.
     ///
     /// # Errors
-    /// A member died; this is one group already.
+    /// Fails if a member died or this is an intracommunicator.
     pub fn merge(&self, high: bool) -> Result<Arc<Comm>> {
         let remote = self.remote()?;
         self.check_call("MPI_Intercomm_merge")?;
@@ -99,7 +100,7 @@ impl Comm {
         Ok(Arc::new(Comm::new(self.parts(new, Arc::new(group)))?))
     }
 
-    /// One between groups of both sides' members.
+    /// Makes an intercommunicator of groups of both sides' members.
     pub(super) fn create_inter(&self, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
         let mine = group.rank_of(self.engine.rank()).map_or(-1, |rank| rank as i64);
         let (all, all_members) = (self.numbers_of_all(&[mine])?, self.all_members());

@@ -1,7 +1,8 @@
-//! Communicators (MPI 5.0, chapter 7): which processes communicate with each other, apart from all others.
+//! Communicators (MPI 5.0, chapter 7): separate contexts of communication among processes.
 //!
-//! A communicator has a pair of flows, of its messages and of its collectives, which no other communicator that lives has.
-//! What hangs on it (name, handler, attributes …) is here too; messages are in `point`.
+//! A communicator has a pair of flows, for its messages and for its collectives, which no other live
+//! communicator has. This module holds its name, error handler, attributes and so on; messages are in
+//! `point`.
 
 pub(crate) mod agree;
 mod connection;
@@ -45,14 +46,14 @@ pub(crate) use create::from_group;
 pub struct Comm {
     pub(crate) engine: Arc<Engine>,
     pub(crate) flow: FlowId,
-    /// Where its tags are spread, further flows of its messages on other lanes.
+    /// Further flows of its messages on other lanes, if its tags are spread.
     further: Box<[LaneFlow]>,
-    /// See [`Comm::uses_lanes`].
+    /// The cached result of [`Comm::uses_lanes`].
     uses_lanes: OnceLock<bool>,
     group: Arc<Group>,
     /// The other group of an intercommunicator.
     remote: Option<Arc<Group>>,
-    /// This process in `group`.
+    /// This process's rank in `group`.
     rank: usize,
     number: AtomicUsize,
     kept: Mutex<CommSettings>,
@@ -61,29 +62,29 @@ pub struct Comm {
     attachment: Attachment,
     topology: Option<Topology>,
     pub(crate) partitioned: PartitionedPairs,
-    /// Collective calls that were compared with those of the other members.
+    /// Number of collective calls that were compared with those of other members.
     checked: AtomicU64,
-    /// Of the deaths that the engine knows the first are acknowledged, so many.
+    /// Number of deaths acknowledged, the first ones that the engine knows.
     pub(crate) deaths_acknowledged: AtomicUsize,
     pub(crate) shared: Arc<Shared>,
 }
 
-/// Threads that carry out non-blocking accesses to files.
+/// Number of threads for non-blocking accesses to files.
 const FILE_THREADS: usize = 4;
 
-/// What all communicators of a process share.
+/// The state that all communicators of a process share.
 pub(crate) struct Shared {
     pub attachment: Attachment,
     pub allocated: Arc<Allocated>,
-    /// Windows whose memory is served to others.
+    /// The windows whose memory is served to others.
     pub served: Arc<ServedWindows>,
-    /// Threads for accesses to files that are not waited for.
+    /// Threads for non-blocking accesses to files.
     pub file_workers: Arc<Workers>,
-    /// A communicator was revoked.
+    /// True if a communicator was revoked.
     pub any_revoked: Arc<AtomicBool>,
-    /// A communicator was revoked, or a rank has died.
+    /// True if a communicator was revoked or a rank died.
     pub any_failure: Arc<AtomicBool>,
-    /// The program has asked for any number of threads that call at any time.
+    /// True if the program requested `MPI_THREAD_MULTIPLE`.
     pub has_threads: AtomicBool,
 }
 
@@ -108,7 +109,7 @@ struct CommSettings {
     info: Arc<Info>,
 }
 
-/// What a new communicator is made of. `group` contains this process.
+/// The parts of a new communicator; `group` contains this process.
 pub(crate) struct Parts {
     pub new: NewFlow,
     pub group: Arc<Group>,
@@ -116,12 +117,12 @@ pub(crate) struct Parts {
     pub errhandler: Arc<Errhandler>,
     pub topology: Option<Topology>,
     pub shared: Arc<Shared>,
-    /// The session of the communicator that this one is made of.
+    /// The session of the communicator from which this one is made.
     pub session: Option<Arc<Derived>>,
 }
 
 impl Comm {
-    /// A communicator on a flow of its own, which it gives back at its end.
+    /// Makes a communicator on a flow of its own, which it frees at its end.
     pub(crate) fn new(parts: Parts) -> Result<Self> {
         let mut comm = Self::on(parts);
         let remote = comm.remote.iter().flat_map(|remote| remote.members());
@@ -131,11 +132,12 @@ impl Comm {
         Ok(comm)
     }
 
-    /// Says who sends its messages and who takes part in its collectives.
+    /// Registers the senders of its messages and the team of its collectives.
     pub(crate) fn found(&self) -> Result<()> {
         let senders = Arc::from(self.peers().members());
         self.flows().try_for_each(|(lane, flow)| lane.set_senders(flow, Arc::clone(&senders)))?;
-        // On the flow of the world a library with the native interface may have begun already: its calls count.
+        // A library with the native interface may have used the flow of the world before; its collectives
+        // count.
         match self.flow {
             WORLD => self.engine.name_team(self.collectives(), self.team())?,
             _ => self.engine.set_team(self.collectives(), self.team())?,
@@ -144,13 +146,13 @@ impl Comm {
         self.enter_group()
     }
 
-    /// Makes its members known, who learn of failures and may revoke it.
+    /// Registers its members, which learn of failures and may revoke it.
     pub(crate) fn enter_group(&self) -> Result<()> {
         let members = Arc::from(self.all_members().members());
         Ok(self.flows().try_for_each(|(lane, flow)| lane.enter_group(flow, Arc::clone(&members)))?)
     }
 
-    /// The members as its collectives count them.
+    /// Returns the team of its collectives.
     fn team(&self) -> Team {
         match &self.remote {
             None => Team::new(self.rank, Arc::from(self.group.members())),
@@ -161,7 +163,7 @@ impl Comm {
         }
     }
 
-    /// A communicator whose flow is set up already.
+    /// Makes a communicator whose flow is set up already.
     pub(crate) fn on(parts: Parts) -> Self {
         let Parts { new, group, remote, errhandler, topology, shared, session } = parts;
         let NewFlow { first: LaneFlow { lane: engine, flow }, further, uses_lanes } = new;
@@ -192,128 +194,128 @@ impl Comm {
         }
     }
 
-    /// The flow of its messages.
+    /// Returns the flow of its messages.
     #[inline(always)]
     pub fn flow(&self) -> FlowId {
         self.flow
     }
 
-    /// Its attributes.
+    /// Returns its attributes.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
 
-    /// Its own memory for buffered sends.
+    /// Returns its own memory for buffered sends.
     pub fn attachment(&self) -> &Attachment {
         &self.attachment
     }
 
-    /// The process's memory for buffered sends.
+    /// Returns the process's memory for buffered sends.
     pub fn process_attachment(&self) -> &Attachment {
         &self.shared.attachment
     }
 
-    /// Memory that the library allocated for the program.
+    /// Returns the memory that the library allocated for the program.
     #[inline(always)]
     pub fn allocated(&self) -> &Allocated {
         &self.shared.allocated
     }
 
-    /// Lends elements to be sent.
+    /// Lends elements to a send.
     pub(crate) fn lend(&self, data: Data<'_>) -> OutBuffer {
         self.shared.allocated.lend(data)
     }
 
-    /// Lends elements to be filled.
+    /// Lends elements to a receive.
     #[inline(always)]
     pub(crate) fn lend_mut(&self, data: DataMut<'_>) -> InBuffer {
         self.shared.allocated.lend_mut(data)
     }
 
-    /// Its topology, if it has one.
+    /// Returns its topology, if any.
     pub fn topology(&self) -> Option<&Topology> {
         self.topology.as_ref()
     }
 
-    /// This process's rank in the (local) group.
+    /// Returns this process's rank in the (local) group.
     #[inline]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// Ranks of the (local) group.
+    /// Returns the size of the (local) group.
     #[inline]
     pub fn size(&self) -> usize {
         self.group.size()
     }
 
-    /// The (local) group.
+    /// Returns the (local) group.
     pub fn group(&self) -> &Arc<Group> {
         &self.group
     }
 
-    /// The other group, if there is one.
+    /// Returns the remote group, if any.
     pub(crate) fn remote_if(&self) -> Option<&Arc<Group>> {
         self.remote.as_ref()
     }
 
-    /// Whether it joins two groups.
+    /// Returns true for an intercommunicator.
     pub fn is_inter(&self) -> bool {
         self.remote.is_some()
     }
 
-    /// The other group.
+    /// Returns the remote group.
     ///
     /// # Errors
-    /// This is no intercommunicator.
+    /// Fails for an intracommunicator.
     pub fn remote(&self) -> Result<&Arc<Group>> {
         let no = || Error::new(Class::Communicator, "comm is an intracommunicator: it has no remote group");
         self.remote.as_ref().ok_or_else(no)
     }
 
-    /// The group whose ranks messages name: the other one, if there is one.
+    /// Returns the group whose ranks messages name: the remote one for an intercommunicator.
     #[inline]
     pub fn peers(&self) -> &Group {
         self.remote.as_deref().unwrap_or(&self.group)
     }
 
-    /// The rank, as messages name it, of a rank of the job.
+    /// Returns the rank, as messages name it, of a rank of the job.
     pub(crate) fn rank_of(&self, rank: Rank) -> Option<usize> {
         self.peers().rank_of(rank)
     }
 
-    /// The number under which the edge knows it.
+    /// Returns its number in the C interface.
     pub fn number(&self) -> usize {
         // Relaxed: set before another thread can know the communicator.
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Sets that number.
+    /// Sets its number in the C interface.
     pub fn set_number(&self, number: usize) {
         self.number.store(number, Ordering::Relaxed);
     }
 
-    /// Counts a collective call that is compared: gives its number, from 1 on.
+    /// Counts a compared collective call; returns its number, from 1 on.
     pub(crate) fn count_checked(&self) -> u64 {
-        // Relaxed: a number for texts alone.
+        // Relaxed: the number is used in texts only.
         self.checked.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns once all ranks have called it, in the function `name`.
+    /// Returns after all ranks have called it, in the function `name`.
     ///
     /// # Errors
-    /// A rank died, or makes another collective call.
+    /// Fails if a rank died or makes another collective call.
     pub fn barrier(&self, name: &'static str) -> Result<()> {
         self.check_call(name)?;
         let shape = Shape::new(Operation::Barrier, 0);
         Ok(self.engine.collective(self.collectives(), shape, None, &[], &mut [])?)
     }
 
-    /// Waits for the members before they part: for what this one has sent, also by requests that were freed, and then for the others. The
-    /// launcher knows of all of them that they have parted before any of them goes on.
+    /// Completes communication before a disconnection: waits for this member's sends, freed requests
+    /// included, and for the other members. The launcher knows all disconnections before any member returns.
     ///
     /// # Errors
-    /// A member died.
+    /// Fails if a member died.
     pub fn await_parting(&self) -> Result<()> {
         self.flows().try_for_each(|(lane, flow)| lane.wait_for_sends(flow))?;
         self.connection.end(self.engine.first_lane())?;
@@ -324,18 +326,18 @@ impl Comm {
         parted
     }
 
-    /// Its members stay connected after its end: it is freed, which disconnects no process (MPI 5.0, §11.10.4).
+    /// Keeps its members connected after its end: freeing it disconnects no process (MPI 5.0, §11.10.4).
     pub fn stay_connected(&self) {
         self.connection.keep();
     }
 
-    /// The engine its messages go through.
+    /// Returns the engine of its messages.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// Ends the other members, of both groups if there are two, where the rest of the job goes on after failures: this process is about to
-    /// end with `status`.
+    /// Ends the other members of all its groups, if the rest of the job continues after failures. This
+    /// process is about to end with `status`.
     pub fn abort(&self, status: u8) {
         self.engine.abort(Some(self.all_members().members()), status);
     }
@@ -344,18 +346,18 @@ impl Comm {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its name, empty if it was given none.
+    /// Returns its name; empty if it has none.
     pub fn name(&self) -> String {
         self.kept().name.clone()
     }
 
-    /// Gives it a name.
+    /// Sets its name.
     pub fn set_name(&self, name: &str) {
         name.clone_into(&mut self.kept().name);
         self.name_flows(name);
     }
 
-    /// Names its flows for people who look at the job; without a name after the first of them.
+    /// Names its flows for diagnosis; without a name, after the first flow.
     fn name_flows(&self, name: &str) {
         let unnamed;
         let name = if name.is_empty() {
@@ -365,23 +367,23 @@ impl Comm {
             name
         };
         for (lane, flow) in self.flows().chain([(&self.engine, self.collectives())]) {
-            // A forked child has no flows.
+            // This fails only in a forked child, which has no flows.
             let _ = lane.name_flow(flow, name);
         }
     }
 
-    /// What is done with errors.
+    /// Returns its error handler.
     pub fn errhandler(&self) -> Arc<Errhandler> {
         self.kept().errhandler.clone()
     }
 
-    /// Sets it.
+    /// Sets its error handler.
     pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
         self.kept().errhandler = errhandler;
     }
 }
 
-/// Flows below are those that exist from the start.
+/// Flows below exist from the start and are never freed.
 const GIVEN_OUT: u32 = 2 * FIRST_PAIR;
 
 impl Drop for Comm {
@@ -391,7 +393,7 @@ impl Drop for Comm {
             let _ = self.engine.name_flow(self.collectives(), "");
             for (lane, flow) in self.flows() {
                 let _ = lane.name_flow(flow, "");
-                // After the end of the job nothing is left to be given back.
+                // This fails only after the end of the job, when nothing is left to free.
                 let _ = lane.free_flow(flow);
             }
         }

@@ -1,7 +1,8 @@
-//! New flows for communicators that are made without another one: the program tells calls at the same time apart by strings.
+//! Flows for communicators made without another one. The program distinguishes concurrent calls by strings.
 //!
-//! A string does not fit into a tag. Messages have a hash of it as their tag, and the first exchange compares a longer digest of the
-//! string and the members: calls whose hashes are the same by chance fail rather than agree with each other.
+//! A string does not fit into a tag, so messages have its hash as their tag. The first exchange compares a
+//! longer digest of the string and the members. Calls whose hashes collide fail instead of matching each
+//! other.
 
 use std::hash::Hasher;
 
@@ -13,30 +14,31 @@ use super::agree::{names_of, some_members, team_of};
 use crate::group::Group;
 use crate::{Result, fail};
 
-/// The flow of these messages: below those that are given out, and none of those that ranks of other hosts send RMA requests on.
+/// The flow of these messages: a fixed flow, on which ranks of other hosts send no RMA requests.
 const NOWHERE: FlowId = FlowId(4);
 
-/// The name of one call.
+/// The name of a call.
 pub(super) struct Name<'a> {
     name: &'a str,
-    /// What is made under that name, of which there may be several things.
+    /// The kind of object made under that name, since one name may serve several objects.
     of: &'static str,
 }
 
 impl<'a> Name<'a> {
-    /// The string of the program's, and what is made under it.
+    /// Makes a name of the program's string and the kind of object.
     pub fn new(name: &'a str, of: &'static str) -> Self {
         Self { name, of }
     }
 
-    /// Agrees on a flow that is new for all members of a group, who all call this.
+    /// Agrees on a flow that is new for all members of a group; collective over them.
     ///
     /// # Errors
-    /// A member died; another call with the same members, or other ones, has a string with the same hash.
+    /// Fails if a member died, or if a concurrent call has another string with the same hash.
     pub fn agree(&self, engine: &Engine, group: &Group) -> Result<FlowId> {
         let (team, tag) = (team_of(group, engine.rank()), self.tag());
         let mine = self.digest(&names_of(engine, group)?);
-        // A bit that all have set, and one that none has: together they say that all have the same.
+        // The conjunctions of the digest and of its complement are complements only if all members have the
+        // same digest.
         let words = [mine[0], mine[1], !mine[0], !mine[1]];
         let mut all = [0_u64; 4];
         let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, size_of_val(&words)) };
@@ -54,7 +56,7 @@ impl<'a> Name<'a> {
         Ok(engine.agree_among(&team, (NOWHERE, tag))?)
     }
 
-    /// The tag of its messages.
+    /// Returns the tag of its messages.
     fn tag(&self) -> Tag {
         some_members((self.hash(&[0]) >> 34) as u32)
     }
@@ -65,7 +67,7 @@ impl<'a> Name<'a> {
         [1, 2].map(|seed| self.hash(&[&[seed], members].concat()))
     }
 
-    /// A hash of it that begins with these words.
+    /// Returns a hash of these words followed by the name.
     fn hash(&self, words: &[u32]) -> u64 {
         let mut hasher = FxHasher::default();
         words.iter().for_each(|word| hasher.write_u32(*word));
@@ -75,7 +77,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Combines words by their conjunction.
+/// Combines words by bitwise and.
 fn conjunction(into: &mut [u8], from: &[u8], _: bool) {
     into.iter_mut().zip(from).for_each(|(a, b)| *a &= b);
 }

@@ -1,7 +1,7 @@
 //! Communicators of the members that share a resource (MPI 5.0, §7.4.2).
 //!
-//! All members exchange as many numbers, whatever each of them asks for, so one that takes no part need not know what the others
-//! want. Who asks for another division than the first that asks for one makes the result empty for all.
+//! All members exchange the same amount of data, so a member without a part needs no knowledge of the others.
+//! If a member requests another division than the first one, the result is empty for all.
 
 use std::sync::Arc;
 
@@ -10,39 +10,39 @@ use canele_engine::WantedLane;
 use super::Comm;
 use crate::Result;
 
-/// Kinds of resources of a host, from the largest to the smallest.
+/// Number of resource kinds of a host, from the largest to the smallest.
 pub const KINDS: usize = 7;
 
-/// How a member wants the members divided.
+/// The division that a member requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Division {
-    /// Not at all: it takes no part.
+    /// None: the member takes no part.
     Undefined,
-    /// By the memory of hosts.
+    /// By shared memory, that is by host.
     Shared,
     /// By the largest resource that divides the members.
     Unguided,
-    /// By what is named by a text with this hash: the number of the one that this member is in, on its host.
+    /// By a resource on each host: the hash of its name, and the number of the one that this member uses.
     Guided(u64, Option<u32>),
-    /// The same, whatever the host.
+    /// By a property that all hosts share: the hash of its name, and this member's number.
     Everywhere(u64, Option<u32>),
 }
 
-/// What divided the members without guidance.
+/// The resource that divided the members in the unguided case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SharedResource {
-    /// Hosts.
+    /// The host.
     Host,
-    /// The kind with this number.
+    /// The resource kind with this number.
     Kind(usize),
 }
 
-/// What one member says: the division it wants, its host, the number it is guided by, those of the kinds.
+/// Words of a member's record: its division, its host, its guided number, and the numbers of the kinds.
 const WORDS: usize = 3 + KINDS;
 const NONE: i64 = -1;
 
 impl Division {
-    /// A number that is the same for the same division.
+    /// Returns a number that identifies the division.
     fn number(self) -> i64 {
         match self {
             Self::Undefined => NONE,
@@ -55,11 +55,12 @@ impl Division {
 }
 
 impl Comm {
-    /// One of the members that share a resource, of which there are several; nothing for members that are not restricted to one.
-    /// `kinds` are the numbers of the resources of this host that this process is restricted to.
+    /// Makes a communicator of the members that share a resource, if there are several resources. Members
+    /// that are not restricted to one get none. `kinds` are the numbers of the resources to which this
+    /// process is restricted.
     ///
     /// # Errors
-    /// A member died.
+    /// Fails if a member died.
     pub fn split_by_resource(
         &self,
         division: Division,
@@ -67,7 +68,7 @@ impl Comm {
         key: i32,
     ) -> Result<(Option<Arc<Comm>>, Option<SharedResource>)> {
         self.check_call("MPI_Comm_split_type")?;
-        // The first of the host's members: jobs number hosts as they like.
+        // A host is identified by its first member, since jobs number hosts differently.
         let on_host = |rank: &canele_engine::Rank| !self.engine.is_remote(*rank);
         let host = self.group().members().iter().position(on_host).unwrap_or(self.rank()) as i64;
         let or_none = |number: Option<u32>| number.map_or(NONE, i64::from);
@@ -89,7 +90,7 @@ impl Comm {
                 (all.iter().map(|member| (member[2] != NONE).then(|| (member[1], member[2]))).collect(), None)
             }
         };
-        // The color is the place of the first member with the same resource.
+        // The color is the rank of the first member with the same resource.
         let own = all.iter().position(|member| **member == *mine).and_then(|at| *groups.get(at)?);
         let own = own.filter(|_| division != Division::Undefined);
         let color = own.and_then(|own| groups.iter().position(|group| *group == Some(own)));
@@ -101,10 +102,10 @@ impl Comm {
     }
 }
 
-/// The resource of each member, if it has one.
+/// The resource of each member, if any.
 type Groups = Vec<Option<(i64, i64)>>;
 
-/// The resources that divide the members first, from the largest: not all of them are of one.
+/// Returns the largest kind of resource that divides the members, and the resource of each member.
 fn unguided(all: &[&[i64]], members: usize) -> (Groups, Option<SharedResource>) {
     let of = |word: Option<usize>| -> Groups {
         let resource = |member: &&[i64]| match word {

@@ -1,4 +1,5 @@
-//! Communicators of members that share hardware or belong to a process set, by their names (MPI 5.0, §7.4.2, §9.1.3).
+//! Communicators of members that share hardware or belong to a process set, selected by name (MPI 5.0,
+//! §7.4.2, §9.1.3).
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -11,29 +12,29 @@ use crate::Result;
 use crate::info::Info;
 use crate::process_set::ProcessSet;
 
-/// How a member wants the members divided.
+/// The division that a member requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SplitType {
-    /// It takes no part.
+    /// The member takes no part.
     Undefined,
-    /// By the memory of hosts.
+    /// By shared memory, that is by host.
     Shared,
-    /// By the type of resource that the info names.
+    /// By the resource type in the info.
     HardwareGuided,
     /// By the largest resource that divides the members.
     HardwareUnguided,
-    /// By the type of resource, or the process set, that the info names.
+    /// By the resource type or the process set in the info.
     ResourceGuided,
 }
 
-/// The memory that processes of a host share.
+/// The name of the memory that processes of a host share.
 const SHARED_MEMORY: &str = "mpi_shared_memory";
-/// The key of the type of resource.
+/// The key of the resource type.
 pub const TYPE: &str = "mpi_hw_resource_type";
 /// The key of the process set.
 const SET: &str = "mpi_pset_name";
 
-/// The name of a kind of resource.
+/// Returns the name of a resource kind.
 fn name(kind: Resource) -> &'static str {
     match kind {
         Resource::Package => "hwloc://Package",
@@ -46,16 +47,17 @@ fn name(kind: Resource) -> &'static str {
     }
 }
 
-/// The numbers of the resources of each kind that the process is restricted to.
+/// Returns for each resource kind the number of the one to which the process is restricted.
 fn restricted() -> [Option<u32>; KINDS] {
     let found = resources().unwrap_or_default();
     Resource::ALL.map(|kind| found.iter().find(|(of, _)| *of == kind).and_then(|(_, number)| *number))
 }
 
-/// Returns what the process runs on: a kind of resource is a key, its value says whether the process may use one of that kind only.
+/// Returns the hardware of the process: each resource kind is a key, and its value is true if the process is
+/// restricted to one such resource.
 ///
 /// # Errors
-/// None but those of an info object.
+/// Fails like the operations of an info object.
 pub fn hardware_info() -> Result<Info> {
     let all = Info::new();
     all.set(SHARED_MEMORY, "true")?;
@@ -66,11 +68,11 @@ pub fn hardware_info() -> Result<Info> {
 }
 
 impl Comm {
-    /// Divides the members. Gives the communicator of this member's part, if it is in one, and the name of what divided them if
-    /// they are not guided.
+    /// Divides the members. Returns the communicator of this member's part, if any, and in the unguided case
+    /// the name of the dividing resource.
     ///
     /// # Errors
-    /// A member died.
+    /// Fails if a member died.
     pub fn split_type(
         &self,
         of: SplitType,
@@ -92,7 +94,7 @@ impl Comm {
         Ok((made, found))
     }
 
-    /// The division that the info names, with `sets` by a process set, too.
+    /// Returns the division that the info names; by process sets only if `sets`.
     fn guided(&self, info: &Info, sets: bool) -> Result<Division> {
         let wanted = info.get(TYPE)?;
         let set = if sets && wanted.is_none() { info.get(SET)? } else { None };
@@ -103,7 +105,7 @@ impl Comm {
         })
     }
 
-    /// The number of the process set of this name that the process is in.
+    /// Returns the number of the process set with this name, if the process is in it.
     fn of_set(&self, set: &[u8]) -> Option<u32> {
         ProcessSet::find(&String::from_utf8_lossy(set)).map(|set| match set {
             ProcessSet::World => 0,
@@ -112,7 +114,7 @@ impl Comm {
     }
 }
 
-/// The number of the resource of this type that the process is restricted to.
+/// Returns the number of the resource of this type to which the process is restricted.
 fn of_type(wanted: &[u8]) -> Option<u32> {
     if wanted == SHARED_MEMORY.as_bytes() {
         return Some(0);
@@ -121,7 +123,7 @@ fn of_type(wanted: &[u8]) -> Option<u32> {
     restricted()[at]
 }
 
-/// The same for the same text on all ranks.
+/// Returns a hash that is equal on all ranks.
 fn hash(text: &[u8]) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     hasher.write(text);

@@ -1,8 +1,8 @@
-//! Communicators whose messages are spread over the lanes of their members by their tags: no receive takes messages of any tag, as all members have
-//! asserted where the communicator was made (MPI 5.0, §7.4.4, `mpi_assert_no_any_tag`). So messages with different tags need no order among
-//! each other, and threads that use different tags do not meet.
+//! Communicators whose messages are spread over the members' lanes by tag. All members have asserted at
+//! creation that no receive uses `MPI_ANY_TAG` (MPI 5.0, §7.4.4, `mpi_assert_no_any_tag`). So messages with
+//! different tags need no order, and threads that use different tags do not contend.
 //!
-//! Collectives, partitioned messages, and what is made of such a communicator lie on the first of its lanes.
+//! Collectives, partitioned messages and objects made from such a communicator use the first of its lanes.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use super::Comm;
 use crate::point::From;
 use crate::{Class, Error, Result};
 
-/// A flow and the lane of this rank that it lies on.
+/// A flow and its lane on this rank.
 pub(crate) struct LaneFlow {
     pub lane: Arc<Engine>,
     pub flow: FlowId,
 }
 
 impl Comm {
-    /// Whether messages lie on several lanes.
+    /// Returns true if messages are spread over several lanes.
     #[inline(always)]
     pub fn is_spread(&self) -> bool {
         !self.further.is_empty()
     }
 
-    /// Where messages lie that have this tag.
+    /// Returns the lane and flow of messages with this tag.
     #[inline(always)]
     pub(crate) fn flow_of(&self, tag: Tag) -> (&Arc<Engine>, FlowId) {
         if self.is_spread() { self.spread_flow_of(tag) } else { (&self.engine, self.flow) }
     }
 
-    /// Where the messages lie that a receive accepts.
+    /// Returns the lane and flow of the messages that a receive accepts.
     #[inline(always)]
     pub(crate) fn flow_for(&self, from: From) -> (&Arc<Engine>, FlowId) {
         match from.tag {
@@ -45,13 +45,13 @@ impl Comm {
         self.flow_at(self.place_of(tag)).expect("tags lie where there are flows")
     }
 
-    /// The place among its flows of those messages that have this tag, from 0 on.
+    /// Returns the index of the flow of messages with this tag.
     #[inline(always)]
     pub fn place_of(&self, tag: Tag) -> usize {
         place_of(tag, self.further.len() + 1)
     }
 
-    /// The flow at this place, and its lane.
+    /// Returns the flow with this index, and its lane.
     #[inline(always)]
     pub fn flow_at(&self, place: usize) -> Option<(&Arc<Engine>, FlowId)> {
         match place.checked_sub(1) {
@@ -60,16 +60,16 @@ impl Comm {
         }
     }
 
-    /// All flows of messages, each with its lane, from the first on.
+    /// Returns all flows of messages in order, each with its lane.
     pub(crate) fn flows(&self) -> impl Iterator<Item = (&Arc<Engine>, FlowId)> {
         let further = self.further.iter().map(|further| (&further.lane, further.flow));
         std::iter::once((&self.engine, self.flow)).chain(further)
     }
 
-    /// Fails if no receive may take messages of any tag.
+    /// Fails if no receive may use `MPI_ANY_TAG`.
     ///
     /// # Errors
-    /// All members have asserted that none does.
+    /// Fails if all members have asserted it.
     #[inline(always)]
     pub fn check_any_tag(&self) -> Result<()> {
         if self.is_spread() { Err(asserted()) } else { Ok(()) }
@@ -82,13 +82,13 @@ fn asserted() -> Box<Error> {
     Error::new(Class::Tag, text)
 }
 
-/// Which of so many flows messages with a tag lie on. Tags that follow each other lie on different ones, and so do most of those that have a power
-/// of two between them: the sum of hexadecimal digits tells them apart.
+/// Returns the index of the flow for a tag. Consecutive tags use different flows. So do most tags that differ
+/// by a power of two, since their sums of hexadecimal digits differ.
 #[inline(always)]
 fn place_of(Tag(tag): Tag, flows: usize) -> usize {
     let sums =
         tag.wrapping_add(tag >> 4).wrapping_add(tag >> 8).wrapping_add(tag >> 12).wrapping_add(tag >> 16);
-    // One of 16 first: a division of a small number takes less time.
+    // The remainder by 16 comes first, since dividing a small number is faster.
     ((sums % 16) as u8 % flows as u8).into()
 }
 

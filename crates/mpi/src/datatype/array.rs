@@ -1,6 +1,6 @@
-//! Parts of arrays: a box in one, and what one process holds of a distributed one (MPI 5.0, §5.1.3, §5.1.4).
+//! Parts of arrays: a subarray, and one process's part of a distributed array (MPI 5.0, §5.1.3, §5.1.4).
 //!
-//! Both go from the dimension that varies fastest to the slowest and repeat at each what they have so far; the bounds are
+//! Both go from the fastest dimension to the slowest, and repeat in each the map made so far. The bounds are
 //! those of the whole array.
 
 use std::sync::Arc;
@@ -16,15 +16,16 @@ use crate::{Result, fail};
 pub struct Dimension {
     /// Elements of the whole array.
     pub size: i64,
-    /// How they are dealt.
+    /// The distribution over the processes.
     pub distribution: Distribution,
-    /// The length of the blocks that are dealt, unless the default.
+    /// Length of a distributed block; none for the default.
     pub block: Option<i64>,
-    /// Processes along it.
+    /// Number of processes along the dimension.
     pub processes: i64,
 }
 
-/// What a process has of a dimension: blocks of `block` elements from `start` on, one every `period`, and a shorter one.
+/// One process's part of a dimension: blocks of `block` elements from `start` on, one every `period`, and a
+/// shorter one.
 struct Share {
     start: usize,
     block: usize,
@@ -34,7 +35,7 @@ struct Share {
 }
 
 impl Order {
-    /// Dimensions, the fastest first.
+    /// Returns the dimensions, the fastest first.
     fn fastest_first(self, dimensions: usize) -> impl Iterator<Item = usize> {
         (0..dimensions).map(move |i| match self {
             Order::C => dimensions - 1 - i,
@@ -44,7 +45,7 @@ impl Order {
 }
 
 impl Datatype {
-    /// The elements from `starts` on, `subsizes` of them, of an array of `sizes` (`MPI_Type_create_subarray`).
+    /// Makes the `subsizes` elements from `starts` on of an array of `sizes` (`MPI_Type_create_subarray`).
     pub fn subarray(
         width: Width,
         sizes: &[i64],
@@ -83,8 +84,8 @@ impl Datatype {
         Self::made(make().ok_or_else(too_large)?, envelope.datatype(old))
     }
 
-    /// What process `rank` of `size` holds of an array that is dealt to a grid of processes, which is in row-major order
-    /// whatever the array's (`MPI_Type_create_darray`).
+    /// Makes the part of process `rank` of `size` in an array distributed over a grid of processes
+    /// (`MPI_Type_create_darray`). The grid is in row-major order, whatever the order of the array.
     pub fn darray(
         width: Width,
         size: i64,
@@ -118,7 +119,7 @@ impl Datatype {
     }
 }
 
-/// The copies of a map that a share says.
+/// Returns the copies of a map for one process's part.
 fn deal(map: &Map, share: &Share, stride: isize) -> Option<Map> {
     let bytes = |elements: usize| stride.checked_mul(isize::try_from(elements).ok()?);
     let period = if share.full > 1 { bytes(share.period)? } else { 0 };
@@ -183,7 +184,7 @@ fn check_grid(size: i64, rank: i64, dimensions: &[Dimension]) -> Result<()> {
     Ok(())
 }
 
-/// What the process at `place` along a dimension has of it.
+/// Returns the part of the process at `place` along a dimension.
 fn share(i: usize, dimension: &Dimension, place: usize) -> Result<Share> {
     let Dimension { size, distribution, block, processes } = *dimension;
     if block.is_some_and(|block| block < 1) && distribution != Distribution::None {

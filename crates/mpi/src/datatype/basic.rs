@@ -1,11 +1,12 @@
-//! The predefined datatypes of the standard, and `MPIX_BFLOAT16` beside them, as they are on a 64-bit machine with the usual C and Fortran compilers.
+//! The predefined datatypes of the standard and `MPIX_BFLOAT16`, on a 64-bit machine with the usual C and
+//! Fortran compilers.
 //!
-//! Owns their sizes, alignments, names and kinds. Never says what handle stands for one: that is the edge's business.
+//! This module owns their sizes, alignments, names and kinds. The C interface maps handles to them.
 
 use BasicKind::{Byte, Character, Complex, Float, Logical, Packed, Pair, Signed, Unsigned};
 use Format::{Bfloat, Double, Extended, Half, Quad, Single};
 
-/// How a floating-point number is written in memory.
+/// The format of a floating-point number in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Format {
     /// IEEE binary16.
@@ -23,7 +24,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Bytes of a number.
+    /// Returns the size of a number in bytes.
     pub const fn size(self) -> usize {
         match self {
             Half | Bfloat => 2,
@@ -34,7 +35,7 @@ impl Format {
     }
 }
 
-/// What a predefined datatype holds: which operations make sense on it, and how it is converted.
+/// The kind of a predefined datatype, which decides its operations and conversions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BasicKind {
     /// A signed integer, in two's complement.
@@ -53,7 +54,7 @@ pub enum BasicKind {
     Byte,
     /// A byte of packed data.
     Packed,
-    /// A value and an index, for the operations that look for the place of an extreme.
+    /// A value and an index, for `MPI_MINLOC` and `MPI_MAXLOC`.
     Pair(Basic, Basic),
 }
 
@@ -67,24 +68,24 @@ macro_rules! basics {
         }
 
         impl Basic {
-            /// All, in the order of their handles in the standard's binary interface.
+            /// All datatypes, in the order of their handles in the standard ABI.
             pub const ALL: &'static [Basic] = &[$(Basic::$variant),*];
 
-            /// Its name in the standard; where there are two, that which is not called a synonym.
+            /// Returns its name in the standard; the primary one if there is a synonym.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Basic::$variant => $name,)*
                 }
             }
 
-            /// Bytes of data.
+            /// Returns the size of its data in bytes.
             pub const fn size(self) -> usize {
                 match self {
                     $(Basic::$variant => $size,)*
                 }
             }
 
-            /// What it holds.
+            /// Returns its kind.
             pub const fn kind(self) -> BasicKind {
                 match self {
                     $(Basic::$variant => $kind,)*
@@ -169,7 +170,7 @@ basics! {
 }
 
 impl Basic {
-    /// Its addresses are multiples of this.
+    /// Returns its alignment in bytes.
     pub const fn alignment(self) -> usize {
         match self.kind() {
             Complex(format) => format.size(),
@@ -181,12 +182,12 @@ impl Basic {
         }
     }
 
-    /// Where the parts of a pair lie: the value at 0, the index here.
+    /// Returns the offset of the index in a pair whose value is at 0.
     pub const fn index_at(value: Basic, index: Basic) -> usize {
         value.size().next_multiple_of(index.alignment())
     }
 
-    /// How many numbers it holds: two if it is a pair.
+    /// Returns the number of numbers that it holds: two for a pair.
     pub const fn elements(self) -> usize {
         match self.kind() {
             Pair(..) => 2,

@@ -1,7 +1,7 @@
-//! The constructors: copies of datatypes at places (MPI 5.0, §5.1.2 to §5.1.9).
+//! The constructors: datatypes placed at displacements (MPI 5.0, §5.1.2 to §5.1.9).
 //!
-//! Each checks its arguments, makes the map and records the call. Places are 64-bit numbers; those of the `h` forms are in
-//! bytes, the others in extents of the old datatype.
+//! Each checks its arguments, makes the map and records the call. Displacements are 64-bit numbers: in bytes
+//! for the `h` forms, otherwise in extents of the old datatype.
 
 use std::iter;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::map::Map;
 use super::{Datatype, too_large};
 use crate::{Result, fail};
 
-/// A count, if it is one.
+/// Checks a count.
 pub fn length(name: &str, value: i64) -> Result<usize> {
     match usize::try_from(value) {
         Ok(length) => Ok(length),
@@ -19,7 +19,7 @@ pub fn length(name: &str, value: i64) -> Result<usize> {
     }
 }
 
-/// Fails unless all are lengths of blocks.
+/// Fails unless all values are valid block lengths.
 fn check_lengths<N: CountNumber>(name: &str, values: &[N]) -> Result<()> {
     match values.iter().map(|value| (*value).into()).enumerate().find(|(_, value)| *value < 0) {
         None => Ok(()),
@@ -27,7 +27,7 @@ fn check_lengths<N: CountNumber>(name: &str, values: &[N]) -> Result<()> {
     }
 }
 
-/// Where blocks are and how many elements they have; nothing where a place leaves the address space.
+/// Returns displacement and length of each block; none if a displacement leaves the address space.
 fn placed<L: CountNumber, P: CountNumber>(
     lengths: impl ExactSizeIterator<Item = L>,
     places: &[P],
@@ -42,7 +42,7 @@ fn placed<L: CountNumber, P: CountNumber>(
     })
 }
 
-/// As many of one argument as of another.
+/// Fails unless two arguments have the same number of entries.
 fn same_number(name: &str, given: usize, count: usize) -> Result<()> {
     if given != count {
         fail!(Argument, "{name} has {given} entries: it must have {count}, as many as there are blocks");
@@ -51,14 +51,14 @@ fn same_number(name: &str, given: usize, count: usize) -> Result<()> {
 }
 
 impl Datatype {
-    /// `count` elements side by side (`MPI_Type_contiguous`).
+    /// Makes `count` elements side by side (`MPI_Type_contiguous`).
     pub fn contiguous(width: Width, count: i64, old: &Arc<Self>) -> Result<Arc<Self>> {
         let map = old.map.repeated(length("count", count)?, old.extent).ok_or_else(too_large)?;
         let envelope = Envelope::new(Combiner::Contiguous).counts(width, &[count]).datatype(old);
         Self::made(map, envelope)
     }
 
-    /// `count` blocks of `blocklength` elements, `stride` extents apart (`MPI_Type_vector`).
+    /// Makes `count` blocks of `blocklength` elements, `stride` extents apart (`MPI_Type_vector`).
     pub fn vector(
         width: Width,
         count: i64,
@@ -71,7 +71,7 @@ impl Datatype {
         old.blocks_apart(count, blocklength, bytes, envelope)
     }
 
-    /// `count` blocks of `blocklength` elements, `stride` bytes apart (`MPI_Type_create_hvector`).
+    /// Makes `count` blocks of `blocklength` elements, `stride` bytes apart (`MPI_Type_create_hvector`).
     pub fn hvector(
         width: Width,
         count: i64,
@@ -94,7 +94,7 @@ impl Datatype {
         let (count, blocklength) = (length("count", count)?, length("blocklength", blocklength)?);
         let map = match count.min(blocklength) {
             0 => Map::empty(),
-            // Where there is one block its distance does not matter.
+            // The stride of a single block does not matter.
             _ => {
                 let stride = if count == 1 { 0 } else { stride.ok_or_else(too_large)? };
                 let block = self.map.repeated(blocklength, self.extent);
@@ -104,7 +104,7 @@ impl Datatype {
         Self::made(map, envelope.datatype(self))
     }
 
-    /// Blocks of several lengths at places in extents (`MPI_Type_indexed`).
+    /// Makes blocks of several lengths at displacements in extents (`MPI_Type_indexed`).
     pub fn indexed<N: CountNumber>(
         width: Width,
         lengths: &[N],
@@ -118,7 +118,7 @@ impl Datatype {
         old.blocks_at(lengths, places, old.extent, envelope.datatype(old))
     }
 
-    /// Blocks of several lengths at places in bytes (`MPI_Type_create_hindexed`).
+    /// Makes blocks of several lengths at displacements in bytes (`MPI_Type_create_hindexed`).
     pub fn hindexed<N: CountNumber>(
         width: Width,
         lengths: &[N],
@@ -132,7 +132,7 @@ impl Datatype {
         old.blocks_at(lengths, places, 1, envelope.datatype(old))
     }
 
-    /// Blocks of one length at places in extents (`MPI_Type_create_indexed_block`).
+    /// Makes blocks of one length at displacements in extents (`MPI_Type_create_indexed_block`).
     pub fn indexed_block<N: CountNumber>(
         width: Width,
         blocklength: i64,
@@ -145,7 +145,7 @@ impl Datatype {
         old.equal_blocks_at(blocklength, places, old.extent, envelope)
     }
 
-    /// Blocks of one length at places in bytes (`MPI_Type_create_hindexed_block`).
+    /// Makes blocks of one length at displacements in bytes (`MPI_Type_create_hindexed_block`).
     pub fn hindexed_block(
         width: Width,
         blocklength: i64,
@@ -184,7 +184,7 @@ impl Datatype {
         Self::made(map, envelope.datatype(self))
     }
 
-    /// Blocks of several datatypes at places in bytes (`MPI_Type_create_struct`).
+    /// Makes blocks of several datatypes at displacements in bytes (`MPI_Type_create_struct`).
     pub fn structure<N: CountNumber>(
         width: Width,
         blocks: &[N],
@@ -211,14 +211,14 @@ impl Datatype {
         Self::made(Map::sequence(parts).ok_or_else(too_large)?, envelope)
     }
 
-    /// The same with other bounds (`MPI_Type_create_resized`).
+    /// Makes the datatype with other bounds (`MPI_Type_create_resized`).
     pub fn resized(width: Width, old: &Arc<Self>, lower_bound: i64, extent: i64) -> Result<Arc<Self>> {
         let map = old.map.clone().bounded(lower_bound as isize, extent as isize).ok_or_else(too_large)?;
         let envelope = Envelope::new(Combiner::Resized).addresses(width, &[lower_bound, extent]);
         Self::made(map, envelope.datatype(old))
     }
 
-    /// A copy, committed if the old one is (`MPI_Type_dup`).
+    /// Makes a copy, committed if the old datatype is (`MPI_Type_dup`).
     pub fn dup(old: &Arc<Self>) -> Result<Arc<Self>> {
         let copy = Self::made(old.map.clone(), Envelope::new(Combiner::Dup).datatype(old))?;
         if old.is_committed() {

@@ -1,27 +1,28 @@
-//! Numbers between this machine's representation and "external32" (MPI 5.0, §14.5.2): big-endian, IEEE, packed without gaps.
+//! Conversion of numbers between this machine's representation and "external32" (MPI 5.0, §14.5.2):
+//! big-endian, IEEE, packed without gaps.
 //!
-//! Owns the sizes there and the conversion of one number. Where a number is longer here than there, one that does not fit is
-//! an error, never cut.
+//! This module owns the external sizes and the conversion of one number. A number that does not fit into a
+//! shorter external one is an error; it is never truncated.
 
 use super::basic::{Basic, BasicKind, Format};
 use crate::{Result, fail};
 
-/// How a number is converted.
+/// The conversion of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Code {
-    /// So many bytes, in reverse order.
+    /// A number of this many bytes, in reverse order.
     Reverse(usize),
-    /// A signed integer of 8 bytes here, 4 there.
+    /// A signed integer of 8 bytes in memory, 4 in "external32".
     ShorterSigned,
-    /// An unsigned integer of 8 bytes here, 4 there.
+    /// An unsigned integer of 8 bytes in memory, 4 in "external32".
     ShorterUnsigned,
-    /// A character of 4 bytes here, 2 there.
+    /// A character of 4 bytes in memory, 2 in "external32".
     ShorterCharacter,
-    /// A number of 80 bits here, 128 there.
+    /// A number of 80 bits in memory, 128 in "external32".
     Extended,
 }
 
-/// How C's `long double` is converted.
+/// The conversion of C's `long double`.
 const LONG_DOUBLE: Code = if cfg!(target_arch = "x86_64") { Code::Extended } else { Code::Reverse(16) };
 
 impl Code {
@@ -43,7 +44,7 @@ impl Code {
         }
     }
 
-    /// Writes the number in `from` to `to`; both have its size.
+    /// Converts the number in `from` to "external32" in `to`; both have its size.
     pub fn encode(self, from: &[u8], to: &mut [u8]) -> Result<()> {
         match self {
             Code::Reverse(_) => reverse(from, to),
@@ -73,7 +74,7 @@ impl Code {
         Ok(())
     }
 
-    /// Writes all numbers in `from` to `to`, which have as many.
+    /// Converts all numbers in `from` to "external32" in `to`, which has room for as many.
     pub fn encode_all(self, from: &[u8], to: &mut [u8]) -> Result<()> {
         if self.reverse_all(from, to) {
             return Ok(());
@@ -82,7 +83,7 @@ impl Code {
         numbers.into_iter().try_for_each(|(from, to)| self.encode(from, to))
     }
 
-    /// The reverse of [`Code::encode_all`].
+    /// Converts all numbers in `from` from "external32"; the inverse of [`Code::encode_all`].
     pub fn decode_all(self, from: &[u8], to: &mut [u8]) {
         if self.reverse_all(from, to) {
             return;
@@ -91,7 +92,7 @@ impl Code {
         numbers.into_iter().for_each(|(from, to)| self.decode(from, to));
     }
 
-    /// Converts numbers by loops that know their length; false if that is not what is done with them.
+    /// Converts numbers by loops of fixed length; returns false if there is no such loop.
     fn reverse_all(self, from: &[u8], to: &mut [u8]) -> bool {
         match self {
             Code::Reverse(1) => to.copy_from_slice(from),
@@ -104,7 +105,7 @@ impl Code {
         true
     }
 
-    /// The reverse of [`Code::encode`].
+    /// Converts a number from "external32"; the inverse of [`Code::encode`].
     pub fn decode(self, from: &[u8], to: &mut [u8]) {
         match self {
             Code::Reverse(_) => reverse(from, to),
@@ -123,7 +124,7 @@ impl Code {
 }
 
 impl Basic {
-    /// How its numbers are converted, one after the other.
+    /// Returns the conversions of its one or two numbers, in order.
     pub(super) const fn codes(self) -> (Code, Option<Code>) {
         match self.kind() {
             BasicKind::Pair(value, index) => (value.codes().0, Some(index.codes().0)),
@@ -139,7 +140,7 @@ impl Basic {
         }
     }
 
-    /// Bytes in the representation "external32".
+    /// Returns its size in the representation "external32", in bytes.
     pub const fn external_size(self) -> usize {
         match self.codes() {
             (one, None) => one.external_size(),
@@ -168,9 +169,9 @@ fn too_long(value: impl std::fmt::Display, bytes: usize) -> Result<()> {
     fail!(Conversion, "a value is {value}: \"external32\" has only {bytes} bytes for its datatype")
 }
 
-/// The bit that numbers of 80 bits write before the point and others do not.
+/// The integer bit of 80-bit numbers, which other formats omit.
 const WHOLE: u64 = 1 << 63;
-/// Bits of the fraction that 80 bits do not have.
+/// Number of fraction bits that 80-bit numbers lack.
 const BEYOND: u32 = 112 - 63;
 const LARGEST_EXPONENT: u16 = 0x7fff;
 
@@ -183,14 +184,14 @@ fn extended_to_quad(bytes: [u8; 16]) -> u128 {
     u128::from(head) << 112 | u128::from(significand & !WHOLE) << BEYOND
 }
 
-/// Rounded to the nearest, halves to the even one.
+/// Rounds to nearest, ties to even.
 fn quad_to_extended(quad: u128) -> [u8; 16] {
     let head = (quad >> 112) as u16;
     let (sign, mut exponent) = (head & !LARGEST_EXPONENT, head & LARGEST_EXPONENT);
     let fraction = quad & ((1 << 112) - 1);
     let mut significand = (fraction >> BEYOND) as u64;
     if exponent == LARGEST_EXPONENT {
-        // Infinite, or not a number: then it stays one, whichever bits said so.
+        // A NaN stays a NaN, whatever its payload bits.
         significand |= WHOLE | if fraction == 0 { 0 } else { 1 << 62 };
     } else {
         if exponent > 0 {

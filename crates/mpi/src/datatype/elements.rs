@@ -1,7 +1,7 @@
-//! Which numbers a datatype consists of, in the order of its type map.
+//! The numbers of a datatype, in the order of its type map.
 //!
-//! Owns a tree as compact as the constructors that made it: a million equal blocks are one node. Never says where a number
-//! lies; that is the layout's business.
+//! This module owns a tree as compact as the constructor calls: a million equal blocks are one node. It does
+//! not know the places of numbers, which are in the layout.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::Result;
 /// Numbers in type-map order.
 #[derive(Clone, Debug)]
 pub(super) enum BasicElements {
-    /// So many of one basic type.
+    /// A number of one basic type.
     Run(Basic, usize),
     Repeat(Arc<Repeat>),
     List(Arc<ElementList>),
@@ -26,19 +26,19 @@ pub(super) struct Repeat {
 
 #[derive(Debug)]
 pub(super) struct ElementList {
-    /// Each with the totals of those before it.
+    /// Each part with the totals of those before it.
     parts: Box<[(Totals, BasicElements)]>,
     totals: Totals,
 }
 
-/// What numbers come to together.
+/// The totals of numbers.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Totals {
-    /// Bytes in memory.
+    /// Size in memory in bytes.
     pub bytes: usize,
-    /// Numbers; a pair is two.
+    /// Number of numbers; a pair counts as two.
     pub elements: usize,
-    /// Bytes in the representation "external32".
+    /// Size in the representation "external32" in bytes.
     pub external: usize,
 }
 
@@ -69,14 +69,14 @@ impl BasicElements {
 
     pub fn totals(&self) -> Totals {
         match self {
-            // A run exists only where this is a number.
+            // The product of a run never overflows.
             BasicElements::Run(basic, count) => Totals::of(*basic).times(*count).unwrap_or_default(),
             BasicElements::Repeat(repeat) => repeat.totals,
             BasicElements::List(list) => list.totals,
         }
     }
 
-    /// All of them, so many times; nothing where that is no number.
+    /// Returns `count` copies; none if the totals overflow.
     pub fn repeated(&self, count: usize) -> Option<BasicElements> {
         let totals = self.totals().times(count)?;
         Some(match self {
@@ -92,7 +92,7 @@ impl BasicElements {
         BasicElements::Repeat(Arc::new(Repeat { count, inner, totals }))
     }
 
-    /// One after the other; nothing where they are too many to count.
+    /// Returns the concatenation; none if the totals overflow.
     pub fn sequence(all: impl IntoIterator<Item = BasicElements>) -> Option<BasicElements> {
         let mut parts: Vec<BasicElements> = Vec::new();
         for part in all.into_iter().filter(|part| part.totals().bytes > 0) {
@@ -128,7 +128,7 @@ impl BasicElements {
         })
     }
 
-    /// Whether they are known to be the same, without looking into lists.
+    /// Returns true if both are known to be equal, without comparing lists.
     fn is_same(&self, other: &BasicElements) -> bool {
         match (self, other) {
             (BasicElements::Run(a, m), BasicElements::Run(b, n)) => (a, m) == (b, n),
@@ -140,7 +140,7 @@ impl BasicElements {
         }
     }
 
-    /// How many are complete in the first `bytes` bytes, which are no more than there are.
+    /// Returns the number of complete numbers in the first `bytes` bytes, which must exist.
     pub fn within(&self, bytes: usize) -> usize {
         match self {
             BasicElements::Run(basic, _) => {
@@ -163,7 +163,7 @@ impl BasicElements {
         }
     }
 
-    /// Bytes of the first `elements` numbers, which are no more than there are.
+    /// Returns the size in bytes of the first `elements` numbers, which must exist.
     pub fn bytes_of(&self, elements: usize) -> usize {
         match self {
             BasicElements::Run(basic, _) => {

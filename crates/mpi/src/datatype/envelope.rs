@@ -1,7 +1,7 @@
-//! How a datatype was made: what the program can ask back (MPI 5.0, §5.1.13).
+//! Constructor calls of datatypes, which the program can query (MPI 5.0, §5.1.13).
 //!
-//! Owns the order in which each constructor's arguments are listed. Constants of the interface appear as what they mean, not
-//! as their values.
+//! This module owns the order of each constructor's arguments. Constants of the interface appear as
+//! enumerations, not as their values.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::Datatype;
 /// The constructor that made a datatype.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Combiner {
-    /// None: it is predefined and has a name.
+    /// No constructor: the datatype is predefined and has a name.
     Named,
     /// A copy.
     Dup,
@@ -20,13 +20,13 @@ pub enum Combiner {
     Vector,
     /// Blocks at equal distances, in bytes.
     Hvector,
-    /// Blocks at places in elements.
+    /// Blocks at displacements in elements.
     Indexed,
-    /// Blocks at places in bytes.
+    /// Blocks at displacements in bytes.
     Hindexed,
-    /// Blocks of one length at places in elements.
+    /// Blocks of one length at displacements in elements.
     IndexedBlock,
-    /// Blocks of one length at places in bytes.
+    /// Blocks of one length at displacements in bytes.
     HindexedBlock,
     /// Blocks of several types.
     Struct,
@@ -34,44 +34,44 @@ pub enum Combiner {
     Subarray,
     /// One process's part of a distributed array.
     Darray,
-    /// A real by its precision.
+    /// A real type by its precision.
     F90Real,
-    /// A complex by its precision.
+    /// A complex type by its precision.
     F90Complex,
-    /// An integer by its range.
+    /// An integer type by its range.
     F90Integer,
-    /// Other bounds.
+    /// A datatype with other bounds.
     Resized,
     /// A value and an index.
     ValueIndex,
 }
 
-/// Which of two forms of a constructor was called.
+/// The form of a constructor that was called.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Width {
-    /// That with counts of type `int`.
+    /// The form with counts of type `int`.
     Int,
-    /// That with large counts.
+    /// The form with large counts.
     Large,
 }
 
 /// The order of the dimensions of an array in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Order {
-    /// The last varies fastest.
+    /// The last dimension varies fastest.
     C,
-    /// The first varies fastest.
+    /// The first dimension varies fastest.
     Fortran,
 }
 
-/// How a dimension of an array is dealt to processes.
+/// The distribution of an array dimension over processes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Distribution {
-    /// Not at all.
+    /// Not distributed.
     None,
-    /// One block for each.
+    /// One block for each process.
     Block,
-    /// Blocks in turn.
+    /// Blocks distributed round-robin.
     Cyclic,
 }
 
@@ -82,11 +82,11 @@ pub enum Integer {
     Number(i64),
     /// The order of an array.
     Order(Order),
-    /// How a dimension is dealt.
+    /// The distribution of a dimension.
     Distribution(Distribution),
-    /// The default length of blocks that are dealt.
+    /// The default length of distributed blocks.
     DefaultBlock,
-    /// Left open.
+    /// An open value.
     Undefined,
 }
 
@@ -105,9 +105,9 @@ pub struct Envelope {
     pub integers: Integers,
     /// Arguments that are addresses.
     pub addresses: Vec<isize>,
-    /// Arguments that are large counts: none unless its large form was called.
+    /// Arguments that are large counts; empty unless the large form was called.
     pub counts: Vec<i64>,
-    /// Datatypes it was made of.
+    /// The datatypes from which it was made.
     pub datatypes: Vec<Arc<Datatype>>,
 }
 
@@ -116,7 +116,7 @@ impl Envelope {
         Self { combiner, integers: Integers::default(), addresses: vec![], counts: vec![], datatypes: vec![] }
     }
 
-    /// Whether its large form was called, so that its contents are had from the large form only.
+    /// Returns true if the large form was called. Then only the large form of the query returns the contents.
     pub fn is_large(&self) -> bool {
         !self.counts.is_empty()
     }
@@ -131,7 +131,7 @@ impl Envelope {
         self
     }
 
-    /// Arguments that are `int` in one form and large counts in the other.
+    /// Adds arguments that are `int` in one form and large counts in the other.
     pub(super) fn counts<N: CountNumber>(mut self, width: Width, counts: &[N]) -> Self {
         match width {
             Width::Int => self.integers.0.push(N::as_ints(counts)),
@@ -140,7 +140,7 @@ impl Envelope {
         self
     }
 
-    /// Arguments that are addresses in one form and large counts in the other.
+    /// Adds arguments that are addresses in one form and large counts in the other.
     pub(super) fn addresses(mut self, width: Width, addresses: &[i64]) -> Self {
         match width {
             Width::Int => self.addresses.extend(addresses.iter().map(|address| *address as isize)),
@@ -150,23 +150,24 @@ impl Envelope {
     }
 }
 
-/// Arguments of type `int`, in the order of the standard's tables: a list of a million of them takes four bytes for each.
+/// Arguments of type `int`, in the order of the standard's tables. A long list takes four bytes for each
+/// argument.
 #[derive(Clone, Default, Debug)]
 pub struct Integers(Vec<IntegerRun>);
 
-/// Arguments that stand one after the other.
+/// Consecutive arguments.
 #[derive(Clone, Debug)]
 pub enum IntegerRun {
-    /// One.
+    /// One argument.
     One(Integer),
     /// Plain numbers.
     Numbers(Box<[i32]>),
-    /// Plain numbers that an `int` does not hold: a caller in Rust may give them.
+    /// Plain numbers that exceed an `int`, as a caller in Rust may give them.
     Wide(Box<[i64]>),
 }
 
 impl Integers {
-    /// How many there are.
+    /// Returns the number of arguments.
     pub fn len(&self) -> usize {
         let lengths = self.0.iter().map(|run| match run {
             IntegerRun::One(_) => 1,
@@ -176,17 +177,17 @@ impl Integers {
         lengths.sum()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no arguments.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The runs, in order.
+    /// Returns the runs, in order.
     pub fn runs(&self) -> &[IntegerRun] {
         &self.0
     }
 
-    /// All of them, in order.
+    /// Returns all arguments, in order.
     pub fn to_vec(&self) -> Vec<Integer> {
         let mut all = Vec::with_capacity(self.len());
         for run in &self.0 {
@@ -202,9 +203,9 @@ impl Integers {
     }
 }
 
-/// A number in a list of lengths or displacements: of the ordinary form of a constructor, or of that with large counts.
+/// A number in a list of lengths or displacements, for the `int` form or the large form of a constructor.
 pub trait CountNumber: Copy + Into<i64> {
-    /// The arguments of the ordinary form.
+    /// Returns the arguments of the `int` form.
     fn as_ints(numbers: &[Self]) -> IntegerRun;
 }
 

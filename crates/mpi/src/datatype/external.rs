@@ -1,7 +1,7 @@
-//! Packing in the representation "external32", which is the same on all machines (MPI 5.0, §5.3, §14.5.2).
+//! Packing in the representation "external32", which is equal on all machines (MPI 5.0, §5.3, §14.5.2).
 //!
-//! The packed bytes of this machine go through a small window and are converted there, many equal numbers at a time: nothing of the size of a
-//! message is allocated, however the datatype lies.
+//! The packed bytes of this machine pass through a small window, in which runs of equal numbers are
+//! converted. So no memory of the size of a message is allocated, whatever the layout of the datatype.
 
 use canele_mem::buffer::{RawMut, Readable};
 
@@ -10,19 +10,19 @@ use super::convert::Code;
 use super::{Datatype, pack};
 use crate::{Result, fail};
 
-/// Bytes of the window; what is read or written at a time is never longer.
+/// Size of the window in bytes; single reads and writes are never longer.
 const WINDOW: usize = 16 << 10;
 
-/// The packed bytes of elements, read or written from the first on through a window.
+/// The packed bytes of elements, read or written sequentially through a window.
 struct Stream<'a, M> {
     datatype: &'a Datatype,
     raw: M,
     count: usize,
     total: usize,
-    /// Where in the packed bytes the window lies.
+    /// Offset of the window in the packed bytes.
     start: usize,
     window: Vec<u8>,
-    /// Bytes of the window that are done.
+    /// Number of processed bytes of the window.
     done: usize,
 }
 
@@ -34,7 +34,7 @@ impl<'a, M> Stream<'a, M> {
 }
 
 impl<M: Readable> Stream<'_, &M> {
-    /// The next bytes to be read.
+    /// Returns the next bytes to read.
     fn read(&mut self, len: usize) -> &[u8] {
         if self.window.len() - self.done < len {
             self.start += self.done;
@@ -48,7 +48,7 @@ impl<M: Readable> Stream<'_, &M> {
 }
 
 impl Stream<'_, &mut RawMut> {
-    /// Room for the next bytes that are written.
+    /// Returns room for the next bytes to write.
     fn write(&mut self, len: usize) -> &mut [u8] {
         if self.done + len > WINDOW {
             self.flush();
@@ -66,8 +66,8 @@ impl Stream<'_, &mut RawMut> {
     }
 }
 
-/// Calls `each` with a conversion and how many numbers in a row it is for, at most a window of them, for all numbers of `count` elements,
-/// in order.
+/// Calls `each` with a conversion and a count for each run of numbers of `count` elements, in order. A run
+/// has at most the size of a window.
 fn each_run(
     datatype: &Datatype,
     count: usize,
@@ -96,7 +96,7 @@ fn each_run(
 }
 
 impl Datatype {
-    /// Bytes of `count` elements in "external32".
+    /// Returns the size of `count` elements in "external32", in bytes.
     pub fn external_size(&self, count: usize) -> Result<usize> {
         match self.map.elements.totals().external.checked_mul(count) {
             Some(size) => Ok(size),
@@ -104,7 +104,7 @@ impl Datatype {
         }
     }
 
-    /// Packs `count` elements as "external32" into a buffer from `position` on; the position behind them.
+    /// Packs `count` elements as "external32" into a buffer from `position` on; returns the new position.
     pub fn pack_external(
         &self,
         raw: &impl Readable,
@@ -123,7 +123,7 @@ impl Datatype {
         Ok(end as i64)
     }
 
-    /// Unpacks `count` elements of "external32" from a buffer from `position` on; the position behind them.
+    /// Unpacks `count` elements of "external32" from a buffer from `position` on; returns the new position.
     pub fn unpack_external(&self, from: &[u8], position: i64, raw: &mut RawMut, count: usize) -> Result<i64> {
         let part = pack::part(position, self.external_size(count)?, from.len())?;
         let (mut at, end) = (part.start, part.end);

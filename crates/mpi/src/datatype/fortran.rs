@@ -1,4 +1,4 @@
-//! Datatypes by what a number must be able to hold, or by its size (MPI 5.0, §19.1.9): Fortran's parameterized types.
+//! Datatypes by the range or size of a number (MPI 5.0, §19.1.9): Fortran's parameterized types.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -21,7 +21,7 @@ pub enum Family {
     Complex,
 }
 
-/// The predefined datatype of a family that has so many bytes (`MPI_Type_match_size`).
+/// Returns the predefined datatype of a family with this size in bytes (`MPI_Type_match_size`).
 pub fn match_size(family: Family, size: i64) -> Result<Basic> {
     use Basic::*;
     let members: &[Basic] = match family {
@@ -36,13 +36,13 @@ pub fn match_size(family: Family, size: i64) -> Result<Basic> {
     }
 }
 
-/// Asked for once, a datatype is the same whenever it is asked for again.
+/// Datatypes already made: the same request returns the same datatype.
 static MADE: LazyLock<Mutex<HashMap<Asked, Arc<Datatype>>>> = LazyLock::new(Mutex::default);
 
 type Asked = (Combiner, Option<i64>, Option<i64>);
 
 impl Datatype {
-    /// An integer of so many decimal digits (`MPI_Type_create_f90_integer`).
+    /// Returns an integer type of this many decimal digits (`MPI_Type_create_f90_integer`).
     pub fn f90_integer(range: i64) -> Result<Arc<Self>> {
         let basic = match range {
             i64::MIN..=2 => Basic::Integer1,
@@ -55,14 +55,14 @@ impl Datatype {
         Ok(asked((Combiner::F90Integer, None, Some(range)), basic, vec![range.into()]))
     }
 
-    /// A real of so many decimal digits and such an exponent range, where either may be left open
+    /// Returns a real type of this decimal precision and exponent range, either of which may be open
     /// (`MPI_Type_create_f90_real`).
     pub fn f90_real(precision: Option<i64>, range: Option<i64>) -> Result<Arc<Self>> {
         let basics = [Basic::Real4, Basic::Real8, Basic::Real16];
         Self::f90_of(Combiner::F90Real, basics, precision, range)
     }
 
-    /// A complex number of such parts (`MPI_Type_create_f90_complex`).
+    /// Returns a complex type with such parts (`MPI_Type_create_f90_complex`).
     pub fn f90_complex(precision: Option<i64>, range: Option<i64>) -> Result<Arc<Self>> {
         let basics = [Basic::Complex8, Basic::Complex16, Basic::Complex32];
         Self::f90_of(Combiner::F90Complex, basics, precision, range)

@@ -1,7 +1,8 @@
-//! A datatype as it lies in a file whose data representation has other sizes than memory (MPI 5.0, §14.5).
+//! The datatype of data in a file whose data representation has other sizes than memory (MPI 5.0, §14.5).
 //!
-//! The datatype is made again, by the calls that made it, of basic datatypes as long as they are in the file. Displacements that the
-//! program gave in bytes stay as they are: those of portable datatypes it asks for by `MPI_File_get_type_extent`.
+//! The datatype is rebuilt by its constructor calls from basic datatypes of the sizes in the file. Byte
+//! displacements of the program stay as they are. For portable datatypes the program asks for them by
+//! `MPI_File_get_type_extent`.
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use super::envelope::IntegerRun;
 use super::{Basic, Combiner, Datatype, Dimension, Distribution, Envelope, Integer, Order, Width};
 use crate::{Class, Error, Result};
 
-/// Bytes of a basic datatype in the file.
+/// Returns the size in bytes of a basic datatype in the file.
 pub type SizeInFile<'a> = &'a dyn Fn(Basic) -> Result<usize>;
 
 impl Datatype {
-    /// The datatype in a file.
+    /// Returns the datatype for a file.
     ///
     /// # Errors
-    /// It exceeds the address space; the size of a basic datatype cannot be said.
+    /// Fails if it exceeds the address space, or if the size of a basic datatype is unknown.
     pub fn in_file(self: &Arc<Self>, size: SizeInFile<'_>) -> Result<Arc<Self>> {
         if let Some(basic) = self.as_basic() {
             return bytes(size(basic)?);
@@ -28,7 +29,7 @@ impl Datatype {
         let old: Vec<Arc<Self>> =
             envelope.datatypes.iter().map(|old| old.in_file(size)).collect::<Result<_>>()?;
         let [first, ..] = &old[..] else {
-            // A structure of nothing.
+            // A structure without blocks.
             return bytes(0);
         };
         let arguments = Arguments(envelope);
@@ -71,16 +72,16 @@ impl Datatype {
     }
 }
 
-/// So many bytes without a meaning.
+/// Returns a datatype of `size` bytes without a type.
 fn bytes(size: usize) -> Result<Arc<Datatype>> {
     Datatype::contiguous(Width::Large, size as i64, Datatype::basic(Basic::Byte))
 }
 
-/// The arguments of a constructor, whichever of its forms was called.
+/// The arguments of a constructor, for both of its forms.
 struct Arguments<'a>(&'a Envelope);
 
 impl Arguments<'_> {
-    /// Numbers in the order of the form with `int`, as far as they are plain.
+    /// Returns the plain numbers, in the order of the form with `int`.
     fn numbers(&self) -> Vec<i64> {
         let plain = |integer: &Integer| match integer {
             Integer::Number(number) => Some(*number),
@@ -95,7 +96,7 @@ impl Arguments<'_> {
         numbers
     }
 
-    /// Displacements and distances in bytes.
+    /// Returns displacements and strides in bytes.
     fn places(&self) -> Vec<i64> {
         if !self.0.is_large() {
             return self.0.addresses.iter().map(|address| *address as i64).collect();
@@ -125,7 +126,7 @@ impl Arguments<'_> {
             _ => None,
         };
         let count = usize::try_from(number(2)?).ok()?;
-        // The sizes stand among the integers, or apart.
+        // The large form stores the sizes apart, the other form among the integers.
         let apart = if self.0.is_large() { 0 } else { count };
         (0..count)
             .map(|i| {

@@ -1,7 +1,7 @@
-//! A type map, compiled: where the bytes lie, which numbers they are, and the marks that set its bounds (MPI 5.0, §5.1).
+//! A compiled type map: its bytes, its numbers, and the marks that set its bounds (MPI 5.0, §5.1).
 //!
-//! Owns the rules of bounds and extents. A map is made of others by copying them at equal distances or at listed places, moving
-//! them and putting them one after the other; all constructors are made of these four.
+//! This module owns the rules of bounds and extents. A map is made of other maps by repetition, by placement
+//! at displacements, by shifting and by concatenation. All constructors use these four operations.
 
 use canele_mem::layout::{Layout, LayoutBuilder};
 
@@ -13,11 +13,11 @@ use super::elements::BasicElements;
 pub(super) struct Map {
     pub layout: Layout,
     pub elements: BasicElements,
-    /// Bounds of all bytes and of the datatypes inside, with their padding.
+    /// Bounds of all bytes and of the inner datatypes with their padding.
     padded: (isize, isize),
-    /// The lowest mark of a lower bound and the highest of an upper one, set by resizing something inside.
+    /// The lowest mark of a lower bound and the highest of an upper one, set by resized inner datatypes.
     marks: Option<(isize, isize)>,
-    /// What the addresses of all its numbers are multiples of.
+    /// The alignment of all its numbers, in bytes.
     alignment: usize,
 }
 
@@ -52,7 +52,7 @@ impl Map {
         }
     }
 
-    /// Copies, `stride` bytes apart; nothing where they exceed an address space.
+    /// Returns copies at a distance of `stride` bytes; none if they exceed the address space.
     pub fn repeated(&self, count: usize, stride: isize) -> Option<Self> {
         if count == 0 {
             return Some(Self::empty());
@@ -65,12 +65,12 @@ impl Map {
         })
     }
 
-    /// Moved by so many bytes; nothing where it leaves an address space.
+    /// Returns the map shifted by `by` bytes; none if it leaves the address space.
     pub fn shifted(&self, by: isize) -> Option<Self> {
         Some(Self { layout: self.layout.shifted(by)?, ..self.spread(by, by)? })
     }
 
-    /// The same with all bounds moved; nothing where they leave an address space.
+    /// Returns the map with all bounds moved; none if they leave the address space.
     fn spread(&self, low: isize, high: isize) -> Option<Self> {
         let moved =
             |(lower, higher): (isize, isize)| Some((lower.checked_add(low)?, higher.checked_add(high)?));
@@ -81,8 +81,8 @@ impl Map {
         Some(Self { padded: moved(self.padded)?, marks, ..self.clone() })
     }
 
-    /// Blocks of elements that lie as `layout` says, which has the extent of the datatype: each has a place and a number of elements.
-    /// Nothing where a block is nothing or they exceed an address space.
+    /// Returns blocks with the places and lengths of `layout`, which has the extent of the datatype. Returns
+    /// none if a block is empty or they exceed the address space.
     pub fn indexed(
         &self,
         layout: &Layout,
@@ -96,8 +96,8 @@ impl Map {
         Some(Self { layout, elements, ..self.spread(span.lowest, span.highest)? })
     }
 
-    /// One after the other, each so many elements from a place on; nothing where they exceed an address space. The layouts have the
-    /// extents of the datatypes.
+    /// Returns the concatenation of parts, each with a displacement and a number of elements; none if they
+    /// exceed the address space. The layouts have the extents of the datatypes.
     pub fn sequence<'a>(
         parts: impl ExactSizeIterator<Item = (&'a Map, &'a Layout, isize, usize)>,
     ) -> Option<Self> {
@@ -122,17 +122,17 @@ impl Map {
         Some(Self { layout, elements, padded: padded.unwrap_or((0, 0)), marks, alignment })
     }
 
-    /// With these bounds, whatever it had; nothing where they exceed an address space.
+    /// Returns the map with these bounds instead of its own; none if they exceed the address space.
     pub fn bounded(self, low: isize, extent: isize) -> Option<Self> {
         Some(Self { marks: Some((low, low.checked_add(extent)?)), ..self })
     }
 
-    /// The lower bound and the extent. Without marks the extent is rounded up so that the numbers of the next element are as
-    /// aligned as those of this one.
+    /// Returns the lower bound and the extent. Without marks, the extent is rounded up so that the next
+    /// element has the same alignment.
     ///
-    /// That is what the standard says (§5.1.7), but for datatypes made of others: of these it asks for the same as if their
-    /// padding were not there, nor what has no bytes. That matters only where they lie at places that do not suit them, or
-    /// behind all bytes; MPICH (in structs) and Open MPI (everywhere) count both, and so do we.
+    /// The standard (§5.1.7) says so, but for derived inner datatypes it ignores their padding and empty
+    /// ones. The difference matters only for misaligned numbers, or for inner datatypes behind all bytes.
+    /// MPICH (in structs) and Open MPI (everywhere) count both, as does Canelé.
     pub fn bounds(&self) -> Option<(isize, isize)> {
         let (low, high) = match self.marks {
             Some((low, high)) => return Some((low, high.checked_sub(low)?)),
@@ -143,14 +143,14 @@ impl Map {
         Some((low, isize::try_from(extent).ok()?))
     }
 
-    /// As a part of others: with its own padding.
+    /// Returns the map as a part of others: with its own padding.
     pub fn padded(self) -> Option<Self> {
         let (low, extent) = self.bounds()?;
         Some(Self { padded: (low, low.checked_add(extent)?), ..self })
     }
 }
 
-/// What holds both bounds.
+/// Returns the bounds that contain both.
 fn widest(a: Option<(isize, isize)>, b: Option<(isize, isize)>) -> Option<(isize, isize)> {
     match (a, b) {
         (Some((low, high)), Some((lower, higher))) => Some((low.min(lower), high.max(higher))),

@@ -1,11 +1,11 @@
-//! Datatypes: what the elements of a message are and where they lie (MPI 5.0, chapter 5).
+//! Datatypes: the type and the layout of a message's elements (MPI 5.0, chapter 5).
 //!
-//! Owns predefined and derived datatypes, their bounds, how each was made, packing, and the representation "external32".
-//! Knows no handles: a datatype lives behind an [`Arc`], its own address is its identity.
+//! This module owns predefined and derived datatypes, their bounds, constructor calls, packing, and the
+//! representation "external32". It knows no handles: a datatype is an [`Arc`], identified by its address.
 //!
 //! ```text
-//!   constructor ──▶ map: layout (where the bytes lie) + elements (which numbers they are) + marks (bounds)
-//!               └─▶ envelope: the call, for the program to ask back
+//!   constructor ──▶ map: layout (places of bytes) + elements (types of numbers) + marks (bounds)
+//!               └─▶ envelope: the call, for queries of the program
 //! ```
 
 mod array;
@@ -39,9 +39,10 @@ pub use envelope::{
 pub use fortran::{Family, match_size};
 use map::Map;
 
-/// A datatype. It never changes, except that it is committed and may be given another name.
+/// A datatype. Only its commit state and its name change after its creation.
 ///
-/// What every message looks at comes first, in a cache line that is not written: the counts of the [`Arc`] lie in another.
+/// The fields that every message reads come first, in a cache line that is never written. The counts of the
+/// [`Arc`] are in another line.
 #[repr(C, align(64))]
 pub struct Datatype {
     size: usize,
@@ -49,15 +50,15 @@ pub struct Datatype {
     committed: AtomicBool,
     extent: isize,
     lower_bound: isize,
-    /// With the extent of this datatype between elements.
+    /// The layout of elements at a distance of the extent.
     layout: Arc<Layout>,
-    /// What other datatypes are made of.
+    /// The map, from which other datatypes are made.
     map: Map,
     envelope: Envelope,
     name: Mutex<String>,
 }
 
-/// A map that no address space holds.
+/// Returns the error for a map that exceeds the address space.
 #[cold]
 fn too_large() -> Box<Error> {
     Error::new(
@@ -70,12 +71,13 @@ static BASICS: LazyLock<Vec<Arc<Datatype>>> =
     LazyLock::new(|| Basic::ALL.iter().map(|basic| Datatype::predefined(*basic, basic.name())).collect());
 
 impl Datatype {
-    /// The predefined datatype.
+    /// Returns the predefined datatype.
     pub fn basic(basic: Basic) -> &'static Arc<Self> {
         &BASICS[basic as usize]
     }
 
-    /// Makes a predefined datatype that holds what `basic` does: of a binary interface that has more of them than the standard.
+    /// Makes a predefined datatype with the contents of `basic`, for an ABI with more predefined datatypes
+    /// than the standard.
     pub fn predefined(basic: Basic, name: &str) -> Arc<Self> {
         let datatype =
             Self::made(Map::basic(basic), Envelope::new(Combiner::Named)).expect("a small datatype");
@@ -101,52 +103,52 @@ impl Datatype {
         }))
     }
 
-    /// Bytes of data of one element.
+    /// Returns the size of an element's data in bytes.
     #[inline]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// How far the next element is, in bytes.
+    /// Returns the extent in bytes.
     #[inline]
     pub fn extent(&self) -> isize {
         self.extent
     }
 
-    /// Where an element begins, as far as extents are concerned.
+    /// Returns the lower bound in bytes.
     pub fn lower_bound(&self) -> isize {
         self.lower_bound
     }
 
-    /// The lowest byte of data.
+    /// Returns the true lower bound: the lowest byte of data.
     pub fn true_lower_bound(&self) -> isize {
         self.layout.bounds().start
     }
 
-    /// From the lowest byte of data to behind the highest.
+    /// Returns the true extent: the distance from the lowest byte of data to behind the highest one.
     pub fn true_extent(&self) -> isize {
         let bounds = self.layout.bounds();
         bounds.end - bounds.start
     }
 
-    /// Whether any number of elements is one stretch that begins at the buffer's address.
+    /// Returns true if any number of elements is contiguous from the buffer's address on.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.contiguous
     }
 
-    /// Makes it fit for communication.
+    /// Commits the datatype for communication.
     pub fn commit(&self) {
         self.committed.store(true, Relaxed);
     }
 
-    /// Whether it is fit for communication.
+    /// Returns true if the datatype is committed.
     #[inline]
     pub fn is_committed(&self) -> bool {
         self.committed.load(Relaxed)
     }
 
-    /// Fails unless it is fit for communication.
+    /// Fails unless the datatype is committed.
     #[inline]
     pub fn check_committed(&self) -> Result<()> {
         if self.is_committed() { Ok(()) } else { Err(self.uncommitted()) }
@@ -158,7 +160,7 @@ impl Datatype {
         Error::new(Class::Datatype, text)
     }
 
-    /// Its name, or what made it.
+    /// Returns its name, or its constructor.
     fn described(&self) -> String {
         match self.name() {
             name if name.is_empty() => format!("made by {:?}", self.combiner()),
@@ -166,12 +168,12 @@ impl Datatype {
         }
     }
 
-    /// The bytes that `count` elements touch, relative to the buffer's address.
+    /// Returns the range of bytes that `count` elements span, relative to the buffer's address.
     pub fn span(&self, count: usize) -> Range<isize> {
         self.layout.span(count)
     }
 
-    /// Bytes of data of `count` elements.
+    /// Returns the length of `count` elements' data in bytes.
     #[inline]
     pub fn total_bytes(&self, count: usize) -> Result<usize> {
         match self.size.checked_mul(count) {
@@ -187,7 +189,7 @@ impl Datatype {
         Error::new(Class::Count, text)
     }
 
-    /// Lends `count` elements to be sent, whose bytes [`Datatype::total_bytes`] could count.
+    /// Lends `count` elements for a send; [`Datatype::total_bytes`] has checked their length.
     #[inline]
     pub fn lend(&self, raw: Raw, count: usize) -> OutBuffer {
         match self.contiguous {
@@ -196,7 +198,7 @@ impl Datatype {
         }
     }
 
-    /// Lends `count` elements to be filled, whose bytes [`Datatype::total_bytes`] could count.
+    /// Lends `count` elements for a receive; [`Datatype::total_bytes`] has checked their length.
     #[inline(always)]
     pub fn lend_mut(&self, raw: RawMut, count: usize) -> InBuffer {
         match self.contiguous {
@@ -205,7 +207,7 @@ impl Datatype {
         }
     }
 
-    /// Lends `count` elements to be filled, which come back to be lent again.
+    /// Lends `count` elements for a receive, in memory that is lent again later.
     pub fn lend_again(&self, memory: &mut ReusableMemory, count: usize) -> InBuffer {
         memory.lend_mut(&self.layout, count)
     }
@@ -220,18 +222,18 @@ impl Datatype {
         self.layout.unpack(raw, count, at, from);
     }
 
-    /// Where the bytes of its elements lie.
+    /// Returns the layout of its elements.
     pub(crate) fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
 
-    /// Calls `each(place, offset in the range, length)` for the stretches of the `len` packed bytes of `count` elements from `at` on, in
-    /// their order; places are relative to the buffer's address.
+    /// Calls `each(place, offset in the range, length)` for the contiguous parts of the `len` packed bytes
+    /// from `at` on, in order. Places are relative to the buffer's address.
     pub fn stretches(&self, count: usize, at: usize, len: usize, each: impl FnMut(isize, usize, usize)) {
         self.layout.stretches(count, at, len, each);
     }
 
-    /// The basic datatype and how many of it an element has, if it has no other.
+    /// Returns the basic datatype and its number in an element, if an element has only one.
     #[inline]
     pub fn uniform(&self) -> Option<(Basic, usize)> {
         match self.map.elements {
@@ -240,12 +242,12 @@ impl Datatype {
         }
     }
 
-    /// Numbers of one element; a pair is two.
+    /// Returns the number of numbers in an element; a pair counts as two.
     pub fn elements(&self) -> usize {
         self.map.elements.totals().elements
     }
 
-    /// Calls `each(basic, how many)` for the runs of equal numbers of one element, in the order of the type map.
+    /// Calls `each(basic, count)` for the runs of equal numbers of an element, in the order of the type map.
     pub fn each_run(&self, mut each: impl FnMut(Basic, usize)) {
         let all = self.map.elements.runs(&mut |basic, count| {
             each(basic, count);
@@ -254,7 +256,7 @@ impl Datatype {
         all.expect("looking at runs cannot fail");
     }
 
-    /// How many elements `bytes` received bytes are, if they are whole ones.
+    /// Returns the number of elements in `bytes` received bytes, if they are complete.
     pub fn count_of(&self, bytes: usize) -> Option<usize> {
         match self.size {
             0 => (bytes == 0).then_some(0),
@@ -262,7 +264,7 @@ impl Datatype {
         }
     }
 
-    /// How many numbers `bytes` received bytes are, if they are whole ones.
+    /// Returns the number of numbers in `bytes` received bytes, if they are complete.
     pub fn elements_of(&self, bytes: usize) -> Option<usize> {
         if self.size == 0 {
             return (bytes == 0).then_some(0);
@@ -272,7 +274,7 @@ impl Datatype {
         (self.bytes_of(elements) == Some(bytes)).then_some(elements)
     }
 
-    /// Bytes of the first `elements` numbers of a message of such elements, if that is a number.
+    /// Returns the length in bytes of the first `elements` numbers of a message, unless it overflows.
     pub fn bytes_of(&self, elements: usize) -> Option<usize> {
         if self.size == 0 {
             return (elements == 0).then_some(0);
@@ -281,33 +283,33 @@ impl Datatype {
         whole.checked_add(self.map.elements.bytes_of(elements % self.elements()))
     }
 
-    /// How it was made.
+    /// Returns its constructor call.
     pub fn envelope(&self) -> &Envelope {
         &self.envelope
     }
 
-    /// The constructor that made it.
+    /// Returns the constructor that made it.
     pub fn combiner(&self) -> Combiner {
         self.envelope.combiner
     }
 
-    /// Whether it is predefined and has a name.
+    /// Returns true if it is predefined and has a name.
     pub fn is_named(&self) -> bool {
         self.combiner() == Combiner::Named
     }
 
-    /// Whether it is predefined, with a name or without: it cannot be freed.
+    /// Returns true if it is predefined, named or not; then it cannot be freed.
     pub fn is_predefined(&self) -> bool {
         use Combiner::{F90Complex, F90Integer, F90Real, Named, ValueIndex};
         matches!(self.combiner(), Named | F90Real | F90Complex | F90Integer | ValueIndex)
     }
 
-    /// Its name; empty for a derived one that was given none.
+    /// Returns its name; empty for a derived datatype without one.
     pub fn name(&self) -> String {
         self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Gives it a name.
+    /// Sets its name.
     pub fn set_name(&self, name: &str) {
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name.to_owned();
     }

@@ -7,7 +7,7 @@ use canele_mem::buffer::{RawMut, Readable};
 use super::Datatype;
 use crate::{Result, fail};
 
-/// The part of a buffer of `len` bytes that `bytes` bytes take from `position` on.
+/// Returns the part of a buffer of `len` bytes that `bytes` bytes take from `position` on.
 pub(super) fn part(position: i64, bytes: usize, len: usize) -> Result<Range<usize>> {
     let Ok(start) = usize::try_from(position) else {
         fail!(Argument, "position is {position}: it must not be negative");
@@ -21,7 +21,7 @@ pub(super) fn part(position: i64, bytes: usize, len: usize) -> Result<Range<usiz
 }
 
 impl Datatype {
-    /// Packs `count` elements into a buffer from `position` on; the position behind them.
+    /// Packs `count` elements into a buffer from `position` on; returns the new position.
     pub fn pack_into(
         &self,
         raw: &impl Readable,
@@ -35,7 +35,7 @@ impl Datatype {
         Ok(end as i64)
     }
 
-    /// Unpacks `count` elements from a buffer from `position` on; the position behind them.
+    /// Unpacks `count` elements from a buffer from `position` on; returns the new position.
     pub fn unpack_from(&self, from: &[u8], position: i64, raw: &mut RawMut, count: usize) -> Result<i64> {
         let part = part(position, self.total_bytes(count)?, from.len())?;
         let end = part.end;

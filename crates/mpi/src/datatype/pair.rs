@@ -1,4 +1,4 @@
-//! A value and an index, for the operations that look for the place of an extreme (MPI 5.0, §6.9.4).
+//! Pairs of a value and an index, for `MPI_MINLOC` and `MPI_MAXLOC` (MPI 5.0, §6.9.4).
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -8,13 +8,14 @@ use super::basic::{Basic, BasicKind};
 use super::envelope::{Combiner, Envelope};
 use super::map::Map;
 
-/// Pairs without a name: asked for once, one is the same whenever it is asked for again.
+/// Unnamed pairs already made: the same request returns the same datatype.
 static UNNAMED: LazyLock<Mutex<UnnamedPairs>> = LazyLock::new(Mutex::default);
 
 type UnnamedPairs = HashMap<(Basic, Basic), Arc<Datatype>>;
 
 impl Datatype {
-    /// The predefined datatype of such a pair, with a name or without, if there is one (`MPI_Type_get_value_index`).
+    /// Returns the predefined datatype of such a pair, named or not, if there is one
+    /// (`MPI_Type_get_value_index`).
     pub fn value_index(value: &Arc<Self>, index: &Arc<Self>) -> Option<Arc<Self>> {
         let (of, at) = (value.as_basic()?, index.as_basic()?);
         let named = |basic: &&Basic| basic.kind() == BasicKind::Pair(of, at);
@@ -39,7 +40,7 @@ impl Datatype {
         Some(pair)
     }
 
-    /// The value and the index, if it is a predefined pair. Packed, the index follows the value without a gap.
+    /// Returns value and index of a predefined pair. Packed, the index follows the value without a gap.
     pub fn pair(&self) -> Option<(Basic, Basic)> {
         match (self.combiner(), &self.envelope.datatypes[..]) {
             (Combiner::ValueIndex, [value, index]) => Some((value.as_basic()?, index.as_basic()?)),
@@ -50,7 +51,7 @@ impl Datatype {
         }
     }
 
-    /// The basic datatype that it is, if it is predefined and no unnamed pair.
+    /// Returns its basic datatype, if it is predefined and not an unnamed pair.
     pub fn as_basic(&self) -> Option<Basic> {
         self.uniform()
             .filter(|_| self.is_predefined() && self.combiner() != Combiner::ValueIndex)

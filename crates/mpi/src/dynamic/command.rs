@@ -1,4 +1,4 @@
-//! What a process is to run, and the keys by which a program says how (MPI 5.0, §11.8.4).
+//! Commands to spawn, and the info keys for them (MPI 5.0, §11.8.4).
 
 use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::ffi::OsStr;
@@ -11,24 +11,24 @@ use crate::errhandler::INITIAL;
 use crate::info::Info;
 use crate::{Result, fail};
 
-/// A command, with the processes that are to run it.
+/// A command and the processes to start.
 pub struct Command {
     /// The program's name.
     pub name: Vec<u8>,
     /// Its arguments, without the name.
     pub arguments: Vec<Vec<u8>>,
-    /// How many processes run it, at most.
+    /// Largest number of processes.
     pub most: i32,
-    /// How and where.
+    /// The info with further options.
     pub info: Info,
 }
 
 impl Command {
-    /// What the launcher is asked for. Keys that are not known are passed over.
+    /// Returns the request for the launcher. Unknown keys are ignored.
     ///
     /// # Errors
-    /// The number of processes, the name or the value of a key makes no sense; a file of keys cannot be read; the architecture is another
-    /// one.
+    /// Fails on an invalid number of processes, name or value. Fails if a file of keys cannot be read, or for
+    /// another architecture.
     pub fn program(&self) -> Result<SpawnProgram> {
         if self.name.is_empty() {
             fail!(Argument, "command is an empty string: a program has a name");
@@ -60,7 +60,7 @@ impl Command {
         })
     }
 
-    /// How many processes are started: the most, or of the numbers that `soft` allows the largest.
+    /// Returns the number of processes: the maximum, or the largest number that `soft` allows.
     fn processes(&self, soft: &str) -> Result<u32> {
         let most = match u32::try_from(self.most) {
             Ok(most) if most > 0 => most,
@@ -79,7 +79,7 @@ impl Command {
     }
 }
 
-/// The keys that a file gives: lines with `key = value`, and those that begin with `#`, which are passed over.
+/// Returns the keys of a file with lines `key = value`; lines that begin with `#` are ignored.
 fn keys_of_file(name: &[u8]) -> Result<Vec<(String, String)>> {
     if name.is_empty() {
         return Ok(Vec::new());
@@ -104,7 +104,7 @@ fn keys_of_file(name: &[u8]) -> Result<Vec<(String, String)>> {
     Ok(keys)
 }
 
-/// Fails if processes are wanted on another kind of machine: the hosts of a job are of one kind.
+/// Fails for another architecture, since all hosts of a job have the same one.
 fn check_architecture(wanted: &str) -> Result<()> {
     let here = std::env::consts::ARCH;
     if !wanted.is_empty() && !wanted.eq_ignore_ascii_case(here) {
@@ -113,7 +113,8 @@ fn check_architecture(wanted: &str) -> Result<()> {
     Ok(())
 }
 
-/// The largest number from 1 to `most` that is in a list of triplets `first:last:step` (MPI 5.0, §11.8.1); nothing if it is none.
+/// Returns the largest number from 1 to `most` in a list of triplets `first:last:step` (MPI 5.0, §11.8.1).
+/// Returns none if the text is no such list.
 fn largest(soft: &str, most: i64) -> Option<Option<i64>> {
     let mut found = None;
     for triplet in soft.split(',') {
@@ -129,14 +130,14 @@ fn largest(soft: &str, most: i64) -> Option<Option<i64>> {
     Some(found)
 }
 
-/// The largest number from 1 to `most` among `first`, `first + step`, … up to `last`.
+/// Returns the largest number from 1 to `most` among `first`, `first + step`, … up to `last`.
 fn largest_of(first: i64, last: i64, step: i64, most: i64) -> Option<i64> {
     let (first, last, step) = (i128::from(first), i128::from(last), i128::from(step));
     let steps = (last - first) / step;
     if (last - first) * step.signum() < 0 {
         return None;
     }
-    // Ascending from the smallest.
+    // The sequence in ascending order.
     let (low, high, step) = match step > 0 {
         true => (first, first + steps * step, step),
         false => (first + steps * step, first, -step),
@@ -146,7 +147,7 @@ fn largest_of(first: i64, last: i64, step: i64, most: i64) -> Option<i64> {
     (low <= i128::from(most) && best >= 1).then_some(best as i64)
 }
 
-/// The variables that give processes the error handler that they begin with (MPI 5.0, §11.8.4).
+/// Returns the environment variables for the initial error handler of processes (MPI 5.0, §11.8.4).
 fn errhandler(name: &[u8]) -> Result<Vec<(String, String)>> {
     if name.is_empty() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Processes that are started by others, and processes that find each other (MPI 5.0, §11.8 to §11.10).
+//! Spawned processes, and processes that connect to each other (MPI 5.0, §11.8 to §11.10).
 
 pub mod command;
 mod ports;

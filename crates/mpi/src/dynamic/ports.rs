@@ -1,14 +1,14 @@
-//! Ports: processes that know nothing of each other but the name of a port get a communicator (MPI 5.0, §11.9). They may be of two jobs.
+//! Ports: independent processes, also of two jobs, get a communicator by a port's name (MPI 5.0, §11.9).
 //!
 //! ```text
 //!   root that connects                     launchers                     root that accepts
-//!     connect to the port ────────────▶  match both in their order  ◀──── accept at the port
+//!     connect to the port ────────────▶  match both in order   ◀──── accept at the port
 //!     ◀─── the other root, the number of the call ───  ───────────────────▶
-//!     members of its group ─────────────────────────────────────────────▶ and the other way round
-//!   both tell their groups; all members make the communicator under a name that port and call give
+//!     members of its group ─────────────────────────────────────────────▶ and vice versa
+//!   both roots exchange their groups; all members make the communicator under the name of port and call
 //! ```
-//! A port is of the process that opened it; any process of its job accepts connections there. Names are kept by the job's launcher, which also
-//! lets processes of other jobs of the user find them.
+//! A port belongs to the process that opened it; any process of its job accepts connections there. The job's
+//! launcher stores the names, and processes of the user's other jobs can look them up.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,10 +23,10 @@ use crate::group::Group;
 use crate::world::World;
 use crate::{Class, Error, Result, fail};
 
-/// The flow on which roots tell each other their groups: the one on which communicators without another one are made, whose tags all have
-/// the highest bit.
+/// The flow on which roots exchange their groups. It is that of communicators made without another one, whose
+/// tags all have the highest bit set.
 const FLOW: FlowId = FlowId(4);
-/// What all names of ports begin with.
+/// The prefix of all port names.
 const PREFIX: &str = "canele-port";
 
 /// The ports of this process.
@@ -34,7 +34,7 @@ const PREFIX: &str = "canele-port";
 pub struct Ports {
     opened: Mutex<HashSet<u32>>,
     published: Mutex<HashSet<String>>,
-    /// The number of the last port.
+    /// The number of the next port.
     last: AtomicU32,
 }
 
@@ -61,23 +61,23 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl World {
-    /// Opens a port; gives its name.
+    /// Opens a port; returns its name.
     ///
     /// # Errors
-    /// There is no launcher, nor can there be one; it is gone.
+    /// Fails if there is no launcher and none can be started, or if it is gone.
     pub fn open_port(&self) -> Result<String> {
         // Relaxed: a number on its own.
         let port = self.engine().open_port(self.ports.last.fetch_add(1, Relaxed))?;
         locked(&self.ports.opened).insert(port.number);
-        // A process that is told of the port next finds it.
+        // A process that learns the name from now on finds the port.
         self.await_launcher()?;
         Ok(name_of(port))
     }
 
-    /// Closes a port. Those that wait there are refused.
+    /// Closes a port; connections that wait there are refused.
     ///
     /// # Errors
-    /// This process has no such port.
+    /// Fails if this process has no such port.
     pub fn close_port(&self, name: &str) -> Result<()> {
         let (port, engine) = (port_of(name)?, self.engine());
         if engine.process(engine.rank())? != port.owner || !locked(&self.ports.opened).remove(&port.number) {
@@ -86,10 +86,10 @@ impl World {
         Ok(engine.close_port(port.number)?)
     }
 
-    /// Makes the name of a port known under that of a service, in this job and in others of the user.
+    /// Publishes a port under a service name, for this job and the user's other jobs.
     ///
     /// # Errors
-    /// The service is published in this job already; other jobs could not find it; the launcher is gone.
+    /// Fails if the service is published in this job, other jobs could not find it, or the launcher is gone.
     pub fn publish_name(&self, service: &str, port: &str) -> Result<()> {
         let name = service_name(service);
         match self.engine().publish(&name, port.as_bytes()) {
@@ -109,10 +109,10 @@ impl World {
         Ok(())
     }
 
-    /// Takes the name of a service back.
+    /// Unpublishes a service name.
     ///
     /// # Errors
-    /// This process has not published it.
+    /// Fails if this process has not published it.
     pub fn unpublish_name(&self, service: &str) -> Result<()> {
         if !locked(&self.ports.published).remove(service) {
             fail!(Service, "service_name is {service:?}, which this process has not published");
@@ -121,15 +121,16 @@ impl World {
         self.await_launcher()
     }
 
-    /// The launcher answers in order: once it has, what was said before counts for all ranks.
+    /// Waits for an answer of the launcher. It answers in order, so earlier requests are then visible to all
+    /// ranks.
     fn await_launcher(&self) -> Result<()> {
         Ok(self.engine().lookup("").map(drop)?)
     }
 
-    /// The name of the port of a service: of this job, or else of another one of the user.
+    /// Returns the port of a service: of this job, or else of another job of the user.
     ///
     /// # Errors
-    /// The service is not published.
+    /// Fails if the service is not published.
     pub fn lookup_name(&self, service: &str) -> Result<String> {
         let (name, engine) = (service_name(service), self.engine());
         let port = match engine.lookup(&name)? {
@@ -142,10 +143,11 @@ impl World {
         }
     }
 
-    /// Accepts a connection of another group to a port of the job of the `root`, who alone gives its name. All members of `comm` call it.
+    /// Accepts a connection of another group at a port, whose name only the `root` gives; collective over
+    /// `comm`.
     ///
     /// # Errors
-    /// The port is not open, or is closed meanwhile; a member of either group died.
+    /// Fails if the port is not open or gets closed, or if a member of either group died.
     pub fn accept(
         &self,
         comm: &Comm,
@@ -159,11 +161,12 @@ impl World {
         join_found(comm, root, mine)
     }
 
-    /// Connects with the group that accepts connections at a port, which the `root` names, with a time limit if there is one. All members of
-    /// `comm` call it.
+    /// Connects to a group that accepts at a port, which the `root` names, with an optional time limit;
+    /// collective over `comm`.
     ///
     /// # Errors
-    /// There is no such port, or it is closed; no process has accepted in time; a member of either group died.
+    /// Fails if the port does not exist or is closed, no process accepts in time, or a member of either group
+    /// died.
     pub fn connect(
         &self,
         comm: &Comm,
@@ -183,7 +186,7 @@ impl World {
         join_found(comm, root, mine)
     }
 
-    /// As root is connected with the other one, in one of two ways, and exchanges the groups with it.
+    /// Connects the root with the other root, by accepting or connecting, and exchanges the groups.
     fn meet(
         &self,
         comm: &Comm,
@@ -203,11 +206,11 @@ impl World {
         Ok(PortMeeting { name: format!("call {call} at ports of job {:016x}", port.owner.job), members })
     }
 
-    /// A communicator with one other process, which calls this too, by a socket: `exchange` gives the other end a few bytes and takes as
-    /// many; `is_there` says whether there still is another end.
+    /// Makes a communicator with one other process that is connected by a socket; both call this. `exchange`
+    /// sends and receives the same number of bytes. `is_there` returns true while the other end exists.
     ///
     /// # Errors
-    /// As [`World::accept`]; the two cannot be connected.
+    /// Fails like [`World::accept`], or if the two cannot be connected.
     pub fn join_by(
         &self,
         mut exchange: impl FnMut([u8; NAME_BYTES]) -> Result<[u8; NAME_BYTES]>,
@@ -219,7 +222,7 @@ impl World {
         let theirs = exchange(mine)?;
         let text = String::from_utf8_lossy(&theirs).trim_end_matches('\0').to_owned();
         let ended = || (!is_there()).then_some("the process at the other end of fd has ended");
-        // That of the smaller name counts.
+        // The smaller port name is used.
         let found = match port_of(&text) {
             Ok(_) if text == name => fail!(Argument, "fd leads to this process itself"),
             Ok(_) if text < name => {
@@ -233,10 +236,10 @@ impl World {
     }
 }
 
-/// Bytes of what two processes tell each other over a socket: the name of a port.
+/// Length in bytes of the message over the socket: a port name.
 pub const NAME_BYTES: usize = 64;
 
-/// Tells all members what the root has found, and makes the communicator.
+/// Sends the root's result to all members, and makes the communicator.
 fn join_found(comm: &Comm, root: usize, mine: Option<Result<PortMeeting>>) -> Result<Arc<Comm>> {
     let bytes = match &mine {
         Some(Ok(found)) => found.encode(),
@@ -276,14 +279,14 @@ fn service_name(service: &str) -> String {
     format!("mpi service {service}")
 }
 
-/// What the root sends its group: the name of the call, and the members of the other group, encoded.
+/// The message of the root to its group: the name of the call, and the encoded members of the other group.
 struct PortMeeting {
     name: String,
     members: Vec<u8>,
 }
 
 impl PortMeeting {
-    /// Behind a zero, which says that it was found.
+    /// Encodes it behind a zero, which marks success.
     fn encode(&self) -> Vec<u8> {
         let name = self.name.as_bytes();
         [&[0][..], &(name.len() as u32).to_le_bytes(), name, &self.members].concat()

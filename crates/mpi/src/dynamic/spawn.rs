@@ -1,7 +1,7 @@
-//! Starting processes, and what they have of those that started them (MPI 5.0, §11.8).
+//! Starting processes, and their communicator with those that started them (MPI 5.0, §11.8).
 //!
-//! The root has the launcher start the processes and tells the others; then all of them, and the new ones while they initialise, make
-//! the communicator between both.
+//! The root has the launcher start the processes and informs the other members. Then all of them and the new
+//! processes, during their initialisation, make the communicator between both groups.
 
 use std::sync::Arc;
 
@@ -13,27 +13,28 @@ use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::{Class, Error, Result, fail};
 
-/// What became of processes that were to be started.
+/// The result of starting processes.
 pub struct Spawned {
-    /// The communicator with them; or why there is none.
+    /// The communicator with the new processes, or the error.
     pub comm: Result<Arc<Comm>>,
-    /// Of each process, whether it was started.
+    /// For each process, true if it was started.
     pub started: Vec<bool>,
 }
 
-/// What the root sends the other members.
+/// The message of the root to the other members.
 enum SpawnOutcome {
-    /// The first of the new ranks, by the name that every job understands, and how many there are.
+    /// The first of the new ranks, by its job-independent name, and their number.
     Started(JobRank, u32),
-    /// The class of the error and its text, and of each process whether it was started.
+    /// Class and text of the error, and for each process true if it was started.
     Failed(Class, String, Vec<bool>),
 }
 
 impl Comm {
-    /// Starts processes that have a world of their own. All members call it; the commands of the `root` count. In `name` of a function.
+    /// Starts processes with a world of their own, in the function `name`; collective. The commands of the
+    /// `root` are used.
     ///
     /// # Errors
-    /// A member died; this is an intercommunicator; there is no such root.
+    /// Fails if a member died, there is no such root, or this is an intercommunicator.
     pub fn spawn(
         &self,
         name: &'static str,
@@ -66,7 +67,7 @@ impl Comm {
     }
 }
 
-/// Starts them, as the root.
+/// Starts the processes, for the root.
 fn start(engine: &Engine, parents: &Group, commands: impl FnOnce() -> Result<Vec<Command>>) -> SpawnOutcome {
     let programs = commands().and_then(|commands| commands.iter().map(Command::program).collect());
     let programs = match programs {
@@ -119,16 +120,16 @@ impl SpawnOutcome {
     }
 }
 
-/// The name under which the members of both sides find each other.
+/// Returns the name under which the members of both groups make the communicator.
 fn name_of(first: JobRank) -> String {
     format!("spawned ranks from {} of job {:016x} on", first.rank, first.job)
 }
 
-/// The communicator between the processes that were started with this one, which have the communicator `world`, and those that started
-/// them; none if they were not spawned.
+/// Makes the communicator between the processes of `world` and those that spawned them; none if they were not
+/// spawned.
 ///
 /// # Errors
-/// One of either side died.
+/// Fails if a process of either group died.
 pub(crate) fn parent(world: &Comm, errhandler: &Arc<Errhandler>) -> Result<Option<Arc<Comm>>> {
     let engine = world.engine();
     let Some(spawned) = engine.job().spawned_with(engine.rank().0) else { return Ok(None) };

@@ -1,7 +1,7 @@
-//! Agreement on flags, also if members die meanwhile.
+//! Agreement on flags that tolerates deaths.
 //!
-//! Between two groups each gets the flags of the other. So there is a word for each group, in the order that both have; a member leaves all bits of
-//! the other group's set.
+//! Between two groups each group gets the flags of the other one. So there is a word for each group, in an
+//! order that both share. A member sets all bits of the other group's word.
 
 use std::sync::Arc;
 
@@ -14,22 +14,23 @@ use crate::request::{Request, Step, Steps};
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
-/// What is done with the flags agreed on.
+/// Takes the flags agreed on.
 pub type TakeFlags = Box<dyn FnOnce(u32) -> Result<()> + Send>;
 
-/// An agreement under way.
+/// An agreement in progress.
 struct Agree {
     comm: Arc<Comm>,
     take: Option<TakeFlags>,
 }
 
 impl Comm {
-    /// Starts an agreement on flags: the bits that all members have set that are left, of the other group if there are two. All members call it, revoked or
-    /// not. It raises [`Class::ProcFailed`] at all of them, with the flags agreed on, if the flags of a member are missing whose failure one of
-    /// them has not acknowledged.
+    /// Starts an agreement on flags: the bits that all live members have set, of the other group if there are
+    /// two. All members call it, revoked or not. It raises [`Class::ProcFailed`] on all members if flags of a
+    /// failed member are missing whose failure a member has not acknowledged. The flags agreed on are set in
+    /// this case, too.
     ///
     /// # Errors
-    /// In a forked child; the job is over.
+    /// Fails in a forked child, or if the job is over.
     pub fn iagree_on_flags(self: &Arc<Self>, flags: u32, take: TakeFlags) -> Result<Request> {
         let mut words = vec![u64::MAX, u64::MAX];
         words[self.group_number()] = u64::from(flags);
@@ -38,35 +39,36 @@ impl Comm {
         Ok(Request::steps(self.clone(), pending, Box::new(agree)))
     }
 
-    /// The same, and waits.
+    /// Agrees on flags and waits for the result ([`Comm::iagree_on_flags`]).
     ///
     /// # Errors
-    /// As [`Comm::iagree_on_flags`].
+    /// Fails like [`Comm::iagree_on_flags`].
     pub fn agree_on_flags(self: &Arc<Self>, flags: u32, take: TakeFlags) -> Result<()> {
         awaited::finish(&self.engine, self.iagree_on_flags(flags, take)?).map(drop)
     }
 
-    /// Returns once all members that are left have called it.
+    /// Returns after all live members have called it.
     ///
     /// # Errors
-    /// In a forked child; the job is over.
+    /// Fails in a forked child, or if the job is over.
     pub(crate) fn await_survivors(&self) -> Result<()> {
         let pending = self.start_consensus(Vec::new())?;
         self.engine.wait(pending, None)?;
         Ok(())
     }
 
-    /// Returns once all members have called it, in the function `name`; those that died are not waited for if the job goes on without them, or if
-    /// there are members of another job, whose deaths end none of them.
+    /// Returns after all members have called it, in the function `name`. It does not wait for dead members if
+    /// the job continues after deaths, or if members belong to another job.
     ///
     /// # Errors
-    /// A member makes another call; where the job ends with a rank, it died; in a forked child; the job is over.
+    /// Fails if a member makes another call, in a forked child, or if the job is over. Fails if a member died
+    /// in a job that ends with a rank.
     pub(crate) fn await_members(&self, name: &'static str) -> Result<()> {
         let is_of_one_job = self.engine.are_of_this_job(self.all_members().members())?;
         if is_of_one_job && !self.engine.goes_on_after_failures() {
             return self.barrier(name);
         }
-        // At a death a barrier ends for some members, and for others it does not: an agreement waits for all that live.
+        // At a death a barrier may complete on some members only, so an agreement waits for all live ones.
         match self.check_call(name) {
             Err(error) if error.class == Class::NotSame => Err(error),
             _ => self.await_survivors(),
@@ -74,21 +76,22 @@ impl Comm {
     }
 
     pub(super) fn start_consensus(&self, words: Vec<u64>) -> Result<Pending> {
-        // Relaxed: the engine is asked who is meant. A member that waits on a lane where it is not revoked yet takes no part before it is.
+        // Relaxed: the engine then tells which communicator is revoked. A lane without the revocation would
+        // take no part in the agreement.
         if self.is_spread() && self.shared.any_revoked.load(Ordering::Relaxed) {
             self.is_revoked()?;
         }
         Ok(self.engine.start_consensus(self.flow, words, self.acknowledged_members()?)?)
     }
 
-    /// What an agreement has ended with.
+    /// Returns the decision of a completed agreement.
     pub(super) fn decided(&self, ended: Completion) -> Result<Decision> {
         let decision = self.engine.decision(&ended);
         ended.result?;
         decision.ok_or_else(|| Error::new(Class::Internal, "an agreement has no result"))
     }
 
-    /// The number of this process's group in the order that both have.
+    /// Returns the number of this process's group in the order that both groups share.
     fn group_number(&self) -> usize {
         let first = self.all_members().member(0);
         usize::from(self.remote_if().is_some_and(|remote| remote.member(0) == first))

@@ -1,9 +1,9 @@
-//! Process failures, as the proposal *User Level Failure Mitigation* has them: who failed, what of that the program has acknowledged,
-//! revoked communicators; agreements are in `agree`, communicators of those that are left in `shrink`.
+//! Process failures, according to the proposal *User Level Failure Mitigation*: failed members, acknowledged
+//! failures, revoked communicators. Agreements are in `agree`, communicators of the survivors in `shrink`.
 //!
-//! A failed member is one that is gone for the engine. An operation with it, and a collective of its communicators, raises
-//! [`Class::ProcFailed`]; a receive from any source stays under way and raises [`Class::ProcFailedPending`] whenever it is waited for, until
-//! the failure is acknowledged.
+//! A member has failed if it is gone for the engine. An operation with it, and a collective of its
+//! communicators, raises [`Class::ProcFailed`]. A receive from any source stays pending: each wait for it
+//! raises [`Class::ProcFailedPending`] until the failure is acknowledged.
 
 mod agree;
 mod shrink;
@@ -16,7 +16,7 @@ use crate::group::Group;
 use crate::{Class, Error, Result};
 
 impl Comm {
-    /// Members that failed, of both groups if there are two, in the order in which this process learned of them.
+    /// Returns the failed members of both groups, in the order in which this process learned of their deaths.
     fn failed_members(&self) -> Result<Vec<Rank>> {
         let all = self.all_members();
         self.engine.learn_deaths()?;
@@ -25,25 +25,25 @@ impl Comm {
         Ok(failed)
     }
 
-    /// The group of the members that failed, as far as this process knows. Later calls give groups that begin with this one.
+    /// Returns the group of the members known to have failed. Later groups begin with this one.
     ///
     /// # Errors
-    /// In a forked child.
+    /// Fails in a forked child.
     pub fn failed(&self) -> Result<Group> {
         Group::new(self.failed_members()?)
     }
 
-    /// Those of [`Comm::failed`] that are acknowledged.
+    /// Returns the acknowledged members of [`Comm::failed`].
     ///
     /// # Errors
-    /// In a forked child.
+    /// Fails in a forked child.
     pub fn acknowledged(&self) -> Result<Group> {
         Group::new(self.acknowledged_members()?)
     }
 
     fn acknowledged_members(&self) -> Result<Vec<Rank>> {
         let all = self.all_members();
-        // Relaxed: a count that only grows, and concerns nothing else in memory.
+        // Relaxed: a counter that only grows and orders no other memory.
         let deaths = self.deaths_acknowledged.load(Ordering::Relaxed);
         let mut acknowledged =
             self.engine.ask(|view| view.deaths().iter().copied().take(deaths).collect::<Vec<_>>())?;
@@ -51,10 +51,11 @@ impl Comm {
         Ok(acknowledged)
     }
 
-    /// Acknowledges the first failures of [`Comm::failed`], at most so many; says how many are acknowledged now.
+    /// Acknowledges the first failures of [`Comm::failed`], at most `most`; returns the number of
+    /// acknowledged failures.
     ///
     /// # Errors
-    /// In a forked child; the job is over.
+    /// Fails in a forked child, or if the job is over.
     pub fn acknowledge_failed(&self, most: usize) -> Result<usize> {
         let all = self.all_members();
         self.engine.learn_deaths()?;
@@ -65,7 +66,7 @@ impl Comm {
         self.deaths_acknowledged.fetch_max(deaths, Ordering::Relaxed);
         self.engine.acknowledge(self.flow, deaths)?;
         let acknowledged = self.acknowledged_members()?;
-        // Each lane has learned of deaths in an order of its own.
+        // Each lane learns of deaths in an order of its own.
         for (lane, flow) in self.flows().skip(1) {
             lane.learn_deaths()?;
             let is_open = |rank: &Rank| all.rank_of(*rank).is_some() && !acknowledged.contains(rank);
@@ -75,24 +76,24 @@ impl Comm {
         Ok(acknowledged.len())
     }
 
-    /// Revokes the communicator: all members learn of it, and what they do or have begun on it raises [`Class::Revoked`], but for
-    /// agreements and making a communicator of those that are left.
+    /// Revokes the communicator on all members. Pending and later operations raise [`Class::Revoked`], except
+    /// agreements and shrinking.
     ///
     /// # Errors
-    /// In a forked child; the job is over.
+    /// Fails in a forked child, or if the job is over.
     pub fn revoke(&self) -> Result<()> {
         Ok(self.flows().try_for_each(|(lane, flow)| lane.revoke(flow))?)
     }
 
-    /// True if it is revoked, as far as this process knows.
+    /// Returns true if the communicator is known to be revoked.
     ///
     /// # Errors
-    /// In a forked child.
+    /// Fails in a forked child.
     pub fn is_revoked(&self) -> Result<bool> {
         for (lane, flow) in self.flows() {
             if lane.is_revoked(flow)? {
                 if self.is_spread() {
-                    // The member that has revoked it may have died before it did so on all lanes.
+                    // The revoking member may have died before it revoked all lanes.
                     self.revoke()?;
                 }
                 return Ok(true);
@@ -101,13 +102,13 @@ impl Comm {
         Ok(false)
     }
 
-    /// Fails if the communicator is revoked. Costs nothing worth mentioning as long as no communicator ever was.
+    /// Fails if the communicator is revoked. This is cheap while no communicator of the process is revoked.
     ///
     /// # Errors
-    /// It is revoked.
+    /// Fails if the communicator is revoked.
     #[inline(always)]
     pub fn check_revoked(&self) -> Result<()> {
-        // Relaxed: the engine is asked who is meant.
+        // Relaxed: the engine then tells which communicator is revoked.
         if self.shared.any_revoked.load(Ordering::Relaxed) { self.check_own_revocation() } else { Ok(()) }
     }
 

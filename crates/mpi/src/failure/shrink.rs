@@ -1,9 +1,10 @@
-//! A communicator of the members that are left.
+//! A communicator of the survivors.
 //!
 //! ```text
-//!   flows free here ──(agreement)──▶ flows free everywhere: take one ──(agreement)──▶ all could: made; else once more
+//!   flows free here ──(agreement)──▶ free everywhere: take one ──(agreement)──▶ all took it: made; else retry
 //! ```
-//! Its members are those whose words were in the last agreement. Who dies after that is a failed member of the new one.
+//! The new communicator has the members whose words were in the last agreement. A member that dies later is a
+//! failed member of it.
 
 use std::sync::Arc;
 
@@ -18,47 +19,48 @@ use crate::group::Group;
 use crate::request::{Request, Step, Steps};
 use crate::status::Status;
 
-/// What is done with the new communicator; there is none if one of two groups has no members left.
+/// Takes the new communicator; none if one of two groups has no members left.
 pub type TakeComm = Box<dyn FnOnce(Option<Arc<Comm>>) -> Result<()> + Send>;
 
-/// One that is being made.
+/// A shrink operation in progress.
 struct Shrink {
     comm: Arc<Comm>,
-    /// The window of pairs that is looked at begins here.
+    /// First pair of the examined window of flow pairs.
     first: u32,
-    /// The pair that all are asked about, and whether it was free here.
+    /// The pair that the members agree about, and true if it was free here.
     taken: Option<(u32, bool)>,
     take: Option<TakeComm>,
 }
 
 impl Comm {
-    /// Starts to make a communicator of the members that are left, in their order. All of them call it, revoked or not.
+    /// Starts to make a communicator of the live members, in their order. All live members call it, revoked
+    /// or not.
     ///
     /// # Errors
-    /// In a forked child; the job is over; all flows are in use.
+    /// Fails in a forked child, if the job is over, or if all flows are in use.
     pub fn ishrink(self: &Arc<Self>, take: TakeComm) -> Result<Request> {
         let mut shrink = Shrink { comm: self.clone(), first: FIRST_PAIR, taken: None, take: Some(take) };
         let pending = shrink.look()?;
         Ok(Request::steps(self.clone(), pending, Box::new(shrink)))
     }
 
-    /// The same, and waits.
+    /// Makes a communicator of the live members and waits for it ([`Comm::ishrink`]).
     ///
     /// # Errors
-    /// As [`Comm::ishrink`].
+    /// Fails like [`Comm::ishrink`].
     pub fn shrink(self: &Arc<Self>, take: TakeComm) -> Result<()> {
         awaited::finish(&self.engine, self.ishrink(take)?).map(drop)
     }
 }
 
 impl Shrink {
-    /// Asks which pairs are free everywhere.
+    /// Starts an agreement on the pairs that are free everywhere.
     fn look(&mut self) -> Result<Pending> {
         let free = self.comm.engine().free_pairs(self.first)?;
         self.comm.start_consensus(free.to_vec())
     }
 
-    /// An agreement has ended; the next one, or none if all is done.
+    /// Handles a completed agreement; returns the next one, or none when the shrink is done.
     fn go_on(&mut self, ended: Completion) -> Result<Option<Pending>> {
         let decision = self.comm.decided(ended)?;
         match self.taken.take() {
@@ -78,7 +80,7 @@ impl Shrink {
         }
     }
 
-    /// Takes the first pair that is free everywhere and asks whether all could.
+    /// Takes the first pair that is free everywhere, and starts an agreement on the success of all members.
     fn choose(&mut self, window: &[u64]) -> Result<Pending> {
         let begin = self.first / WINDOW_PAIRS * WINDOW_PAIRS;
         let Some(pair) = first_of(begin, window) else {
@@ -108,7 +110,7 @@ impl Steps for Shrink {
             Ok(None) => Step::Done(Ok(Status::EMPTY)),
             Err(error) => {
                 if let Some((pair, true)) = self.taken.take() {
-                    // The first error counts.
+                    // The first error is reported.
                     let _ = self.comm.engine().give_pair_back(pair);
                 }
                 Step::Done(Err(error))

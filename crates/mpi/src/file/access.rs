@@ -1,4 +1,4 @@
-//! Data accesses (MPI 5.0, §14.4): what a call reads or writes, and in which of the ways it is done.
+//! Data accesses (MPI 5.0, §14.4): the data that a call reads or writes, and the way to do it.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::request::Request;
 use crate::status::Status;
 use crate::{Class, Error, Result, fail};
 
-/// Where an access begins.
+/// The position at which an access begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessPosition {
-    /// At this position of the view.
+    /// A given position of the view.
     At(i64),
-    /// At the individual file pointer.
+    /// The individual file pointer.
     Individual,
-    /// At the shared file pointer, in the order in which processes come.
+    /// The shared file pointer, in the order in which processes call.
     Shared,
-    /// At the shared file pointer, in the order of ranks: all members take part.
+    /// The shared file pointer, in the order of ranks; collective.
     Ordered,
 }
 
@@ -32,39 +32,39 @@ pub enum AccessPosition {
 pub struct Call {
     /// Its name in the standard.
     pub name: &'static str,
-    /// Where it begins.
+    /// The position at which it begins.
     pub place: AccessPosition,
-    /// Whether all members take part.
+    /// True if the call is collective.
     pub together: bool,
 }
 
-/// An access that has been checked, with all that it needs of the file's state.
+/// A checked access with the state of the file that it needs.
 pub(super) struct Access {
     pub view: Arc<View>,
     pub hints: Arc<Hints>,
     pub atomic: bool,
     /// The first byte of the stream.
     pub start: usize,
-    /// Bytes in the file.
+    /// Length in the file, in bytes.
     pub len: usize,
     /// The data, as a stream of the file's bytes.
     pub memory: AccessBuffer,
-    /// Bytes in memory.
+    /// Length in memory, in bytes.
     memory_bytes: usize,
 }
 
 impl Access {
-    /// From its first byte in the file to behind its last.
+    /// Returns the range of the file that the access spans.
     pub fn range(&self) -> (u64, u64) {
         self.view.tiles.range(self.start, self.len)
     }
 
-    /// Whether each of its bytes lies behind those before it in the file.
+    /// Returns true if the file offsets of the access increase.
     pub fn is_ordered(&self) -> bool {
         self.view.tiles.is_ordered(self.start, self.len)
     }
 
-    /// What is known once so many bytes of the file were read or written.
+    /// Returns the status and the number of bytes in the file, after `done` bytes were transferred.
     fn end(self, done: usize) -> Result<(Status, usize)> {
         let bytes = match &self.memory {
             AccessBuffer::Decoded(data) => data.memory_bytes()?,
@@ -76,11 +76,11 @@ impl Access {
 }
 
 impl File {
-    /// Reads or writes; with all members, if the call is one of all.
+    /// Reads or writes; collective if the call is.
     ///
     /// # Errors
-    /// The file was opened for the other; a place that the file does not have; the system fails, on any member if the call is one of all;
-    /// a member died.
+    /// Fails if the access mode forbids the call, the position is invalid, or the system fails. A collective
+    /// call also fails if another member fails or died.
     pub fn access(&self, call: Call, memory: AccessBuffer) -> Result<Status> {
         if call.together {
             self.begin_together(call.name)?;
@@ -97,16 +97,16 @@ impl File {
         let etype_bytes = access.as_ref().map_or(1, |access| access.view.etype_bytes());
         let (status, done) = self.carry_out(call, writes, access)?;
         if call.place == AccessPosition::Individual && done < requested {
-            // The pointer is behind what was read.
+            // The pointer moves only over the bytes that were read.
             self.state().position -= (requested / etype_bytes - done / etype_bytes) as i64;
         }
         Ok(status)
     }
 
-    /// Starts the same; the memory is the library's until the request has ended.
+    /// Starts a read or write. The request owns the memory until it has completed.
     ///
     /// # Errors
-    /// As [`File::access`], as far as the call itself can tell.
+    /// Fails like [`File::access`] for the errors that the call itself detects.
     pub fn start_access(self: &Arc<Self>, call: Call, memory: AccessBuffer) -> Result<Request> {
         if call.together {
             self.check_no_split(call.name)?;
@@ -136,7 +136,7 @@ impl File {
         Ok(Request::foreign(Some(self.comm.clone()), operation))
     }
 
-    /// Does what was prepared; gives the status, and the bytes of the file that were read or written.
+    /// Carries out a prepared access; returns the status and the number of bytes of the file.
     fn carry_out(&self, call: Call, writes: bool, access: Result<Access>) -> Result<(Status, usize)> {
         if !call.together {
             let mut access = access?;
@@ -151,7 +151,7 @@ impl File {
         })
     }
 
-    /// Reads or writes without the other members; gives the bytes that were.
+    /// Reads or writes without the other members; returns the number of bytes.
     pub(super) fn access_alone(&self, access: &mut Access) -> Result<usize> {
         let writes = access.memory.is_source();
         let kind = if writes { LockKind::Exclusive } else { LockKind::Shared };
@@ -160,7 +160,7 @@ impl File {
         if writes { self.write_stream(access) } else { self.read_stream(access) }
     }
 
-    /// Checks an access with the pointer of its place, which it moves.
+    /// Checks an access and advances the file pointer that it uses.
     fn prepare(&self, call: Call, memory: AccessBuffer) -> Result<Access> {
         let etypes = self.check(call, &memory)?;
         let position = match call.place {
@@ -177,7 +177,8 @@ impl File {
         self.prepare_at(position, memory)
     }
 
-    /// The same at the shared pointer in the order of ranks, with all members; the inner error is this member's own.
+    /// Prepares an access at the shared pointer in the order of ranks; collective. The inner error is the
+    /// error of this member.
     fn prepare_in_order(&self, call: Call, memory: AccessBuffer) -> Result<Result<Access>> {
         let own = self.check(call, &memory);
         let mine = *own.as_ref().unwrap_or(&0);
@@ -194,7 +195,7 @@ impl File {
         Ok(own.and_then(|_| self.prepare_at(first[0].cast_signed().saturating_add(before), memory)))
     }
 
-    /// Checks what does not depend on the place; gives the number of etypes.
+    /// Checks the arguments that do not depend on the position; returns the number of etypes.
     fn check(&self, call: Call, memory: &AccessBuffer) -> Result<i64> {
         self.check_revoked()?;
         let name = call.name;

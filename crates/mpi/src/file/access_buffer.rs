@@ -1,4 +1,4 @@
-//! The memory of an access to a file: elements of the program, as a stream of bytes.
+//! The memory of an access to a file: elements of the program as a stream of bytes.
 
 use canele_mem::buffer::Readable;
 
@@ -6,23 +6,23 @@ use super::conversion::{DecodedData, EncodedData};
 use crate::Result;
 use crate::data::{Elements, ElementsMut};
 
-/// Elements that are written to a file, or filled from it.
+/// The elements that an access writes to a file or reads from it.
 pub enum AccessBuffer {
-    /// Data that is written to the file.
+    /// Data to write to the file.
     Source(Elements),
-    /// Room for data that is read.
+    /// Room for data to read.
     Target(ElementsMut),
-    /// Data that is converted as it is written.
+    /// Data that is converted while it is written.
     Encoded(EncodedData),
-    /// Room for data that is converted as it is read.
+    /// Room for data that is converted while it is read.
     Decoded(DecodedData),
 }
 
 impl AccessBuffer {
-    /// Bytes of the stream.
+    /// Returns the length of the stream in bytes.
     ///
     /// # Errors
-    /// More than can be counted.
+    /// Fails if the number does not fit.
     pub fn bytes(&self) -> Result<usize> {
         match self {
             Self::Source(elements) => elements.of.total_bytes(elements.count),
@@ -32,12 +32,12 @@ impl AccessBuffer {
         }
     }
 
-    /// Whether it is data that is written to the file.
+    /// Returns true if the data is written to the file.
     pub fn is_source(&self) -> bool {
         matches!(self, Self::Source(_) | Self::Encoded(_))
     }
 
-    /// Whether its bytes lie one behind the other.
+    /// Returns true if the bytes are contiguous in memory.
     pub(super) fn is_contiguous(&self) -> bool {
         match self {
             Self::Source(elements) => elements.of.is_contiguous(),
@@ -46,10 +46,10 @@ impl AccessBuffer {
         }
     }
 
-    /// Bytes of the stream that is written, where they lie or packed into `scratch`.
+    /// Returns bytes of the stream to write, in place or packed into `scratch`.
     ///
     /// # Errors
-    /// The conversion fails.
+    /// Fails if the conversion fails.
     pub(super) fn bytes_at<'a>(
         &'a mut self,
         at: usize,
@@ -75,7 +75,7 @@ impl AccessBuffer {
         }
     }
 
-    /// Room for bytes of the stream, if they lie one behind the other.
+    /// Returns room for bytes of the stream if they are contiguous in memory.
     pub(super) fn room_at(&mut self, at: usize, len: usize) -> Option<&mut [u8]> {
         match self {
             Self::Target(elements) if elements.of.is_contiguous() => {
@@ -85,10 +85,10 @@ impl AccessBuffer {
         }
     }
 
-    /// Stores the next bytes of the stream, which are at `at`.
+    /// Stores the next bytes of the stream, which begin at `at`.
     ///
     /// # Errors
-    /// The conversion fails.
+    /// Fails if the conversion fails.
     pub(super) fn store(&mut self, at: usize, from: &[u8]) -> Result<()> {
         match self {
             Self::Target(elements) => elements.of.unpack(&mut elements.raw, elements.count, at, from),

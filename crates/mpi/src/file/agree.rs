@@ -1,4 +1,4 @@
-//! What the members of a file tell each other: whether a call failed on one of them, and whether they give the same arguments.
+//! Agreement of a file's members: on errors, and on arguments that must be equal.
 
 use canele_engine::collective::{Operation, Root, Shape};
 
@@ -8,24 +8,24 @@ use crate::comm::Comm;
 use crate::info::Info;
 use crate::{Class, Error, Result};
 
-/// Longest text of another member's error.
+/// Length limit of another member's error text.
 const LONGEST_TEXT: usize = 2048;
 const FINE: i64 = -1;
 
-/// A number of a text that differs for different texts, as far as one word can tell.
+/// Returns a hash of a text.
 pub(super) fn hash(bytes: &[u8]) -> i64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step).cast_signed()
 }
 
 impl Comm {
-    /// Whether something has failed on any member.
+    /// Fails if the operation failed on any member.
     pub(super) fn agree<T>(&self, own: Result<T>) -> Result<T> {
         self.agree_on(own, [], "")
     }
 
-    /// Whether something has failed on any member: the error is the member's own, or that of the first that failed. `numbers` have to be
-    /// the same on all members; `differ` says what is wrong if they are not.
+    /// Fails if the operation failed on any member: with the member's own error, or that of the first failed
+    /// member. `numbers` must be equal on all members; `differ` is the error text if they are not.
     pub(super) fn agree_on<T, const N: usize>(
         &self,
         own: Result<T>,
@@ -65,7 +65,7 @@ impl Comm {
         own
     }
 
-    /// A text of so many bytes of a member, for all members.
+    /// Returns a text of one member to all members; `len` is its length.
     fn text_of(&self, member: usize, mine: String, len: i64) -> Result<String> {
         let len = usize::try_from(len).unwrap_or(0).min(LONGEST_TEXT);
         let mut bytes = if self.rank() == member { mine.into_bytes() } else { vec![0; len] };
@@ -74,7 +74,7 @@ impl Comm {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Gives all members the bytes of one of them.
+    /// Sends the bytes of one member to all members.
     pub(super) fn broadcast(&self, from: usize, bytes: &mut [u8]) -> Result<()> {
         if bytes.is_empty() || self.size() == 1 {
             return Ok(());
@@ -85,7 +85,7 @@ impl Comm {
 }
 
 impl File {
-    /// As [`Comm::agree_on`].
+    /// Fails if an operation failed on any member or `numbers` differ ([`Comm::agree_on`]).
     pub(super) fn agree_on<T, const N: usize>(
         &self,
         own: Result<T>,
@@ -95,12 +95,13 @@ impl File {
         self.comm.agree_on(own, numbers, differ)
     }
 
-    /// Whether a call has failed on any member.
+    /// Fails if a call failed on any member.
     pub(super) fn agree<T>(&self, own: Result<T>) -> Result<T> {
         self.comm.agree(own)
     }
 
-    /// Hints with what an info adds to them. Where members have to have the same, they are those of the first member.
+    /// Returns the hints with those of an info added. Where members must agree, the values of the first
+    /// member count.
     pub(super) fn agree_on_hints(&self, info: Option<&Info>) -> Result<Hints> {
         let hints = (*self.state().hints).clone();
         self.comm.agree_on_hints(hints, info)
@@ -108,7 +109,7 @@ impl File {
 }
 
 impl Comm {
-    /// As [`File::agree_on_hints`].
+    /// Returns hints on which all members agree ([`File::agree_on_hints`]).
     pub(super) fn agree_on_hints(&self, mut hints: Hints, info: Option<&Info>) -> Result<Hints> {
         if let Some(info) = info {
             hints.update(info);

@@ -1,4 +1,4 @@
-//! How a file is opened (MPI 5.0, §14.2.1), and which ways the standard permits.
+//! Access modes of files (MPI 5.0, §14.2.1), and their valid combinations.
 
 use crate::{Result, fail};
 
@@ -33,7 +33,8 @@ impl Amode {
     /// Checks an access mode.
     ///
     /// # Errors
-    /// Not exactly one of reading, writing and both; a file that is only read is created; a sequential file is read and written.
+    /// Fails unless exactly one of reading, writing and both is set. Fails if a read-only file is to be
+    /// created, or if a sequential file is opened for both.
     pub fn new(bits: AmodeBits) -> Result<Self> {
         let access = [bits.read_only, bits.read_write, bits.write_only];
         let ways = access.iter().filter(|way| **way).count();
@@ -58,22 +59,22 @@ impl Amode {
         Ok(Self(bits))
     }
 
-    /// The bits.
+    /// Returns the bits.
     pub fn bits(self) -> AmodeBits {
         self.0
     }
 
-    /// Whether data may be read.
+    /// Returns true if data may be read.
     pub fn reads(self) -> bool {
         !self.0.write_only
     }
 
-    /// Whether data may be written.
+    /// Returns true if data may be written.
     pub fn writes(self) -> bool {
         !self.0.read_only
     }
 
-    /// A number that differs for different modes.
+    /// Returns a number that differs for different modes.
     pub(super) fn number(self) -> i64 {
         let AmodeBits {
             read_only,

@@ -1,6 +1,7 @@
-//! Data that is other bytes in the file than in memory, converted piece by piece as an access comes to it.
+//! Data whose representation in the file differs from memory; it is converted piece by piece during an
+//! access.
 //!
-//! An access comes to its bytes in their order. What is converted at once are the elements that the bytes of a piece belong to.
+//! An access visits its bytes in order. One step converts all elements that overlap a piece.
 
 use std::ops::Range;
 
@@ -12,9 +13,9 @@ use crate::data::{Elements, ElementsMut};
 pub struct EncodedData {
     elements: Elements,
     datarep: Datarep,
-    /// Bytes of one element in the file.
+    /// Size of an element in the file, in bytes.
     element: usize,
-    /// The elements that were converted last, and their bytes.
+    /// The range of elements converted last, followed by their bytes.
     converted: Range<usize>,
     bytes: Vec<u8>,
 }
@@ -24,12 +25,12 @@ impl EncodedData {
         Self { elements, datarep, element: element.max(1), converted: 0..0, bytes: Vec::new() }
     }
 
-    /// Bytes in the file.
+    /// Returns the length in the file, in bytes.
     pub(super) fn len(&self) -> usize {
         self.element * self.elements.count
     }
 
-    /// Bytes of the file, which lie within the data.
+    /// Returns bytes of the file; the range lies within the data.
     pub(super) fn bytes_at(&mut self, at: usize, len: usize) -> Result<&[u8]> {
         let wanted = at / self.element..(at + len).div_ceil(self.element);
         if wanted.start < self.converted.start || wanted.end > self.converted.end {
@@ -50,11 +51,11 @@ impl EncodedData {
 pub struct DecodedData {
     elements: ElementsMut,
     datarep: Datarep,
-    /// Bytes of one element in the file.
+    /// Size of an element in the file, in bytes.
     element: usize,
-    /// Elements that are there.
+    /// Number of complete elements.
     done: usize,
-    /// Bytes of the next one that are there.
+    /// Bytes of the next, incomplete element.
     begun: Vec<u8>,
 }
 
@@ -63,12 +64,12 @@ impl DecodedData {
         Self { elements, datarep, element: element.max(1), done: 0, begun: Vec::new() }
     }
 
-    /// Bytes in the file.
+    /// Returns the length in the file, in bytes.
     pub(super) fn len(&self) -> usize {
         self.element * self.elements.count
     }
 
-    /// Stores the next bytes of the file: whole elements, as far as they go.
+    /// Stores the next bytes of the file and converts each complete element.
     pub(super) fn store(&mut self, from: &[u8]) -> Result<()> {
         self.begun.extend_from_slice(from);
         let count = (self.begun.len() / self.element).min(self.elements.count - self.done);
@@ -82,7 +83,7 @@ impl DecodedData {
         Ok(())
     }
 
-    /// Bytes in memory of what is there.
+    /// Returns the number of bytes in memory of the complete elements.
     pub(super) fn memory_bytes(&self) -> Result<usize> {
         self.elements.of.total_bytes(self.done)
     }

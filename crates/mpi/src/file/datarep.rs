@@ -1,6 +1,6 @@
-//! Data representations (MPI 5.0, §14.5): how data is written in a file, and how long it is there.
+//! Data representations (MPI 5.0, §14.5): encoding and size of data in a file.
 //!
-//! Owns the conversion of elements; which elements are converted when is the matter of `conversion`.
+//! This module owns the conversion of elements; `conversion` decides which elements are converted when.
 
 use std::sync::Arc;
 
@@ -16,39 +16,41 @@ use crate::{Result, fail};
 /// A data representation.
 #[derive(Clone)]
 pub enum Datarep {
-    /// As in memory.
+    /// The bytes of memory.
     Native,
-    /// As in memory: all hosts of a job have the same architecture.
+    /// The bytes of memory, since all hosts of a job have the same architecture.
     Internal,
     /// Big-endian, the same on all machines.
     External32,
-    /// One of the program's.
+    /// A representation that the program registered.
     Registered(Arc<dyn Representation>),
 }
 
-/// A data representation that the program has registered.
+/// A data representation that the program registered.
 pub trait Representation: Send + Sync {
-    /// Its name.
+    /// Returns its name.
     fn name(&self) -> &str;
-    /// Bytes of a basic datatype in the file.
+    /// Returns the size of a basic datatype in the file, in bytes.
     ///
     /// # Errors
-    /// The code that the function gives.
+    /// Fails with the code that the program's function returns.
     fn size(&self, basic: Basic) -> Result<usize>;
-    /// Converts elements to the bytes of the file; false if the program has no function for that: both are the same.
+    /// Converts elements to the bytes of the file. Returns false if the program has no write function, so the
+    /// bytes do not change.
     ///
     /// # Errors
-    /// The code that the function gives.
+    /// Fails with the code that the program's function returns.
     fn write(&self, from: &Elements, into: &mut [u8]) -> Result<bool>;
-    /// Converts `count` elements from the bytes of the file; false as in [`Representation::write`].
+    /// Converts `count` elements from the bytes of the file; returns false in the case of
+    /// [`Representation::write`].
     ///
     /// # Errors
-    /// The code that the function gives.
+    /// Fails with the code that the program's function returns.
     fn read(&self, from: &[u8], into: &mut RawMut, of: &Arc<Datatype>, count: usize) -> Result<bool>;
 }
 
 impl Datarep {
-    /// The representation of the standard with a name.
+    /// Returns the standard representation of a name.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "native" => Self::Native,
@@ -58,7 +60,7 @@ impl Datarep {
         })
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         match self {
             Self::Native => "native",
@@ -80,7 +82,7 @@ impl Datarep {
         }
     }
 
-    /// A datatype as it lies in the file.
+    /// Returns the datatype that describes the data in the file.
     fn in_file(&self, datatype: &Arc<Datatype>) -> Result<Arc<Datatype>> {
         match self.is_same_as_memory() {
             true => Ok(datatype.clone()),
@@ -88,20 +90,20 @@ impl Datarep {
         }
     }
 
-    /// Where the bytes of elements lie in the file.
+    /// Returns the layout of a datatype in the file.
     pub(super) fn layout(&self, datatype: &Arc<Datatype>) -> Result<Layout> {
         Ok((**self.in_file(datatype)?.layout()).clone())
     }
 
-    /// How far the next element of a datatype is in the file.
+    /// Returns the extent of a datatype in the file.
     ///
     /// # Errors
-    /// The program's function says that it cannot be said.
+    /// Fails if the program's function fails.
     pub fn extent(&self, datatype: &Arc<Datatype>) -> Result<isize> {
         Ok(self.in_file(datatype)?.extent())
     }
 
-    /// Bytes that data of memory has in the file.
+    /// Returns the number of bytes that data of memory takes in the file.
     pub(super) fn file_bytes(&self, memory: &AccessBuffer) -> Result<usize> {
         if self.is_same_as_memory() {
             return memory.bytes();
@@ -113,7 +115,7 @@ impl Datarep {
         }
     }
 
-    /// The data as it is in the file.
+    /// Returns the data as the file has it.
     pub(super) fn convert(&self, memory: AccessBuffer) -> Result<AccessBuffer> {
         if self.is_same_as_memory() {
             return Ok(memory);
@@ -165,7 +167,7 @@ impl Datarep {
     }
 }
 
-/// Data without a conversion is as long in the file as in memory.
+/// Fails unless unconverted data has the same length in the file and in memory.
 fn same_size(memory: usize, file: usize) -> Result<()> {
     if memory != file {
         fail!(

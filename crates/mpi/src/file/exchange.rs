@@ -1,12 +1,13 @@
-//! Memory through which the members of a host exchange windows of a file: a region of the first of them, which all map.
+//! Memory through which the members of a host exchange windows of a file. It is a region of the first member,
+//! and all members map it.
 //!
 //! ```text
-//!   page 0   how much of its part each reader has filled, for either half
-//!   bits     one for each byte of either half: the byte is there
+//!   page 0   for each half, the number of bytes that each reader has filled in its part
+//!   bits     for each byte of each half, a bit that marks it as present or wanted
 //!   data     two halves
 //! ```
-//! Nothing here waits but where it is made: who may write and read when is the matter of `windows`, whose exchanges order the accesses; so
-//! all are relaxed.
+//! No function here waits, except where the memory is made. The exchanges of `windows` order the accesses, so
+//! all accesses are relaxed.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -22,25 +23,26 @@ use super::windows::{Scope, Span};
 use crate::Result;
 
 const HEADER: usize = 4096;
-/// Readers that have a word in the header, for either half.
+/// Number of readers that have a word in the header, for each half.
 const READERS: usize = HEADER / 16;
 
-/// The memory, as long as the file is open.
+/// The exchange memory of an open file.
 pub(super) struct FileExchange {
     far: Arc<RegionMemory>,
-    /// At the member that owns it.
+    /// The region; only its owner has it.
     region: Option<Arc<Region>>,
     /// Bytes of a half.
     half: usize,
 }
 
 impl File {
-    /// Whether the members of this host have memory for windows of this size.
+    /// Returns true if the members of this host have memory for windows of this size.
     pub(super) fn has_exchange(&self, bytes: usize) -> bool {
         self.state().exchange.as_ref().is_some_and(|known| known.half == half_of(bytes))
     }
 
-    /// The memory of the members of this host, made at the first call; nothing if there is none to be had, on any host of the scope.
+    /// Returns the memory of this host's members; the first call makes it. Returns none if any host of the
+    /// scope has no memory for it.
     pub(super) fn exchange_of(
         &self,
         scope: Scope,
@@ -57,7 +59,7 @@ impl File {
         Ok(found.filter(|_| !all.contains(&0)))
     }
 
-    /// Makes the memory, with the other members of the host.
+    /// Makes the memory; collective over the members of the host.
     fn make_exchange(&self, half: usize) -> Result<Option<Arc<FileExchange>>> {
         let (host, engine) = (&self.host, self.comm.engine().first_lane());
         let total = HEADER + 2 * (half / 8) + 2 * half;
@@ -82,13 +84,13 @@ impl File {
     }
 }
 
-/// Bytes of a half of memory of so many bytes.
+/// Returns the length of a half, in bytes, for memory of `bytes` bytes.
 fn half_of(bytes: usize) -> usize {
     (bytes / 2).next_multiple_of(HEADER)
 }
 
 impl FileExchange {
-    /// Gives the memory back.
+    /// Frees the memory.
     pub fn free(&self, file: &File) -> Result<()> {
         match &self.region {
             Some(region) => Ok(file.comm.engine().first_lane().drop_region(region.id())?),
@@ -96,7 +98,7 @@ impl FileExchange {
         }
     }
 
-    /// Bytes of a window.
+    /// Returns the length of a window in bytes.
     pub fn window_bytes(&self) -> usize {
         self.half
     }
@@ -110,12 +112,12 @@ impl FileExchange {
         self.far.window(HEADER + half * (self.half / 8), self.half / 8).unwrap_or_else(Window::empty)
     }
 
-    /// One half.
+    /// Returns one half.
     pub fn half(&self, half: usize) -> ExchangeHalf<'_> {
         ExchangeHalf { data: self.data(half), bits: self.bits(half) }
     }
 
-    /// The runs of bytes that are there, or wanted, in a part of a window; counted from the beginning of the part.
+    /// Returns the runs of present or wanted bytes of a part, counted from the beginning of the part.
     pub fn runs(&self, half: usize, part: Span, origin: u64) -> Runs {
         let (mut runs, start) = (Runs::default(), (part.start - origin) as usize);
         let found = self.each_run(half, part, origin, |at, len| {
@@ -126,7 +128,7 @@ impl FileExchange {
         runs
     }
 
-    /// Copies runs of a part behind what is there in a message.
+    /// Appends the bytes of a part's runs to a message.
     pub fn append(&self, half: usize, part: Span, origin: u64, runs: &Runs, message: &mut Vec<u8>) {
         let (data, start) = (self.data(half), (part.start - origin) as usize);
         let mut done = message.len();
@@ -137,7 +139,8 @@ impl FileExchange {
         }
     }
 
-    /// Copies the bytes of runs into a part, and says that they are there; says whether there are as many as the runs have.
+    /// Copies the bytes of runs into a part and marks them present. Returns false if the number of bytes
+    /// differs from that of the runs.
     pub fn store(&self, half: usize, part: Span, origin: u64, runs: &Runs, mut bytes: &[u8]) -> bool {
         if runs.total() != bytes.len() {
             return false;
@@ -151,7 +154,8 @@ impl FileExchange {
         true
     }
 
-    /// Calls `each(at, len)` for the runs of bytes that are there in a part of a window which begins at `origin` of the file.
+    /// Calls `each(at, len)` for each run of present bytes of a part. The window begins at offset `origin` of
+    /// the file.
     pub fn each_run(
         &self,
         half: usize,
@@ -193,7 +197,7 @@ impl FileExchange {
         run.map_or(Ok(()), |start| each(start, end - start))
     }
 
-    /// Forgets what is there in a part of a window.
+    /// Clears the marks of a part of a window.
     pub fn clear(&self, half: usize, part: Span, origin: u64) {
         let bits = self.bits(half);
         for at in ((part.start - origin) as usize..(part.end - origin) as usize).step_by(64) {
@@ -214,7 +218,7 @@ impl FileExchange {
         bytes.write_to_file(file.as_fd(), offset).map_err(errno)
     }
 
-    /// Reads bytes of a file into a half, up to its end; says how many.
+    /// Reads bytes of a file into a half, up to the end of the file; returns the number of bytes.
     pub fn read_from(
         &self,
         half: usize,
@@ -227,25 +231,25 @@ impl FileExchange {
         room.read_from_file(file.as_fd(), offset).map_err(errno)
     }
 
-    /// Says how many bytes of its part a reader has filled.
+    /// Stores the number of bytes that a reader has filled in its part.
     pub fn set_filled(&self, half: usize, reader: usize, bytes: usize) {
         if let Some(word) = self.far.word(8 * (half * READERS + reader)) {
             word.store(bytes as u64, Relaxed);
         }
     }
 
-    /// How many bytes of its part a reader has filled.
+    /// Returns the number of bytes that a reader has filled in its part.
     pub fn filled(&self, half: usize, reader: usize) -> usize {
         self.far.word(8 * (half * READERS + reader)).map_or(0, |word| word.load(Relaxed) as usize)
     }
 
-    /// How many readers there can be.
+    /// Returns the largest number of readers.
     pub const fn most_readers() -> usize {
         READERS
     }
 }
 
-/// A half, found once for many copies.
+/// A half, looked up once for many copies.
 #[derive(Clone, Copy)]
 pub(super) struct ExchangeHalf<'a> {
     data: Window<'a>,
@@ -253,14 +257,14 @@ pub(super) struct ExchangeHalf<'a> {
 }
 
 impl ExchangeHalf<'_> {
-    /// Copies bytes in, and says that they are there.
+    /// Copies bytes in and marks them present.
     #[inline(always)]
     pub fn put(&self, at: usize, bytes: &[u8]) {
         self.data.write(at, bytes);
         mark(self.bits, at, at + bytes.len());
     }
 
-    /// Says that bytes are wanted.
+    /// Marks bytes as wanted.
     #[inline(always)]
     pub fn mark(&self, at: usize, len: usize) {
         mark(self.bits, at, at + len);
@@ -277,13 +281,13 @@ fn errno(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// The word with the bit of a byte.
+/// Returns the word that holds the bit of a byte.
 #[inline(always)]
 fn word(bits: Window<'_>, at: usize) -> &AtomicU64 {
     bits.word(at / 64 * 8).expect("a window has a bit for each of its bytes")
 }
 
-/// Sets the bits from one to before another. Words that others set bits of too are changed by processor atomics.
+/// Sets the bits of a range. Words that other members also change are updated atomically.
 #[inline(always)]
 fn mark(bits: Window<'_>, from: usize, to: usize) {
     let mut at = from;

@@ -1,59 +1,60 @@
-//! The bytes of a view in their order, as stretches of the file.
+//! The bytes of a view, in order, as extents of the file.
 //!
-//! Owns the walk. The datatype's layout says where the bytes of one tile lie; tiles follow each other at the distance of the filetype's
-//! extent, from the displacement on. Positions in the stream count the bytes of the view, without its gaps.
+//! This module owns the iteration. The layout of the datatype gives the place of each byte of a tile. Tiles
+//! begin at the displacement and follow each other at the filetype's extent. Positions in the stream count
+//! the bytes of the view, without its gaps.
 
 use std::ops::Range;
 
 use canele_mem::layout::Layout;
 
-/// Stretches that are looked up together.
+/// Number of extents that are looked up together.
 const BATCH: usize = 512;
 
 /// Tiles of one layout in a file.
 #[derive(Clone, Debug)]
 pub(super) struct Tiles {
-    /// Where the first tile begins.
+    /// Offset of the first tile in the file.
     displacement: u64,
     layout: Layout,
-    /// Stretches of one tile, at most.
+    /// Largest number of extents of one tile.
     blocks: usize,
     order: TileOrder,
-    /// Where the stretch of the first tile begins in the file, if each has one and they do not decrease.
+    /// Offset of the first tile's extent, if each tile has one extent and offsets do not decrease.
     lone: Option<u64>,
 }
 
-/// Which bytes of the stream lie behind those before them.
+/// The part of the stream in which file offsets increase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TileOrder {
-    /// All.
+    /// The whole stream.
     Always,
-    /// Those of one tile: the next one begins before its end.
+    /// The bytes of one tile: the next tile begins before its end.
     WithinTile,
-    /// Some places are there twice.
+    /// No part: some places occur twice.
     Never,
 }
 
-/// A stretch of a file.
+/// A contiguous range of bytes of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Extent {
-    /// Where it begins in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// Where it begins in the stream.
+    /// Offset in the stream.
     pub at: usize,
-    /// Bytes.
+    /// Length in bytes.
     pub len: usize,
 }
 
 impl Extent {
-    /// Behind its last byte in the file.
+    /// Returns the offset behind the last byte in the file.
     pub fn end(&self) -> u64 {
         self.offset + self.len as u64
     }
 }
 
 impl Tiles {
-    /// Tiles whose stretches lie at places that are not negative and do not decrease within a tile.
+    /// Makes tiles whose displacements are not negative and do not decrease within a tile.
     pub fn new(displacement: u64, layout: Layout) -> Self {
         if layout.is_contiguous() {
             return Self { displacement, layout, blocks: 1, order: TileOrder::Always, lone: None };
@@ -76,32 +77,32 @@ impl Tiles {
         Self { displacement, layout, blocks, order, lone }
     }
 
-    /// Bytes of one tile.
+    /// Returns the number of bytes of one tile.
     pub fn size(&self) -> usize {
         self.layout.size()
     }
 
-    /// Whether the stream is one stretch.
+    /// Returns true if the stream is one extent.
     pub fn is_dense(&self) -> bool {
         self.layout.is_contiguous()
     }
 
-    /// The mean length of a stretch.
+    /// Returns the mean length of an extent.
     pub fn mean_len(&self) -> usize {
         if self.is_dense() { usize::MAX } else { self.size() / self.blocks.max(1) }
     }
 
-    /// Whether at least one byte of so many belongs to the stream.
+    /// Returns true if at least one byte of every `one_of` bytes belongs to the stream.
     pub fn density_at_least(&self, one_of: usize) -> bool {
         self.span() <= self.size().saturating_mul(one_of)
     }
 
-    /// Mean bytes between two stretches.
+    /// Returns the mean number of bytes between two extents.
     pub fn mean_gap(&self) -> usize {
         self.span().saturating_sub(self.size()) / self.blocks.max(1)
     }
 
-    /// Bytes of the file from a tile to the next, or that a tile reaches over.
+    /// Returns the distance between two tiles, or the bytes that a tile spans.
     fn span(&self) -> usize {
         match self.order {
             TileOrder::Always => self.layout.extent().unsigned_abs(),
@@ -109,7 +110,7 @@ impl Tiles {
         }
     }
 
-    /// Whether each byte of a range of the stream lies behind those before it.
+    /// Returns true if the file offsets of a range of the stream increase.
     pub fn is_ordered(&self, at: usize, len: usize) -> bool {
         match self.order {
             _ if len == 0 => true,
@@ -119,7 +120,8 @@ impl Tiles {
         }
     }
 
-    /// From the lowest place of a range of the stream to behind the highest, or more where places decrease.
+    /// Returns the lowest and highest file offset of a range of the stream, or a wider range where offsets
+    /// decrease.
     pub fn range(&self, at: usize, len: usize) -> (u64, u64) {
         if len == 0 || self.size() == 0 {
             return (0, 0);
@@ -137,7 +139,7 @@ impl Tiles {
         (start, place(first, bounds.end).max(place(last, bounds.end)))
     }
 
-    /// Whether all bytes of a range of the stream have places that a file can have.
+    /// Returns true if all bytes of a range of the stream have valid file offsets.
     pub fn has_places(&self, at: usize, len: usize) -> bool {
         let Some(end) = at.checked_add(len) else { return false };
         if len == 0 || self.size() == 0 {
@@ -151,7 +153,7 @@ impl Tiles {
         is_place(at / self.size()) && is_place((end - 1) / self.size())
     }
 
-    /// Where a byte of the stream lies in the file; the place of the next tile where there are none.
+    /// Returns the file offset of a byte of the stream; for an empty tile, the offset of the next tile.
     pub fn offset_of(&self, at: usize) -> u64 {
         let size = self.size();
         if size == 0 {
@@ -170,7 +172,8 @@ impl Tiles {
         self.displacement.wrapping_add_signed(found as i64)
     }
 
-    /// Bytes of the stream that lie before a place of the file; where places decrease, up to the last tile that begins before it.
+    /// Returns the number of bytes of the stream before a file offset. Where offsets decrease, it counts up
+    /// to the last tile that begins before it.
     pub fn bytes_before(&self, offset: u64) -> usize {
         let Some(within) = offset.checked_sub(self.displacement).filter(|_| self.size() > 0) else {
             return 0;
@@ -185,8 +188,8 @@ impl Tiles {
         self.search(offset, start..start.saturating_add(self.size()))
     }
 
-    /// The first byte of a range of the stream, which is ordered, that lies at a place of the file or behind it; the end of the range if
-    /// none does.
+    /// Returns the first byte of an ordered range of the stream at or behind a file offset. Returns the end
+    /// of the range if no byte lies there.
     pub fn first_from(&self, offset: u64, range: Range<usize>) -> usize {
         match self.order {
             TileOrder::Always => self.bytes_before(offset).clamp(range.start, range.end),
@@ -207,7 +210,7 @@ impl Tiles {
         low
     }
 
-    /// Calls `each` for the stretches of a range of the stream, in their order.
+    /// Calls `each` for the extents of a range of the stream, in order.
     #[inline(always)]
     pub fn each(&self, range: Range<usize>, mut each: impl FnMut(Extent)) {
         let Some(lone) = self.lone else {
@@ -223,13 +226,13 @@ impl Tiles {
         }
     }
 
-    /// The stretches of a range of the stream, in their order.
+    /// Returns the extents of a range of the stream, in order.
     pub fn extents(&self, at: usize, len: usize) -> Extents<'_> {
         Extents { tiles: self, at, end: at + len, batch: Vec::new(), next: 0 }
     }
 }
 
-/// An iterator over stretches: neighbours that touch are mostly one.
+/// An iterator over extents; adjacent extents are mostly merged.
 pub(super) struct Extents<'a> {
     tiles: &'a Tiles,
     /// The first byte of the stream that has not been looked up.

@@ -1,17 +1,18 @@
-//! Files that are revoked, and how a file is closed whose members may have died.
+//! Revoked files, and closing a file whose members may have died.
 //!
-//! Accesses of one member go on when others die: the file is the system's. Those of all members raise an error at a death, as other
-//! collectives do.
+//! Independent accesses continue when other members die, since the system holds the file. Collective accesses
+//! raise an error at a death, like other collectives.
 
 use super::File;
 use crate::awaited;
 use crate::{Class, Error, Result};
 
 impl File {
-    /// Revokes the file: all members learn of it, and what they do or wait for with it raises [`Class::Revoked`], but for closing it.
+    /// Revokes the file on all members. Later and pending operations raise [`Class::Revoked`], except closing
+    /// it.
     ///
     /// # Errors
-    /// In a forked child; the job is over.
+    /// Fails in a forked child, or if the job is over.
     pub fn revoke(&self) -> Result<()> {
         self.comm.revoke()
     }
@@ -27,14 +28,16 @@ impl File {
         }
     }
 
-    /// Waits until all members that live have begun to close the file, and what this one has started has ended.
+    /// Waits until all live members have begun to close the file, and until the accesses of this member have
+    /// ended.
     ///
     /// # Errors
-    /// A split collective call is under way, and the file is not revoked; where the job ends with a rank, it died.
+    /// Fails while a split collective call is under way on a file that is not revoked. Fails if a member died
+    /// in a job that ends with a rank.
     pub(super) fn await_closing(&self) -> Result<()> {
         if self.check_revoked().is_err() {
             let split = self.state().split.take();
-            // It was told of when the file was revoked.
+            // The revocation has already reported the error of the split access.
             split.map(|split| awaited::finish(self.comm.engine(), split.into_request()));
         }
         self.check_no_split("MPI_File_close")?;
@@ -42,10 +45,10 @@ impl File {
         self.await_members()
     }
 
-    /// Waits until all members that live have come to this point of closing the file.
+    /// Waits until all live members reach this point of closing the file.
     ///
     /// # Errors
-    /// Where the job ends with a rank, it died.
+    /// Fails if a member died in a job that ends with a rank.
     pub(super) fn await_members(&self) -> Result<()> {
         match self.comm.await_members("MPI_File_close") {
             Err(error) if error.class == Class::Revoked => Ok(()),
@@ -53,10 +56,10 @@ impl File {
         }
     }
 
-    /// True if no member of a lower rank lives.
+    /// Returns true if no member of a lower rank is alive.
     ///
     /// # Errors
-    /// In a forked child.
+    /// Fails in a forked child.
     pub(super) fn is_first_alive(&self) -> Result<bool> {
         let failed = self.comm.failed()?;
         let before = &self.group().members()[..self.comm.rank()];

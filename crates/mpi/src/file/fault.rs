@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use crate::{Class, Error};
 
-/// The class of an error of the operating system.
+/// Returns the error class of an error of the operating system.
 pub(super) fn class_of(errno: Errno) -> Class {
     match errno {
         Errno::NOENT => Class::NoSuchFile,
@@ -16,7 +16,7 @@ pub(super) fn class_of(errno: Errno) -> Class {
         Errno::EXIST => Class::FileExists,
         Errno::BUSY | Errno::TXTBSY => Class::FileInUse,
         Errno::NOSPC => Class::NoSpace,
-        // A limit of the process on the size of files is a quota, too.
+        // The limit of the process on file sizes counts as a quota.
         Errno::DQUOT | Errno::FBIG => Class::Quota,
         Errno::NOMEM => Class::NoMemory,
         Errno::NOSYS | Errno::OPNOTSUPP => Class::UnsupportedOperation,
@@ -24,7 +24,7 @@ pub(super) fn class_of(errno: Errno) -> Class {
     }
 }
 
-/// An operation on a file failed; `what` says which, as in "write 8 bytes at 16 to".
+/// Returns the error of a failed operation; `what` names it, as in "write 8 bytes at 16 to".
 #[cold]
 pub(super) fn failed(errno: Errno, what: &str, path: &Path, rank: usize) -> Box<Error> {
     let text = format!("rank {rank} cannot {what} {}: {errno}", path.display());

@@ -1,43 +1,43 @@
-//! Hints of files (MPI 5.0, §14.2.8): what the program advises, and what is in use.
+//! Hints of files (MPI 5.0, §14.2.8): the program's advice and the values in use.
 
 use std::path::Path;
 
 use crate::info::Info;
 
-/// Whether something is done: always, never, or where it pays.
+/// The use of an optimisation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Use {
-    /// Where it pays.
+    /// Used where it pays.
     Automatic,
-    /// Always.
+    /// Used always.
     Enable,
-    /// Never.
+    /// Used never.
     Disable,
 }
 
-/// Hints that the library heeds.
+/// The hints that the library uses.
 #[derive(Clone, Debug)]
 pub(super) struct Hints {
-    /// Ranks that access the file in a collective call; 0: one for each host.
+    /// Number of ranks that access the file in a collective call; 0 means one per host.
     pub cb_nodes: usize,
-    /// Bytes of an aggregator's buffer.
+    /// Size of an aggregator's buffer in bytes.
     pub cb_buffer_size: usize,
-    /// Collective buffering of reads and of writes.
+    /// Use of collective buffering for reads and writes.
     pub cb_read: Use,
     pub cb_write: Use,
-    /// Data sieving of independent reads and writes.
+    /// Use of data sieving for independent reads and writes.
     pub ds_read: Use,
     pub ds_write: Use,
-    /// Bytes that one step of sieving spans.
+    /// Number of bytes that one step of sieving spans.
     pub ind_rd_buffer_size: usize,
     pub ind_wr_buffer_size: usize,
-    /// Permissions of a file that is made.
+    /// Permissions of a created file.
     pub file_perm: u32,
-    /// Hints that are only told again.
+    /// Hints that the library only stores and reports.
     told: Vec<(&'static str, Box<[u8]>)>,
 }
 
-/// Keys of the standard and of others that are kept and told, and change nothing.
+/// Keys that the library stores and reports, without any effect.
 const TOLD: [&str; 11] = [
     "access_style",
     "cb_block_size",
@@ -90,7 +90,7 @@ fn name(of: Use) -> &'static str {
 }
 
 impl Hints {
-    /// Takes what an info says; what has no meaning is ignored, as hints are.
+    /// Applies the hints of an info; values without a meaning are ignored.
     pub fn update(&mut self, info: &Info) {
         let text = |key: &str| {
             let value = info.get(key).ok().flatten()?;
@@ -126,13 +126,13 @@ impl Hints {
         }
     }
 
-    /// The numbers on which all members have to agree.
+    /// Returns the values on which all members must agree.
     pub fn shared(&self) -> [i64; 5] {
         let [read, write, sieve] = [self.cb_read, self.cb_write, self.ds_write].map(|of| of as i64);
         [self.cb_nodes as i64, self.cb_buffer_size as i64, read, write, sieve]
     }
 
-    /// Takes the numbers that all members agree on.
+    /// Sets the values on which all members agree.
     pub fn share(&mut self, numbers: &[i64]) {
         let way = |n: i64| match n {
             1 => Use::Enable,
@@ -145,7 +145,8 @@ impl Hints {
         (self.cb_read, self.cb_write, self.ds_write) = (way(*read), way(*write), way(*sieve));
     }
 
-    /// What is in use, as an info; `nodes` is how many ranks access the file in a collective call.
+    /// Returns the values in use as an info. `nodes` is the number of ranks that access the file in a
+    /// collective call.
     pub fn info(&self, path: &Path, nodes: usize) -> Info {
         let info = Info::new();
         let number = |n: usize| n.to_string();
@@ -167,7 +168,7 @@ impl Hints {
             ("ind_wr_buffer_size", number(self.ind_wr_buffer_size)),
         ];
         for (key, value) in pairs {
-            // A name that is too long for a value is left out.
+            // A name too long for a value is omitted.
             let _ = info.set(key, value);
         }
         for (key, value) in &self.told {

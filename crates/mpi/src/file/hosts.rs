@@ -1,4 +1,4 @@
-//! The hosts of a file's members, and which members access the file for all.
+//! The hosts of a file's members, and the members that access the file for all.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use canele_engine::Rank;
 use crate::comm::Comm;
 use crate::{Class, Error, Result};
 
-/// Which member is on which host.
+/// The mapping of members to hosts.
 pub(super) struct Hosts {
-    /// The host of each member.
+    /// Host number of each member.
     of: Vec<usize>,
     /// The members of each host, in the order of their ranks.
     members: Vec<Vec<usize>>,
 }
 
 impl Hosts {
-    /// Of the members of a communicator.
+    /// Returns the hosts of a communicator's members.
     pub fn of(comm: &Comm) -> Self {
         Self::from_names(comm.group().members().iter().map(|rank: &Rank| comm.engine().host_of(*rank)))
     }
 
-    /// Of members whose hosts have these numbers; hosts are counted in the order in which they come.
+    /// Returns the hosts of members with these host names; hosts are numbered by first appearance.
     fn from_names(names: impl Iterator<Item = usize>) -> Self {
         let (mut known, mut of, mut members) = (Vec::new(), Vec::new(), Vec::<Vec<usize>>::new());
         for (rank, name) in names.enumerate() {
@@ -36,32 +36,33 @@ impl Hosts {
         Self { of, members }
     }
 
-    /// A communicator of the members on this host.
+    /// Makes a communicator of the members on this host.
     pub fn members_here(&self, comm: &Arc<Comm>) -> Result<Arc<Comm>> {
         if self.count() == 1 {
             return Ok(comm.clone());
         }
-        // The file revokes it together with its own, which lies there, too.
+        // The file revokes both communicators together; both lie on the same lane.
         let made = comm.split_by_color(Some(self.of[comm.rank()] as u32), 0, Comm::new_flow)?;
         made.ok_or_else(|| Error::new(Class::Internal, "a member is on no host"))
     }
 
-    /// How many there are.
+    /// Returns the number of hosts.
     pub fn count(&self) -> usize {
         self.members.len()
     }
 
-    /// The host of a member.
+    /// Returns the host of a member.
     pub fn host_of(&self, rank: usize) -> usize {
         self.of[rank]
     }
 
-    /// The members of a host.
+    /// Returns the members of a host.
     pub fn members(&self, host: usize) -> &[usize] {
         &self.members[host]
     }
 
-    /// The members that access the file in a collective call: the first of each host, then the second of each; by default one of each.
+    /// Returns the aggregators of a collective call: the first member of each host, then the second, and so
+    /// on. The default is one per host.
     pub fn aggregators(&self, cb_nodes: usize) -> Vec<usize> {
         let wanted = if cb_nodes == 0 { self.count() } else { cb_nodes.min(self.of.len()) };
         let mut chosen: Vec<(usize, usize)> =
@@ -70,7 +71,8 @@ impl Hosts {
         chosen.into_iter().take(wanted).map(|(_, rank)| rank).collect()
     }
 
-    /// The member of a host that carries a part of a window to or from its aggregator on another host: parts are dealt to the members.
+    /// Returns the member of a host that carries a part to or from its aggregator on another host. Parts are
+    /// distributed over the members.
     pub fn carrier(&self, host: usize, part: usize) -> usize {
         let members = &self.members[host];
         members[part % members.len()]

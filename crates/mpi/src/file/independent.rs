@@ -1,12 +1,12 @@
-//! Data between memory and a file by this process alone.
+//! Data transfer between memory and a file by one process.
 //!
 //! ```text
-//!   memory ──(as it lies, or packed piece by piece)──▶ a piece of the stream ──▶ its stretches in the file: one pwrite each, or
-//!                                                      put among what lies there (`sieved`)
-//!   memory ◀── unpacked ── a piece of the stream ◀── its stretches: one pread each, or sieved from one pread that spans many
+//!   memory ──(in place, or packed piece by piece)──▶ a piece of the stream ──▶ its extents in the file:
+//!                                                    one pwrite each, or a sieved write (`sieved`)
+//!   memory ◀── unpacked ── a piece of the stream ◀── its extents: one pread each, or one pread for many
 //! ```
-//! Signals are no errors, nor is it one that the system takes less than it was given: the rest is given again. What was written before an
-//! error stays.
+//! A signal is no error. If the system transfers only a part, the rest is transferred by another call. Data
+//! written before an error stays.
 
 use rustix::io::{self, Errno, retry_on_intr};
 
@@ -19,17 +19,18 @@ use super::hints::Use;
 use super::lock::RangeLock;
 use crate::Result;
 
-/// Bytes that are packed at once.
+/// Number of bytes that are packed at once.
 const PIECE: usize = 1 << 20;
-/// Stretches that are longer on average are read one by one.
+/// Extents that are longer on average are read one by one.
 const LONG_STRETCH: usize = 64 << 10;
-/// A call takes about as long as so many bytes more that are read from the page cache: gaps that are shorter are read, too.
+/// A system call costs about as much as reading this many bytes from the page cache. So shorter gaps are read
+/// as well.
 const CALL_BYTES: usize = 4 << 10;
-/// Sieving writes pays if at least one byte of so many is wanted.
+/// Sieving pays if at least one byte in this many is written.
 const SPARSE: usize = 16;
 
 impl File {
-    /// Writes the data of an access; gives the bytes written.
+    /// Writes the data of an access; returns the number of bytes written.
     pub(super) fn write_stream(&self, access: &mut Access) -> Result<usize> {
         let manner = WriteManner::of(self, access);
         let Access { memory, view, start, len, .. } = access;
@@ -56,7 +57,7 @@ impl File {
         Ok(done)
     }
 
-    /// Reads the data of an access; gives the bytes before the end of the file.
+    /// Reads the data of an access; returns the number of bytes before the end of the file.
     pub(super) fn read_stream(&self, access: &mut Access) -> Result<usize> {
         let (start, len) = (access.start, access.len);
         let sieves = access.is_ordered() && sieves_reads(&access.view.tiles, access.hints.ds_read);
@@ -91,7 +92,7 @@ impl File {
         Ok(done)
     }
 
-    /// Reads stretches one by one.
+    /// Reads extents one by one.
     fn read_stretches(&self, tiles: &Tiles, start: usize, into: &mut [u8]) -> Result<usize> {
         for extent in tiles.extents(start, into.len()) {
             let at = extent.at - start;
@@ -103,7 +104,7 @@ impl File {
         Ok(into.len())
     }
 
-    /// Reads stretches out of windows that span many.
+    /// Reads extents from windows that span many of them.
     fn read_sieved(
         &self,
         tiles: &Tiles,
@@ -160,7 +161,7 @@ impl File {
         Ok(())
     }
 
-    /// Reads up to the end of the bytes or of the file; says how many.
+    /// Reads up to the end of the buffer or of the file; returns the number of bytes.
     pub(super) fn read_full(&self, bytes: &mut [u8], offset: u64) -> Result<usize> {
         let mut done = 0;
         while done < bytes.len() {
@@ -177,7 +178,7 @@ impl File {
         Ok(done)
     }
 
-    /// Locks a range if that is wanted.
+    /// Locks a range if `wanted` is true.
     pub(super) fn lock_if(
         &self,
         wanted: bool,
@@ -189,34 +190,34 @@ impl File {
     }
 }
 
-/// A window of a file.
+/// A window of a file in memory.
 #[derive(Default)]
 struct Sieve {
     offset: u64,
     bytes: Vec<u8>,
-    /// Bytes before the end of the file.
+    /// Number of bytes before the end of the file.
     filled: usize,
 }
 
 impl Sieve {
-    /// Whether a byte of the file lies in it, or behind the end of the file in it.
+    /// Returns true if the window covers this offset of the file.
     fn has(&self, offset: u64) -> bool {
         offset >= self.offset && offset - self.offset < self.bytes.len() as u64
     }
 
-    /// The bytes of a stretch that begins in it.
+    /// Returns the bytes of an extent that begins in the window.
     fn part(&self, extent: &Extent) -> &[u8] {
         let from = ((extent.offset - self.offset) as usize).min(self.filled);
         &self.bytes[from..self.filled.min(from.saturating_add(extent.len))]
     }
 }
 
-/// How the stretches of an access are written.
+/// The way in which the extents of an access are written.
 #[derive(Clone, Copy)]
 enum WriteManner {
-    /// One by one, each under a lock if others sieve.
+    /// One by one, each under a lock if other members sieve.
     Stretches { locked: bool },
-    /// Put among what lies in windows of the file.
+    /// Merged into windows of the file that are read first.
     Sieved { window: usize },
 }
 
@@ -224,7 +225,7 @@ impl WriteManner {
     fn of(file: &File, access: &Access) -> Self {
         let tiles = &access.view.tiles;
         let pays = !tiles.is_dense() && tiles.mean_len() < LONG_STRETCH && tiles.density_at_least(SPARSE);
-        // In atomic mode all of it is locked already.
+        // In atomic mode the whole range is locked already.
         if !file.sieves_writes(&access.hints) || access.atomic {
             Self::Stretches { locked: false }
         } else if pays && access.is_ordered() {

@@ -1,6 +1,7 @@
-//! Locks on ranges of a file, which make an access appear as one step to all others that take them (MPI 5.0, §14.6.1).
+//! Locks on ranges of a file. They make an access atomic for all accesses that take them (MPI 5.0, §14.6.1).
 //!
-//! The system's locks exclude other members, but not threads that share the descriptor: one of them at a time holds locks.
+//! A lock of the system excludes other members, but not threads that share the descriptor. So one thread at a
+//! time holds locks.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{MutexGuard, PoisonError};
@@ -10,17 +11,17 @@ use canele_sys::file_lock::{self, LockKind};
 use super::File;
 use crate::Result;
 
-/// A range that is locked as long as this lives.
+/// A lock on a range, held until it is dropped.
 pub(super) struct RangeLock<'a> {
     descriptor: BorrowedFd<'a>,
     start: u64,
     len: u64,
-    /// Released after the lock of the system.
+    /// Released after the system's lock.
     _thread: MutexGuard<'a, ()>,
 }
 
 impl File {
-    /// Waits for a lock on a range; a shared one keeps out exclusive ones alone.
+    /// Waits for a lock on a range; a shared lock excludes only exclusive locks.
     pub(super) fn lock(&self, kind: LockKind, start: u64, end: u64) -> Result<RangeLock<'_>> {
         let thread = self.locking.lock().unwrap_or_else(PoisonError::into_inner);
         let (descriptor, len) = (self.descriptor.as_fd(), end.saturating_sub(start).max(1));
@@ -34,7 +35,7 @@ impl File {
 
 impl Drop for RangeLock<'_> {
     fn drop(&mut self) {
-        // A descriptor that is no longer locked needs nothing.
+        // Unlocking can only fail if the range is no longer locked.
         let _ = file_lock::unlock(self.descriptor, self.start, self.len);
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   call ──▶ Access: view, first byte of the stream, memory ──▶ independent: preadv, pwritev, sieving
-//!              │                                            └▶ collective: together through memory that members of a host
-//!              │                                                 share, and messages between hosts
-//!              └─ non-blocking: the same on a thread of the library, which ends a request
+//!              │                                            └▶ collective: exchange through memory shared on a host,
+//!              │                                                 and through messages between hosts
+//!              └─ non-blocking: on a thread of the library, which completes a request
 //! ```
-//! A file has a communicator of its own, whose handler and number are the file's: requests on it raise their errors there. Each member holds
-//! a descriptor of its own. A [`View`] says which bytes of the file a member sees; positions count in etypes of it. Members that do
-//! something together tell each other whether it failed (`agree`), so that none waits for one that gave up.
+//! A file has a communicator of its own; its error handler and number are those of the file. Each member has
+//! its own descriptor. A [`View`] defines the bytes that a member sees, and positions count its etypes.
+//! Members of a collective call exchange their errors (`agree`), so that no member waits for one that failed.
 
 mod access;
 mod access_buffer;
@@ -65,9 +65,9 @@ pub(crate) use workers::Workers;
 
 /// An open file.
 pub struct File {
-    /// The members; its handler and number are the file's.
+    /// The communicator of the members; its error handler and number are those of the file.
     comm: Arc<Comm>,
-    /// The members on this host.
+    /// The communicator of the members on this host.
     host: Arc<Comm>,
     hosts: Hosts,
     descriptor: OwnedFd,
@@ -77,11 +77,11 @@ pub struct File {
     amode: Amode,
     state: Mutex<FileState>,
     shared_pointer: SharedPointer,
-    /// Collective calls that a thread of the library carries out, one after the other.
+    /// Carries out collective calls on a thread of the library, in order.
     queue: Arc<Workers>,
 }
 
-/// What changes while a file is open.
+/// The mutable state of an open file.
 struct FileState {
     view: Arc<View>,
     /// The individual file pointer, in etypes.
@@ -89,7 +89,7 @@ struct FileState {
     atomic: bool,
     hints: Arc<Hints>,
     split: Option<Split>,
-    /// Memory for collective accesses, from the first one on.
+    /// Memory for collective accesses, made at the first one.
     exchange: Option<Arc<FileExchange>>,
 }
 
@@ -98,27 +98,27 @@ impl File {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The communicator of its members, which has its handler and number.
+    /// Returns the communicator of its members, with its error handler and number.
     pub fn comm(&self) -> &Arc<Comm> {
         &self.comm
     }
 
-    /// Its members.
+    /// Returns the group of its members.
     pub fn group(&self) -> &Arc<Group> {
         self.comm.group()
     }
 
-    /// How it was opened.
+    /// Returns its access mode.
     pub fn amode(&self) -> Amode {
         self.amode
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Hints in use.
+    /// Returns the hints in use.
     pub fn info(&self) -> Info {
         let hints = self.state().hints.clone();
         let info = hints.info(&self.path, self.hosts.aggregators(hints.cb_nodes).len());
@@ -126,10 +126,10 @@ impl File {
         info
     }
 
-    /// Changes hints, with all members.
+    /// Changes hints; collective over all members.
     ///
     /// # Errors
-    /// A member died.
+    /// Fails if a member died.
     pub fn set_info(&self, info: Option<&Info>) -> Result<()> {
         self.begin_together("MPI_File_set_info")?;
         let hints = self.agree_on_hints(info)?;
@@ -137,16 +137,17 @@ impl File {
         Ok(())
     }
 
-    /// The view of this member.
+    /// Returns the view of this member.
     pub fn view(&self) -> Arc<View> {
         self.state().view.clone()
     }
 
-    /// Gives this member another view, with all members: all pointers are at its beginning then. Nothing for the displacement: where the
-    /// shared pointer stands, which a sequential file needs.
+    /// Sets the view of this member and resets all file pointers; collective over all members. Without a
+    /// displacement the view begins at the shared file pointer, as a sequential file needs.
     ///
     /// # Errors
-    /// A view that cannot be made, on any member; etypes of different sizes or different representations; a member died.
+    /// Fails on an invalid view of any member, on different etype sizes or representations, or if a member
+    /// died.
     pub fn set_view(
         &self,
         displacement: Option<i64>,
@@ -185,15 +186,15 @@ impl File {
         self.reset_shared(0)
     }
 
-    /// Whether it is in atomic mode.
+    /// Returns true if the file is in atomic mode.
     pub fn is_atomic(&self) -> bool {
         self.state().atomic
     }
 
-    /// Sets atomic mode, with all members.
+    /// Sets atomic mode; collective over all members.
     ///
     /// # Errors
-    /// The members do not say the same; a member died.
+    /// Fails if members give different flags, or a member died.
     pub fn set_atomic(&self, atomic: bool) -> Result<()> {
         self.begin_together("MPI_File_set_atomicity")?;
         self.agree_on(Ok(()), [i64::from(atomic), 0], "the members give different flags")?;
@@ -201,10 +202,10 @@ impl File {
         Ok(())
     }
 
-    /// Begins a call that all members make: those that were started before have ended then.
+    /// Begins a collective call; waits for the calls that were started before.
     ///
     /// # Errors
-    /// A split collective call is under way; the file is revoked; in a forked child.
+    /// Fails if a split collective call is under way or the file is revoked, and in a forked child.
     fn begin_together(&self, call: &str) -> Result<()> {
         self.check_no_split(call)?;
         self.queue.finish(self.comm.engine())?;
@@ -221,7 +222,7 @@ impl File {
         }
     }
 
-    /// An error of the operating system; `what` says which operation failed.
+    /// Returns the error of a failed system call; `what` names the operation.
     #[cold]
     fn failed(&self, errno: rustix::io::Errno, what: &str) -> Box<Error> {
         fault::failed(errno, what, &self.path, self.comm.rank())

@@ -1,6 +1,7 @@
-//! Files are opened, closed and deleted (MPI 5.0, §14.2.1 to §14.2.3).
+//! Opening, closing and deleting files (MPI 5.0, §14.2.1 to §14.2.3).
 //!
-//! The first member makes a file that is to be made, before the others open it. What fails on one member fails on all.
+//! The first member creates the file before the other members open it. A failure on one member is a failure
+//! on all members.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -26,10 +27,12 @@ use crate::info::Info;
 use crate::{Class, Error, Result, fail};
 
 impl File {
-    /// Opens a file, with all members of a communicator. `amode` may be an error, which all members are told.
+    /// Opens a file; collective over the members of a communicator. `amode` may be an error, which is
+    /// reported to all members.
     ///
     /// # Errors
-    /// A file that cannot be opened on any member; members that give different names or modes; an intercommunicator; a member died.
+    /// Fails if any member cannot open the file, if names or modes differ, if a member died, or on an
+    /// intercommunicator.
     pub fn open(
         comm: &Comm,
         name: &[u8],
@@ -74,7 +77,7 @@ impl File {
         let (state, locking) = (Mutex::new(state), Mutex::new(()));
         let file = Self { comm, host, hosts, descriptor, locking, path, amode, state, shared_pointer, queue };
         if amode.bits().append {
-            // Equal on all members, though the file may grow meanwhile.
+            // The members agree on one size, since the file may grow meanwhile.
             let mut size = [file.agree(file.size())? as u64];
             file.comm.broadcast(0, bytemuck::cast_slice_mut(&mut size))?;
             file.state().position = size[0].cast_signed();
@@ -83,10 +86,10 @@ impl File {
         Ok(Arc::new(file))
     }
 
-    /// Closes it, with all members that live.
+    /// Closes the file; collective over the live members.
     ///
     /// # Errors
-    /// A member could not close it, or not delete it; where the job ends with a rank, it died.
+    /// Fails if a member cannot close or delete the file, or died in a job that ends with a rank.
     pub fn close(&self) -> Result<()> {
         self.await_closing()?;
         self.shared_pointer.free(&self.comm)?;
@@ -106,10 +109,10 @@ impl File {
     }
 }
 
-/// Names of file systems that a program may put before the name of a file, as for ROMIO: both are used by system calls, as all are here.
+/// Prefixes that name a file system, as in ROMIO. Both file systems are accessed by system calls.
 const FILE_SYSTEMS: [&[u8]; 2] = [b"ufs:", b"nfs:"];
 
-/// The name of a file without the name of a file system before it.
+/// Returns the file name without the prefix of its file system.
 fn without_file_system(name: &[u8]) -> &[u8] {
     FILE_SYSTEMS.iter().find_map(|prefix| name.strip_prefix(*prefix)).unwrap_or(name)
 }
@@ -118,7 +121,7 @@ fn no_name() -> Box<Error> {
     Error::new(Class::BadFile, "filename is empty")
 }
 
-/// Opens the file on this member; the first one makes it.
+/// Opens the file on this member; the first member creates it.
 fn open_here(path: &Path, amode: Amode, first: bool, perm: u32, rank: usize) -> Result<OwnedFd> {
     let bits = amode.bits();
     let mut flags = match (amode.reads(), amode.writes()) {
@@ -146,7 +149,7 @@ fn open_here(path: &Path, amode: Amode, first: bool, perm: u32, rank: usize) -> 
 /// Deletes a file by its name.
 ///
 /// # Errors
-/// There is no such file; it cannot be deleted.
+/// Fails if the file does not exist or cannot be deleted.
 pub fn delete(name: &[u8], rank: usize) -> Result<()> {
     let name = without_file_system(name);
     if name.is_empty() {

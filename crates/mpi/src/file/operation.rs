@@ -1,4 +1,4 @@
-//! What stands behind the request of a non-blocking access: a result that a thread of the library gives.
+//! The state behind the request of a non-blocking access: a result that a thread of the library sets.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,7 @@ use crate::request::Foreign;
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
-/// An access under way.
+/// An access in progress.
 #[derive(Default)]
 pub(super) struct Operation {
     result: OnceLock<Result<Status>>,
@@ -22,7 +22,7 @@ impl Foreign for Operation {
     }
 
     fn cancel(&self) -> Result<()> {
-        // It is too late: the access ends as it would.
+        // A started access cannot be cancelled; it completes normally.
         Ok(())
     }
 
@@ -35,7 +35,7 @@ impl Foreign for Operation {
     }
 }
 
-/// Ends an operation with an error when it is dropped before [`EndGuard::end`].
+/// Completes an operation with an error if it is dropped before [`EndGuard::end`].
 pub(super) struct EndGuard(Arc<Operation>);
 
 impl EndGuard {
@@ -50,7 +50,7 @@ impl EndGuard {
 
 impl Drop for EndGuard {
     fn drop(&mut self) {
-        // Nothing happens if it has ended.
+        // This has no effect if the operation has a result.
         self.0.result.get_or_init(|| Err(Error::new(Class::Internal, "the access to the file has panicked")));
     }
 }

@@ -4,12 +4,12 @@ use super::File;
 use super::view::View;
 use crate::{Class, Error, Result, fail};
 
-/// Where a seek counts from.
+/// The origin of a seek.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whence {
     /// The beginning of the view.
     Set,
-    /// The pointer.
+    /// The current pointer.
     Current,
     /// The end of the file.
     End,
@@ -26,10 +26,10 @@ impl Whence {
 }
 
 impl File {
-    /// The individual file pointer.
+    /// Returns the individual file pointer.
     ///
     /// # Errors
-    /// The file is sequential.
+    /// Fails if the file is sequential.
     pub fn position(&self) -> Result<i64> {
         self.check_not_sequential("MPI_File_get_position")?;
         Ok(self.state().position)
@@ -38,7 +38,7 @@ impl File {
     /// Moves the individual file pointer.
     ///
     /// # Errors
-    /// The file is sequential; a place before its beginning.
+    /// Fails if the file is sequential, or on a position before the beginning.
     pub fn seek(&self, offset: i64, whence: Whence) -> Result<()> {
         self.check_not_sequential("MPI_File_seek")?;
         let from = match whence {
@@ -51,23 +51,24 @@ impl File {
         Ok(())
     }
 
-    /// The shared file pointer.
+    /// Returns the shared file pointer.
     ///
     /// # Errors
-    /// Its holder is gone.
+    /// Fails if the rank that holds it died.
     pub fn shared_position(&self) -> Result<i64> {
         Ok(self.shared_pointer.get(&self.comm)?.cast_signed())
     }
 
-    /// Moves the shared file pointer, with all members.
+    /// Moves the shared file pointer; collective over all members.
     ///
     /// # Errors
-    /// The file is sequential; members say different places, or one before the beginning; a member died.
+    /// Fails if the file is sequential, if members give different positions or one before the beginning, or
+    /// if a member died.
     pub fn seek_shared(&self, offset: i64, whence: Whence) -> Result<()> {
         self.begin_together("MPI_File_seek_shared")?;
         let own = self.check_not_sequential("MPI_File_seek_shared");
         self.agree_on(own, [offset, whence.number()], "the members seek different places")?;
-        // All members have come: the pointer rests until the first one has moved it.
+        // All members have entered the call, so the pointer does not change until the first member moves it.
         let own = if self.comm.rank() == 0 {
             let from = match whence {
                 Whence::Set => Ok(0),
@@ -85,7 +86,7 @@ impl File {
         self.agree(own)
     }
 
-    /// Sets the shared pointer, with all members.
+    /// Sets the shared pointer; collective over all members.
     pub(super) fn reset_shared(&self, position: u64) -> Result<()> {
         self.agree(Ok(()))?;
         let own = match self.comm.rank() {
@@ -95,16 +96,16 @@ impl File {
         self.agree(own)
     }
 
-    /// Where the shared pointer stands, in bytes of the file.
+    /// Returns the position of the shared pointer as a byte offset in the file.
     pub(super) fn shared_place(&self) -> Result<i64> {
         let position = self.shared_position()?;
         self.byte_offset(position)
     }
 
-    /// Where an etype of the view lies in the file.
+    /// Returns the byte offset in the file of an etype of the view.
     ///
     /// # Errors
-    /// A negative position, or one that no file has; the file is sequential.
+    /// Fails on a negative position, or on one beyond the largest file.
     pub fn byte_offset(&self, offset: i64) -> Result<i64> {
         let view = self.view();
         let at = stream_offset(&view, offset)?;
@@ -114,23 +115,23 @@ impl File {
         Ok(view.tiles.offset_of(at).cast_signed())
     }
 
-    /// As [`File::byte_offset`], for a program.
+    /// Returns the byte offset for a program's call ([`File::byte_offset`]).
     ///
     /// # Errors
-    /// The same; the file is sequential.
+    /// Fails like [`File::byte_offset`], and if the file is sequential.
     pub fn byte_offset_of(&self, offset: i64) -> Result<i64> {
         self.check_not_sequential("MPI_File_get_byte_offset")?;
         self.byte_offset(offset)
     }
 
-    /// The first position behind the end of the file.
+    /// Returns the first position behind the end of the file.
     fn end_position(&self) -> Result<i64> {
         let (view, size) = (self.view(), self.size()?);
         let before = view.tiles.bytes_before(size.cast_unsigned());
         Ok(before.div_ceil(view.etype_bytes()) as i64)
     }
 
-    /// Fails if a file is sequential, which has a shared pointer only.
+    /// Fails if the file is sequential and therefore has only a shared pointer.
     pub(super) fn check_not_sequential(&self, call: &str) -> Result<()> {
         if self.amode.bits().sequential {
             fail!(
@@ -153,7 +154,7 @@ fn target(from: i64, offset: i64) -> Result<i64> {
     }
 }
 
-/// A position in bytes of the stream.
+/// Converts a position to bytes of the stream.
 pub(super) fn stream_offset(view: &View, offset: i64) -> Result<usize> {
     match usize::try_from(offset) {
         Ok(position) => position.checked_mul(view.etype_bytes()).ok_or_else(|| beyond(offset)),

@@ -1,32 +1,33 @@
-//! Runs of bytes of a part of a window, as messages between hosts say which bytes they are about.
+//! Runs of bytes of a window's part, as encoded in messages between hosts.
 //!
-//! Each run is two numbers: how far it begins behind the end of the last one, and its length. A number has seven bits in each byte, the
-//! lowest first; the highest bit of a byte says that another one follows. The number of runs stands before them.
+//! Each run is two numbers: its distance from the end of the previous run, and its length. A number has seven
+//! bits in each byte, the lowest first. The highest bit of a byte is set if another byte follows. The number
+//! of runs comes first.
 
-/// Runs that follow each other and do not touch.
+/// Runs in increasing order that do not touch.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Runs {
-    /// Where each begins, and its length.
+    /// Offset and length of each run.
     list: Vec<(usize, usize)>,
 }
 
 impl Runs {
-    /// Adds one behind all others.
+    /// Adds a run behind all others.
     pub fn push(&mut self, at: usize, len: usize) {
         self.list.push((at, len));
     }
 
-    /// Where each begins, and its length.
+    /// Returns the offset and length of each run.
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.list.iter().copied()
     }
 
-    /// Bytes of all.
+    /// Returns the total length in bytes.
     pub fn total(&self) -> usize {
         self.list.iter().map(|(_, len)| len).sum()
     }
 
-    /// Writes them behind what is there.
+    /// Appends the encoded runs to a message.
     pub fn encode(&self, to: &mut Vec<u8>) {
         put(self.list.len(), to);
         let mut end = 0;
@@ -37,7 +38,8 @@ impl Runs {
         }
     }
 
-    /// Reads them from the beginning of a message about a part of so many bytes; gives what follows. Nothing if they are not such.
+    /// Decodes runs from a message about a part of `part` bytes; returns them and the rest of the message.
+    /// Returns none if the encoding is invalid.
     pub fn decode(mut bytes: &[u8], part: usize) -> Option<(Self, &[u8])> {
         let count = take(&mut bytes)?;
         let mut list = Vec::with_capacity(count.min(bytes.len()));

@@ -1,7 +1,7 @@
-//! The shared file pointer: one word at the first member, which all members add to.
+//! The shared file pointer: one word at the first member, to which all members add.
 //!
-//! Members on the host of the first one change it by processor atomics, others ask its owner. It stands in a region, as other memory
-//! that members share, of the first lane; nothing of it is in the file system. Its accesses are relaxed: it orders nothing but itself.
+//! Members on the first member's host change it atomically; other members ask its owner. It lies in a region
+//! of the first lane, not in the file system. Its accesses are relaxed, since they order no other memory.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use canele_sys::ids::RegionId;
 use crate::comm::Comm;
 use crate::{Class, Error, Result};
 
-/// The pointer, in etypes of the view.
+/// The shared file pointer, in etypes of the view.
 pub(super) enum SharedPointer {
-    /// Of a file with one member.
+    /// The pointer of a file with one member.
     Own(AtomicU64),
-    /// At the first member.
+    /// The pointer in the memory of the first member.
     Shared { far: Arc<RegionMemory>, region: Option<Arc<Region>> },
 }
 
-/// Bytes of its region.
+/// Size of its region in bytes.
 const BYTES: usize = 64;
 
 impl SharedPointer {
-    /// A pointer at 0, with all members.
+    /// Makes a pointer at 0; collective over all members.
     pub fn new(comm: &Comm) -> Result<Self> {
         if comm.size() == 1 {
             return Ok(Self::Own(AtomicU64::new(0)));
@@ -45,7 +45,7 @@ impl SharedPointer {
         Ok(Self::Shared { far, region })
     }
 
-    /// Gives its memory back; no member uses it any more.
+    /// Frees its memory; no member uses the pointer any more.
     pub fn free(&self, comm: &Comm) -> Result<()> {
         match self {
             Self::Shared { region: Some(region), .. } => {
@@ -55,7 +55,7 @@ impl SharedPointer {
         }
     }
 
-    /// Adds to it; returns the old value.
+    /// Adds to the pointer; returns the old value.
     pub fn add(&self, comm: &Comm, n: u64) -> Result<u64> {
         match self {
             Self::Own(word) => Ok(word.fetch_add(n, Relaxed)),
@@ -66,12 +66,12 @@ impl SharedPointer {
         }
     }
 
-    /// Its value.
+    /// Returns its value.
     pub fn get(&self, comm: &Comm) -> Result<u64> {
         self.add(comm, 0)
     }
 
-    /// Sets it, at the first member.
+    /// Sets it; only the first member calls this.
     pub fn set(&self, value: u64) -> Result<()> {
         let word = match self {
             Self::Own(word) => Some(word),

@@ -1,14 +1,13 @@
-//! Parts of windows between hosts: what the members of a host have for a part that an aggregator of another host accesses, and what they
-//! want of it.
+//! Exchange of window parts between hosts: an aggregator accesses a part for the members of all hosts.
 //!
 //! ```text
 //!   write   carrier ──[ runs │ their bytes ]──▶ aggregator, which puts them into the memory of its host
 //!   read    carrier ──[ runs ]──▶ aggregator
 //!                   ◀──[ bytes before the end of the file │ the bytes of the runs ]──
 //! ```
-//! For each part there is one carrier on each host but the aggregator's, and both ends know who sends. Messages go by collectives of all
-//! members, first their lengths: a wait for one that has heard of a death and given up ends as that of all. What comes is checked, as all
-//! that comes from others.
+//! Each part has one carrier on every host except the aggregator's, and both ends know the sender. Messages
+//! use collectives of all members, lengths first. So if one member learns of a death and gives up, the
+//! collectives of all members end. Received lengths and runs are checked.
 
 use std::ops::Range;
 
@@ -18,16 +17,16 @@ use super::runs::Runs;
 use super::windows::{Span, Windows};
 use crate::{Class, Error, Result};
 
-/// Messages to other members, one behind the other.
+/// Messages to other members, stored one after the other.
 #[derive(Default)]
 struct Outgoing {
     bytes: Vec<u8>,
-    /// To whom each goes, and where it ends.
+    /// Destination and end offset of each message.
     list: Vec<(usize, usize)>,
 }
 
 impl Outgoing {
-    /// Adds a message, whose bytes `write` adds to those of the others.
+    /// Adds a message; `write` appends its bytes.
     fn add(&mut self, to: usize, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.list.push((to, self.bytes.len()));
@@ -39,7 +38,7 @@ impl Outgoing {
     }
 }
 
-/// Messages from other members, one behind the other.
+/// Messages from other members, stored one after the other.
 struct Incoming {
     bytes: Vec<u8>,
     ranges: Vec<Range<usize>>,
@@ -52,7 +51,7 @@ impl Incoming {
 }
 
 impl Windows<'_> {
-    /// Takes what members have put into a window to the hosts of its aggregators.
+    /// Sends written data of a window to the hosts of its aggregators.
     pub fn ship_writes(&self, half: usize, span: Span) -> Result<()> {
         let mut out = Outgoing::default();
         for (part, aggregator) in self.carried_parts(span).map(|(_, part, aggregator)| (part, aggregator)) {
@@ -74,7 +73,7 @@ impl Windows<'_> {
         sound
     }
 
-    /// Fetches what members have marked in a window from the hosts of its aggregators, which have read their parts.
+    /// Fetches the marked bytes of a window from the aggregators of other hosts, which have read their parts.
     pub fn ship_reads(&self, half: usize, span: Span) -> Result<()> {
         let (mut out, mut wanted) = (Outgoing::default(), Vec::new());
         for (number, part, aggregator) in self.carried_parts(span) {
@@ -83,7 +82,7 @@ impl Windows<'_> {
             wanted.push((number, part, aggregator, runs));
         }
         if let Some((_, part)) = self.own_part(span) {
-            // Members of this host find theirs where it was read.
+            // Members of this host read from the part itself.
             self.exchange.clear(half, part, span.start);
         }
         let from: Vec<_> = self.parts_from_others(span).collect();
@@ -110,7 +109,7 @@ impl Windows<'_> {
         sound
     }
 
-    /// The parts of a window that this member carries, and their aggregators.
+    /// Returns the parts of a window that this member carries, with number and aggregator.
     fn carried_parts(&self, span: Span) -> impl Iterator<Item = (usize, Span, usize)> + '_ {
         let (hosts, me) = (&self.file.hosts, self.file.comm.rank());
         let own = hosts.host_of(me);
@@ -120,7 +119,7 @@ impl Windows<'_> {
         })
     }
 
-    /// The part of a window that this member accesses, once for each carrier of another host.
+    /// Returns the part of a window that this member accesses, once for each carrier of another host.
     fn parts_from_others(&self, span: Span) -> impl Iterator<Item = (usize, Span, usize)> + '_ {
         let hosts = &self.file.hosts;
         let own = hosts.host_of(self.file.comm.rank());
@@ -131,7 +130,7 @@ impl Windows<'_> {
         })
     }
 
-    /// Sends messages and receives one from each of some members, with all members.
+    /// Sends messages and receives one message from each member in `from`; collective.
     fn exchange_messages(&self, out: &Outgoing, from: impl Iterator<Item = usize>) -> Result<Incoming> {
         let from: Vec<u32> = from.map(|rank| rank as u32).collect();
         let to: Vec<u32> = out.list.iter().map(|(to, _)| *to as u32).collect();
@@ -141,7 +140,7 @@ impl Windows<'_> {
             (&to, &vec![size_of::<u64>(); to.len()], bytemuck::cast_slice(&lens)),
             (&from, &vec![size_of::<u64>(); from.len()], bytemuck::cast_slice_mut(&mut theirs)),
         )?;
-        // A message has the bytes of a part, and at most twenty for each run.
+        // A message has at most the bytes of a part and twenty bytes for each run.
         let most = 32 * self.exchange.window_bytes() as u64;
         let wrong = theirs.iter().zip(&from).find(|(len, _)| **len > most);
         wrong.map_or(Ok(()), |(_, from)| check(false, *from as usize))?;
@@ -166,7 +165,7 @@ impl Windows<'_> {
     }
 }
 
-/// Blocks of these lengths, one behind the other.
+/// Returns contiguous blocks of these lengths.
 fn blocks(lens: &[usize]) -> impl Iterator<Item = Block> + '_ {
     lens.iter().scan(0, |at, len| {
         let block = Block { at: *at, len: *len };
@@ -175,7 +174,7 @@ fn blocks(lens: &[usize]) -> impl Iterator<Item = Block> + '_ {
     })
 }
 
-/// Fails unless what a member has sent is sound.
+/// Fails unless a message of another member is valid.
 fn check(sound: bool, from: usize) -> Result<()> {
     if sound {
         return Ok(());

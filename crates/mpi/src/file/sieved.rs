@@ -1,7 +1,8 @@
-//! Writes among what lies in the file: a window of it is read, changed and written again, under a lock.
+//! Sieved writes: a window of the file is read, changed and written back under a lock.
 //!
-//! What others write into the window meanwhile would be lost, so all members lock what they write to a file whose writes are sieved. That
-//! costs each of them system calls, and on some file systems messages: it is done where the program asks for it, by `romio_ds_write`.
+//! A concurrent write of another member into the window would be lost. So all members lock their writes to a
+//! file whose writes are sieved. Each lock costs system calls, and messages on some file systems. Sieving is
+//! therefore used only on request, by `romio_ds_write`.
 
 use canele_sys::file_lock::LockKind;
 
@@ -11,16 +12,16 @@ use super::hints::{Hints, Use};
 use super::windows::{Span, Windows};
 use crate::Result;
 
-/// Sieving pays if at least one byte of so many is written.
+/// Sieving pays if at least one byte in this many is written.
 const SPARSE: usize = 16;
 
 impl File {
-    /// Whether members lock what they write, and may read what lies around it.
+    /// Returns true if members lock their writes and may read the bytes around them.
     pub(super) fn sieves_writes(&self, hints: &Hints) -> bool {
         hints.ds_write == Use::Enable && self.amode.reads()
     }
 
-    /// Writes bytes of the stream, whose places do not decrease, in windows of the file of so many bytes.
+    /// Writes bytes of the stream, whose offsets do not decrease, in windows of this many bytes.
     pub(super) fn write_sieved(
         &self,
         tiles: &Tiles,
@@ -48,7 +49,7 @@ impl File {
         Ok(())
     }
 
-    /// Has bytes of the file changed, under a lock; without looking at them first if all are.
+    /// Changes bytes of the file under a lock; reads them first unless all are overwritten.
     fn change(
         &self,
         span: Span,
@@ -68,7 +69,7 @@ impl File {
 }
 
 impl Windows<'_> {
-    /// Writes what is there of a part of a window, among what lies in the file if that pays.
+    /// Writes the present bytes of a part of a window, sieved if that pays.
     pub fn write_part_sieved(
         &self,
         half: usize,

@@ -1,4 +1,4 @@
-//! Sizes of files, and the way to the device (MPI 5.0, §14.2.4 to §14.2.6, §14.6.1).
+//! Sizes of files, and synchronising a file with its device (MPI 5.0, §14.2.4 to §14.2.6, §14.6.1).
 
 use canele_sys::file_lock::LockKind;
 use rustix::fs::{self, FallocateFlags};
@@ -8,19 +8,19 @@ use super::File;
 use crate::{Class, Error, Result};
 
 impl File {
-    /// Bytes of the file.
+    /// Returns the size of the file in bytes.
     ///
     /// # Errors
-    /// The system cannot say.
+    /// Fails if the system cannot tell the size.
     pub fn size(&self) -> Result<i64> {
         let stat = retry_on_intr(|| fs::fstat(&self.descriptor));
         stat.map(|stat| stat.st_size).map_err(|errno| self.failed(errno, "look for the size of"))
     }
 
-    /// Sets the size, with all members.
+    /// Sets the size of the file; collective over all members.
     ///
     /// # Errors
-    /// A negative size, different sizes, a file that is only read; a member died.
+    /// Fails on a negative size, different sizes or a file opened for reading only, or if a member died.
     pub fn set_size(&self, size: i64) -> Result<()> {
         self.begin_together("MPI_File_set_size")?;
         self.change_size("MPI_File_set_size", size, |size| {
@@ -29,10 +29,10 @@ impl File {
         })
     }
 
-    /// Makes sure that there is room for so many bytes, with all members.
+    /// Reserves room for this many bytes; collective over all members.
     ///
     /// # Errors
-    /// As [`File::set_size`]; the disk is full.
+    /// Fails like [`File::set_size`], or if the disk is full.
     pub fn preallocate(&self, size: i64) -> Result<()> {
         self.begin_together("MPI_File_preallocate")?;
         self.change_size("MPI_File_preallocate", size, |size| self.reserve(size))
@@ -44,7 +44,7 @@ impl File {
             return Ok(());
         }
         match retry_on_intr(|| fs::fallocate(&self.descriptor, FallocateFlags::empty(), 0, size)) {
-            // A file system without reservations: at least the size is right.
+            // The file system cannot reserve room; the file gets at least the size.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                 let now = self.size()?;
                 if now < size.cast_signed() {
@@ -56,7 +56,7 @@ impl File {
         }
     }
 
-    /// Has the first member change the size to what all of them say.
+    /// Has the first member change the size, after all members agree on it.
     fn change_size(&self, call: &str, size: i64, change: impl FnOnce(u64) -> Result<()>) -> Result<()> {
         let own = match u64::try_from(size) {
             _ if !self.amode.writes() => Err(self.read_only(call)),
@@ -67,7 +67,7 @@ impl File {
         self.agree(if self.comm.rank() == 0 { change(own) } else { Ok(()) })
     }
 
-    /// The error of a call that would write.
+    /// Returns the error of a call that needs write access.
     #[cold]
     pub(super) fn read_only(&self, call: &str) -> Box<Error> {
         let text = format!(
@@ -77,15 +77,16 @@ impl File {
         Error::new(Class::ReadOnly, text)
     }
 
-    /// Has what was written taken to the device, with all members; what was written on other hosts before is read from then on.
+    /// Writes the data of all members to the device; collective. Later reads see earlier writes of other
+    /// hosts.
     ///
     /// # Errors
-    /// The device fails on any member; a member died.
+    /// Fails if a device fails on any member, or a member died.
     pub fn sync(&self) -> Result<()> {
         self.begin_together("MPI_File_sync")?;
         let own = if self.amode.writes() {
             match retry_on_intr(|| fs::fsync(&self.descriptor)) {
-                // What is no file on a disk has nothing to be taken there.
+                // A descriptor that is no file on a disk needs no synchronisation.
                 Err(Errno::INVAL | Errno::ROFS) => Ok(()),
                 other => other.map_err(|errno| self.failed(errno, "synchronise")),
             }
@@ -95,7 +96,7 @@ impl File {
         self.agree(own.and_then(|()| self.look_again()))
     }
 
-    /// Has a file system that keeps copies of what is on another host ask for it again, which taking a lock does.
+    /// Makes a file system discard its copies of another host's data. Taking a lock has this effect.
     fn look_again(&self) -> Result<()> {
         if self.hosts.count() > 1 && self.amode.reads() {
             self.lock(LockKind::Shared, 0, 1)?;

@@ -1,4 +1,4 @@
-//! Split collective accesses (MPI 5.0, §14.4.5): one call begins, another one ends.
+//! Split collective accesses (MPI 5.0, §14.4.5): one call begins the access, another one ends it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::request::Request;
 use crate::status::Status;
 use crate::{Result, fail};
 
-/// The access that a pair of calls makes.
+/// The pair of calls of a split access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SplitCall {
     /// `MPI_File_read_at_all_begin` and `_end`.
@@ -28,7 +28,7 @@ pub enum SplitCall {
 }
 
 impl SplitCall {
-    /// The call that begins it.
+    /// Returns the name of the call that begins the access.
     pub fn begin_name(self) -> &'static str {
         match self {
             Self::ReadAtAll => "MPI_File_read_at_all_begin",
@@ -40,7 +40,7 @@ impl SplitCall {
         }
     }
 
-    /// The call that ends it.
+    /// Returns the name of the call that ends the access.
     pub fn end_name(self) -> &'static str {
         match self {
             Self::ReadAtAll => "MPI_File_read_at_all_end",
@@ -53,7 +53,7 @@ impl SplitCall {
     }
 }
 
-/// One that has begun.
+/// A split access that has begun.
 pub(super) struct Split {
     call: SplitCall,
     /// The address of the buffer.
@@ -66,17 +66,17 @@ impl Split {
         self.call
     }
 
-    /// What waits for its end.
+    /// Returns the request that waits for the end of the access.
     pub fn into_request(self) -> Request {
         self.request
     }
 }
 
 impl File {
-    /// Begins a split access with the buffer at an address, with all members.
+    /// Begins a split access with the buffer at `buffer`; collective over all members.
     ///
     /// # Errors
-    /// Another one has begun on the file.
+    /// Fails if another split access has begun on the file.
     pub fn begin_split(
         self: &Arc<Self>,
         call: SplitCall,
@@ -90,10 +90,11 @@ impl File {
         Ok(())
     }
 
-    /// Ends it.
+    /// Ends the split access.
     ///
     /// # Errors
-    /// None has begun, or another one, or one with another buffer; the access has failed, on any member.
+    /// Fails if no access has begun, if call or buffer differ from the beginning, or if the access failed on
+    /// any member.
     pub fn end_split(&self, call: SplitCall, buffer: usize) -> Result<Status> {
         let mut state = self.state();
         let Some(begun) = &state.split else {

@@ -1,7 +1,8 @@
-//! Accesses of all members: alone where that is as good, else in two phases through windows of the file (`windows`).
+//! Collective accesses: independent where that is as fast, otherwise in two phases through windows of the
+//! file (`windows`).
 //!
-//! All members decide alike, by what each of them says of its stretches. Where those of different hosts lie apart, each host has windows
-//! of its own.
+//! Members exchange summaries of their extents, so all decide alike. If the ranges of different hosts do not
+//! interleave, each host has windows of its own.
 
 use super::File;
 use super::access::Access;
@@ -10,12 +11,13 @@ use super::hints::{Hints, Use};
 use super::windows::{Scope, Windows};
 use crate::Result;
 
-/// Stretches of at least so many bytes on average are written by each member itself.
+/// Extents of at least this mean length are written by each member itself.
 const LONG_WRITES: usize = 128 << 10;
-/// The same of reads, which do not exclude each other, in a file of one host.
+/// Extents of at least this mean length are read by each member itself, in a file of one host. Reads do not
+/// exclude each other.
 const LONG_READS: usize = 4 << 10;
 
-/// What a member sends before a collective access.
+/// The summary that a member sends before a collective access.
 struct MemberAccess {
     rank: usize,
     first: u64,
@@ -36,7 +38,8 @@ impl MemberAccess {
 }
 
 impl File {
-    /// Reads or writes with all members; gives the bytes that were. An access that could not be prepared takes part, with nothing.
+    /// Reads or writes together with all members; returns the number of bytes. A member whose access is an
+    /// error takes part without data.
     pub(super) fn access_together(&self, access: &mut Result<Access>, writes: bool) -> Result<usize> {
         let hints = self.state().hints.clone();
         let way = self.choose_scope(access, writes, &hints)?;
@@ -49,7 +52,7 @@ impl File {
         let Some((scope, exchange)) = exchange else {
             return match access {
                 Ok(access) => self.access_alone(access),
-                // It is told once all have ended.
+                // The error is reported after all members have finished.
                 Err(_) => Ok(0),
             };
         };
@@ -59,7 +62,8 @@ impl File {
         if writes { windows.write(own) } else { windows.read(own) }
     }
 
-    /// Whose members take the way through windows, if that pays, and whether all have memory for it. All members of a scope say the same.
+    /// Chooses the members that exchange data through windows, if that pays; the flag is true if all members
+    /// have memory for it. All members choose alike.
     fn choose_scope(
         &self,
         access: &Result<Access>,
@@ -99,7 +103,7 @@ impl File {
         Ok((scope == Scope::All || self.host.size() > 1).then_some((scope, all_have_memory)))
     }
 
-    /// Whether stretches of one host lie among those of another one, as far as their ends tell.
+    /// Returns true if the ranges of different hosts interleave.
     fn are_hosts_interleaved(&self, all: &[&MemberAccess]) -> bool {
         let mut ranges = vec![(u64::MAX, 0); self.hosts.count()];
         for of in all {
@@ -111,7 +115,7 @@ impl File {
         ranges.windows(2).any(|pair| pair[0].1 > pair[1].0)
     }
 
-    /// The members that access the file: of this host, or of all.
+    /// Returns the members that access the file: those of this host, or of all hosts.
     fn aggregators(&self, scope: Scope, hints: &Hints) -> Vec<usize> {
         let mut chosen = match scope {
             Scope::All => self.hosts.aggregators(hints.cb_nodes),

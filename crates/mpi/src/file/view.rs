@@ -1,4 +1,4 @@
-//! Views (MPI 5.0, §14.3): which bytes of a file a process sees, and in which units.
+//! Views (MPI 5.0, §14.3): the bytes of a file that a process sees, and their units.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::extents::Tiles;
 use crate::datatype::{Basic, Datatype};
 use crate::{Result, fail};
 
-/// What a process sees of a file.
+/// The part of a file that a process sees.
 #[derive(Clone)]
 pub struct View {
     displacement: u64,
@@ -22,7 +22,7 @@ pub struct View {
 }
 
 impl View {
-    /// All bytes of a file, as they are.
+    /// Returns the view of all bytes of a file.
     pub(super) fn bytes() -> Self {
         let byte = Datatype::basic(Basic::Byte).clone();
         Self {
@@ -35,10 +35,11 @@ impl View {
         }
     }
 
-    /// A view; `writes` if data is written through it.
+    /// Makes a view; `writes` is true if data is written through it.
     ///
     /// # Errors
-    /// A negative displacement; datatypes that are not committed, that do not belong together, or that have no places in a file.
+    /// Fails on a negative displacement, or if the datatypes are not committed, do not match or cannot
+    /// describe a file.
     pub fn new(
         displacement: i64,
         etype: &Arc<Datatype>,
@@ -75,34 +76,34 @@ impl View {
         })
     }
 
-    /// Where it begins in the file.
+    /// Returns the offset in the file at which the view begins.
     pub fn displacement(&self) -> u64 {
         self.displacement
     }
 
-    /// The unit of positions.
+    /// Returns the etype, the unit of positions.
     pub fn etype(&self) -> &Arc<Datatype> {
         &self.etype
     }
 
-    /// What is repeated along the file.
+    /// Returns the filetype, which repeats along the file.
     pub fn filetype(&self) -> &Arc<Datatype> {
         &self.filetype
     }
 
-    /// How data is written in the file.
+    /// Returns the data representation of the file.
     pub fn datarep(&self) -> &Datarep {
         &self.datarep
     }
 
-    /// Bytes of an etype in the file.
+    /// Returns the size of an etype in the file, in bytes.
     pub(super) fn etype_bytes(&self) -> usize {
         self.etype_bytes
     }
 }
 
-/// Fails unless the places of a datatype are such as those of an etype or a filetype have to be (MPI 5.0, §14.1.1). Where the next element
-/// begins is free: it may lie before the last data, as where a filetype is used once.
+/// Fails unless the displacements of a datatype are valid for an etype or a filetype (MPI 5.0, §14.1.1). The
+/// extent is free: the next element may begin before the last data, as when a filetype is used once.
 fn check_places(what: &str, layout: &Layout, writes: bool) -> Result<()> {
     if layout.size() == 0 {
         return Ok(());

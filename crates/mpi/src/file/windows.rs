@@ -1,15 +1,15 @@
 //! Windows of a file, through which members exchange the data of one access.
 //!
 //! ```text
-//!   member 0 ─┐ each copies its stretches of a window of the file     ┌─ aggregator 0: pwrite of the first part
-//!   member 1 ─┼─▶ [ window: data │ one bit for each byte that is there ] ─▶ …
-//!   member 2 ─┘                        ▲                              └─ (as many aggregators as cb_nodes says)
-//!                                      └── what members of other hosts have for the parts of this host's aggregators (`shipping`)
+//!   member 0 ─┐ each copies its extents of a window of the file       ┌─ aggregator 0: pwrite of the first part
+//!   member 1 ─┼─▶ [ window: data │ one bit for each present byte ] ───┼─▶ …
+//!   member 2 ─┘                        ▲                              └─ (`cb_nodes` aggregators)
+//!                                      └── data from other hosts for this host's aggregators (`shipping`)
 //! ```
-//! Windows follow each other along the file; two halves of the memory take turns, so that the next window is filled while the last one is
-//! written. The exchange between two windows says where the next one begins, and is the barrier between filling and writing: who fills a
-//! half again has passed an exchange that its writers entered after they had written it. Reads go the other way. Bytes that no member has
-//! given are never written.
+//! Windows follow each other along the file. The memory has two halves: the next window is filled while the
+//! previous one is written. The exchange between two windows tells where the next one begins. It is also the
+//! barrier: a member that fills a half again has passed an exchange that its writers entered after writing.
+//! Reads go the other way. Bytes that no member has given are never written.
 
 use std::ops::Range;
 
@@ -22,15 +22,15 @@ use super::extents::Tiles;
 use crate::Result;
 use crate::comm::Comm;
 
-/// No member has anything left.
+/// Sent by a member with no data left.
 const NOWHERE: i64 = i64::MAX;
 
-/// Whose members take part.
+/// The members that take part in an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scope {
-    /// Those of this host: others have windows of their own.
+    /// The members of this host; other hosts have windows of their own.
     Host,
-    /// Those of all hosts.
+    /// The members of all hosts.
     All,
 }
 
@@ -38,26 +38,26 @@ pub(super) enum Scope {
 pub(super) struct Windows<'a> {
     pub file: &'a File,
     pub exchange: &'a FileExchange,
-    /// The members that access the file: one for each part of a window.
+    /// The members that access the file, one for each part of a window.
     pub aggregators: Vec<usize>,
     pub scope: Scope,
-    /// Whether what lies in the file around the data may be written again.
+    /// True if bytes of the file around the data may be rewritten.
     pub sieves: bool,
 }
 
-/// What is left of a member's access: a range of the stream of its view.
+/// The rest of a member's access: a range of the stream of its view.
 struct Rest<'a> {
     tiles: &'a Tiles,
     left: Range<usize>,
 }
 
 impl Rest<'_> {
-    /// Where it begins in the file.
+    /// Returns the file offset at which it begins.
     fn offset(&self) -> Option<u64> {
         (!self.left.is_empty()).then(|| self.tiles.offset_of(self.left.start))
     }
 
-    /// Takes what lies before a place of the file.
+    /// Takes the range before an offset of the file.
     fn before(&mut self, end: u64) -> Range<usize> {
         let behind = self.tiles.first_from(end, self.left.clone());
         std::mem::replace(&mut self.left.start, behind)..behind
@@ -72,7 +72,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Bytes of it.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
@@ -108,7 +108,7 @@ impl Windows<'_> {
         failed.map(|()| own.map_or(0, |access| access.len))
     }
 
-    /// Copies this member's stretches into a window; goes on behind it in any case.
+    /// Copies this member's extents into a window; advances behind the window in any case.
     fn fill(
         &self,
         half: usize,
@@ -143,7 +143,7 @@ impl Windows<'_> {
         })
     }
 
-    /// Reads what all members want.
+    /// Reads the data for all members.
     pub fn read(&self, own: Option<&mut Access>) -> Result<usize> {
         let Some(access) = own else {
             return self.read_windows(None, |_, _, _| Ok(0));
@@ -154,7 +154,7 @@ impl Windows<'_> {
         let memory = &mut access.memory;
         let mut scratch = Vec::new();
         self.read_windows(Some(rest), |half, (span, valid), range| {
-            // What lies behind the end of the file is not read.
+            // Bytes behind the end of the file are not read.
             let there = view.tiles.first_from(valid, range.clone());
             let (from, n) = (range.start, there - range.start);
             let half = self.exchange.half(half);
@@ -176,7 +176,7 @@ impl Windows<'_> {
         })
     }
 
-    /// Reads the windows; `take` copies the stretches of one that lie before the end of the file.
+    /// Reads the windows; `take` copies the extents of one window that lie before the end of the file.
     fn read_windows(
         &self,
         mut rest: Option<Rest<'_>>,
@@ -202,7 +202,7 @@ impl Windows<'_> {
             window = self.next_window(rest.as_ref())?;
             if self.is_between_hosts() {
                 failed = failed.and(self.ship_reads(half, span));
-                // What came is there for the members of this host once all have passed.
+                // After this barrier the members of this host see the received data.
                 barrier(&self.file.host)?;
             }
             if !range.is_empty() {
@@ -215,7 +215,7 @@ impl Windows<'_> {
         failed.map(|()| done)
     }
 
-    /// Reads a part; how many bytes of it lie before the end of the file.
+    /// Reads a part; returns the number of its bytes before the end of the file.
     fn read_part(&self, half: usize, span: Span, part: Span) -> (Result<()>, usize) {
         let (at, len) = ((part.start - span.start) as usize, part.len());
         match self.exchange.read_from(half, at, len, &self.file.descriptor, part.start) {
@@ -227,7 +227,7 @@ impl Windows<'_> {
         }
     }
 
-    /// Tells the other members where this one goes on; gives the window that begins at the first of these places.
+    /// Exchanges the offsets where members continue; returns the window that begins at the lowest one.
     fn next_window(&self, rest: Option<&Rest<'_>>) -> Result<Option<Span>> {
         let next = rest.and_then(Rest::offset).map_or(NOWHERE, u64::cast_signed);
         let comm = match self.scope {
@@ -244,24 +244,24 @@ impl Windows<'_> {
         Ok(Some(Span { start: first / PAGE * PAGE, end: (first / size + 1) * size }))
     }
 
-    /// Whether parts of windows go from host to host.
+    /// Returns true if parts of windows are sent between hosts.
     fn is_between_hosts(&self) -> bool {
         self.scope == Scope::All
     }
 
-    /// The part of a window with a number.
+    /// Returns the part of a window with this number.
     pub fn part(&self, span: Span, number: usize) -> Option<Span> {
         part(span, number, self.aggregators.len())
     }
 
-    /// The part of a window that this member writes or reads, and its number.
+    /// Returns the part of a window that this member accesses, with its number.
     pub fn own_part(&self, span: Span) -> Option<(usize, Span)> {
         let me = self.file.comm.rank();
         let number = self.aggregators.iter().position(|aggregator| *aggregator == me)?;
         Some((number, self.part(span, number)?))
     }
 
-    /// Where the file ends in a window that was read, or the window.
+    /// Returns the offset at which the file ends in a window that was read, or the end of the window.
     fn valid_end(&self, half: usize, span: Span) -> u64 {
         for number in 0..self.aggregators.len() {
             let Some(part) = self.part(span, number) else { break };
@@ -282,7 +282,7 @@ fn barrier(comm: &Comm) -> Result<()> {
 
 const PAGE: u64 = 4096;
 
-/// The part of a window that one of several members accesses: whole pages.
+/// Returns the part of a window, in whole pages, that one of several members accesses.
 fn part(span: Span, member: usize, members: usize) -> Option<Span> {
     if member >= members {
         return None;

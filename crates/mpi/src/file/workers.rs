@@ -1,6 +1,8 @@
-//! Threads of the library that carry out what was started: started on first use, as many as wanted, until no file needs them.
+//! Threads of the library that carry out started operations. They start on demand and end when no file needs
+//! them.
 //!
-//! A file has one for its collective calls, which are carried out in their order; a process has a few for all others.
+//! A file has one thread for its collective calls, which run in order. A process has a few threads for all
+//! other calls.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,13 +14,13 @@ use crate::Result;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads and what they are to do.
+/// A pool of threads and its queue of jobs.
 pub(crate) struct Workers {
-    /// Threads at most.
+    /// Largest number of threads.
     limit: usize,
     state: Mutex<WorkersState>,
     wake: Condvar,
-    /// Jobs that have not ended.
+    /// Number of jobs that have not ended.
     unfinished: AtomicUsize,
 }
 
@@ -30,7 +32,7 @@ struct WorkersState {
 }
 
 impl Workers {
-    /// So many threads at most, none of which is started.
+    /// Makes a pool of at most `limit` threads; it starts none yet.
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             limit,
@@ -44,13 +46,15 @@ impl Workers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a thread carry out a job after those before it have begun. A thread that waits on the engine looks again when it has ended.
+    /// Has a thread carry out a job, after the jobs before it have begun. When the job ends, threads that
+    /// wait on the engine check again.
     pub fn start(self: &Arc<Self>, engine: &Arc<Engine>, job: Job) {
         let mut state = self.state();
-        // Release: pairs with `is_idle`; the thread that started it sees that it has.
+        // Release: pairs with `is_idle`; the thread that started the job sees its effects.
         let unfinished = self.unfinished.fetch_add(1, Ordering::Release) + 1;
         state.jobs.push_back(job);
-        // A thread whose job has ended comes for the next one: counting those that already wait would start more than are needed.
+        // A thread takes the next job when its job ends. Counting idle threads would therefore start too
+        // many.
         if state.threads < unfinished.min(self.limit) {
             state.threads += 1;
             engine.count_own_thread();
@@ -59,7 +63,7 @@ impl Workers {
             if started.is_err() {
                 engine.discount_own_thread();
                 state.threads -= 1;
-                // Of several threads one comes to it; without any the caller carries it out.
+                // If there is a thread, it takes the job later; otherwise the caller carries it out.
                 let left = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
                 drop(state);
                 left.into_iter().for_each(|job| self.carry_out(engine, job));
@@ -71,11 +75,11 @@ impl Workers {
     }
 
     fn carry_out(&self, engine: &Engine, job: Job) {
-        // A job that fails by a panic has told its operation, and the thread goes on.
+        // A job that panics has reported an error to its operation, and the thread continues.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-        // Release: pairs with `is_idle`; what the job did is seen by the thread that waited for it.
+        // Release: pairs with `is_idle`; the waiting thread sees the effects of the job.
         self.unfinished.fetch_sub(1, Ordering::Release);
-        // After the end of the job no call waits.
+        // No call waits after the job has ended.
         let _ = engine.notify_waiters();
     }
 
@@ -100,7 +104,7 @@ impl Workers {
         }
     }
 
-    /// Whether all jobs have ended.
+    /// Returns true if all jobs have ended.
     fn is_idle(&self) -> bool {
         // Acquire: pairs with `work`.
         self.unfinished.load(Ordering::Acquire) == 0
@@ -109,7 +113,7 @@ impl Workers {
     /// Waits until all jobs have ended.
     ///
     /// # Errors
-    /// In a forked child.
+    /// Fails in a forked child.
     pub fn finish(&self, engine: &Engine) -> Result<()> {
         if self.is_idle() {
             Ok(())
@@ -118,7 +122,7 @@ impl Workers {
         }
     }
 
-    /// Lets the threads end once there is nothing left to be done.
+    /// Lets the threads end once no job is left.
     pub fn close(&self) {
         self.state().closed = true;
         self.wake.notify_all();

@@ -3,22 +3,22 @@
 use super::Group;
 use crate::{Result, fail};
 
-/// The ranks from the first on, by the stride, up to the last: `[first, last, stride]`.
+/// The ranks from the first to the last in steps of the stride: `[first, last, stride]`.
 pub type Range = [i32; 3];
 
 impl Group {
-    /// The members with the ranks of these ranges, in their order.
+    /// Returns the members with the ranks of these ranges, in their order.
     ///
     /// # Errors
-    /// A range never ends or leaves the group, or a rank is in two of them.
+    /// Fails if a range never ends or leaves the group, or if a rank is in two ranges.
     pub fn range_incl(&self, ranges: &[Range]) -> Result<Group> {
         self.incl(&self.ranks(ranges)?)
     }
 
-    /// The members without the ranks of these ranges.
+    /// Returns the members without the ranks of these ranges.
     ///
     /// # Errors
-    /// As for [`range_incl`](Self::range_incl).
+    /// Fails like [`range_incl`](Self::range_incl).
     pub fn range_excl(&self, ranges: &[Range]) -> Result<Group> {
         self.excl(&self.ranks(ranges)?)
     }
@@ -33,7 +33,7 @@ impl Group {
             if (last - first).signum() * stride < 0 {
                 fail!(Argument, "ranges[{index}] never gets from {first} to {last} with stride {stride}");
             }
-            // Both ends are checked before the list is made, so that it never is longer than the group.
+            // Both ends are checked first, so the list is never longer than the group.
             let steps = (last - first) / stride;
             for rank in [first, first + steps * stride] {
                 if !(0..self.size() as i64).contains(&rank) {

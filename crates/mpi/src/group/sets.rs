@@ -1,4 +1,4 @@
-//! Groups from groups: as sets, and by listing ranks.
+//! Groups made from groups: by set operations, and by lists of ranks.
 
 use canele_engine::Rank;
 
@@ -6,48 +6,48 @@ use super::Group;
 use crate::{Result, fail};
 
 impl Group {
-    /// The members of this group, then those of `other` that are not in it.
+    /// Returns the members of this group, followed by those of `other` that are not in it.
     pub fn union(&self, other: &Group) -> Group {
         let added = other.members.iter().filter(|&&m| self.rank_of(m).is_none());
         let session = self.session.clone().or_else(|| other.session.clone());
         Group::distinct(self.members.iter().chain(added).copied()).of_session(session)
     }
 
-    /// The members of this group that are in `other` too.
+    /// Returns the members of this group that are also in `other`.
     pub fn intersection(&self, other: &Group) -> Group {
         self.part(self.members.iter().copied().filter(|&m| other.rank_of(m).is_some()))
     }
 
-    /// The members of this group that are not in `other`.
+    /// Returns the members of this group that are not in `other`.
     pub fn difference(&self, other: &Group) -> Group {
         self.part(self.members.iter().copied().filter(|&m| other.rank_of(m).is_none()))
     }
 
-    /// The members with these ranks, in the order of the list.
+    /// Returns the members with these ranks, in the order of the list.
     ///
     /// # Errors
-    /// A rank is not in the group, or listed twice.
+    /// Fails if a rank is not in the group or is listed twice.
     pub fn incl(&self, ranks: &[i32]) -> Result<Group> {
         self.listed(ranks)?;
         Ok(self.part(ranks.iter().map(|&rank| self.members[rank as usize])))
     }
 
-    /// The members without these ranks, in the order of the group.
+    /// Returns the members without these ranks, in the order of the group.
     ///
     /// # Errors
-    /// A rank is not in the group, or listed twice.
+    /// Fails if a rank is not in the group or is listed twice.
     pub fn excl(&self, ranks: &[i32]) -> Result<Group> {
         let listed = self.listed(ranks)?;
         let rest = self.members.iter().zip(listed).filter(|&(_, listed)| !listed);
         Ok(self.part(rest.map(|(&member, _)| member)))
     }
 
-    /// Some of the members, derived from the same session.
+    /// Returns a group of some members, derived from the same session.
     fn part(&self, members: impl IntoIterator<Item = Rank>) -> Group {
         Group::distinct(members).of_session(self.session.clone())
     }
 
-    /// For each member, whether its rank is in the list, which is checked.
+    /// Checks a list of ranks; returns for each member whether it is listed.
     fn listed(&self, ranks: &[i32]) -> Result<Vec<bool>> {
         let mut listed = vec![false; self.size()];
         for (index, &rank) in ranks.iter().enumerate() {

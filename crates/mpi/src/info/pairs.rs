@@ -1,15 +1,15 @@
-//! The pairs of an info, in the order in which the keys came, found by their keys in a time that does not grow with their number.
+//! The pairs of an info, in the order in which keys were set. A look-up by key takes constant time.
 
 use std::collections::{HashMap, VecDeque};
 
 /// Pairs of a key and a value.
 #[derive(Clone, Default, Debug)]
 pub(super) struct InfoPairs {
-    /// In their order; a pair that was removed leaves a hole, but none at either end.
+    /// The pairs in order. A removed pair leaves a hole, except at either end.
     places: VecDeque<Option<Pair>>,
-    /// The number of the first place: numbers stay when pairs before them are removed.
+    /// The number of the first place; numbers stay valid when earlier pairs are removed.
     first: usize,
-    /// Where each key is.
+    /// The number of each key's place.
     numbers: HashMap<Box<[u8]>, usize>,
 }
 
@@ -36,7 +36,7 @@ impl InfoPairs {
         Some(&pair.value)
     }
 
-    /// Removes a key; says whether it was there.
+    /// Removes a key; returns true if it was set.
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
         let Some(number) = self.numbers.remove(key) else { return false };
         self.places[number - self.first] = None;
@@ -44,7 +44,7 @@ impl InfoPairs {
             self.first += 1;
         }
         while self.places.pop_back_if(|place| place.is_none()).is_some() {}
-        // Each hole is closed once, after as many removals as there are places.
+        // Holes are closed after as many removals as there are places, so each hole is closed once.
         if self.places.len() > 2 * self.numbers.len() {
             self.close_holes();
         }
@@ -55,7 +55,7 @@ impl InfoPairs {
         self.numbers.len()
     }
 
-    /// The key at a position.
+    /// Returns the key at a position.
     pub(super) fn nth_key(&mut self, n: usize) -> Option<&[u8]> {
         if self.places.len() > self.numbers.len() {
             self.close_holes();

@@ -1,14 +1,15 @@
-//! Memory of the process that peers can reach, in pieces: what `MPI_Alloc_mem` gives, and small windows.
+//! Memory of the process that peers can access, in pieces: for `MPI_Alloc_mem` and small windows.
 //!
 //! ```text
-//!   chunks: regions, each twice as long as the one before         ranges: which pieces of them are taken
-//!     ├─ real where it was touched ─┤- - - - - - - - - - - - -┤
+//!   chunks: regions, each twice as long as the one before         ranges: the allocated pieces
+//!     ├─ real after it was touched ─┤- - - - - - - - - - - - -┤
 //! ```
 //!
-//! Few chunks hold any number of pieces of any length, so that pieces cost no descriptor, no system call and no word to the launcher, and
-//! peers map a chunk once. Pages become real when they are touched. Those of free ranges are given back whenever so much was freed.
+//! Few chunks hold any number of pieces of any length. So a piece costs no descriptor, no system call and no
+//! message to the launcher, and peers map a chunk once. Pages become real when they are touched. Pages of
+//! free ranges are returned to the system after enough bytes were freed.
 //!
-//! What this module never does: give a chunk back, or touch memory of a piece that was not asked to be zero.
+//! This module never frees a chunk, and touches no memory of a piece except to clear it on request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -19,25 +20,25 @@ use canele_sys::memory::Account;
 use super::ranges::{Ranges, UNIT};
 use crate::{Result, fail};
 
-/// Bytes of the first chunk.
+/// Size of the first chunk in bytes.
 const FIRST_CHUNK: usize = 4 << 20;
-/// The longest chunk that no single piece asks for: every peer that reaches a piece maps the whole.
+/// Largest chunk that is not made for one piece; every peer that accesses a piece maps its whole chunk.
 const LAST_CHUNK: usize = 1 << 30;
-/// Pages of free ranges may stay real up to so many bytes.
+/// Bytes that may be freed before pages are returned to the system.
 const KEPT: usize = 64 << 20;
-/// Free ranges that are shorter keep their pages.
+/// Shortest free range whose pages are returned, in bytes.
 const LEAST_DISCARDED: usize = 64 << 10;
-/// Bytes of a page.
+/// Size of a page in bytes.
 const PAGE: usize = 4096;
-/// Pieces of the program that are at least so long are asked of the host's account.
+/// Shortest piece of the program that is checked against the host's account, in bytes.
 const COUNTED: usize = 1 << 20;
 
-/// For what a piece is.
+/// The use of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PieceUse {
-    /// The program asked for it, and gives it back.
+    /// Allocated by the program, which frees it.
     Program,
-    /// A window of the library's.
+    /// Memory of a window.
     Window,
 }
 
@@ -45,19 +46,19 @@ pub(crate) enum PieceUse {
 pub(crate) struct ArenaPiece {
     /// The region.
     pub region: Arc<Region>,
-    /// Where in it the piece begins.
+    /// Offset of the piece in the region.
     pub offset: usize,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: usize,
 }
 
 impl ArenaPiece {
-    /// Where it begins in this process.
+    /// Returns its address in this process.
     pub fn address(&self) -> *mut u8 {
         self.region.address().wrapping_add(self.offset)
     }
 
-    /// Makes all of it zero.
+    /// Sets all of it to zero.
     pub fn clear(&self) {
         const ZEROS: [u8; PAGE] = [0; PAGE];
         for at in (0..self.len).step_by(PAGE) {
@@ -71,7 +72,7 @@ impl ArenaPiece {
     /// Makes its pages real before they are touched, for words of the library.
     ///
     /// # Errors
-    /// There is not so much memory.
+    /// Fails if there is not enough memory.
     pub fn make_real(&self) -> Result<()> {
         let from = self.offset - self.offset % PAGE;
         let end = (self.offset + self.len).next_multiple_of(PAGE);
@@ -82,9 +83,9 @@ impl ArenaPiece {
 #[derive(Default)]
 struct ArenaPieces {
     ranges: Ranges<PieceUse>,
-    /// Bytes that were freed since pages were given back.
+    /// Number of bytes freed since pages were returned.
     freed: usize,
-    /// Bytes of the last chunk.
+    /// Size of the last chunk in bytes.
     last_chunk: usize,
 }
 
@@ -100,12 +101,12 @@ impl Arena {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a piece of `bytes`, at least one, that begins at a multiple of `align`, a power of two.
+    /// Allocates a piece of `bytes` bytes, at least one, at a multiple of `align`, a power of two.
     ///
     /// # Errors
-    /// There is not so much memory; this is a forked child.
+    /// Fails if there is not enough memory, and in a forked child.
     pub fn take(&self, engine: &Engine, bytes: usize, align: usize, of: PieceUse) -> Result<ArenaPiece> {
-        // A child shares the memory with its parent, and not the account of it.
+        // A child shares the memory with its parent, but not the records.
         if canele_sys::fork::forked() {
             return Err(canele_engine::Error::Forked.into());
         }
@@ -125,10 +126,10 @@ impl Arena {
         }
     }
 
-    /// Gives the piece back that begins at an address; says whether there was one for this use.
+    /// Frees the piece that begins at an address; returns true if there was one for this use.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn give(&self, start: usize, of: PieceUse) -> Result<bool> {
         if canele_sys::fork::forked() {
             return Err(canele_engine::Error::Forked.into());
@@ -145,7 +146,7 @@ impl Arena {
         Ok(true)
     }
 
-    /// The region that holds a range, and where in it.
+    /// Returns the region that holds a range, and the offset in it.
     pub fn find(&self, address: usize, len: usize) -> Option<(Arc<Region>, usize)> {
         let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
         let (start, region) = chunks.range(..=address).next_back()?;
@@ -153,7 +154,7 @@ impl Arena {
         (offset <= region.len() && len <= region.len() - offset).then(|| (region.clone(), offset))
     }
 
-    /// Adds a chunk that holds a piece. The arena is not locked while the launcher is told of it.
+    /// Adds a chunk that holds a piece. The arena is not locked while the launcher is informed.
     fn grow(&self, engine: &Engine, bytes: usize, align: usize) -> Result<()> {
         let least = bytes.checked_add(align).and_then(|bytes| bytes.checked_next_multiple_of(PAGE));
         let Some(least) = least else {
@@ -172,19 +173,20 @@ impl Arena {
         Ok(())
     }
 
-    /// Gives the pages of free ranges back to the system.
+    /// Returns the pages of free ranges to the system.
     fn discard_free(&self, ranges: &Ranges<PieceUse>) {
         for (start, len) in ranges.free(LEAST_DISCARDED) {
             let (from, end) = (start.next_multiple_of(PAGE), (start + len) / PAGE * PAGE);
             if let Some((region, offset)) = self.find(from, end - from) {
-                // What the system does not take stays real.
+                // If the system refuses, the pages stay real.
                 let _ = region.discard(offset, end - from);
             }
         }
     }
 }
 
-/// Refuses what the host has no memory for now. Nothing is reserved: a page is the program's when it touches it.
+/// Fails if the host has not enough memory now. Nothing is reserved: the program's pages become real when it
+/// touches them.
 fn check_account(bytes: usize) -> Result<()> {
     let account = Account::ours().map_err(canele_engine::Error::from)?;
     match account.grant(bytes as u64) {

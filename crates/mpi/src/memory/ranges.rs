@@ -1,23 +1,25 @@
-//! Which parts of some memory are free and which are taken. Owns no memory, only the account, which peers cannot reach.
+//! The free and the allocated parts of some memory. This module owns only the records, which peers cannot
+//! access.
 //!
-//! A piece is taken from the shortest free range that is long enough, and joined with its free neighbours when it is given back. All of
-//! it takes logarithmic time, however many pieces there are.
+//! A piece is allocated from the shortest free range that is long enough. It is merged with its free
+//! neighbours when it is freed. Both take logarithmic time in the number of pieces.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Pieces begin at multiples of this many bytes, a line of the cache, and are as long.
+/// Granularity of pieces in bytes: a cache line.
 pub(super) const UNIT: usize = 64;
 
-/// The memory that an account is of: stretches, each of which begins and ends at a multiple of [`UNIT`].
+/// The memory of the records: ranges that begin and end at multiples of [`UNIT`].
 #[derive(Debug)]
 pub(super) struct Ranges<T> {
-    /// Where each stretch begins. Ranges of two stretches are never joined, though they may be neighbours.
+    /// The start of each added range. Free parts of two added ranges are never merged, even if they are
+    /// adjacent.
     starts: BTreeSet<usize>,
-    /// Start and length of the free ranges, none of which has a free neighbour in its stretch.
+    /// Start and length of the free parts; none has a free neighbour in its range.
     free: BTreeMap<usize, usize>,
-    /// Length and start of the same.
+    /// Length and start of the free parts.
     by_len: BTreeSet<(usize, usize)>,
-    /// Length of what is taken, by its start, and what the taker has said of it.
+    /// Length of each allocated piece, by its start, and the tag of its user.
     taken: HashMap<usize, (usize, T)>,
 }
 
@@ -33,18 +35,18 @@ impl<T> Default for Ranges<T> {
 }
 
 impl<T: Copy> Ranges<T> {
-    /// One more stretch, all of which is free.
+    /// Adds a range, all of which is free.
     pub(super) fn add(&mut self, start: usize, len: usize) {
         debug_assert!(start.is_multiple_of(UNIT) && len.is_multiple_of(UNIT) && len > 0);
         self.starts.insert(start);
         self.insert_free(start, len);
     }
 
-    /// Takes `bytes`, at least one, that begin at a multiple of `align`, a power of two; gives where.
+    /// Allocates `bytes` bytes, at least one, at a multiple of `align`, a power of two; returns the start.
     pub(super) fn take(&mut self, bytes: usize, align: usize, of: T) -> Option<usize> {
         let len = bytes.max(1).checked_next_multiple_of(UNIT)?;
         let most = len.checked_add(align.saturating_sub(UNIT))?;
-        // One that is too short to be aligned in any case may still begin at the right place.
+        // This range has room for any alignment; a shorter one might be aligned by chance.
         let (free, from) = *self.by_len.range((most, 0)..).next()?;
         let start = from.next_multiple_of(align.max(UNIT));
         self.remove_free(from, free);
@@ -58,12 +60,12 @@ impl<T: Copy> Ranges<T> {
         Some(start)
     }
 
-    /// What the taker has said of the piece that begins there.
+    /// Returns the tag of the piece that begins at `start`.
     pub(super) fn taken(&self, start: usize) -> Option<T> {
         self.taken.get(&start).map(|(_, of)| *of)
     }
 
-    /// Gives the piece back that begins there; gives its length.
+    /// Frees the piece that begins at `start`; returns its length.
     pub(super) fn give(&mut self, start: usize) -> Option<usize> {
         let (len, _) = self.taken.remove(&start)?;
         let (mut from, mut end) = (start, start + len);
@@ -85,7 +87,7 @@ impl<T: Copy> Ranges<T> {
         Some(len)
     }
 
-    /// Start and length of all free ranges that are at least so long.
+    /// Returns start and length of all free parts of at least this length.
     pub(super) fn free(&self, least: usize) -> impl Iterator<Item = (usize, usize)> {
         self.by_len.range((least, 0)..).map(|&(len, start)| (start, len))
     }

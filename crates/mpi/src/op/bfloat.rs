@@ -1,19 +1,20 @@
-//! Floating-point numbers of 16 bits with the exponent of those of 32 (bfloat16): the upper half of such a number.
+//! Floating-point numbers of 16 bits with the exponent range of 32 bits (bfloat16): the upper half of a
+//! 32-bit number.
 
-/// Returns the same number with 32 bits.
+/// Returns the number with 32 bits.
 pub(super) fn widened(short: u16) -> f32 {
     f32::from_bits(u32::from(short) << 16)
 }
 
-/// Returns the nearest number with 16 bits; of two as near, the even one.
+/// Returns the nearest number with 16 bits; ties go to the even one.
 pub(super) fn rounded(x: f32) -> u16 {
     let bits = x.to_bits();
     let upper = (bits >> 16) as u16;
     if x.is_nan() {
-        // The upper half alone may be an infinity.
+        // Without this bit the upper half could be an infinity.
         return upper | 0x40;
     }
-    // What rounds up to the next exponent, or to infinity, does so by carrying.
+    // A carry of the rounding increments the exponent, up to infinity.
     let (rest, tie) = (bits & 0xffff, 0x8000);
     upper + u16::from(rest > tie || rest == tie && upper & 1 == 1)
 }

@@ -1,4 +1,4 @@
-//! The operations of the standard and what they are defined for.
+//! The operations of the standard and the elements for which they are defined.
 
 use super::{Combine, Element, table};
 use crate::{Result, fail};
@@ -6,29 +6,29 @@ use crate::{Result, fail};
 /// The operations of the standard (MPI 5.0, §6.9.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BuiltIn {
-    /// Their sum; integers wrap around.
+    /// The sum; integers wrap around.
     Sum,
-    /// The smaller; −0 is smaller than +0, and a number is taken before a NaN.
+    /// The smaller value; −0 is smaller than +0, and a number is preferred to a NaN.
     Min,
-    /// The larger; likewise.
+    /// The larger value, with the same rules.
     Max,
-    /// Their product; integers wrap around.
+    /// The product; integers wrap around.
     Prod,
-    /// Bits that are set in both.
+    /// The bits that are set in both.
     BitAnd,
-    /// Bits that are set in one at least.
+    /// The bits that are set in at least one.
     BitOr,
-    /// Bits that are set in one only.
+    /// The bits that are set in exactly one.
     BitXor,
     /// 1 if neither is 0, else 0.
     LogicalAnd,
-    /// 1 if one at least is not 0, else 0.
+    /// 1 if at least one is not 0, else 0.
     LogicalOr,
-    /// 1 if one only is not 0, else 0.
+    /// 1 if exactly one is not 0, else 0.
     LogicalXor,
-    /// The pair with the smaller value; of equal ones, with the smaller index.
+    /// The pair with the smaller value; of equal values, the one with the smaller index.
     MinLoc,
-    /// The pair with the larger value; of equal ones, with the smaller index.
+    /// The pair with the larger value; of equal values, the one with the smaller index.
     MaxLoc,
     /// The second operand; only for accumulating in windows.
     Replace,
@@ -37,7 +37,7 @@ pub enum BuiltIn {
 }
 
 impl BuiltIn {
-    /// All of them.
+    /// All operations.
     pub const ALL: [BuiltIn; 14] = [
         BuiltIn::Sum,
         BuiltIn::Min,
@@ -55,7 +55,7 @@ impl BuiltIn {
         BuiltIn::NoOp,
     ];
 
-    /// Its name in the standard, and what it is defined for.
+    /// Returns its name in the standard, and the elements for which it is defined.
     pub fn text(self) -> (&'static str, &'static str) {
         let (ordered, arithmetic) =
             ("integers and floating-point numbers", "integers, floating-point and complex numbers");
@@ -78,10 +78,10 @@ impl BuiltIn {
         }
     }
 
-    /// What combines these elements in a reduction.
+    /// Returns the function that combines these elements in a reduction.
     ///
     /// # Errors
-    /// The operation is not defined for them.
+    /// Fails if the operation is not defined for them.
     pub fn reduction(self, element: Element) -> Result<Combine> {
         let (name, takes) = self.text();
         match self {
@@ -93,10 +93,11 @@ impl BuiltIn {
         }
     }
 
-    /// What combines these elements where a window's memory, which comes first, is accumulated into.
+    /// Returns the function that accumulates these elements into a window, whose element is the first
+    /// operand.
     ///
     /// # Errors
-    /// The operation is not defined for them.
+    /// Fails if the operation is not defined for them.
     pub fn accumulation(self, element: Element) -> Result<Combine> {
         match self {
             BuiltIn::Replace => Ok(|into, from, from_first| {

@@ -1,6 +1,7 @@
-//! What the standard's operations know how to combine.
+//! The element types that the standard's operations combine.
 
-/// An element of a predefined datatype, by what it is in memory. Packed, a pair is its value followed by its index.
+/// An element of a predefined datatype, by its form in memory. Packed, a pair is its value followed by its
+/// index.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Element {
     /// Signed integer of 8 bits.
@@ -23,13 +24,13 @@ pub enum Element {
     U64,
     /// Floating-point number of 16 bits (IEEE 754 binary16).
     F16,
-    /// Floating-point number of 16 bits with the exponent of those of 32 bits (bfloat16).
+    /// Floating-point number of 16 bits with the exponent range of 32 bits (bfloat16).
     Bf16,
     /// Floating-point number of 32 bits.
     F32,
     /// Floating-point number of 64 bits.
     F64,
-    /// C's `long double` in 16 bytes: of 80 bits on x86-64, of 128 elsewhere.
+    /// C's `long double` in 16 bytes: 80 bits on x86-64, 128 bits elsewhere.
     Extended,
     /// Two numbers of 16 bits: the real part, then the imaginary one.
     ComplexF16,
@@ -39,7 +40,7 @@ pub enum Element {
     ComplexF64,
     /// Two numbers of 80 bits in 16 bytes each.
     ComplexExtended,
-    /// Truth value of 1 byte; whatever is not 0 is true, and true results are 1.
+    /// Truth value of 1 byte; any value except 0 is true, and true results are 1.
     Logical1,
     /// Truth value of 2 bytes.
     Logical2,
@@ -70,7 +71,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// All of them.
+    /// All element types.
     pub const ALL: [Element; 32] = [
         Element::I8,
         Element::I16,
@@ -106,7 +107,7 @@ impl Element {
         Element::DoubleDouble,
     ];
 
-    /// Bytes of one, packed.
+    /// Returns the size of a packed element in bytes.
     pub fn size(self) -> usize {
         match self {
             Element::I8 | Element::U8 | Element::Logical1 | Element::Byte => 1,
@@ -123,7 +124,7 @@ impl Element {
         }
     }
 
-    /// What they are called in messages.
+    /// Returns the name of such elements in messages.
     pub fn name(self) -> &'static str {
         match self {
             Element::I8 | Element::I16 | Element::I32 | Element::I64 | Element::I128 => "integers",

@@ -2,9 +2,9 @@
 
 use bytemuck::{Pod, bytes_of, pod_read_unaligned};
 
-/// Combines each `T` of `from` into `into` by `f`, whose first operand is of `from` if `from_first`.
+/// Combines each `T` of `from` into `into` by `f`; the first operand is that of `from` if `from_first`.
 ///
-/// Out of line: one loop per type and operation, which the compiler turns into vector instructions.
+/// The function is not inlined: one loop per type and operation, which the compiler vectorises.
 pub(super) fn each<T: Pod>(into: &mut [u8], from: &[u8], from_first: bool, f: impl Fn(T, T) -> T) {
     if from_first { pairs(into, from, |a, b| f(b, a)) } else { pairs(into, from, f) }
 }
@@ -24,7 +24,7 @@ fn pairs<T: Pod>(into: &mut [u8], from: &[u8], f: impl Fn(T, T) -> T) {
     }
 }
 
-/// The same for pairs of a value and an index, which lie at addresses that suit neither.
+/// Combines pairs of a value and an index, which may be misaligned.
 pub(super) fn each_pair<V: Pod, I: Pod>(
     into: &mut [u8],
     from: &[u8],

@@ -1,11 +1,11 @@
-//! Floating-point numbers of 16 bits (IEEE 754 binary16), by way of those of 32.
+//! Floating-point numbers of 16 bits (IEEE 754 binary16), computed with 32 bits.
 
-/// The same number with 32 bits.
+/// Returns the number with 32 bits.
 pub(super) fn widened(half: u16) -> f32 {
     let sign = u32::from(half >> 15) << 31;
     let (exponent, mantissa) = (u32::from(half >> 10 & 0x1f), u32::from(half & 0x3ff));
     let magnitude = match exponent {
-        // Zero, or a multiple of the smallest number.
+        // Zero or a subnormal number.
         0 => (mantissa as f32 * f32::from_bits((127 - 24) << 23)).to_bits(),
         0x1f => 0xff << 23 | mantissa << 13,
         _ => (exponent + 127 - 15) << 23 | mantissa << 13,
@@ -13,7 +13,7 @@ pub(super) fn widened(half: u16) -> f32 {
     f32::from_bits(sign | magnitude)
 }
 
-/// The nearest number with 16 bits; of two as near, the even one.
+/// Returns the nearest number with 16 bits; ties go to the even one.
 pub(super) fn rounded(x: f32) -> u16 {
     let sign = (x.to_bits() >> 16 & 0x8000) as u16;
     let magnitude = x.to_bits() & 0x7fff_ffff;
@@ -23,7 +23,7 @@ pub(super) fn rounded(x: f32) -> u16 {
     } else if exponent > 15 {
         0x7c00
     } else if exponent >= -14 {
-        // What rounds up to the next exponent, or to infinity, does so by carrying.
+        // A carry of the rounding increments the exponent, up to infinity.
         let even = nearest(magnitude, 13);
         (even - ((127 - 15) << 10)) as u16
     } else if exponent >= -25 {
@@ -34,7 +34,7 @@ pub(super) fn rounded(x: f32) -> u16 {
     sign | rest
 }
 
-/// `x` divided by 2 to the power of `bits`, rounded.
+/// Returns `x` divided by 2 to the power of `bits`, rounded to nearest, ties to even.
 fn nearest(x: u32, bits: u32) -> u32 {
     let (down, rest, tie) = (x >> bits, x & ((1 << bits) - 1), 1 << (bits - 1));
     down + u32::from(rest > tie || rest == tie && down & 1 == 1)

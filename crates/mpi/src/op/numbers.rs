@@ -1,4 +1,4 @@
-//! What two numbers become, for each kind of number.
+//! The operations on two numbers, for each type of number.
 
 use std::cmp::Ordering;
 
@@ -12,24 +12,24 @@ use super::{bfloat, half};
 
 /// Numbers that can be ordered.
 pub(super) trait Number {
-    /// What is in memory.
+    /// The type in memory.
     type Stored: Pod;
     fn sum(a: Self::Stored, b: Self::Stored) -> Self::Stored;
     fn product(a: Self::Stored, b: Self::Stored) -> Self::Stored;
     fn smaller(a: Self::Stored, b: Self::Stored) -> Self::Stored;
     fn larger(a: Self::Stored, b: Self::Stored) -> Self::Stored;
-    /// Whether it is not a number.
+    /// Returns true if it is not a number.
     fn is_nan(a: Self::Stored) -> bool;
-    /// How they compare, if both are numbers.
+    /// Compares two values; none if one is not a number.
     fn order(a: Self::Stored, b: Self::Stored) -> Option<Ordering>;
 }
 
-/// Those that complex numbers are made of.
+/// Numbers that complex numbers consist of.
 pub(super) trait Float: Number {
     fn difference(a: Self::Stored, b: Self::Stored) -> Self::Stored;
 }
 
-/// Those that are bits as well.
+/// Integers, with bit operations.
 pub(super) trait IntegerNumber: Pod {
     fn and(a: Self, b: Self) -> Self;
     fn or(a: Self, b: Self) -> Self;
@@ -92,7 +92,7 @@ macro_rules! floats {
             fn product(a: $t, b: $t) -> $t {
                 a * b
             }
-            // The standard library leaves open which zero it gives; here all ranks must agree.
+            // The standard library leaves the sign of a zero result open; here all ranks must agree on it.
             fn smaller(a: $t, b: $t) -> $t {
                 if b.is_nan() || a < b || (a == b && a.is_sign_negative()) { a } else { b }
             }
@@ -115,7 +115,8 @@ macro_rules! floats {
 }
 floats!(f32 f64);
 
-/// Implements the arithmetic of numbers of 16 bits by that of 32 bits. Sums and products of 32 bits, rounded, are those that would be rounded once.
+/// Implements arithmetic of 16-bit numbers by that of 32 bits. A rounded 32-bit sum or product equals the
+/// correctly rounded result.
 macro_rules! narrow {
     ($($(#[$doc:meta])* $name:ident in $format:ident;)*) => {$(
         $(#[$doc])*
@@ -157,7 +158,7 @@ impl Float for Half {
     }
 }
 
-/// C's `long double` in 16 bytes: of 80 bits on x86-64, of 128 elsewhere.
+/// C's `long double` in 16 bytes: 80 bits on x86-64, 128 bits elsewhere.
 pub(super) struct LongDouble;
 
 impl Number for LongDouble {

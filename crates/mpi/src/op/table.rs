@@ -1,4 +1,4 @@
-//! Which loop combines which elements by which operation (MPI 5.0, §6.9.2).
+//! The loops for all operations and element types (MPI 5.0, §6.9.2).
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::fold::{each, each_pair};
 use super::numbers::{Bfloat, Float, Half, IntegerNumber, LongDouble, Number};
 use super::{BuiltIn, Combine, Element};
 
-/// The loop, if the operation is defined for these elements.
+/// Returns the loop, if the operation is defined for these elements.
 pub(super) fn combine(op: BuiltIn, element: Element) -> Option<Combine> {
     match element {
         Element::I8 => integer::<i8>(op),
@@ -111,8 +111,8 @@ fn pair<V: Number, I: Number>(op: BuiltIn) -> Option<Combine> {
 
 type Located<V, I> = (<V as Number>::Stored, <I as Number>::Stored);
 
-/// The pair whose value compares with the other's as `wanted`; of equal values that which `chosen` prefers, as zeros have
-/// signs, with the smaller index.
+/// Returns the pair whose value compares with the other's as `wanted`. Of equal values it returns the one
+/// that `chosen` prefers, since zeros have signs, with the smaller index.
 fn located<V: Number, I: Number>(
     a: Located<V, I>,
     b: Located<V, I>,

@@ -1,4 +1,4 @@
-//! Which receive is whose: the notes of senders, and the receives that wait for one.
+//! Matching of partitioned receives with senders: the notes of senders, and the receives that wait for one.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,12 +18,12 @@ pub(crate) struct PartitionedPairs(Arc<Mutex<PairTable>>);
 
 #[derive(Default)]
 struct PairTable {
-    /// The tag behind those of the sends to a rank.
+    /// The next free tag for sends to each rank.
     next: HashMap<Rank, u32>,
-    /// Notes without a receive, and receives without a note, by sender and tag of the program.
+    /// Notes without a receive, and receives without a note, by sender and the program's tag.
     notes: HashMap<(Rank, Tag), VecDeque<PartDivision>>,
     waiting: HashMap<(Rank, Tag), VecDeque<Arc<Inbound>>>,
-    /// Senders of which the next note is being received.
+    /// Senders whose next note is being received.
     listened: Vec<Rank>,
 }
 
@@ -38,7 +38,7 @@ fn note(tag: Tag, division: PartDivision) -> [u8; NOTE_BYTES] {
     bytes
 }
 
-/// What a note of so many bytes says; nothing if no sender writes such a note.
+/// Decodes a note of `len` bytes; returns none if no sender writes such a note.
 fn checked_note(bytes: &[u8], len: usize) -> Option<(Tag, PartDivision)> {
     let (tag, division) = read_note(bytes);
     (len == NOTE_BYTES && tag.0 <= DATA_BITS && division.first <= DATA_BITS && division.parts <= MOST_PARTS)
@@ -56,7 +56,7 @@ impl PartitionedPairs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a send its tags and tells its receiver.
+    /// Allocates the tags of a send and sends the note to its receiver.
     pub(super) fn announce(
         &self,
         engine: &Engine,
@@ -76,7 +76,7 @@ impl PartitionedPairs {
         Ok(division)
     }
 
-    /// Finds the note for a receive that was initialised, now or when it comes.
+    /// Finds the note for an initialised receive, now or when it arrives.
     pub(super) fn expect(
         &self,
         engine: &Engine,
@@ -102,7 +102,7 @@ impl PartitionedPairs {
 }
 
 impl PairTable {
-    /// Whether receives wait for notes of a sender.
+    /// Returns true if receives wait for notes of a sender.
     fn waits_for(&self, from: Rank) -> bool {
         self.waiting.iter().any(|((sender, _), waiting)| *sender == from && !waiting.is_empty())
     }
@@ -120,7 +120,7 @@ impl FollowUp for NoteSent {
     }
 }
 
-/// Receives the notes of a sender, one after the other, as long as receives wait for some.
+/// Receives the notes of a sender, one after the other, while receives wait for them.
 struct Listener {
     pairs: PartitionedPairs,
     from: Rank,
@@ -147,7 +147,7 @@ impl FollowUp for Listener {
                     None => table.notes.entry(key).or_default().push_back(division),
                 }
             }
-            // No further note will come.
+            // No further note will arrive.
             Err(error) => {
                 for ((sender, _), waiting) in &mut table.waiting {
                     if *sender == self.from {

@@ -15,64 +15,65 @@ use crate::request::{Again, Foreign, Request};
 use crate::status::Status;
 use crate::{Class, Error, Result, fail};
 
-/// A receive of partitions.
+/// A partitioned receive.
 pub struct Receiving {
     comm: Arc<Comm>,
-    /// From whom, with which tag of the program; none from no process.
+    /// The sender and the program's tag; none for `MPI_PROC_NULL`.
     from: Option<(Rank, Tag)>,
     parts: usize,
     inbound: Arc<Inbound>,
 }
 
-/// What its partitions come to. It holds no communicator, so it may be dropped with the engine's lock held.
+/// The receiving side of the partitions. It holds no communicator, so it may be dropped under the engine's
+/// lock.
 pub(super) struct Inbound {
-    /// From whom, on which flow.
+    /// The sender, and the flow.
     from: (Rank, FlowId),
     count: usize,
     of: Arc<Datatype>,
-    /// Of all elements.
+    /// Length of all elements in bytes.
     bytes: usize,
     state: Mutex<ReceivingState>,
-    /// Counts what may let a wait go on that looks for nothing of the engine.
+    /// Counts events that may complete a wait without the engine.
     steps: AtomicU32,
 }
 
 struct ReceivingState {
     memory: ReceiveMemory,
-    /// How the sender divides the message, once that is known.
+    /// The division of the sender's message, after its note has arrived.
     division: Option<PartDivision>,
     is_active: bool,
-    /// Which partitions of the sender have arrived, since the operation was started.
+    /// The sender's partitions that have arrived since the start of the operation.
     arrived: Vec<bool>,
     under_way: Vec<Arriving>,
     /// Groups that the sender has split, whose partitions have no receives yet.
     split: Vec<Range<usize>>,
     failed: Option<Box<Error>>,
-    /// Why the sender will never be known.
+    /// The error after which no sender can be found.
     lost: Option<Box<Error>>,
 }
 
-/// Where the elements lie.
+/// The memory of the elements.
 enum ReceiveMemory {
-    /// One after the other: partitions come straight to their places.
+    /// Contiguous elements; partitions are received in place.
     Contiguous(Divided),
-    /// With gaps, which a partition need not respect: each is unpacked when it has come.
+    /// Elements with gaps, at which partitions need not end; each partition is unpacked after it has arrived.
     Gaps(RawMut),
 }
 
-/// Partitions of the sender that are to come together.
+/// Partitions of the sender that arrive in one message.
 struct Arriving {
     pending: Pending,
     parts: Range<usize>,
-    /// Where it comes to if not to its place.
+    /// Temporary memory, if the message is not received in place.
     aside: Option<Owned<u8>>,
 }
 
 impl Comm {
-    /// A receive of so many partitions, to be started; `elements` are those of all.
+    /// Makes a persistent receive of `parts` partitions; `elements` describes all of them.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn precv_init(
         self: &Arc<Self>,
         from: Option<(Rank, Tag)>,
@@ -118,7 +119,7 @@ impl Inbound {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sender is known from now on.
+    /// Sets the division of the sender's message and posts the receives of a started operation.
     pub(super) fn pair(&self, division: PartDivision, submit: &mut Submit<'_>) {
         let mut state = self.state();
         state.division = Some(division);
@@ -128,7 +129,7 @@ impl Inbound {
         self.stepped();
     }
 
-    /// No sender will be known.
+    /// Marks the operation as failed: no sender will be found.
     pub(super) fn fail(&self, error: Box<Error>) {
         let mut state = self.state();
         state.division = Some(PartDivision { first: 0, parts: 0, bytes: 0 });
@@ -173,7 +174,7 @@ impl Inbound {
         }
     }
 
-    /// Posts the receive of partitions that come together.
+    /// Posts the receive of partitions that arrive in one message.
     fn post_one(
         &self,
         state: &mut ReceivingState,
@@ -187,7 +188,7 @@ impl Inbound {
         state.under_way.push(Arriving { pending, parts, aside });
     }
 
-    /// Posts the receives of the partitions of groups that were split.
+    /// Posts the receives of the partitions of split groups.
     fn post_split(&self, submit: &mut Submit<'_>) {
         let mut state = self.state();
         let Some(division) = state.division else { return };
@@ -202,7 +203,7 @@ impl Inbound {
         !self.state().split.is_empty()
     }
 
-    /// Partitions of the sender have come, or the news that they come one by one.
+    /// Handles a message with partitions of the sender, or an empty one that announces single partitions.
     fn arrive(&self, state: &mut ReceivingState, at: usize, ended: Completion) {
         let Arriving { parts, aside, .. } = state.under_way.swap_remove(at);
         let bytes = state.division.map_or(0, |division| division.bytes);
@@ -246,10 +247,10 @@ impl ReceiveMemory {
 }
 
 impl Receiving {
-    /// Whether a partition of the receiver has arrived: all bytes in it.
+    /// Returns true if a partition of the receiver has arrived with all its bytes.
     ///
     /// # Errors
-    /// There is no such partition; in a forked child.
+    /// Fails if there is no such partition, and in a forked child.
     pub fn has_arrived(&self, part: usize) -> Result<bool> {
         if part >= self.parts {
             fail!(Argument, "partition is {part}: it must be from 0 to {}", self.parts.saturating_sub(1));
@@ -260,7 +261,7 @@ impl Receiving {
         self.comm.engine().poll()?;
         self.look(self.comm.engine())?;
         let failed = self.inbound.state().failed.clone();
-        // It will never arrive.
+        // The partition will never arrive.
         failed.map_or_else(|| Ok(self.is_here(part)), Err)
     }
 
@@ -272,7 +273,7 @@ impl Receiving {
         }
         let Some(division) = state.division else { return false };
         if each == 0 {
-            // Bytes do not tell which partitions of the sender are in it.
+            // Empty partitions have no bytes that tell which partitions of the sender they need.
             let same = division.parts == self.parts;
             let arrived = |at: usize| state.arrived.get(at).copied().unwrap_or(false);
             return if same { arrived(part) } else { (0..division.parts).all(arrived) };
@@ -284,7 +285,7 @@ impl Receiving {
         state.arrived.get(first..=last).is_some_and(|parts| parts.iter().all(|arrived| *arrived))
     }
 
-    /// Takes the ends of all partitions that have come.
+    /// Takes the completions of all partitions that have arrived.
     fn look(&self, engine: &Engine) -> Result<()> {
         engine.completions(|completions| {
             let mut state = self.inbound.state();
@@ -297,12 +298,12 @@ impl Receiving {
         self.post_split()
     }
 
-    /// Posts the receives that follow from groups that were split, if there are any.
+    /// Posts the receives for split groups, if there are any.
     fn post_split(&self) -> Result<()> {
         if self.inbound.any_split() {
             let engine = self.comm.engine();
             engine.submit_with(|submit| self.inbound.post_split(submit))?;
-            // A thread that waits for the group looks at the receives that took its place.
+            // A thread that waits for the group must wait for the new receives instead.
             self.inbound.stepped();
             engine.notify_waiters()?;
         }
@@ -360,7 +361,7 @@ impl Foreign for Receiving {
     }
 }
 
-/// How it is started.
+/// The start of a partitioned receive.
 struct StartReceiving(Arc<Receiving>);
 
 impl Again for StartReceiving {

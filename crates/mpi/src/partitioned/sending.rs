@@ -15,24 +15,25 @@ use crate::request::{Again, Foreign, Request};
 use crate::status::Status;
 use crate::{Class, Error, Result, fail};
 
-/// A send whose partitions are made ready one by one.
+/// A partitioned send.
 pub struct Sending {
     comm: Arc<Comm>,
     outbound: Arc<Outbound>,
 }
 
-/// What its partitions go by. It holds no communicator, so it may be dropped with the engine's lock held.
+/// The sending side of the partitions. It holds no communicator, so it may be dropped under the engine's
+/// lock.
 struct Outbound {
-    /// To whom and on which flow; none to no process.
+    /// The receiver and the flow; none for `MPI_PROC_NULL`.
     to: Option<(Rank, FlowId)>,
     division: PartDivision,
-    /// Partitions of a group: each call that makes one ready would divide to know it.
+    /// Number of partitions in a group, stored since each `mark_ready` would divide to compute it.
     group_len: usize,
-    /// Elements of each partition.
+    /// Number of elements in each partition.
     each: usize,
     elements: Elements,
     state: BiasedLock<SendingState>,
-    /// Counts what may let a wait go on that looks for nothing of the engine.
+    /// Counts events that may complete a wait without the engine.
     steps: AtomicU32,
 }
 
@@ -40,15 +41,15 @@ struct SendingState {
     is_active: bool,
     parts: Vec<PartState>,
     groups: Vec<PartGroup>,
-    /// Partitions that were not sent.
+    /// Number of partitions that are not sent yet.
     unsent: usize,
-    /// The next pass splits the groups of which a part is ready.
+    /// True if the next pass splits the groups that are partly ready.
     splits_in_next_pass: bool,
     under_way: Vec<Pending>,
     failed: Option<Box<Error>>,
 }
 
-/// How far a partition is.
+/// The state of a partition.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartState {
     NotReady,
@@ -56,34 +57,34 @@ enum PartState {
     Sent,
 }
 
-/// How far a group is.
+/// The state of a group.
 #[derive(Clone, Copy)]
 struct PartGroup {
-    /// Its partitions that are not ready.
+    /// Number of its partitions that are not ready.
     left: usize,
-    /// Its partitions travel one by one.
+    /// True if its partitions are sent one by one.
     is_split: bool,
 }
 
-/// What is to be done for a partition that is ready.
+/// The action for a partition that became ready.
 enum Marked {
-    /// Its group is sent, or what is ready of it.
+    /// Send its group, or the ready part of a split one.
     Sends(usize),
-    /// It waits for the others of its group, until the next pass.
+    /// Wait for the others of its group until the next pass.
     SplitsInNextPass,
 }
 
-/// Partitions that are to be sent because of one that was made ready.
+/// Partitions that must be sent after one became ready.
 pub struct ReadyPartitions {
     sending: Arc<Sending>,
     marked: Marked,
 }
 
 impl Comm {
-    /// A send of so many partitions, to be started; `elements` are those of all.
+    /// Makes a persistent send of `parts` partitions; `elements` describes all of them.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn psend_init(
         self: &Arc<Self>,
         to: Option<Target>,
@@ -140,7 +141,7 @@ impl SendingState {
 
 impl Outbound {
     /// # Panics
-    /// In a forked child, in which the engine and the table of requests refuse every call before.
+    /// Panics in a forked child, in which the engine and the table of requests refuse every earlier call.
     #[inline(always)]
     fn state(&self) -> Guard<'_, SendingState> {
         self.state.lock().expect("no call of a forked child comes so far")
@@ -174,12 +175,12 @@ impl Outbound {
         if group.left == 0 || group.is_split {
             return Ok(Some(Marked::Sends(n)));
         }
-        // One that waits as others do is sent with them.
+        // The pass that is already planned sends this partition, too.
         let is_planned = std::mem::replace(&mut state.splits_in_next_pass, true);
         Ok((!is_planned).then_some(Marked::SplitsInNextPass))
     }
 
-    /// Sends a group whose partitions are all ready, or what is ready of one that was split. Another thread may have done it.
+    /// Sends a group that is ready, or the ready partitions of a split one. Another thread may have done so.
     fn send_group(&self, n: usize, submit: &mut Submit<'_>, lend: impl Fn(Data<'_>) -> OutBuffer) {
         let (mut state, group) = (self.state(), self.division.group(n));
         if state.groups[n].is_split {
@@ -195,7 +196,7 @@ impl Outbound {
         state.under_way.push(submit.isend(envelope, lend(self.data(group.start, group.len()))));
     }
 
-    /// Sends the partitions of a split group that are ready, one by one.
+    /// Sends the ready partitions of a split group, one by one.
     fn send_ready(&self, n: usize, state: &mut SendingState, submit: &mut Submit<'_>) {
         for part in self.division.group(n) {
             if state.parts[part] != PartState::Ready {
@@ -210,7 +211,7 @@ impl Outbound {
         }
     }
 
-    /// Splits the groups of which a part is ready: the receiver may wait for it.
+    /// Splits the groups that are partly ready, since the receiver may wait for those partitions.
     fn split(&self, submit: &mut Submit<'_>) {
         let mut state = self.state();
         state.splits_in_next_pass = false;
@@ -233,7 +234,7 @@ impl Outbound {
         self.stepped();
     }
 
-    /// The elements of as many partitions.
+    /// Returns the elements of `parts` partitions.
     fn data(&self, first: usize, parts: usize) -> Data<'_> {
         let Elements { raw, of, .. } = &self.elements;
         let by = (first * self.each).cast_signed() * of.extent();
@@ -241,17 +242,17 @@ impl Outbound {
     }
 }
 
-/// Lends elements that are so few that it does not matter where they lie.
+/// Lends few elements, whose place in memory does not matter.
 fn lend_small(data: Data<'_>) -> OutBuffer {
     data.of.lend(data.raw, data.count)
 }
 
 impl Sending {
-    /// A partition may be sent. Returns what is to be sent now or in the next pass, if anything is: most of many small partitions wait for
-    /// the last of their group, so that each costs a few writes.
+    /// Marks a partition as ready. Returns the partitions to send now or in the next pass, if any. Most small
+    /// partitions wait for the last one of their group, so that each costs a few writes.
     ///
     /// # Errors
-    /// There is no such partition, it was ready already, or the operation is not started.
+    /// Fails if there is no such partition, it is ready already, or the operation is not started.
     #[inline]
     pub fn mark_ready(self: &Arc<Self>, part: usize) -> Result<Option<ReadyPartitions>> {
         let marked = self.outbound.mark_ready(part)?;
@@ -263,7 +264,7 @@ impl ReadyPartitions {
     /// Sends them, at the latest in the next pass. The caller holds no lock.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn send(self) -> Result<()> {
         let Sending { comm, outbound } = &*self.sending;
         let engine = comm.engine();
@@ -310,7 +311,7 @@ impl Foreign for Sending {
 
     fn step(&self, pending: Pending, ended: Completion) {
         let mut state = self.outbound.state();
-        // The one that is waited for is the last.
+        // A wait always waits for the last pending message.
         if let Some(at) = state.under_way.iter().rposition(|other| *other == pending) {
             state.under_way.swap_remove(at);
         }
@@ -325,7 +326,7 @@ impl Foreign for Sending {
     }
 }
 
-/// How it is started.
+/// The start of a partitioned send.
 struct StartSending(Arc<Sending>);
 
 impl Again for StartSending {

@@ -1,4 +1,4 @@
-//! Buffered sends (MPI 5.0, §3.6): the message is copied into memory that the program has attached, and leaves from there.
+//! Buffered sends (MPI 5.0, §3.6): the message is copied into attached memory and sent from there.
 
 mod under_way;
 
@@ -15,7 +15,7 @@ use crate::comm::Comm;
 use crate::data::Data;
 use crate::{Class, Error, Result, fail};
 
-/// Where buffered sends of a communicator, a session or the process find their memory.
+/// The attached memory of a communicator, a session or the process, for buffered sends.
 #[derive(Default)]
 pub struct Attachment(Mutex<Option<Attached>>);
 
@@ -30,7 +30,7 @@ struct Attached {
     under_way: UnderWay<Pending, Piece>,
 }
 
-/// Messages under way whose ends a buffered send asks for.
+/// Number of messages under way that each buffered send queries.
 const ASKED_PER_SEND: usize = 4;
 
 impl Attachment {
@@ -41,7 +41,7 @@ impl Attachment {
     /// Attaches memory.
     ///
     /// # Errors
-    /// There is some already.
+    /// Fails if memory is attached already.
     pub fn attach(&self, pool: Pool) -> Result<()> {
         let mut attached = self.get();
         if attached.is_some() {
@@ -51,20 +51,21 @@ impl Attachment {
         Ok(())
     }
 
-    /// Whether there is memory.
+    /// Returns true if memory is attached.
     pub fn is_attached(&self) -> bool {
         self.get().is_some()
     }
 
-    /// Waits until all messages have left, and gives the memory back: address and bytes, none if the library found it.
+    /// Waits until all messages have left, and detaches the memory. Returns address and length; none if the
+    /// library allocates the memory.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn detach(&self, engine: &Engine) -> Result<Option<Option<(*mut u8, usize)>>> {
         loop {
             self.flush(engine)?;
             let mut attached = self.get();
-            // A send of another thread since the flush is under way: its piece lies in the memory.
+            // A send of another thread may have begun since the flush and use the memory.
             if let Some(attached) = attached.take_if(|attached| attached.pool.is_unused()) {
                 return Ok(Some(attached.pool.memory()));
             }
@@ -77,33 +78,33 @@ impl Attachment {
     /// Waits until all messages have left.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn flush(&self, engine: &Engine) -> Result<()> {
         while !self.is_flushed(engine)? {
             if let Some(first) = self.first_under_way() {
-                // Another thread may take the end: `is_flushed` takes what is left.
+                // Another thread may take the completion; `is_flushed` takes the others.
                 engine.await_end(first)?;
             }
         }
         Ok(())
     }
 
-    /// A message that has not left, as far as is known.
+    /// Returns the first message that is not known to have left.
     pub fn first_under_way(&self) -> Option<Pending> {
         self.get().as_ref()?.under_way.first()
     }
 
-    /// A message has left: its memory is free.
+    /// Frees the memory of a message that has left.
     pub fn give_back(&self, pending: Pending, buffer: Buffer) {
         if let Some(attached) = &mut *self.get() {
             attached.give_back(pending, buffer);
         }
     }
 
-    /// Whether all messages have left, of those that the engine has told of.
+    /// Returns true if all messages have left, as far as the engine has reported.
     ///
     /// # Errors
-    /// In a forked child.
+    /// Fails in a forked child.
     pub fn is_flushed(&self, engine: &Engine) -> Result<bool> {
         match &mut *self.get() {
             Some(attached) => attached.is_flushed(engine),
@@ -123,7 +124,7 @@ impl Attachment {
         attached.ask_some(engine, ASKED_PER_SEND)?;
         let mut piece = attached.pool.reserve(len);
         if piece.is_none() {
-            // What has left and was not looked at has room.
+            // Messages that have left without being queried may free room.
             attached.ask_some(engine, attached.under_way.len())?;
             piece = attached.pool.reserve(len);
         }
@@ -153,7 +154,7 @@ impl Attached {
         }
     }
 
-    /// Takes back the memory of messages that have left, of as many.
+    /// Releases the memory of messages that have left, among at most `most` queried ones.
     fn ask_some(&mut self, engine: &Engine, most: usize) -> Result<()> {
         let Self { pool, under_way } = self;
         Ok(engine.completions(|completions| {
@@ -165,7 +166,7 @@ impl Attached {
         })?)
     }
 
-    /// Takes back what has left, up to the first message that has not; returns true if there is none.
+    /// Releases messages up to the first one that has not left; returns true if none is left.
     fn is_flushed(&mut self, engine: &Engine) -> Result<bool> {
         let Self { pool, under_way } = self;
         Ok(engine.completions(|completions| {
@@ -177,7 +178,7 @@ impl Attached {
     }
 }
 
-/// Takes the memory of a message that has left back.
+/// Returns the piece of a message that has left to the pool.
 fn release(pool: &mut Pool, mut piece: Piece, buffer: Buffer) {
     if let Buffer::Out(buffer) = buffer {
         piece.take_back(buffer);
@@ -186,13 +187,13 @@ fn release(pool: &mut Pool, mut piece: Piece, buffer: Buffer) {
 }
 
 impl Comm {
-    /// Sends by a copy: from the communicator's own attached memory, else from that of the session it is derived from, else
-    /// from the process's.
+    /// Sends by a copy in attached memory: that of the communicator, else of its session, else of the
+    /// process.
     ///
     /// # Errors
-    /// There is no memory, or no room in it.
+    /// Fails if no memory is attached or it has no room.
     pub fn bsend(self: &Arc<Self>, to: Target, data: Data<'_>) -> Result<()> {
-        // What can go at once needs no copy.
+        // A message that can leave at once needs no copy.
         if let Started::Done | Started::Posted(_) = self.post(to, Mode::Standard, data)? {
             return Ok(());
         }

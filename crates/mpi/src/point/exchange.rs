@@ -1,4 +1,4 @@
-//! A send and a receive at once (MPI 5.0, §3.10).
+//! Combined send and receive (MPI 5.0, §3.10).
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::request::{Request, Step, Steps};
 use crate::status::Status;
 
 impl Comm {
-    /// Sends and receives; the two may be with different ranks, or none.
+    /// Sends and receives; each may have a rank of its own, or none.
     ///
     /// # Errors
-    /// As of a send and a receive.
+    /// Fails like a send or a receive.
     pub fn exchange(
         &self,
         to: Option<Target>,
@@ -27,17 +27,17 @@ impl Comm {
     ) -> Result<Status> {
         let send = to.map(|to| self.start_send(to, Mode::Standard, out)).transpose()?.flatten();
         let received = from.map(|from| self.recv(from, into));
-        // The memory is lent until the send has ended, whatever became of the receive.
+        // The memory is lent until the send has completed, whatever the result of the receive.
         let sent = send.map(|send| self.engine.wait(send, None)).transpose()?;
         let received = received.transpose()?;
         sent.map(|sent| sent.result).transpose()?;
         Ok(received.map_or(Status::NO_PROCESS, |status| self.status(status)))
     }
 
-    /// The same, where what is received replaces what was sent.
+    /// Sends and receives in the same memory: the received message replaces the sent one.
     ///
     /// # Errors
-    /// As of a send and a receive.
+    /// Fails like a send or a receive.
     pub fn exchange_in_place(
         self: &Arc<Self>,
         to: Option<Target>,
@@ -47,10 +47,10 @@ impl Comm {
         finish(self.engine(), self.iexchange_in_place(to, from, data)?)
     }
 
-    /// Starts to send and to receive.
+    /// Starts a send and a receive.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn iexchange(
         self: &Arc<Self>,
         to: Option<Target>,
@@ -63,10 +63,10 @@ impl Comm {
         Ok(self.both(receive, send, None))
     }
 
-    /// Starts to send, and to receive in the same place.
+    /// Starts a send and a receive in the same memory.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn iexchange_in_place(
         self: &Arc<Self>,
         to: Option<Target>,
@@ -117,16 +117,16 @@ impl Comm {
     }
 }
 
-/// A receive, then a send, that are waited for as one.
+/// A receive, then a send, completed by one request.
 struct Both {
     comm: Arc<Comm>,
     part: ExchangeStage,
     result: Result<Status>,
-    /// What is sent, if its place is received into.
+    /// A copy of the sent data, if its memory is received into.
     copy: Option<Owned<u8>>,
 }
 
-/// The transfer that the engine ends next.
+/// The transfer that the engine completes next.
 enum ExchangeStage {
     Receive { send: Option<Pending> },
     Send,
@@ -144,7 +144,7 @@ impl Steps for Both {
                     return Step::Next(send);
                 }
             }
-            // The first error counts.
+            // The first error is reported.
             ExchangeStage::Send => {
                 if let (Err(error), true) = (ended.result, self.result.is_ok()) {
                     self.result = Err(error.into());

@@ -19,16 +19,16 @@ use crate::data::{Data, DataMut};
 use crate::status::{Origin, Status};
 use crate::{Error, Result};
 
-/// Up to here messages do not care where their memory is: two copies at once through memory that both hold in their caches take less time
-/// than one that has to be agreed on.
+/// Size in bytes up to which a message is copied twice. Two copies through memory in both caches take less
+/// time than the agreement on one direct copy.
 const DIRECT_BYTES: usize = 256 << 10;
 
-/// What a receive accepts.
+/// The messages that a receive accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct From {
-    /// Only from this rank of the job.
+    /// The source, a rank of the job; none for any source.
     pub source: Option<Rank>,
-    /// Only with this tag.
+    /// The tag; none for any tag.
     pub tag: Option<Tag>,
 }
 
@@ -39,10 +39,10 @@ impl From {
 }
 
 impl Comm {
-    /// Sends a message and returns when its memory may be used again.
+    /// Sends a message; returns when its memory may be reused.
     ///
     /// # Errors
-    /// The receiver has finished or died.
+    /// Fails if the receiver has finished or died.
     #[inline(always)]
     pub fn send(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
         if data.of.is_contiguous() && !self.is_direct(&data) {
@@ -53,30 +53,30 @@ impl Comm {
         self.send_otherwise(to, tag, mode, data)
     }
 
-    /// Sends bytes that lie one after the other, in standard mode, that the engine's short path has left.
+    /// Sends contiguous bytes in standard mode after the engine's short path refused them.
     ///
     /// # Errors
-    /// As [`Comm::send`].
+    /// Fails like [`Comm::send`].
     pub fn send_refused(&self, to: Target, data: Data<'_>) -> Result<()> {
         let bytes = data.raw.bytes(0, data.bytes()?);
         let (lane, flow) = self.flow_of(to.tag);
         Ok(lane.send_refused(to.rank, flow, to.tag, bytes)?)
     }
 
-    /// A blocking send from the program's memory, which is lent.
+    /// Sends from the program's memory, which is lent, and waits.
     fn send_lent(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<()> {
         let pending = self.isend_lent(to, mode, data)?;
         self.engine.wait(pending, None)?.result?;
         Ok(())
     }
 
-    /// Whether it is long and in memory that peers can reach.
+    /// Returns true if the data is long and lies in memory that peers can access.
     #[inline(always)]
     pub(super) fn is_direct<M>(&self, data: &Data<'_, M>) -> bool {
         self.allocated().any() && data.count.saturating_mul(data.of.size()) > DIRECT_BYTES
     }
 
-    /// A blocking send of elements with gaps, or from memory that peers can reach.
+    /// Sends elements with gaps, or from memory that peers can access, and waits.
     #[inline(never)]
     fn send_otherwise(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
         let len = data.bytes()?;
@@ -91,7 +91,7 @@ impl Comm {
     /// Receives a message.
     ///
     /// # Errors
-    /// It is longer than the memory; the sender has finished or died.
+    /// Fails if the message is longer than the memory, or the sender has finished or died.
     #[inline(always)]
     pub fn recv(&self, from: From, mut data: DataMut<'_>) -> Result<canele_engine::Status> {
         if data.of.is_contiguous() && !self.is_direct(&data) {
@@ -104,7 +104,7 @@ impl Comm {
         Ok(self.engine.wait(pending, None)?.result?)
     }
 
-    /// What the engine says of a message, as this communicator counts ranks.
+    /// Converts a status of the engine; the source becomes a rank of this communicator.
     pub fn status(&self, of: canele_engine::Status) -> Status {
         let source = self.rank_of(of.source).map_or(Origin::Unknown, Origin::Rank);
         Status { source, tag: Some(of.tag.0), bytes: of.bytes, cancelled: false }

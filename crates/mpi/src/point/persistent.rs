@@ -1,4 +1,4 @@
-//! Persistent messages (MPI 5.0, §3.9): the arguments of a message, to be sent or received again and again.
+//! Persistent messages (MPI 5.0, §3.9): the arguments of a message that is sent or received repeatedly.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::datatype::Datatype;
 use crate::request::{Again, Request};
 use crate::status::Status;
 
-/// How a persistent send hands its message over.
+/// The source of a persistent send's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handing {
-    /// From the program's memory.
+    /// The program's memory, in this mode.
     Lent(Mode),
-    /// By a copy in the attached buffer.
+    /// A copy in the attached buffer.
     Buffered,
 }
 
@@ -38,13 +38,13 @@ struct Receive {
 }
 
 impl Comm {
-    /// A send that can be started; to no process if `to` is none.
+    /// Makes a persistent send request; to `MPI_PROC_NULL` if `to` is none.
     pub fn send_init(self: &Arc<Self>, to: Option<Target>, handing: Handing, elements: Elements) -> Request {
         let send = Send { comm: self.clone(), to, handing, elements };
         Request::persistent(Some(self.clone()), Box::new(send))
     }
 
-    /// A receive that can be started; from no process if `from` is none.
+    /// Makes a persistent receive request; from `MPI_PROC_NULL` if `from` is none.
     pub fn recv_init(self: &Arc<Self>, from: Option<From>, elements: ElementsMut) -> Request {
         let ElementsMut { raw, count, of } = elements;
         let receive = Receive { comm: self.clone(), from, memory: ReusableMemory::new(raw), count, of };

@@ -1,4 +1,4 @@
-//! Probes: what a receive would get.
+//! Probes: finding the message that a receive would get.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,54 +12,55 @@ use crate::request::Request;
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
-/// A message taken out of matching, to be received through this handle (MPI 5.0, §3.8.2).
+/// A matched message, to be received through this handle (MPI 5.0, §3.8.2).
 pub struct Message {
     comm: Arc<Comm>,
     matched: Mutex<Option<Matched>>,
 }
 
 impl Comm {
-    /// Waits until a receive would get a message, and tells which.
+    /// Waits until a receive would get a message; returns its status.
     ///
     /// # Errors
-    /// The sender has finished or died.
+    /// Fails if the sender has finished or died.
     pub fn probe(&self, from: From) -> Result<Status> {
         let (lane, flow) = self.flow_for(from);
         Ok(self.status(lane.probe(flow, from.want(), None)?))
     }
 
-    /// Tells which message a receive would get now.
+    /// Returns the status of the message that a receive would get now, if any.
     ///
     /// # Errors
-    /// There is none, and the sender has finished or died; the job is over.
+    /// Fails if there is no message and the sender has finished or died, or if the job is over.
     pub fn iprobe(&self, from: From) -> Result<Option<Status>> {
         let (lane, flow) = self.flow_for(from);
         let found = lane.iprobe(flow, from.want())?;
         Ok(self.unless_in_vain(found, from)?.map(|status| self.status(status)))
     }
 
-    /// Waits for a message and takes it.
+    /// Waits for a message and matches it.
     ///
     /// # Errors
-    /// As [`Comm::probe`].
+    /// Fails like [`Comm::probe`].
     pub fn mprobe(self: &Arc<Self>, from: From) -> Result<(Message, Status)> {
         let (lane, flow) = self.flow_for(from);
         Ok(self.message(lane.mprobe(flow, from.want(), None)?))
     }
 
-    /// Takes a message, if there is one now.
+    /// Matches a message, if there is one now.
     ///
     /// # Errors
-    /// As [`Comm::iprobe`].
+    /// Fails like [`Comm::iprobe`].
     pub fn improbe(self: &Arc<Self>, from: From) -> Result<Option<(Message, Status)>> {
         let (lane, flow) = self.flow_for(from);
         let found = lane.improbe(flow, from.want())?;
         Ok(self.unless_in_vain(found, from)?.map(|matched| self.message(matched)))
     }
 
-    /// What was found. Who asks again and again would never learn of a death otherwise.
+    /// Returns the result of a probe, or an error if the sender is dead. Without it a polling caller would
+    /// never learn of the death.
     fn unless_in_vain<T>(&self, found: Option<T>, from: From) -> Result<Option<T>> {
-        // Relaxed: the engine is asked who is meant.
+        // Relaxed: the engine then tells which rank died.
         if found.is_some() || !self.shared.any_failure.load(Ordering::Relaxed) {
             return Ok(found);
         }
@@ -77,15 +78,15 @@ impl Comm {
 }
 
 impl Message {
-    /// The communicator it came on.
+    /// Returns the communicator on which the message arrived.
     pub fn comm(&self) -> &Arc<Comm> {
         &self.comm
     }
 
-    /// Starts to receive it.
+    /// Starts to receive the message.
     ///
     /// # Errors
-    /// It was received before; the job is over.
+    /// Fails if it was received before or the job is over.
     pub fn irecv(&self, data: DataMut<'_>) -> Result<Request> {
         data.bytes()?;
         let matched = self.matched.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -11,25 +11,25 @@ use crate::comm::Comm;
 use crate::data::{Data, DataMut};
 use crate::request::Request;
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// The rank of the job.
+    /// The rank in the job.
     pub rank: Rank,
     /// The tag.
     pub tag: Tag,
 }
 
 impl Comm {
-    /// Whether its receiver takes it from where it lies.
+    /// Returns true if the receiver copies the data from the sender's memory.
     fn is_copied_by_receiver(&self, data: Data<'_>) -> Result<bool> {
         Ok(self.is_direct(&data) && data.bytes()? > self.engine.eager_bytes()?)
     }
 
-    /// Sends what can go at once or with the next packet: its memory may be used again then.
+    /// Sends a message that can leave at once or with the next packet; its memory may then be reused.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     #[inline(always)]
     pub fn post(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Started> {
         if !data.of.is_contiguous() || self.is_copied_by_receiver(data)? {
@@ -41,10 +41,11 @@ impl Comm {
         lane.post(Envelope { to, flow, tag, mode, coalesce: true }, bytes).map_err(|error| (*error).into())
     }
 
-    /// As [`Comm::post`] in standard mode, of few bytes one after the other that the engine's short path has left.
+    /// Posts a short contiguous message in standard mode after the engine's short path refused it
+    /// ([`Comm::post`]).
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn post_refused(&self, to: Target, data: Data<'_>) -> Result<Started> {
         let bytes = data.raw.bytes(0, data.bytes()?);
         let (lane, flow) = self.flow_of(to.tag);
@@ -52,25 +53,25 @@ impl Comm {
         lane.post_refused(envelope, bytes).map_err(|error| (*error).into())
     }
 
-    /// Starts to send. `None`: it has left.
+    /// Starts a send. Returns `None` if the message has left.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn start_send(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Option<Pending>> {
         let posted = self.post(to, mode, data)?;
         self.start_posted(to, mode, data, posted)
     }
 
-    /// As [`Comm::start_send`], of a message for [`Comm::post_refused`].
+    /// Starts a send of a message for [`Comm::post_refused`].
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn start_refused(&self, to: Target, data: Data<'_>) -> Result<Option<Pending>> {
         let posted = self.post_refused(to, data)?;
         self.start_posted(to, Mode::Standard, data, posted)
     }
 
-    /// Goes on with a message that was posted.
+    /// Continues the send of a message after [`Comm::post`].
     #[inline(always)]
     fn start_posted(
         &self,
@@ -86,20 +87,20 @@ impl Comm {
         }
     }
 
-    /// The request of a receive that was started.
+    /// Returns the request of a started receive.
     pub fn receiving(self: &Arc<Self>, pending: Pending) -> Request {
         Request::receive(self.clone(), pending)
     }
 
-    /// The request of a send that was started.
+    /// Returns the request of a started send.
     pub fn sending(self: &Arc<Self>, pending: Pending) -> Request {
         Request::send(self.clone(), pending)
     }
 
-    /// Starts to send from the program's memory, which is lent.
+    /// Starts a send from the program's memory, which is lent.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn isend_lent(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Pending> {
         data.bytes()?;
         let (lane, flow) = self.flow_of(to.tag);
@@ -107,18 +108,18 @@ impl Comm {
         Ok(started.map_err(|refused| refused.0)?)
     }
 
-    /// Starts to receive.
+    /// Starts a receive.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn irecv(self: &Arc<Self>, from: From, data: DataMut<'_>) -> Result<Request> {
         Ok(self.receiving(self.start_receive(from, data)?))
     }
 
-    /// The same, as the engine calls it.
+    /// Starts a receive; returns the engine's handle of it.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     #[inline(always)]
     pub fn start_receive(&self, from: From, data: DataMut<'_>) -> Result<Pending> {
         data.bytes()?;

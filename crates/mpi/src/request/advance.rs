@@ -1,4 +1,4 @@
-//! How requests go on, as the engine says how their operations ended.
+//! Progress of requests when the engine completes their operations.
 
 use canele_engine::{Buffer, Completion, Completions, Engine, Failure, Pending};
 
@@ -7,7 +7,7 @@ use crate::status::Status;
 use crate::{Class, Error, Result};
 
 impl Request {
-    /// Lets it go on as far as it can under the locks that the caller holds.
+    /// Advances the request as far as possible under the locks that the caller holds.
     pub fn advance(&mut self, completions: &mut Completions<'_>) -> RequestProgress {
         let ended = match &mut self.state {
             State::Over => return RequestProgress::Inactive,
@@ -39,10 +39,10 @@ impl Request {
         RequestProgress::Ended
     }
 
-    /// Lets it go on as far as it can, where no lock is held; says whether it has ended.
+    /// Advances the request as far as possible, where the caller holds no lock; returns its progress.
     ///
     /// # Errors
-    /// In a forked child.
+    /// Fails in a forked child.
     pub fn advance_outside(&mut self, engine: &Engine) -> Result<RequestProgress> {
         loop {
             let progress = engine.completions(|completions| self.advance(completions))?;
@@ -61,7 +61,7 @@ impl Request {
         Ok(if self.is_ended() { RequestProgress::Ended } else { RequestProgress::UnderWay })
     }
 
-    /// The engine has ended a step.
+    /// Handles a step that the engine has completed.
     fn step(&mut self, pending: Pending, mut ended: Completion) {
         match &mut self.state {
             State::Persistent(persistent) => {
@@ -85,7 +85,7 @@ impl Persistent {
     fn advance(&mut self, completions: &mut Completions<'_>) -> RequestProgress {
         let Some(active) = &mut self.active else { return RequestProgress::Inactive };
         let (ended, state) = match active.state {
-            // The memory is lent again next time.
+            // The memory is lent again at the next start.
             State::Send(pending) => match completions.take(pending) {
                 Some(ended) => (ended.buffer, sent(ended.result)),
                 None => return RequestProgress::UnderWay,
@@ -116,14 +116,14 @@ fn received(result: Result<canele_engine::Status, canele_engine::Error>) -> Stat
     }
 }
 
-/// The error of a receive from any source that is under way though a member has failed.
+/// Returns the error of a pending receive from any source after a member failed.
 #[cold]
 fn in_doubt(failure: &Failure) -> Box<Error> {
     let text = format!("{failure}, and may be the sender: acknowledge it, wait again, or cancel the receive");
     Error::new(Class::ProcFailedPending, text)
 }
 
-/// A cancelled operation has ended well.
+/// Returns the status of a cancelled operation; cancelling is no failure.
 fn cancelled(error: canele_engine::Error) -> Result<Status> {
     match error {
         canele_engine::Error::Failed(Failure::Cancelled) => Ok(Status { cancelled: true, ..Status::EMPTY }),

@@ -1,4 +1,5 @@
-//! What stands behind a request that is more than a message: how it starts again, its steps, or what ends it elsewhere.
+//! Operations behind a request that is more than a message: restarts, steps, and completion outside the
+//! engine.
 
 use canele_engine::{Buffer, Completion, Pending};
 
@@ -7,78 +8,79 @@ use crate::partitioned::Partitioned;
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
-/// How a persistent operation is started.
+/// A persistent operation.
 pub trait Again: Send {
-    /// Starts it; the request that stands for it this time.
+    /// Starts it; returns the request of this start.
     ///
     /// # Errors
-    /// As the operation itself.
+    /// Fails like the operation itself.
     fn start(&mut self) -> Result<Request>;
-    /// The operation has ended with this buffer.
+    /// Takes back the buffer of a completed operation.
     fn take_back(&mut self, _buffer: Buffer) {}
-    /// A short name of the operation for texts.
+    /// Returns a short name of the operation for texts.
     fn name(&self) -> &'static str;
-    /// The partitioned operation that it starts.
+    /// Returns the partitioned operation that it starts.
     fn partitioned(&self) -> Option<Partitioned<'_>> {
         None
     }
 }
 
-/// An operation with something to be done whenever the engine has ended a part of it.
+/// An operation that continues whenever the engine has completed a part of it.
 pub trait Steps: Send {
-    /// A part has ended; what follows.
+    /// Handles a completed part; returns the next step.
     fn step(&mut self, ended: Completion) -> Step;
 }
 
-/// What follows a part.
+/// The next step of an operation.
 pub enum Step {
     /// Another part is under way.
     Next(Pending),
-    /// All has ended.
+    /// The operation has completed.
     Done(Result<Status>),
 }
 
-/// An operation that the program ends, or that waits for the program before the engine can.
+/// An operation that the program completes, or that waits for the program before the engine can complete it.
 pub trait Foreign: Send + Sync {
-    /// The program says that it is complete.
+    /// Marks the operation as complete, for the program.
     ///
     /// # Errors
-    /// It is not for the program to say, or was said before.
+    /// Fails if the program cannot complete it, or has done so before.
     fn complete(&self) -> Result<()> {
         Err(Error::new(Class::Request, "the request is none that the program completes by itself"))
     }
-    /// Whether only the program can say that it is complete.
+    /// Returns true if only the program can complete it.
     fn is_ended_by_program(&self) -> bool {
         false
     }
-    /// Whether it is.
+    /// Returns true if it is complete.
     fn is_complete(&self) -> bool;
-    /// How it has ended.
+    /// Returns the status of the completed operation.
     ///
     /// # Errors
-    /// Why it failed, or what the program's own function gives.
+    /// Fails with the error of the operation or of the program's function.
     fn status(&self) -> Result<Status>;
-    /// The program wants it withdrawn.
+    /// Cancels the operation for the program.
     ///
     /// # Errors
-    /// What the program's own function gives.
+    /// Fails with the error of the program's function.
     fn cancel(&self) -> Result<()>;
-    /// The program has seen its end, or gives it up.
+    /// Releases the operation, which the program has completed or freed.
     ///
     /// # Errors
-    /// What the program's own function gives.
+    /// Fails with the error of the program's function.
     fn release(&self) -> Result<()>;
-    /// What the engine is to be asked about, once the program has done its part.
+    /// Returns the pending operation of the engine, after the program has done its part.
     fn pending(&self) -> Option<Pending> {
         None
     }
-    /// The lane on which the engine is to make progress while its end is waited for, also before the program has done its part.
+    /// Returns the lane whose progress a wait needs, also before the program has done its part.
     fn lane(&self) -> u8 {
         self.pending().map_or(0, Pending::lane)
     }
-    /// The engine has ended that.
+    /// Handles the completion of a pending operation.
     fn step(&self, _pending: Pending, _ended: Completion) {}
-    /// Changes whenever the program has done a part of it; asked by a wait under the engine's lock, so it takes none.
+    /// Returns a counter that changes whenever the program has done a part. A wait reads it under the
+    /// engine's lock, so it must not lock.
     fn program_steps(&self) -> u32 {
         0
     }

@@ -1,7 +1,7 @@
-//! Categories (MPI 5.0, §15.3.9): what a name begins with, up to its first underscore, where more than one name begins so.
+//! Categories (MPI 5.0, §15.3.9): the part of a name before its first underscore, if several names share it.
 //!
-//! `canele` holds all others, and everything that stands alone. What is numbered lies in what its names have in common: `rail1` in
-//! `rail`. Categories never change while a process runs.
+//! `canele` holds all other categories, and all names that share no part with others. A numbered category
+//! lies in that of its common stem: `rail1` in `rail`. Categories are constant while a process runs.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,12 +10,12 @@ use super::control::controls;
 use super::event;
 use super::performance::performances;
 
-/// Variables and events that belong together; each number is an index into the table of its kind.
+/// Variables and events with a common prefix; each number is an index into the table of its kind.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub struct Category {
     /// Its name.
     pub name: String,
-    /// What is in it.
+    /// Its contents.
     pub description: String,
     /// Its control variables.
     pub controls: Vec<i32>,
@@ -23,25 +23,25 @@ pub struct Category {
     pub performances: Vec<i32>,
     /// Its events.
     pub events: Vec<i32>,
-    /// The categories in it.
+    /// Its subcategories.
     pub categories: Vec<i32>,
 }
 
 /// The category that holds all others.
 const ROOT: &str = "canele";
 
-/// All categories; the first holds all others.
+/// Returns all categories; the first one holds all others.
 pub fn categories() -> &'static [Category] {
     static ALL: LazyLock<Vec<Category>> = LazyLock::new(make);
     &ALL
 }
 
-/// What the names of a category begin with.
+/// Returns the prefix of a name.
 fn beginning(name: &str) -> &str {
     name.split('_').next().unwrap_or(name)
 }
 
-/// What a beginning has in common with others that differ from it by a number.
+/// Returns a prefix without its trailing number.
 fn stem(beginning: &str) -> &str {
     beginning.trim_end_matches(|letter: char| letter.is_ascii_digit())
 }

@@ -1,7 +1,8 @@
 //! Control variables (MPI 5.0, §15.3.6): the tunables, with their values in force.
 //!
-//! A variable is written as the environment would write it, and counts from the start of the rank or, where the rank can follow, from
-//! now on. All ranks must write what all must have alike before they join their job, whose launcher compares it.
+//! A value is written like an environment variable. It takes effect at the start of the rank, or at once if
+//! the rank can follow. Values that must be equal on all ranks are set before these join their job; the
+//! launcher compares them.
 
 use std::sync::LazyLock;
 
@@ -11,12 +12,12 @@ use super::enumeration::{enumeration_of, enumerations};
 use super::{Reason, ToolError, ToolResult, Verbosity};
 use crate::process::{NotSet, Process};
 
-/// How a variable is represented.
+/// The representation of a variable's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Representation {
-    /// The place of a word in the variable's enumeration.
+    /// The index of a word in the variable's enumeration.
     Choice,
-    /// A number without a sign, of 64 bits.
+    /// An unsigned number of 64 bits.
     Number,
     /// A text.
     Text,
@@ -33,7 +34,7 @@ pub enum ControlValue {
     Text(String),
 }
 
-/// Who must set a variable, and may (MPI 5.0, table 15.4).
+/// The ranks that must set a variable together (MPI 5.0, table 15.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ControlScope {
     /// No rank: it never changes.
@@ -49,13 +50,13 @@ pub enum ControlScope {
 pub struct ControlVariable {
     /// The tunable.
     row: TunableRow,
-    /// What it means, its values, its default and its variable of the environment.
+    /// Its meaning, values, default and environment variable.
     pub description: String,
-    /// The place of its enumeration, of a choice.
+    /// The index of its enumeration, for a choice.
     pub enumeration: Option<usize>,
 }
 
-/// All control variables, in the order of the tunables.
+/// Returns all control variables, in the order of the tunables.
 pub fn controls() -> &'static [ControlVariable] {
     static ALL: LazyLock<Vec<ControlVariable>> =
         LazyLock::new(|| Tunables::table().map(ControlVariable::new).collect());
@@ -73,12 +74,12 @@ impl ControlVariable {
         Self { row, description, enumeration }
     }
 
-    /// Its name, which is the tunable's.
+    /// Returns its name, that of the tunable.
     pub fn name(&self) -> &'static str {
         self.row.name
     }
 
-    /// How its value is represented.
+    /// Returns the representation of its value.
     pub fn representation(&self) -> Representation {
         match self.row.allowed {
             Allowed::OneOf(_) => Representation::Choice,
@@ -87,7 +88,7 @@ impl ControlVariable {
         }
     }
 
-    /// Who may set it.
+    /// Returns its scope.
     pub fn scope(&self) -> ControlScope {
         match self.row.settable() {
             Settable::Never => ControlScope::Constant,
@@ -96,7 +97,7 @@ impl ControlVariable {
         }
     }
 
-    /// For whom it is made: words and texts choose what users see, numbers how fast it goes.
+    /// Returns its audience: words and texts change visible behaviour, numbers change performance.
     pub fn verbosity(&self) -> Verbosity {
         match self.representation() {
             Representation::Choice | Representation::Text => Verbosity::UserBasic,
@@ -105,10 +106,10 @@ impl ControlVariable {
         }
     }
 
-    /// Its value in force.
+    /// Returns its value in force.
     ///
     /// # Errors
-    /// The environment has a variable that cannot be obeyed.
+    /// Fails if an environment variable has an invalid value.
     pub fn read(&self, process: &Process) -> ToolResult<ControlValue> {
         let tunables =
             process.tunables().map_err(|error| ToolError::new(Reason::NotAccessible, error.to_string()))?;
@@ -127,7 +128,7 @@ impl ControlVariable {
     /// Sets its value, for the start of this rank or from now on.
     ///
     /// # Errors
-    /// It cannot be set, or not any more; it cannot have this value.
+    /// Fails if it cannot be set, cannot be set any more, or cannot have this value.
     pub fn write(&self, process: &Process, value: &ControlValue) -> ToolResult<()> {
         let written = match value {
             ControlValue::Choice(place) => {

@@ -1,5 +1,5 @@
-//! Enumerations (MPI 5.0, §15.3.5): the values of a control variable that has one of several words, and the names of the elements of
-//! an event. The number of an item is its place.
+//! Enumerations (MPI 5.0, §15.3.5): the words of a control variable, and the names of an event's elements.
+//! The number of an item is its index.
 
 use std::sync::LazyLock;
 
@@ -10,13 +10,13 @@ use super::event;
 /// Numbers with names.
 #[derive(Debug)]
 pub struct Enumeration {
-    /// What it is the enumeration of: the name of a control variable or an event.
+    /// The name of its control variable or event.
     pub name: &'static str,
-    /// The names of its items, whose numbers are 0, 1 and so on.
+    /// The names of its items, which are numbered from 0.
     pub items: Vec<&'static str>,
 }
 
-/// All enumerations: those of control variables in their order, then those of events.
+/// Returns all enumerations: those of control variables in their order, then those of events.
 pub fn enumerations() -> &'static [Enumeration] {
     static ALL: LazyLock<Vec<Enumeration>> = LazyLock::new(|| {
         let of_controls = Tunables::table().filter_map(|row| match row.allowed {
@@ -32,7 +32,7 @@ pub fn enumerations() -> &'static [Enumeration] {
     &ALL
 }
 
-/// The place of the enumeration of a variable or event.
+/// Returns the index of the enumeration of a variable or event.
 pub fn enumeration_of(name: &str) -> Option<usize> {
     enumerations().iter().position(|enumeration| enumeration.name == name)
 }

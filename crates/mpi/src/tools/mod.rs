@@ -1,13 +1,13 @@
-//! The tools interface (MPI 5.0, chapter 15): variables that say how the library works and what it does, and events.
+//! The tools interface (MPI 5.0, chapter 15): variables that control and measure the library, and events.
 //!
 //! ```text
 //!   tunables ──▶ control variables ──────┐
-//!   counters ──▶ performance variables ──┼──▶ categories: what a name begins with
+//!   counters ──▶ performance variables ──┼──▶ categories: by prefixes of names
 //!   protocols ─▶ events ─────────────────┘
 //! ```
-//! The tables are those of the library itself: a variable has the name of its tunable or counter. They never change while a process
-//! runs, so an index stays what it is. Nothing here needs the process to have joined its job, and no error is raised: every call
-//! gives one.
+//! The tables are those of the library itself: a variable has the name of its tunable or counter. They are
+//! constant while a process runs, so an index stays valid. These calls work before the process joins its job,
+//! and they return errors without raising any.
 
 pub mod category;
 pub mod control;
@@ -15,24 +15,24 @@ pub mod enumeration;
 pub mod event;
 pub mod performance;
 
-/// Why a call of the tools interface fails (MPI 5.0, §15.3.10).
+/// The reason why a call of the tools interface fails (MPI 5.0, §15.3.10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// The interface is not initialised.
     NotInitialized,
-    /// What is asked for cannot be had now.
+    /// The requested object is not accessible now.
     NotAccessible,
-    /// What is asked for is not offered.
+    /// The request is not supported.
     NotSupported,
-    /// An argument has a value that it cannot have.
+    /// An argument has an invalid value.
     Invalid,
     /// There is no variable, event or category with this index.
     InvalidIndex,
     /// There is no session with this handle.
     InvalidSession,
-    /// There is nothing with this handle.
+    /// There is no object with this handle.
     InvalidHandle,
-    /// Nothing is called so.
+    /// No object has this name.
     InvalidName,
     /// The variable cannot be set any more, or not at this moment.
     SetNotNow,
@@ -49,46 +49,46 @@ pub enum Reason {
 /// The error of a call of the tools interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToolError {
-    /// Which of the standard's reasons it is.
+    /// Its reason code in the standard.
     pub reason: Reason,
-    /// The argument, its value, and what to do.
+    /// The argument, its value and the remedy.
     pub text: String,
 }
 
-/// What a call of the tools interface gives.
+/// The result of a call of the tools interface.
 pub type ToolResult<T> = Result<T, ToolError>;
 
 impl ToolError {
-    /// An error for this reason.
+    /// Makes an error for this reason.
     pub fn new(reason: Reason, text: impl Into<String>) -> Self {
         Self { reason, text: text.into() }
     }
 }
 
-/// What is wrong with an argument that other calls have, too.
+/// Converts the error of an argument that other calls share.
 impl From<Box<crate::Error>> for ToolError {
     fn from(error: Box<crate::Error>) -> Self {
         Self::new(Reason::Invalid, error.text)
     }
 }
 
-/// For whom a variable or event is made (MPI 5.0, §15.3.1).
+/// The audience of a variable or event (MPI 5.0, §15.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verbosity {
     /// For every user.
     UserBasic,
-    /// For users who want to know more.
+    /// For users who want details.
     UserDetail,
-    /// For those who tune a program.
+    /// For tuners of a program.
     TunerBasic,
-    /// For those who tune it further.
+    /// For tuners who want details.
     TunerDetail,
 }
 
-/// The place of what has an index in a table.
+/// Returns the row with this index of a table.
 ///
 /// # Errors
-/// There is no such index.
+/// Fails if there is no such index.
 pub fn at<'a, T>(table: &'a [T], index: i32, what: &str) -> ToolResult<&'a T> {
     usize::try_from(index).ok().and_then(|index| table.get(index)).ok_or_else(|| {
         let text = format!("{what} is {index}: there are {}, counted from 0", table.len());
@@ -96,16 +96,16 @@ pub fn at<'a, T>(table: &'a [T], index: i32, what: &str) -> ToolResult<&'a T> {
     })
 }
 
-/// The index of what is called `name` in a table.
+/// Returns the index of the row with this name in a table.
 ///
 /// # Errors
-/// Nothing is called so.
+/// Fails if no row has this name.
 pub fn index_of<T>(table: &[T], name: &str, name_of: impl Fn(&T) -> &str) -> ToolResult<i32> {
     let found = table.iter().position(|row| name_of(row) == name);
     found.map(|index| index as i32).ok_or_else(|| unknown(name))
 }
 
-/// The error of a name that nothing has.
+/// Returns the error for an unknown name.
 pub(crate) fn unknown(name: &str) -> ToolError {
     ToolError::new(Reason::InvalidName, format!("name is \"{name}\", and nothing is called so"))
 }

@@ -1,4 +1,4 @@
-//! Grids (MPI 5.0, §8.5): row-major, the last coordinate counts fastest.
+//! Grids (MPI 5.0, §8.5) in row-major order: the last coordinate varies fastest.
 
 use crate::{Result, fail};
 
@@ -10,10 +10,10 @@ pub struct Cart {
 }
 
 impl Cart {
-    /// A grid with these sizes, closed to a ring where it is periodic, for a communicator of `ranks` ranks.
+    /// Makes a grid with these sizes, periodic in some dimensions, for a communicator of `ranks` ranks.
     ///
     /// # Errors
-    /// A size is not positive, or there are fewer ranks than places.
+    /// Fails if a size is not positive or there are too few ranks.
     pub fn new(dims: &[i32], periods: &[bool], ranks: usize) -> Result<Self> {
         assert_eq!(dims.len(), periods.len(), "each dimension is periodic or not");
         let mut places = 1usize;
@@ -32,30 +32,30 @@ impl Cart {
         Ok(Self { dims: dims.iter().map(|&dim| dim as usize).collect(), periods: periods.to_vec() })
     }
 
-    /// The number of places.
+    /// Returns the number of ranks in the grid.
     pub fn size(&self) -> usize {
         self.dims.iter().product()
     }
 
-    /// The size of each dimension.
+    /// Returns the size of each dimension.
     pub fn dims(&self) -> &[usize] {
         &self.dims
     }
 
-    /// Whether each dimension is closed to a ring.
+    /// Returns for each dimension true if it is periodic.
     pub fn periods(&self) -> &[bool] {
         &self.periods
     }
 
-    /// The rank in the grid of a rank of the communicator it is made from, if it gets a place.
+    /// Returns the rank in the grid of a rank of the old communicator, if it is in the grid.
     pub fn map(&self, rank: usize) -> Option<usize> {
         (rank < self.size()).then_some(rank)
     }
 
-    /// Where a rank is.
+    /// Returns the coordinates of a rank.
     ///
     /// # Errors
-    /// It is not in the grid.
+    /// Fails if the rank is not in the grid.
     pub fn coords(&self, rank: i32) -> Result<Vec<usize>> {
         match usize::try_from(rank) {
             Ok(place) if place < self.size() => Ok(self.coords_of(place)),
@@ -63,10 +63,10 @@ impl Cart {
         }
     }
 
-    /// Who is there. Coordinates outside of a periodic dimension come in again at its other end.
+    /// Returns the rank at these coordinates, which wrap around in periodic dimensions.
     ///
     /// # Errors
-    /// A coordinate is outside of a dimension that is not periodic.
+    /// Fails if a coordinate is outside of a dimension that is not periodic.
     pub fn rank_of(&self, coords: &[i32]) -> Result<usize> {
         assert_eq!(coords.len(), self.dims.len(), "each dimension has a coordinate");
         let mut rank = 0;
@@ -82,13 +82,13 @@ impl Cart {
         Ok(rank)
     }
 
-    /// From whom a rank gets and to whom it gives what is shifted by `by` steps along a dimension.
+    /// Returns source and destination of a shift by `by` steps along a dimension.
     ///
     /// # Errors
-    /// There is no such dimension.
+    /// Fails if there is no such dimension.
     ///
     /// # Panics
-    /// The rank is not in the grid.
+    /// Panics if the rank is not in the grid.
     pub fn shift(&self, rank: usize, direction: i32, by: i32) -> Result<(Option<usize>, Option<usize>)> {
         match usize::try_from(direction) {
             Ok(dim) if dim < self.dims.len() => {
@@ -102,18 +102,19 @@ impl Cart {
         }
     }
 
-    /// Along each dimension, the rank before and the rank behind: the order of neighbourhood collectives.
+    /// Returns for each dimension the lower and the higher neighbour, in the order of neighbourhood
+    /// collectives.
     ///
     /// # Panics
-    /// The rank is not in the grid.
+    /// Panics if the rank is not in the grid.
     pub fn neighbours(&self, rank: usize) -> Vec<Option<usize>> {
         (0..self.dims.len()).flat_map(|dim| [self.step(rank, dim, -1), self.step(rank, dim, 1)]).collect()
     }
 
-    /// The grid of the dimensions that remain, and the ranks in it, in order, when it is the one that `rank` is in.
+    /// Returns the subgrid of the remaining dimensions that contains `rank`, and its ranks in order.
     ///
     /// # Panics
-    /// The rank is not in the grid.
+    /// Panics if the rank is not in the grid.
     pub fn sub(&self, rank: usize, remain: &[bool]) -> (Cart, Vec<usize>) {
         assert_eq!(remain.len(), self.dims.len(), "each dimension remains or not");
         let kept = || remain.iter().enumerate().filter(|&(_, &remains)| remains).map(|(dim, _)| dim);

@@ -1,12 +1,13 @@
-//! How many ranks in each dimension of a grid (MPI 5.0, §8.5.2).
+//! The number of ranks in each dimension of a grid (MPI 5.0, §8.5.2).
 
 use crate::{Result, fail};
 
-/// Fills the dimensions that are 0 so that the product of all is `nodes`: as close to each other as can be, and not increasing.
-/// Of all such choices it is the one with the smallest largest dimension, then the smallest second, and so on.
+/// Fills the dimensions that are 0, so that the product of all is `nodes`. The new sizes are as equal as
+/// possible and do not increase. Among all choices it takes the smallest largest dimension, then the smallest
+/// second, and so on.
 ///
 /// # Errors
-/// A dimension is negative, or the product of those given does not divide `nodes`.
+/// Fails if a dimension is negative, or if the product of the given ones does not divide `nodes`.
 pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     if nodes < 1 {
         fail!(Dimensions, "nnodes is {nodes}; there must be at least one node");
@@ -28,7 +29,7 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
-/// `n` as a product of `parts` factors.
+/// Returns `n` as a product of `parts` factors.
 fn balanced(n: u32, parts: usize) -> Vec<u32> {
     let mut factors = Vec::with_capacity(parts);
     if parts > 0 {
@@ -39,7 +40,7 @@ fn balanced(n: u32, parts: usize) -> Vec<u32> {
     factors
 }
 
-/// Appends the factors, none above `limit`, the smallest possible first; says whether there are any.
+/// Appends the factors, none above `limit`, with the smallest possible first one; returns true if they exist.
 fn split(n: u32, parts: usize, limit: u32, divisors: &[u32], factors: &mut Vec<u32>) -> bool {
     if parts == 1 {
         factors.extend((n <= limit).then_some(n));
@@ -58,7 +59,7 @@ fn split(n: u32, parts: usize, limit: u32, divisors: &[u32], factors: &mut Vec<u
     false
 }
 
-/// All of them, from 1 to `n`.
+/// Returns all divisors, from 1 to `n`.
 fn divisors(n: u32) -> Vec<u32> {
     let small: Vec<u32> = (1..=n.isqrt()).filter(|&d| n.is_multiple_of(d)).collect();
     let large = small.iter().rev().map(|&d| n / d).filter(|&d| d > n.isqrt());

@@ -3,7 +3,7 @@
 use super::checked_rank;
 use crate::{Result, fail};
 
-/// The edges that one rank names in the general form, checked.
+/// The checked edges that one rank passes in the general form.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedEdges<'a> {
     sources: &'a [i32],
@@ -12,23 +12,23 @@ pub struct NamedEdges<'a> {
     weights: Option<&'a [i32]>,
 }
 
-/// The neighbours of one rank. Weights are there for both sides or for none.
+/// The neighbours of one rank. Weights exist for both sides or for none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DistGraph {
-    /// Whom it receives from.
+    /// The ranks from which it receives.
     pub sources: Vec<usize>,
-    /// Whom it sends to.
+    /// The ranks to which it sends.
     pub destinations: Vec<usize>,
-    /// The weights of the edges from the sources and of those to the destinations.
+    /// The weights of the edges from the sources, and of those to the destinations.
     pub weights: Option<(Vec<i32>, Vec<i32>)>,
 }
 
 impl DistGraph {
-    /// The neighbours that a rank itself names, among `ranks` ranks. A weight list may be missing only if it would be empty or
-    /// the other is missing too.
+    /// Makes the neighbours that a rank passes itself, among `ranks` ranks. A weight list may be missing only
+    /// if it would be empty or both are missing.
     ///
     /// # Errors
-    /// A neighbour does not exist, or a weight is negative.
+    /// Fails if a neighbour does not exist or a weight is negative.
     pub fn adjacent(
         ranks: usize,
         (sources, source_weights): (&[i32], Option<&[i32]>),
@@ -60,11 +60,11 @@ impl DistGraph {
         })
     }
 
-    /// The edges that a rank names in the general form, which any rank may do for any other: `degrees[i]` of `destinations` (and
-    /// of `weights`) belong to `sources[i]`.
+    /// Checks the edges that a rank passes in the general form, for any ranks. The next `degrees[i]` entries
+    /// of `destinations` (and of `weights`) belong to `sources[i]`.
     ///
     /// # Errors
-    /// A source or a destination does not exist, a degree or a weight is negative.
+    /// Fails if a source or destination does not exist, or if a degree or weight is negative.
     pub fn edges<'a>(
         ranks: usize,
         sources: &'a [i32],
@@ -87,10 +87,10 @@ impl DistGraph {
         Ok(NamedEdges { sources, degrees, destinations, weights })
     }
 
-    /// How many destinations a list of degrees says there are.
+    /// Returns the number of destinations for a list of degrees.
     ///
     /// # Errors
-    /// A degree is negative.
+    /// Fails if a degree is negative.
     pub fn edge_count(degrees: &[i32]) -> Result<usize> {
         let mut count = 0;
         for (at, &degree) in degrees.iter().enumerate() {
@@ -102,10 +102,11 @@ impl DistGraph {
         Ok(count)
     }
 
-    /// The neighbours of a rank, from what each of `ranks` ranks tells it ([`NamedEdges::for_ends`]), which may be anything.
+    /// Makes the neighbours of a rank from the messages of `ranks` ranks ([`NamedEdges::for_ends`]), which
+    /// are checked.
     ///
     /// # Errors
-    /// An end of an edge does not exist, or only some ranks give weights.
+    /// Fails if an end of an edge does not exist, or if only some ranks give weights.
     pub fn of<'a>(ranks: usize, told: impl IntoIterator<Item = &'a [i32]>, weighted: bool) -> Result<Self> {
         let (mut sources, mut destinations) = (Ends::default(), Ends::default());
         for (rank, told) in told.into_iter().enumerate() {
@@ -137,7 +138,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Adds what another rank has told, checked.
+    /// Checks and adds the numbers that another rank has sent.
     fn extend(&mut self, name: &str, told: &[i32], ranks: usize, weighted: bool) -> Result<()> {
         if !weighted {
             check_ranks(name, told, ranks)?;
@@ -161,7 +162,7 @@ impl Ends {
     }
 }
 
-/// Numbers that ranks tell each other for an end: its rank, and the weight of the edge.
+/// Returns the number of values per end in a message: its rank, and the weight of the edge.
 fn numbers_of_end(weighted: bool) -> usize {
     1 + usize::from(weighted)
 }
@@ -177,16 +178,16 @@ impl<'a> NamedEdges<'a> {
         }
     }
 
-    /// What this rank tells the ends of its edges, among `ranks` ranks: what it tells rank 0, then rank 1 and so on, and how many numbers
-    /// each is told. An end is told the other ends alone:
+    /// Returns the messages of this rank to the ends of its edges, for rank 0, then rank 1 and so on, and
+    /// their lengths. The message to an end names its neighbours:
     ///
     /// ```text
-    ///   how many edges come to it, less than 0 (all bits turned) if there are weights │ their sources │ destinations of those that leave it
-    ///   each of these with its weight behind it, if there are weights; nothing for a rank that is no end
+    ///   number of its incoming edges, all bits inverted if there are weights │ sources │ destinations
+    ///   each source and destination is followed by its weight; a rank that is no end gets an empty message
     /// ```
     ///
     /// # Errors
-    /// More edges to one rank than an `int` counts.
+    /// Fails if one rank has more edges than an `int` counts.
     pub fn for_ends(&self, ranks: usize) -> Result<(Vec<i32>, Vec<usize>)> {
         let (mut coming, mut going) = (vec![0usize; ranks], vec![0usize; ranks]);
         self.for_each_source(|source, destinations, _| {
@@ -197,7 +198,7 @@ impl<'a> NamedEdges<'a> {
         let ends = coming.iter().zip(&going).map(|(coming, going)| coming + going);
         let counts: Vec<usize> = ends.map(|ends| if ends == 0 { 0 } else { 1 + ends * each }).collect();
         let mut told = vec![0; counts.iter().sum()];
-        // From here on, where the next end is written.
+        // From here on, `coming` and `going` hold the positions of the next ends to write.
         let mut behind = 0;
         for (rank, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let Ok(first) = i32::try_from(coming[rank]) else {
@@ -234,7 +235,7 @@ impl<'a> NamedEdges<'a> {
     }
 }
 
-/// Looks at all of them at once, and then for the first that does not exist.
+/// Checks all ranks at once, and only then looks for the first one that does not exist.
 fn check_ranks(name: &str, list: &[i32], ranks: usize) -> Result<()> {
     let highest = i32::try_from(ranks).map_or(i32::MAX, |ranks| ranks.saturating_sub(1));
     let exist = |list: &[i32]| list.iter().fold(true, |all, &rank| all & (rank >= 0) & (rank <= highest));

@@ -1,9 +1,9 @@
-//! Graphs that all ranks know whole (MPI 5.0, §8.5.3).
+//! Graphs of which all ranks know all edges (MPI 5.0, §8.5.3).
 
 use super::checked_rank;
 use crate::{Result, fail};
 
-/// A graph of ranks: the edges of rank `i` are those before `index[i]` that are not of the ranks before.
+/// A graph of ranks: `index[i]` is the number of edges of the ranks up to `i`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Graph {
     index: Vec<usize>,
@@ -11,10 +11,10 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// How many edges a list of nodes says there are.
+    /// Returns the number of edges for a list of nodes.
     ///
     /// # Errors
-    /// An entry is negative or smaller than the one before.
+    /// Fails if an entry is negative or smaller than the one before.
     pub fn edge_count(index: &[i32]) -> Result<usize> {
         let mut before = 0;
         for (node, &end) in index.iter().enumerate() {
@@ -29,10 +29,10 @@ impl Graph {
         Ok(before as usize)
     }
 
-    /// The graph that these lists describe, for a communicator of `ranks` ranks.
+    /// Makes the graph of these lists, for a communicator of `ranks` ranks.
     ///
     /// # Errors
-    /// The lists do not fit each other, an edge goes to no node, or there are fewer ranks than nodes.
+    /// Fails if the lists do not match, an edge goes to no node, or there are fewer ranks than nodes.
     pub fn new(index: &[i32], edges: &[i32], ranks: usize) -> Result<Self> {
         if index.len() > ranks {
             fail!(Topology, "nnodes is {}, but the communicator has {ranks} ranks", index.len());
@@ -46,30 +46,30 @@ impl Graph {
         Ok(Self { index: index.iter().map(|&end| end as usize).collect(), edges })
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn size(&self) -> usize {
         self.index.len()
     }
 
-    /// Where the edges of each node end.
+    /// Returns the end index of each node's edges.
     pub fn index(&self) -> &[usize] {
         &self.index
     }
 
-    /// The edges of all nodes, one node's after the other's.
+    /// Returns the edges of all nodes, in the order of nodes.
     pub fn edges(&self) -> &[usize] {
         &self.edges
     }
 
-    /// The rank in the graph of a rank of the communicator it is made from, if it is a node.
+    /// Returns the rank in the graph of a rank of the old communicator, if it is a node.
     pub fn map(&self, rank: usize) -> Option<usize> {
         (rank < self.size()).then_some(rank)
     }
 
-    /// The neighbours of a rank.
+    /// Returns the neighbours of a rank.
     ///
     /// # Panics
-    /// It is not a node.
+    /// Panics if the rank is not a node.
     pub fn neighbours(&self, rank: usize) -> &[usize] {
         let start = rank.checked_sub(1).map_or(0, |before| self.index[before]);
         &self.edges[start..self.index[rank]]

@@ -12,15 +12,15 @@ use crate::Result;
 use crate::data::{Data, DataMut};
 use crate::request::Request;
 
-/// Bytes that are accumulated at a time, at most; others may be excluded from the elements meanwhile.
+/// Largest number of bytes that are accumulated at once; others may be excluded from the elements meanwhile.
 const PIECE: usize = 64 << 10;
 
 impl Win {
-    /// Combines elements of the program's into those of a target. If `result` is given, it gets what was there before. Operations that
-    /// need no elements of the program's are given none. A request, as of [`Win::put`].
+    /// Combines elements of the origin into those of a target; `result` gets the old values if given.
+    /// Operations without an operand take no origin elements. Returns a request like [`Win::put`].
     ///
     /// # Errors
-    /// As [`Win::put`]; the operation is not defined for the elements.
+    /// Fails like [`Win::put`], or if the operation is not defined for the elements.
     pub fn accumulate(
         &self,
         to: TargetData<'_>,
@@ -43,7 +43,7 @@ impl Win {
         match self.place(to.rank, to.disp, &to.of.span(to.count))? {
             ElementsPlace::Here(memory, at) => {
                 let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
-                // Both plain loads and plain stores, where elements are not changed by the processor's atomic operations.
+                // Elements that are not changed atomically are accessed by plain loads and stores.
                 fencing::load();
                 self.accumulate_here((window, at), to, how, origin, result)?;
                 fencing::store();
@@ -62,7 +62,7 @@ impl Win {
         mut result: Option<DataMut<'_>>,
     ) -> Result<()> {
         let len = to.bytes()?;
-        // Of equal length, so that none is short.
+        // All pieces have nearly equal length, so that none is short.
         let piece = len.div_ceil(len.div_ceil(PIECE)).next_multiple_of(how.bytes);
         let stage = |wanted: bool| vec![0; if wanted { len.min(piece) } else { 0 }];
         let mut packed = stage(origin.is_some_and(|origin| !origin.of.is_contiguous()));
@@ -94,10 +94,10 @@ impl Win {
         Ok(())
     }
 
-    /// Combines one element into one of a target; gives what was there before.
+    /// Combines one element into one of a target; returns the old value.
     ///
     /// # Errors
-    /// As [`Win::accumulate`].
+    /// Fails like [`Win::accumulate`].
     #[inline]
     pub fn fetch_and_op(
         &self,
@@ -128,10 +128,10 @@ impl Win {
         self.accumulate(to, how, origin, Some(result), false).map(drop)
     }
 
-    /// Replaces an element of a target if it is equal to `compare`, byte for byte; gives what was there before.
+    /// Replaces an element of a target if it equals `compare` byte for byte; returns the old value.
     ///
     /// # Errors
-    /// As [`Win::put`].
+    /// Fails like [`Win::put`].
     #[inline]
     pub fn compare_and_swap(
         &self,

@@ -1,9 +1,9 @@
 //! Active target synchronisation: fences, and epochs of groups (MPI 5.0, §12.5.1, §12.5.2).
 //!
 //! ```text
-//!   origin  start ◀──POST── post  target        start waits for the message of each target
+//!   origin  start ◀──POST── post  target        start waits for a message of each target
 //!           put, get …
-//!           complete ──COMPLETE──▶ wait         wait and test for that of each origin
+//!           complete ──COMPLETE──▶ wait         wait and test need a message of each origin
 //! ```
 
 use canele_engine::{Mode, Tag, Want};
@@ -15,10 +15,12 @@ use crate::group::Group;
 use crate::{Result, fail};
 
 impl Win {
-    /// Ends the accesses since the last fence everywhere; with `goes_on`, accesses are permitted until the next one.
+    /// Completes the accesses since the last fence on all members. With `goes_on`, accesses are permitted
+    /// until the next fence.
     ///
     /// # Errors
-    /// Another kind of epoch is open. A member died, an access failed, or the window is revoked: the epoch has ended, and none begins.
+    /// Fails if another kind of epoch is open. Fails after the epoch has ended if a member died, an access
+    /// failed, or the window is revoked; then no epoch begins.
     pub fn fence(&self, goes_on: bool) -> Result<()> {
         {
             let epochs = self.epochs();
@@ -37,7 +39,7 @@ impl Win {
         flushed
     }
 
-    /// The members of a group as ranks in the window.
+    /// Returns the members of a group as ranks in the window.
     fn ranks_of(&self, group: &Group) -> Result<Vec<usize>> {
         let place = |member: &canele_engine::Rank| match self.group().rank_of(*member) {
             Some(place) => Ok(place),
@@ -60,11 +62,11 @@ impl Win {
         Ok(())
     }
 
-    /// Permits accesses to the members of a group, once each has exposed its part. With `unchecked` the program promises that they
-    /// have.
+    /// Permits accesses to the members of a group after each has exposed its part. With `unchecked` the
+    /// program promises that they have.
     ///
     /// # Errors
-    /// A rank is no member; another access epoch is open; a target died; the window is revoked.
+    /// Fails if a rank is no member, another access epoch is open, a target died, or the window is revoked.
     pub fn start(&self, group: &Group, unchecked: bool) -> Result<()> {
         let targets = self.ranks_of(group)?;
         self.check_no_access(&self.epochs())?;
@@ -82,10 +84,12 @@ impl Win {
         Ok(())
     }
 
-    /// Ends the accesses of a started epoch: they are done here, and the targets are told once they are done there.
+    /// Ends a started access epoch: accesses are complete here, and each target is notified after they are
+    /// complete there.
     ///
     /// # Errors
-    /// None was started. A target died, an access failed, or the window is revoked: the epoch has ended.
+    /// Fails if no epoch was started. Fails after the epoch has ended if a target died, an access failed, or
+    /// the window is revoked.
     pub fn complete(&self) -> Result<()> {
         let Some(targets) = self.epochs().started.take() else {
             fail!(RmaSync, "no access epoch was started: call MPI_Win_start first");
@@ -97,7 +101,7 @@ impl Win {
             result = result.and(self.flush_target(*target));
         }
         self.sync();
-        // Accesses by stores tell nothing of a target that has died; what the launcher has said of it is read here.
+        // A store to a dead target reports no error; the poll reads deaths that the launcher has reported.
         self.comm.engine.poll()?;
         for target in &targets {
             result = result.and(self.tell(*target, tag::COMPLETE));
@@ -105,10 +109,10 @@ impl Win {
         result.and_then(|()| self.check_revoked())
     }
 
-    /// Exposes the part of this process to the members of a group. With `unchecked` they are not told.
+    /// Exposes the part of this process to the members of a group. With `unchecked` they are not notified.
     ///
     /// # Errors
-    /// A rank is no member; the part is exposed already; an origin died; the window is revoked.
+    /// Fails if a rank is no member, the part is exposed already, an origin died, or the window is revoked.
     pub fn post(&self, group: &Group, unchecked: bool) -> Result<()> {
         let origins = self.ranks_of(group)?;
         self.check_no_exposure(&self.epochs())?;
@@ -125,7 +129,8 @@ impl Win {
     /// Waits until all origins of an exposure have completed their accesses.
     ///
     /// # Errors
-    /// Nothing is exposed. An origin died, or the window is revoked: the exposure has ended.
+    /// Fails if the part is not exposed. Fails after the exposure has ended if an origin died or the window
+    /// is revoked.
     pub fn wait(&self) -> Result<()> {
         let Some(origins) = self.epochs().exposed.take() else { return Err(self.not_exposed()) };
         let mut result = Ok(());
@@ -136,15 +141,15 @@ impl Win {
         result.and_then(|()| self.check_revoked())
     }
 
-    /// As [`Win::wait`] without waiting: says whether all origins have completed.
+    /// Returns true if all origins of an exposure have completed; does not wait.
     ///
     /// # Errors
-    /// As [`Win::wait`].
+    /// Fails like [`Win::wait`].
     pub fn test(&self) -> Result<bool> {
         let Some(mut origins) = self.epochs().exposed.take() else { return Err(self.not_exposed()) };
         for (origin, complete) in origins.iter_mut().filter(|(_, complete)| !complete) {
             let has_come = self.comm.engine.iprobe(self.flow(), self.want(*origin, tag::COMPLETE))?.is_some();
-            // What will not come is an error of the receive.
+            // The receive reports an error for a message that cannot arrive.
             if has_come || self.check_target(&self.targets[*origin]).is_err() {
                 self.await_tell(*origin, tag::COMPLETE)?;
                 *complete = true;

@@ -1,13 +1,14 @@
-//! The words by which the ranks of one host lock each other's parts of a window, in memory that all of them have mapped.
+//! The lock words of a window's parts on one host, in memory that all ranks of the host have mapped.
 //!
-//! Owns what the words mean. Waits for nothing: who is refused notes itself among the waiters and is told by a message.
+//! This module defines the words and never waits. A refused rank sets its waiter bit and is notified by a
+//! message.
 //!
 //! ```text
 //!   control region of a host: an entry for each member of the window's communicator
 //!
-//!   entry ┌ elements 64 B ┬ state 64 B ┬ announcements 64 B ┬ one bit a member in each: ────────────────────────────────┐
-//!         │ lock of its   │ holder + 1 │ of this member at  │ waiters │ sharers: set before the │ queued: those that wait │
-//!         │ elements      │ and sharers│ any part           │ to tell │ lock is taken           │ for the lock alone      │
+//!   entry ┌ elements 64 B ┬ state 64 B ┬ announcements 64 B ┬ bitmaps, one bit for each member: ─────────────┐
+//!         │ lock of its   │ holder + 1 │ of this member at  │ waiters to │ sharers: set  │ queued: wait for   │
+//!         │ elements      │ and sharers│ any part           │ notify     │ before locking│ the exclusive lock │
 //! ```
 
 use std::sync::Arc;
@@ -21,9 +22,9 @@ use crate::{Result, fail};
 const STATE: usize = 64;
 const ANNOUNCED: usize = 128;
 const BITMAPS: usize = 192;
-/// Bits of a word of a bitmap.
+/// Number of bits in a word of a bitmap.
 const BITS: usize = 64;
-/// One more rank that shares a lock; below are the bits of the rank that has it alone.
+/// Counts one sharer of a lock; the bits below hold the exclusive owner.
 const SHARER: u64 = 1 << 32;
 const ALONE: u64 = SHARER - 1;
 
@@ -31,27 +32,27 @@ const ALONE: u64 = SHARER - 1;
 pub(super) struct Control {
     memory: Arc<RegionMemory>,
     members: usize,
-    /// Bytes of an entry.
+    /// Size of an entry in bytes.
     entry: usize,
-    /// Where in the region it begins.
+    /// Offset in the region.
     start: usize,
 }
 
-/// Bytes of an entry.
+/// Returns the size of an entry in bytes.
 fn entry_bytes(members: usize) -> usize {
     BITMAPS + 3 * members.div_ceil(BITS).next_multiple_of(8) * 8
 }
 
 impl Control {
-    /// Bytes of the control region of a window with so many members.
+    /// Returns the size in bytes of the control region of a window with `members` members.
     pub fn bytes(members: usize) -> usize {
         members * entry_bytes(members)
     }
 
-    /// Takes the part of a region that begins at `start` for control.
+    /// Makes the control region that begins at `start` of a region.
     ///
     /// # Errors
-    /// It is too short, or not aligned.
+    /// Fails if the region is too short or misaligned.
     pub fn new(memory: Arc<RegionMemory>, members: usize, start: usize) -> Result<Self> {
         if memory.window(start, Self::bytes(members)).is_none() || !start.is_multiple_of(STATE) {
             fail!(Internal, "the control memory of a window lies at {start} in {} bytes", memory.len());
@@ -79,21 +80,21 @@ pub(super) struct LockWords<'a> {
     at: usize,
 }
 
-// All accesses are sequentially consistent: a waiter sets its bit and then looks at the state, who unlocks changes the state and
-// then looks at the bits, so that one of both sees the other.
+// All accesses are sequentially consistent. A waiter sets its bit and then reads the state; a rank that
+// unlocks changes the state and then reads the bits. So at least one of them sees the other.
 impl<'a> LockWords<'a> {
     #[inline(always)]
     fn word(&self, at: usize) -> &'a AtomicU64 {
         self.control.memory.word(self.at + at).expect("entries lie in the control region")
     }
 
-    /// Returns the word of the lock of the member's elements.
+    /// Returns the lock word of the member's elements.
     #[inline(always)]
     pub fn elements(&self) -> &'a AtomicU64 {
         self.word(0)
     }
 
-    /// Returns an announcement of the member, of those that it has.
+    /// Returns announcement word `n` of the member.
     #[inline(always)]
     pub fn announcement(&self, n: usize) -> &'a AtomicU64 {
         self.word(ANNOUNCED + 8 * n)
@@ -109,7 +110,7 @@ impl<'a> LockWords<'a> {
         self.control.members.div_ceil(BITS)
     }
 
-    /// A word of the bitmap with this number.
+    /// Returns word `n` of a bitmap.
     #[inline(always)]
     fn bits(&self, bitmap: usize, n: usize) -> &'a AtomicU64 {
         self.word(BITMAPS + 8 * (bitmap * self.bitmap_words().next_multiple_of(8) + n))
@@ -128,7 +129,7 @@ impl<'a> LockWords<'a> {
         self.bits(2, n)
     }
 
-    /// Takes the lock for a member if it is free for it; says whether it did.
+    /// Takes the lock for a member if it is free for it; returns true on success.
     #[inline(always)]
     pub fn try_lock(&self, member: usize, kind: RmaLockKind) -> bool {
         let state = self.state();
@@ -145,7 +146,7 @@ impl<'a> LockWords<'a> {
         taken
     }
 
-    /// Gives up the lock of a member.
+    /// Releases the lock of a member.
     #[inline(always)]
     pub fn unlock(&self, member: usize, kind: RmaLockKind) {
         match kind {
@@ -157,25 +158,25 @@ impl<'a> LockWords<'a> {
         }
     }
 
-    /// Notes that a member waits; says whether it was noted before.
+    /// Sets the waiter bit of a member; returns true if it was set before.
     pub fn note_waiter(&self, member: usize) -> bool {
         let bit = 1 << (member % BITS);
         self.waiters(member / BITS).fetch_or(bit, SeqCst) & bit != 0
     }
 
-    /// Forgets that a member waits; says whether it was noted.
+    /// Clears the waiter bit of a member; returns true if it was set.
     pub fn forget_waiter(&self, member: usize) -> bool {
         let bit = 1 << (member % BITS);
         self.waiters(member / BITS).fetch_and(!bit, SeqCst) & bit != 0
     }
 
-    /// True if a member waits.
+    /// Returns true if a member waits.
     #[inline(always)]
     pub fn has_waiters(&self) -> bool {
         (0..self.bitmap_words()).any(|n| self.waiters(n).load(SeqCst) != 0)
     }
 
-    /// Takes the next member behind `member` that waits, which is then to be told.
+    /// Clears the bit of the next waiter after `member` and returns it; the caller notifies it.
     pub fn take_waiter(&self, member: usize) -> Option<usize> {
         let members = self.control.members;
         if !self.has_waiters() {
@@ -186,17 +187,17 @@ impl<'a> LockWords<'a> {
         })
     }
 
-    /// Notes that a member waits for the lock alone: others that come to share it do not go before it.
+    /// Sets the bit of a member that waits for the exclusive lock; sharers that come later wait behind it.
     pub fn queue(&self, member: usize) {
         self.queued(member / BITS).fetch_or(1 << (member % BITS), SeqCst);
     }
 
-    /// Takes that note back.
+    /// Clears the bit of a member that waited for the exclusive lock.
     pub fn leave_queue(&self, member: usize) {
         self.queued(member / BITS).fetch_and(!(1 << (member % BITS)), SeqCst);
     }
 
-    /// Returns the members that wait for the lock alone.
+    /// Returns the members that wait for the exclusive lock.
     pub fn all_queued(&self) -> impl Iterator<Item = usize> + use<'a> {
         let words = *self;
         (0..self.bitmap_words()).flat_map(move |n| {
@@ -205,13 +206,13 @@ impl<'a> LockWords<'a> {
         })
     }
 
-    /// True if another member holds the lock in a way that excludes this kind.
+    /// Returns true if another member holds the lock in a way that excludes this kind.
     pub fn conflicts(&self, kind: RmaLockKind) -> bool {
         let state = self.state().load(SeqCst);
         if kind == RmaLockKind::Exclusive { state != 0 } else { state & ALONE != 0 }
     }
 
-    /// Returns the members that have the lock, or may just be taking it.
+    /// Returns the members that have the lock, or may be taking it.
     pub fn holders(&self) -> Vec<usize> {
         let state = self.state().load(SeqCst);
         let members = self.control.members;

@@ -1,10 +1,10 @@
-//! How windows are made and freed (MPI 5.0, §12.2).
+//! Creating and freeing windows (MPI 5.0, §12.2).
 //!
 //! ```text
-//!   all members: a communicator for the window alone, on its lane
-//!   each member: its memory, made or given     the first of each host: the control region
-//!        └─ a record of both to all members; one that has failed says so, and all fail
-//!   shared: sizes first ─▶ the first member allocates all of it
+//!   all members: a communicator of the window's own, on its lane
+//!   each member: its memory, made or given     the first member of each host: the control region
+//!        └─ a record of both to all members; if a record reports a failure, all members fail
+//!   shared: sizes first ─▶ the first member allocates the memory of all parts
 //! ```
 
 use std::collections::BTreeMap;
@@ -31,10 +31,11 @@ use crate::info::Info;
 use crate::{Class, Error, Result, fail};
 
 impl Win {
-    /// Makes a window of the members of a communicator, in the function `name`. What a member gives may be an error, with which all fail.
+    /// Makes a window of the members of a communicator, in the function `name`. `given` may be an error of
+    /// this member; then all members fail.
     ///
     /// # Errors
-    /// A member failed or died; the members of a shared window have no memory in common.
+    /// Fails if a member failed or died, or if the members of a shared window have no memory in common.
     pub fn create(
         comm: &Comm,
         name: &'static str,
@@ -88,7 +89,7 @@ impl Win {
         }
     }
 
-    /// The part of this member in a shared window, of which the first member allocates all.
+    /// Makes this member's part of a shared window; the first member allocates the memory of all parts.
     fn make_shared(own: &Comm, given: Result<(WinMemory, usize)>, info: &Info) -> Result<Result<MadeWindow>> {
         let apart = i64::from(hints::is_true(info, "alloc_shared_noncontig"));
         let mine = match &given {
@@ -113,7 +114,7 @@ impl Win {
             0 => allocate(own, total, PAGE),
             _ => Ok(MadeWindow::default()),
         };
-        // The place comes from the first member, with 0 if it could not allocate.
+        // The first member sends the place; it sends 0 if it could not allocate.
         let region = allocated.as_ref().ok().and_then(|made| made.region);
         let place = region.map_or([0; 4], |(id, bytes, start, own)| {
             [id.to_word().cast_signed(), bytes as i64, start as i64, i64::from(own)]
@@ -135,7 +136,7 @@ impl Win {
         let (id, bytes, is_own) = (RegionId::from_word(id.cast_unsigned()), bytes as usize, is_own == 1);
         let offset = (start as usize).saturating_add(offsets[rank]);
         let size = mine[1] as usize;
-        // A member that cannot map it says so in its record.
+        // A member that cannot map the region reports it in its record.
         let reached = reach(&own.engine, own.group().member(0), id, bytes, is_own);
         let memory = match reached {
             Ok(memory) => memory,
@@ -145,7 +146,7 @@ impl Win {
                 return Ok(Err(error));
             }
         };
-        // A part without bytes has an address, too, from which those of its neighbours follow.
+        // A part without bytes has an address, too; the addresses of its neighbours follow from it.
         let address = match offsets[own.size()] {
             0 => 0,
             _ => memory.address().wrapping_add(offset).expose_provenance(),
@@ -216,7 +217,7 @@ impl Win {
     /// Fails if the window cannot be freed yet.
     ///
     /// # Errors
-    /// An epoch is open, and the window is not revoked.
+    /// Fails if an epoch is open and the window is not revoked.
     pub fn check_free(&self) -> Result<()> {
         if self.check_revoked().is_err() {
             return Ok(());
@@ -230,18 +231,18 @@ impl Win {
         Ok(())
     }
 
-    /// Waits until no member that lives accesses the window any more.
+    /// Waits until no live member accesses the window any more.
     ///
     /// # Errors
-    /// A member makes another call.
+    /// Fails if a member makes another call.
     pub fn finish(&self) -> Result<()> {
         let flushed = self.flush_all_targets();
         self.sync();
         match self.comm.await_members("MPI_Win_free").and(flushed) {
-            // Those that are left give it up all the same.
+            // The survivors free the window in any case.
             Err(error) if matches!(error.class, Class::ProcFailed | Class::Revoked) => Ok(()),
             result => {
-                // Pieces that a process may still access are never used again.
+                // Pieces that a process may still access are never reused.
                 self.part.is_unused.store(result.is_ok(), Relaxed);
                 result
             }
@@ -249,7 +250,7 @@ impl Win {
     }
 }
 
-/// What all members have before any of them uses the window.
+/// The state that all members have before any of them uses the window.
 struct Ready {
     /// The window's own communicator.
     own: Arc<Comm>,
@@ -257,8 +258,8 @@ struct Ready {
     excluding: Excluding,
 }
 
-/// Finds the control memory of this host, and agrees with the other members that each of them has found its own: no member asks before
-/// all are ready to serve.
+/// Finds the control memory of this host, and agrees with the other members that each has found its own. No
+/// member sends requests before all can serve them.
 fn ready(own: &Comm, made: &MadeWindow, records: &[i64]) -> Result<(Arc<Control>, Excluding)> {
     let found = control_of(own, records);
     let words_by_verbs = records.as_chunks::<RECORD>().0.iter().any(|record| record[HAS_VERBS] != 0);
@@ -277,7 +278,7 @@ fn ready(own: &Comm, made: &MadeWindow, records: &[i64]) -> Result<(Arc<Control>
     }
 }
 
-/// The control memory of this host.
+/// Returns the control memory of this host.
 fn control_of(own: &Comm, records: &[i64]) -> Result<Arc<Control>> {
     let leader = first_here(own);
     let &[id, bytes, at] = &records[leader * RECORD + CONTROL..][..3] else {
@@ -288,7 +289,7 @@ fn control_of(own: &Comm, records: &[i64]) -> Result<Arc<Control>> {
     Control::new(memory, own.size(), at as usize).map(Arc::new)
 }
 
-/// What a member tells that has failed.
+/// Returns the record of a member that failed.
 fn failed<const N: usize>(error: &Error) -> [i64; N] {
     let mut record = [0; N];
     record[1] = if error.class == Class::NoMemory { LACKS_MEMORY } else { 0 };

@@ -1,12 +1,13 @@
-//! What an accumulate does to the elements of a target: each is changed as a whole (MPI 5.0, §12.7.1).
+//! The effect of an accumulate on the elements of a target: each element is changed atomically (MPI 5.0,
+//! §12.7.1).
 //!
-//! Owns the choice of the way, which depends on an element's size and address alone, so that all ranks that change an element go the
-//! same way:
+//! This module chooses the method by an element's size and address alone. So all ranks that change an element
+//! use the same one:
 //!
 //! ```text
-//!   1, 2, 4 or 8 bytes, aligned ── the processor's atomic operations, or in a long run plain loops that exclude those;
-//!                                  8 bytes by verbs too, where members have some: then by no plain loop
-//!   any other ──────────────────── the lock of the elements is held meanwhile
+//!   1, 2, 4 or 8 bytes, aligned ── atomic operations of the processor; in a long run plain loops that
+//!                                  exclude these. Words that verbs may change: no plain loops
+//!   any other ──────────────────── plain loops under the lock of the elements
 //! ```
 
 mod changes;
@@ -25,13 +26,13 @@ use crate::{Result, fail};
 pub struct Accumulation {
     /// The operation.
     pub op: BuiltIn,
-    /// What the elements are, if the operation has to know.
+    /// The type of the elements, if the operation depends on it.
     pub element: Option<Element>,
-    /// Bytes of an element, packed.
+    /// Size of a packed element in bytes.
     pub bytes: usize,
 }
 
-/// How an element changes.
+/// The change of an element.
 #[derive(Clone, Copy)]
 enum Rule {
     Keep,
@@ -64,24 +65,25 @@ impl Accumulation {
         })
     }
 
-    /// True if such an element at an address is changed by the processor's atomic operations.
+    /// Returns true if atomic operations of the processor can change such an element at this address.
     fn is_atomic_at(self, window: &Window<'_>) -> bool {
         window.element(0, self.bytes).is_some()
     }
 }
 
-/// The stretches in which the packed bytes of a target lie, in order: calls the function for each, with its offset in those.
+/// The contiguous ranges of a target's packed bytes, in order. Calls the function for each, with its offset
+/// in the packed bytes.
 pub(super) type Stretches<'a> = dyn Fn(&mut dyn FnMut(Window<'_>, usize)) + 'a;
 
-/// What is done to single elements, looked up once.
+/// The change of single elements, looked up once.
 #[derive(Clone, Copy)]
 pub struct ElementChange {
     rule: Rule,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub bytes: usize,
 }
 
-/// What is done to single words of 8 bytes.
+/// The change of single words of 8 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum WordChange {
     /// Addition, wrapping around.
@@ -91,20 +93,20 @@ pub enum WordChange {
 }
 
 impl Accumulation {
-    /// What it does to single elements.
+    /// Returns its change of single elements.
     ///
     /// # Errors
-    /// The operation is not defined for the elements.
+    /// Fails if the operation is not defined for the elements.
     pub fn change(self) -> Result<ElementChange> {
         Ok(ElementChange { rule: self.rule()?, bytes: self.bytes })
     }
 }
 
 impl Accumulation {
-    /// What the network does to a word, if it can do the same.
+    /// Returns the equivalent fetch operation of the network on a word, if there is one.
     pub fn fetch_op(self) -> Option<FetchOp> {
         match self.rule().ok().filter(|_| self.bytes == WORD)? {
-            // Nothing is added to the bits.
+            // Or with no bits set changes nothing.
             Rule::Keep => Some(FetchOp::Or),
             Rule::Replace => Some(FetchOp::Replace),
             Rule::Add => Some(FetchOp::Add),
@@ -117,13 +119,13 @@ impl Accumulation {
 }
 
 impl ElementChange {
-    /// True if it takes an element of the program's.
+    /// Returns true if it takes an operand of the origin.
     #[inline(always)]
     pub fn has_operand(self) -> bool {
         !matches!(self.rule, Rule::Keep)
     }
 
-    /// Returns what it does to words, if that is one instruction which takes a word of the program's.
+    /// Returns its change of words, if that is one instruction with an operand of the origin.
     pub fn of_words(self) -> Option<WordChange> {
         match self.rule {
             Rule::Add if self.bytes == WORD => Some(WordChange::Add),
@@ -133,7 +135,7 @@ impl ElementChange {
     }
 }
 
-/// Accumulates into one element; returns what it was.
+/// Accumulates into one element; returns the old value.
 #[inline(always)]
 pub(super) fn fetch_and_change(element: AtomicElement<'_>, how: ElementChange, operand: u64) -> u64 {
     match how.rule {
@@ -154,7 +156,7 @@ fn combined(element: AtomicElement<'_>, bytes: usize, combine: Combine, operand:
     element.update(|old| combined_value(bytes, combine, old, operand))
 }
 
-/// What one of the standard's loops makes of an element.
+/// Returns the result of one of the standard's loops for an element.
 fn combined_value(bytes: usize, combine: Combine, old: u64, operand: u64) -> u64 {
     let (mut into, mut from) = ([0; 8], [0; 8]);
     put_value(old, &mut into[..bytes]);
@@ -163,10 +165,10 @@ fn combined_value(bytes: usize, combine: Combine, old: u64, operand: u64) -> u64
     value_of(&into[..bytes])
 }
 
-/// How the elements of an accumulate lie.
+/// The size and alignment of the elements of an accumulate.
 struct Shape {
     bytes: usize,
-    /// The processor has atomic operations for all of them.
+    /// True if atomic operations of the processor can change all of them.
     is_aligned: bool,
 }
 
@@ -174,7 +176,8 @@ impl Shape {
     fn of(stretches: &Stretches<'_>, how: Accumulation) -> Self {
         let mut shape = Self { bytes: 0, is_aligned: matches!(how.bytes, 1 | 2 | 4 | 8) };
         stretches(&mut |window, _| {
-            // Scattered elements come from memory many at once while their shape is looked at, rather than one by one as they change.
+            // Prefetching here overlaps the cache misses of scattered elements; the changes themselves would
+            // serialise them.
             window.part(0, window.len().min(64)).unwrap_or(window).prefetch();
             shape.is_aligned &= how.is_atomic_at(&window);
             shape.bytes += window.len();
@@ -183,11 +186,12 @@ impl Shape {
     }
 }
 
-/// Accumulates packed elements into the stretches of a target, and writes what was there to `old`, if that is wanted. The `data` of an
-/// operation that needs none may be empty. Says nothing was done if others are at the elements.
+/// Accumulates packed elements into the ranges of a target; writes the old values to `old` if it is wanted.
+/// `data` may be empty for an operation without an operand. The result tells if nothing was done because
+/// others change the elements.
 ///
 /// # Errors
-/// The operation is not defined for the elements; data are no whole elements.
+/// Fails if the operation is not defined for the elements or `data` has incomplete elements.
 pub(super) fn try_accumulate(
     stretches: &Stretches<'_>,
     how: Accumulation,
@@ -229,7 +233,7 @@ pub(super) fn try_accumulate(
     Ok(true)
 }
 
-/// Changes elements of which the processor cannot change all: the lock is held for the sake of those.
+/// Changes elements under a lock, since atomic operations of the processor cannot change all of them.
 fn change_wide(
     stretches: &Stretches<'_>,
     how: Accumulation,
@@ -264,8 +268,8 @@ fn change_wide(
     Ok(true)
 }
 
-/// Replaces an element if it is equal to the first operand, byte for byte, by the second; returns what was there, or nothing if nothing
-/// was done, as others are at the elements.
+/// Replaces an element by the second operand if it equals the first one byte for byte. Returns the old value;
+/// none if others change the elements and nothing was done.
 pub(super) fn try_compare_and_swap(
     window: &Window<'_>,
     exclusion: &Exclusion<'_>,

@@ -1,11 +1,11 @@
-//! Epochs: when a window may be accessed (MPI 5.0, §12.5).
+//! Epochs: the periods in which a window may be accessed (MPI 5.0, §12.5).
 //!
-//! Owns what this process has opened: by a fence, for a group, by locks; and the errors of accesses outside of those. An access looks
-//! at two bytes.
+//! This module owns the epochs that this process has opened by fences, groups and locks, and the errors of
+//! accesses outside of them. An access reads two bytes.
 //!
 //! ```text
 //!   of the window   FENCED ──(first access)──▶ FENCE      LOCK_ALL      GROUP
-//!   of a target     STARTED      SHARED      EXCLUSIVE      with ASKED until the owner has answered something
+//!   of a target     STARTED      SHARED      EXCLUSIVE      with ASKED until the owner's first answer
 //! ```
 
 use std::hint::cold_path;
@@ -16,7 +16,7 @@ use canele_sys::atomic::Ordering::Relaxed;
 use super::{Win, WinTarget};
 use crate::{Result, fail};
 
-/// A fence permits accesses, of which none was made yet.
+/// A fence permits accesses, and none was made yet.
 pub(super) const FENCED: u8 = 1;
 /// Accesses were made since the fence.
 pub(super) const FENCE: u8 = 2;
@@ -27,36 +27,38 @@ pub(super) const GROUP: u8 = 8;
 
 /// The target is in the group that an access epoch was started for.
 pub(super) const STARTED: u8 = 1;
-/// The target is locked together with others.
+/// The target is locked in shared mode.
 pub(super) const SHARED: u8 = 2;
-/// The target is locked for this rank alone.
+/// The target is locked exclusively.
 pub(super) const EXCLUSIVE: u8 = 4;
-/// The target is locked by word of the program alone.
+/// The target is locked without a lock, by a promise of the program.
 pub(super) const UNCHECKED: u8 = 8;
-/// The lock of the target was asked for, and may not be granted yet.
+/// The lock of the target was requested and may not be granted yet.
 pub(super) const ASKED: u8 = 16;
 
-/// What this process has opened beside fences.
+/// The epochs of this process beside fences.
 #[derive(Default)]
 pub(super) struct Epochs {
-    /// True if all targets are locked by word of the program alone.
+    /// True if all targets are locked without a lock, by a promise of the program.
     pub all_unchecked: bool,
     /// The targets of a started epoch.
     pub started: Option<Vec<usize>>,
-    /// The origins of an exposure, with whether each has said that it is complete.
+    /// The origins of an exposure, each with true after it has completed.
     pub exposed: Option<Vec<(usize, bool)>>,
 }
 
-// Relaxed: the bytes are of this process; threads that use one window order their calls (MPI 5.0, §12.5).
+// Relaxed: the bytes belong to this process, and threads that use one window order their calls (MPI 5.0,
+// §12.5).
 impl Win {
     pub(super) fn epochs(&self) -> MutexGuard<'_, Epochs> {
         self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The target, if it may be accessed now.
+    /// Returns the target, if it may be accessed now.
     ///
     /// # Errors
-    /// There is no such rank; no epoch permits it; the window is revoked, or the target has died.
+    /// Fails if the rank does not exist, no epoch permits the access, the window is revoked, or the target
+    /// died.
     #[inline(always)]
     pub(super) fn access(&self, target: usize) -> Result<&WinTarget> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
@@ -67,7 +69,7 @@ impl Win {
         Ok(to)
     }
 
-    /// True if an epoch in which accesses were made already, or one for this target, permits them.
+    /// Returns true if an epoch with earlier accesses, or one for this target, permits accesses.
     #[inline(always)]
     pub(super) fn may_access(&self, to: &WinTarget) -> bool {
         if self.epoch.load(Relaxed) & (FENCE | LOCK_ALL) != 0 {
@@ -77,7 +79,7 @@ impl Win {
         to.epoch.load(Relaxed) != 0
     }
 
-    /// The first access after a fence.
+    /// Handles the first access after a fence.
     #[cold]
     fn begin_access(&self, target: usize) -> Result<()> {
         if self.epoch.load(Relaxed) & FENCED == 0 {
@@ -90,10 +92,10 @@ impl Win {
         Ok(())
     }
 
-    /// The target, if it is locked by this process.
+    /// Returns the target, if this process has locked it.
     ///
     /// # Errors
-    /// There is no such rank; it is not locked; the window is revoked, or the target has died.
+    /// Fails if the rank does not exist or is not locked, the window is revoked, or the target died.
     #[inline(always)]
     pub(super) fn locked(&self, target: usize) -> Result<&WinTarget> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
@@ -104,7 +106,7 @@ impl Win {
         Ok(to)
     }
 
-    /// True if all targets are locked by this process, or this one.
+    /// Returns true if this process has locked this target or all targets.
     #[inline(always)]
     pub(super) fn is_held(&self, to: &WinTarget) -> bool {
         if self.epoch.load(Relaxed) & LOCK_ALL != 0 {
@@ -114,15 +116,15 @@ impl Win {
         to.epoch.load(Relaxed) & (SHARED | EXCLUSIVE) != 0
     }
 
-    /// Fails unless a target is locked by this process, as accesses with a request need it.
+    /// Fails unless this process has locked the target, as accesses with a request require.
     ///
     /// # Errors
-    /// As said; there is no such rank.
+    /// Fails if the target is not locked or the rank does not exist.
     pub fn check_locked(&self, target: usize) -> Result<()> {
         self.locked(target).map(drop)
     }
 
-    /// Fails unless something is locked, and if the window is revoked.
+    /// Fails if no target is locked or the window is revoked.
     pub(super) fn check_any_locked(&self) -> Result<()> {
         if self.epoch.load(Relaxed) & LOCK_ALL == 0 && self.locks.load(Relaxed) == 0 {
             fail!(RmaSync, "no rank is locked: call MPI_Win_lock or MPI_Win_lock_all first");
@@ -130,7 +132,7 @@ impl Win {
         self.check_revoked()
     }
 
-    /// Fails if accesses were made since a fence, as another kind of epoch cannot begin then.
+    /// Fails if accesses were made since a fence, since another kind of epoch cannot begin then.
     pub(super) fn leave_fence(&self) -> Result<()> {
         if self.epoch.load(Relaxed) & FENCE != 0 {
             fail!(
@@ -142,7 +144,7 @@ impl Win {
         Ok(())
     }
 
-    /// Fails if locks are held or an access epoch was started.
+    /// Fails if locks are held or an access epoch is started.
     pub(super) fn check_no_access(&self, epochs: &Epochs) -> Result<()> {
         if self.epoch.load(Relaxed) & LOCK_ALL != 0 {
             fail!(RmaSync, "all ranks are locked: call MPI_Win_unlock_all first");

@@ -1,7 +1,8 @@
-//! How this process changes elements of a member's part while others do, too.
+//! Exclusion of other processes that change elements of a member's part.
 //!
-//! Owns which of the ways is taken: single elements are entered, long runs and wide elements are held. The lock is of
-//! [`canele_mem::element_lock`]; its words lie in the control region of the host.
+//! This module chooses the method: single elements are announced, long runs and wide elements are changed
+//! under a lock. The lock is that of [`canele_mem::element_lock`]; its words lie in the control region of the
+//! host.
 
 use std::thread;
 
@@ -15,21 +16,21 @@ use super::Win;
 use super::control::Control;
 use crate::Result;
 
-/// Bytes of a run for which the look at all announcements pays.
+/// Length in bytes from which a run justifies reading all announcements.
 const LONG_RUN: usize = 4 << 10;
-/// Bytes of a run that is long where no such look is needed.
+/// Length in bytes from which a run is long if no announcements must be read.
 const NEXT_RUN: usize = 256;
 
-/// This process among those that change elements.
+/// The identity of this process among those that change elements.
 #[derive(Clone, Copy)]
 pub(super) struct Excluding {
-    /// Its place in the window.
+    /// Its rank in the window.
     pub member: usize,
     /// Its rank in the job.
     pub me: Rank,
-    /// Verbs may change words of the window: no plain loop does.
+    /// True if verbs may change words of the window, so that plain loops must not.
     pub words_by_verbs: bool,
-    /// The number of the thread that announces itself where no other does.
+    /// The number of the thread that announces itself without an atomic operation.
     pub first_thread: u64,
 }
 
@@ -42,9 +43,9 @@ pub(super) struct Exclusion<'a> {
 }
 
 impl Excluding {
-    /// Of this thread, the first of those that use the window.
+    /// Makes the identity of this thread, the first one that uses the window.
     pub fn new(member: usize, me: Rank) -> Self {
-        // 0 is the number of many threads.
+        // The number 0 stands for many threads.
         let first_thread = Some(thread_number()).filter(|number| *number != 0).unwrap_or(u64::MAX);
         Self { member, me, words_by_verbs: false, first_thread }
     }
@@ -53,18 +54,19 @@ impl Excluding {
         ElementLock::new(control.words(part).elements(), part as u32, self.me)
     }
 
-    /// The lock of a part and the announcement of a process one of whose threads at a time changes elements.
+    /// Returns the lock of a part and the announcement word of a process in which one thread at a time
+    /// changes elements.
     pub fn of_one_thread(self, control: &Control, part: usize) -> (ElementLock<'_>, &AtomicU64) {
         (self.lock(control, part), control.words(self.member).announcement(0))
     }
 
-    /// True of the thread that announces itself where no other does.
+    /// Returns true for the thread that owns the announcement word 0.
     #[inline(always)]
     pub fn is_first_thread(self) -> bool {
         thread_number() == self.first_thread
     }
 
-    /// Announces a change of single elements of a part, if that may be made at once.
+    /// Announces a change of single elements of a part, if it is permitted at once.
     #[inline(always)]
     fn enter<'a>(self, control: &'a Control, lock: ElementLock<'a>) -> Option<Entered<'a>> {
         let words = control.words(self.member);
@@ -77,28 +79,28 @@ impl Excluding {
 }
 
 impl<'a> Exclusion<'a> {
-    /// Of a part, for this process.
+    /// Makes the exclusion of a part, for this process.
     pub fn new(control: &'a Control, part: usize, this: Excluding, waiting: ElementWait<'a>) -> Self {
         Self { lock: this.lock(control, part), control, this, waiting }
     }
 
-    /// Announces a change of single elements; nothing while another changes a long run.
+    /// Announces a change of single elements; returns none while another process changes a long run.
     pub fn enter(&self) -> Option<Entered<'a>> {
         let enter = || self.this.enter(self.control, self.lock);
         enter().or_else(|| self.lock.end_long_mode(self.waiting.is_gone).then(enter).flatten())
     }
 
-    /// Holds the part, so that no other long run or wide element is changed.
+    /// Locks the part, so that no other long run or wide element is changed.
     pub fn hold(&self) -> Option<Held<'a>> {
         self.lock.try_hold(self.waiting.is_gone)
     }
 
-    /// Holds the part alone.
+    /// Locks the part exclusively.
     pub fn hold_long(&self) -> Option<Held<'a>> {
         self.lock.try_hold_long(self.control.announcements(), &self.waiting)
     }
 
-    /// True if so many bytes of such elements are better changed by plain loops, be they one run or scattered, and may be.
+    /// Returns true if this many bytes of elements should be changed by plain loops, and may be.
     pub fn suits_long(&self, bytes: usize, element_bytes: usize) -> bool {
         let is_long = bytes >= NEXT_RUN && (bytes >= LONG_RUN || self.lock.is_in_long_mode());
         is_long && !(self.this.words_by_verbs && element_bytes == WORD)
@@ -106,14 +108,14 @@ impl<'a> Exclusion<'a> {
 }
 
 impl Win {
-    /// Announces a change of a single element of a target, if that may be made at once.
+    /// Announces a change of a single element of a target, if it is permitted at once.
     #[inline(always)]
     pub(super) fn enter(&self, target: usize) -> Option<Entered<'_>> {
         self.excluding.enter(&self.control, self.excluding.lock(&self.control, target))
     }
 
-    /// Does something that excludes others from a target's elements, until it was done: it is tried again while another process is at
-    /// them, which is not for long.
+    /// Runs an operation under exclusion of others from a target's elements. It retries while another process
+    /// changes them, which is short.
     pub(super) fn atomically<T>(
         &self,
         target: usize,
@@ -121,7 +123,7 @@ impl Win {
     ) -> Result<T> {
         let engine = &self.comm.engine;
         let is_gone = |rank| is_gone(engine, rank);
-        // Deaths become known in passes; who is waited for may need this processor.
+        // Deaths are detected in passes, and the process waited for may need this processor.
         let relax = || {
             let _ = engine.poll();
             thread::yield_now();

@@ -1,9 +1,9 @@
-//! Windows that are revoked, and members that died: what accesses and synchronisations raise.
+//! Revoked windows and dead members: the errors of accesses and synchronisations.
 //!
-//! An access looks at one flag of the process, which is set once any rank has died or anything was revoked. A cache of mapped targets
-//! is emptied at that moment, and gets only those again that may be accessed.
+//! An access reads one flag of the process, which is set after the first death or revocation. At that moment
+//! the cache of mapped targets is cleared. From then on it holds only targets that may be accessed.
 //!
-//! A call that ends an epoch ends it also where it raises such an error, so that a window can be freed.
+//! A call that ends an epoch does so even if it raises such an error, so that the window can be freed.
 
 use canele_engine::Error as EngineError;
 use canele_sys::atomic::Ordering::Relaxed;
@@ -13,10 +13,11 @@ use super::target::WinTarget;
 use crate::{Class, Error, Result};
 
 impl Win {
-    /// Revokes the window: all members learn of it, and what they do or wait for with it raises [`Class::Revoked`], but for freeing it.
+    /// Revokes the window on all members. Pending and later operations raise [`Class::Revoked`], except
+    /// freeing it.
     ///
     /// # Errors
-    /// In a forked child; the job is over.
+    /// Fails in a forked child, or if the job is over.
     pub fn revoke(&self) -> Result<()> {
         self.comm.revoke()
     }
@@ -24,10 +25,10 @@ impl Win {
     /// Fails if the window is revoked.
     ///
     /// # Errors
-    /// As said.
+    /// Fails if the window is revoked.
     #[inline(always)]
     pub fn check_revoked(&self) -> Result<()> {
-        // Relaxed, here and below: the engine is asked what is meant.
+        // Relaxed, here and below: the engine then tells which object is affected.
         if self.comm.shared.any_revoked.load(Relaxed) { self.check_own_revocation() } else { Ok(()) }
     }
 
@@ -53,7 +54,7 @@ impl Win {
     #[inline(never)]
     fn check_target_lives(&self, to: &WinTarget) -> Result<()> {
         self.check_revoked()?;
-        // A call on another lane may have told the program of the death.
+        // A call on another lane may have reported the death to the program.
         self.comm.engine.learn_deaths()?;
         match self.comm.engine.ask(|view| view.why_gone(to.rank))? {
             Some(failure) => Err(EngineError::Failed(failure).into()),

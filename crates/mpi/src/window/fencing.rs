@@ -1,32 +1,33 @@
-//! Fences between plain stores to mapped windows and what comes after them.
+//! Fences between plain stores to mapped windows and later accesses.
 //!
-//! A flush completes puts at the target: no access that begins after it may miss them. Where stores become visible in the order in which they
-//! were made (x86-64), everything that another rank may do about a flush, in the order of the program, finds the stores before it: a later
-//! store, a message, an atomic operation, a request. Only a later load could overtake them. So a flush leaves the fence to the next read of a
-//! window by this process, if there is one before another fence. A program that reads its own part by loads of its own calls `MPI_Win_sync` before, as
-//! it does to see updates of others (MPI 5.0, §12.7), which fences; a window that programs share by loads and stores of their own has its fence in each
-//! flush (§12.2.3). Elsewhere each flush fences.
+//! A flush completes puts at the target: no access that begins after it may miss them. On x86-64, stores
+//! become visible in program order. So another rank that sees any later store, message, atomic operation or
+//! request of this rank also sees the stores before it. Only a later load could overtake them. A flush
+//! therefore leaves the fence to the next read of a window by this process, if no other fence precedes it. A
+//! program that reads its own part by plain loads calls `MPI_Win_sync` first, as it must to see updates of
+//! others (MPI 5.0, §12.7). In a window that programs share by plain loads and stores each flush fences
+//! (§12.2.3). On other processors each flush fences.
 //!
-//! Owns one word for all windows of the process: a put to one of them may be followed by a read of another. Checked:
-//! `mpi-abi/tests/programs/flushes.c`.
+//! One word serves all windows of the process, since a put to one may be followed by a read of another.
+//! Checked: `mpi-abi/tests/programs/flushes.c`.
 
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, fence};
 
-/// Stores become visible in their order, also to those who look at several.
+/// True if stores become visible to all processors in program order.
 const STORES_ARE_ORDERED: bool = cfg!(target_arch = "x86_64");
 
-/// Mapped memory was accessed by plain loads or stores since the last fence.
+/// True if mapped memory was accessed by plain loads or stores since the last fence.
 static UNFENCED: AtomicBool = AtomicBool::new(false);
 
-// Relaxed: the word is of the one thread that uses windows; where there are several, each flush fences.
+// Relaxed: one thread uses the word. If several threads use windows, each flush fences.
 
-/// Mapped memory is written by plain stores.
+/// Notes a plain store to mapped memory.
 #[inline(always)]
 pub(super) fn store() {
     UNFENCED.store(true, Relaxed);
 }
 
-/// Mapped memory is changed by an atomic operation, which on x86-64 is a full fence.
+/// Notes a change of mapped memory by an atomic operation, which is a full fence on x86-64.
 #[inline(always)]
 pub(super) fn change() {
     if !STORES_ARE_ORDERED {
@@ -34,7 +35,7 @@ pub(super) fn change() {
     }
 }
 
-/// Mapped memory is read by plain loads.
+/// Notes a plain load from mapped memory; fences if earlier stores need it.
 #[inline(always)]
 pub(super) fn load() {
     match STORES_ARE_ORDERED {
@@ -44,7 +45,7 @@ pub(super) fn load() {
     }
 }
 
-/// A flush of mapped memory by the only thread that uses windows.
+/// Flushes mapped memory, for the only thread that uses windows.
 #[inline(always)]
 pub(super) fn flush() {
     if !STORES_ARE_ORDERED && UNFENCED.load(Relaxed) {
@@ -56,6 +57,6 @@ pub(super) fn flush() {
 #[inline]
 pub(super) fn sync() {
     UNFENCED.store(false, Relaxed);
-    // Pairs with the same fence of the rank whose synchronisation this one follows.
+    // Pairs with the same fence of the rank whose synchronisation precedes this one.
     fence(SeqCst);
 }

@@ -1,12 +1,13 @@
-//! Hints of windows (MPI 5.0, §12.2): what the standard's keys mean, and what is told of them.
+//! Hints of windows (MPI 5.0, §12.2): the keys of the standard, and the values that are reported for them.
 //!
-//! The library makes use of `alloc_shared_noncontig` and `mpi_minimum_memory_alignment`. Accumulates are ordered and atomic, and locks work, in
-//! any case; the other keys are kept and told. A hint of the library's own names the lane where the window is made.
+//! The library uses `alloc_shared_noncontig` and `mpi_minimum_memory_alignment`. Accumulates are always
+//! ordered and atomic, and locks always work. The other keys are only stored and reported. A hint of the
+//! library's own selects the lane where the window is made.
 
 use super::Win;
 use crate::info::{ALIGNMENT, Info};
 
-/// The keys with the values that they have if the program gives none.
+/// The keys with their default values.
 const KEYS: [(&str, &str); 8] = [
     ("no_locks", "false"),
     ("accumulate_ordering", "rar,raw,war,waw"),
@@ -18,7 +19,7 @@ const KEYS: [(&str, &str); 8] = [
     (ALIGNMENT, "0"),
 ];
 
-/// True if a key can have a value.
+/// Returns true if the value is valid for the key.
 fn is_valid(key: &str, value: &[u8]) -> bool {
     let Ok(value) = std::str::from_utf8(value) else { return false };
     match key {
@@ -32,26 +33,26 @@ fn is_valid(key: &str, value: &[u8]) -> bool {
     }
 }
 
-/// What is kept of an info: the known keys with values that they can have.
+/// Returns the known keys of an info that have valid values.
 pub(super) fn kept(info: &Info) -> Info {
     let kept = Info::new();
     for (key, _) in KEYS {
         let value = info.get(key).ok().flatten();
         if let Some(value) = value.filter(|value| is_valid(key, value)) {
-            // Keys and values are those of an info.
+            // Keys and values come from an info, so they are valid.
             let _ = kept.set(key, value);
         }
     }
     kept
 }
 
-/// True if a key is set to `true`.
+/// Returns true if a key is set to `true`.
 pub(super) fn is_true(info: &Info, key: &str) -> bool {
     info.get(key).ok().flatten().is_some_and(|value| *value == *b"true")
 }
 
 impl Win {
-    /// Returns all hints: those that the program gave, and the defaults of the others.
+    /// Returns all hints: the program's values, and the defaults of the other keys.
     pub fn hints(&self) -> Info {
         let hints = self.kept().info.duplicate();
         for (key, value) in KEYS {
@@ -64,7 +65,7 @@ impl Win {
         hints
     }
 
-    /// Adds hints; those that `info` does not name stay.
+    /// Adds hints; keys that `info` lacks keep their values.
     pub fn update_info(&self, info: &Info) {
         self.kept().info.update(&kept(info));
     }

@@ -3,14 +3,15 @@
 //! ```text
 //!   try_lock ── free ──▶ held
 //!      │ taken
-//!   note_waiter ─▶ try_lock, again after every message ─▶ held ─▶ forget_waiter: if it was taken, its message is received
-//!
-//!   unlock ─▶ take_waiter ─▶ an empty message to it          a shared lock taken after a wait tells the next waiter likewise
+//!   note_waiter ─▶ try_lock, again after every message ─▶ held ─▶ forget_waiter; if its bit was cleared
+//!                                                                before, its message is received
+//!   unlock ─▶ take_waiter ─▶ an empty message to it; a shared lock taken after a wait does so, too
 //! ```
-//! Who comes to share a lock waits, too, while a member is queued that wants it alone; who waited and was told takes it if it is free.
+//! A member that wants a shared lock waits while a member is queued for an exclusive one. A waiter that
+//! receives a message takes the lock if it is free.
 //!
-//! Where the owner's library keeps the lock, it is only asked for: the request leaves with the accesses behind it, and the owner does them
-//! once it has granted the lock.
+//! If the owner's library keeps the lock, it is only requested. The request is sent together with the
+//! accesses behind it, and the owner carries them out after it has granted the lock.
 
 use canele_engine::{Error as EngineError, Mode, RmaLockKind, Want};
 use canele_sys::atomic::Ordering::Relaxed;
@@ -20,12 +21,12 @@ use super::{Win, fencing, tag};
 use crate::{Result, fail};
 
 impl Win {
-    /// Locks a target; the lock of one that is accessed by requests may be granted later. With `unchecked` the program promises that no other
-    /// lock conflicts.
+    /// Locks a target; the lock of a target that is accessed by requests may be granted later. With
+    /// `unchecked` the program promises that no other lock conflicts.
     ///
     /// # Errors
-    /// There is no such rank; it is locked already; another kind of epoch is open; a rank that holds the lock died, or the target; the window
-    /// is revoked.
+    /// Fails if the rank does not exist, is locked already, or if another kind of epoch is open. Fails if a
+    /// holder of the lock or the target died, or the window is revoked.
     pub fn lock(&self, kind: RmaLockKind, target: usize, unchecked: bool) -> Result<()> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
         {
@@ -54,11 +55,11 @@ impl Win {
         Ok(())
     }
 
-    /// Unlocks a target; all accesses are done there and here.
+    /// Unlocks a target; all accesses are complete at both ends.
     ///
     /// # Errors
-    /// There is no such rank; it was not locked by [`Win::lock`]. What was accessed failed, the target has died, or the window is revoked:
-    /// the lock is given up all the same.
+    /// Fails if the rank does not exist or was not locked by [`Win::lock`]. Fails after releasing the lock if
+    /// an access failed, the target died, or the window is revoked.
     pub fn unlock(&self, target: usize) -> Result<()> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
         let bits = to.epoch.load(Relaxed);
@@ -77,10 +78,10 @@ impl Win {
         flushed.and(released).and_then(|()| self.check_target(to))
     }
 
-    /// Locks all targets, each together with others.
+    /// Locks all targets in shared mode.
     ///
     /// # Errors
-    /// As [`Win::lock`].
+    /// Fails like [`Win::lock`].
     pub fn lock_all(&self, unchecked: bool) -> Result<()> {
         self.check_no_access(&self.epochs())?;
         self.leave_fence()?;
@@ -91,7 +92,7 @@ impl Win {
         for target in 0..if unchecked || !self.shares_host { 0 } else { self.members() } {
             if let Err(error) = self.acquire(target, RmaLockKind::Shared) {
                 for taken in 0..target {
-                    // The first error counts.
+                    // The first error is reported.
                     let _ = self.release(taken, RmaLockKind::Shared);
                 }
                 return Err(error);
@@ -103,10 +104,11 @@ impl Win {
         Ok(())
     }
 
-    /// Unlocks all targets; all accesses are done there and here.
+    /// Unlocks all targets; all accesses are complete at both ends.
     ///
     /// # Errors
-    /// They were not locked by [`Win::lock_all`]. What was accessed failed, or the window is revoked: the locks are given up all the same.
+    /// Fails if they were not locked by [`Win::lock_all`]. Fails after releasing the locks if an access
+    /// failed or the window is revoked.
     pub fn unlock_all(&self) -> Result<()> {
         if self.epoch.load(Relaxed) & LOCK_ALL == 0 {
             fail!(RmaSync, "not all ranks are locked: call MPI_Win_lock_all first");
@@ -144,7 +146,7 @@ impl Win {
         let (mut told, mut is_first) = (0, true);
         let what = || format!("the lock of rank {target} of a window");
         let result = engine.wait_until(None, what, |view| {
-            // The process that takes the note sends a message.
+            // The process that removes the waiter's bit sends a message.
             told += usize::from(!words.note_waiter(me) && !is_first);
             is_first = false;
             let why_gone = |member: usize| view.why_gone(self.targets[member].rank);
@@ -163,19 +165,19 @@ impl Win {
             words.leave_queue(me);
         }
         self.receive_told(told)?;
-        // Those behind it may go on: those that share it, or all if it gives up.
+        // The next waiters may continue: those that share the lock, or all of them if this member gives up.
         if kind == RmaLockKind::Shared || result.is_err() {
             self.tell_next(target)?;
         }
         Ok(result?)
     }
 
-    /// Receives messages that were sent or are about to be, unless their sender dies.
+    /// Receives this many messages, sent already or soon, unless their sender dies.
     fn receive_told(&self, told: usize) -> Result<()> {
         for _ in 0..told {
             let want = Want { source: None, tag: Some(tag::LOCK) };
             match self.comm.engine.recv(self.flow(), want, &mut [], None) {
-                // A death is told once; what the dead rank has not sent will not come.
+                // A death is reported once; the dead rank sends no further message.
                 Ok(_) | Err(EngineError::Failed(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -183,7 +185,7 @@ impl Win {
         Ok(())
     }
 
-    /// Gives the lock of a target up, and tells one of those that wait for it.
+    /// Releases the lock of a target, and notifies one of its waiters.
     fn release(&self, target: usize, kind: RmaLockKind) -> Result<()> {
         if !self.shares_host {
             return self.release_served(target..target + 1);
@@ -198,7 +200,7 @@ impl Win {
             let to = self.targets[waiter].rank;
             match self.comm.engine.send(to, self.flow(), tag::LOCK, Mode::Standard, &[], None) {
                 Ok(()) => break,
-                // A waiter that is gone is passed over.
+                // A dead waiter is skipped.
                 Err(EngineError::Failed(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -206,10 +208,10 @@ impl Win {
         Ok(())
     }
 
-    /// Waits until all accesses to a target are done there and here.
+    /// Waits until all accesses to a target are complete at both ends.
     ///
     /// # Errors
-    /// There is no such rank; it is not locked; an access failed.
+    /// Fails if the rank does not exist or is not locked, or if an access failed.
     #[inline]
     pub fn flush(&self, target: usize) -> Result<()> {
         self.locked(target)?;
@@ -218,10 +220,11 @@ impl Win {
         self.flush_target(target)
     }
 
-    /// Looks at the network now and then: a program that waits for a value in a window has no other calls.
+    /// Polls the network from time to time: a program that waits for a value in a window makes no other
+    /// calls.
     ///
     /// # Errors
-    /// This process has lost its place in the job.
+    /// Fails if this process has lost its place in the job.
     #[inline]
     pub fn make_progress(&self) -> Result<()> {
         if self.is_time_to_poll() {
@@ -230,10 +233,10 @@ impl Win {
         Ok(())
     }
 
-    /// Waits until all accesses to all targets are done there and here.
+    /// Waits until all accesses to all targets are complete at both ends.
     ///
     /// # Errors
-    /// No target is locked; an access failed.
+    /// Fails if no target is locked or an access failed.
     pub fn flush_all(&self) -> Result<()> {
         self.check_any_locked()?;
         self.sync();
@@ -241,10 +244,10 @@ impl Win {
         self.flush_all_targets()
     }
 
-    /// Waits until the program's memory of all accesses to a target may be used again.
+    /// Waits until the origin buffers of all accesses to a target may be used again.
     ///
     /// # Errors
-    /// As [`Win::flush`].
+    /// Fails like [`Win::flush`].
     #[inline]
     pub fn flush_local(&self, target: usize) -> Result<()> {
         self.locked(target)?;
@@ -252,10 +255,10 @@ impl Win {
         self.flush_target_here(target)
     }
 
-    /// Waits until the program's memory of all accesses may be used again.
+    /// Waits until the origin buffers of all accesses may be used again.
     ///
     /// # Errors
-    /// As [`Win::flush_all`].
+    /// Fails like [`Win::flush_all`].
     pub fn flush_local_all(&self) -> Result<()> {
         self.check_any_locked()?;
         self.flush_all_targets_here()

@@ -1,7 +1,8 @@
-//! The memory that a member brings into a window: given by the program, a piece of the arena, or a region of its own.
+//! The memory of a member's part of a window: given by the program, a piece of the arena, or a region of its
+//! own.
 //!
-//! Owns making it, with the control memory of the host and the exposure to members of other hosts, and giving it up where the window does not
-//! come about.
+//! This module makes the memory, the control memory of the host and the exposure to members of other hosts.
+//! It frees them if the creation of the window fails.
 
 use std::sync::Arc;
 
@@ -16,66 +17,68 @@ use crate::{Class, Error, Result, fail};
 
 /// The memory that a member gives a window.
 pub enum WinMemory {
-    /// Memory that the program has.
+    /// Memory of the program.
     Program(RegionMemory),
     /// No memory.
     Nothing,
-    /// So many bytes are to be allocated.
+    /// This many bytes are allocated.
     Allocate(usize),
-    /// So many bytes are to be allocated, shared with the others.
+    /// This many bytes are allocated, shared with the other members.
     Shared(usize),
-    /// Memory will be attached.
+    /// Memory is attached later.
     Dynamic,
 }
 
-/// Bytes of a page, to which parts of a shared window are aligned if they need not follow each other.
+/// The page size, to which parts of a shared window are aligned if they need not be contiguous.
 pub(super) const PAGE: usize = 4096;
 
-/// Parts that are longer have a region of their own, of which nothing is left when the window is freed; shorter ones are pieces of the
-/// regions that the process has.
+/// Longer parts get a region of their own, which is freed with the window. Shorter parts are pieces of
+/// existing regions of the process.
 const LONGEST_PIECE: usize = 1 << 20;
 
-/// The numbers that each member tells the others.
+/// Number of values in the record of a member.
 pub(super) const RECORD: usize = 11;
 
-/// Where in a record it stands whether the member may access memory of the others by verbs.
+/// Index in a record: 1 if the member may access other members' memory by verbs.
 pub(super) const HAS_VERBS: usize = 10;
 
-/// Where in a record it stands which region the control memory lies in, with its bytes and the offset there.
+/// Index in a record of the control memory: region, its length, and the offset there.
 pub(super) const CONTROL: usize = 6;
 
-/// In the record of a member that has failed, behind a 0: it lacks memory.
+/// Follows a 0 in the record of a failed member: the member has no memory left.
 pub(super) const LACKS_MEMORY: i64 = 1;
 
-/// What a member has made for a window.
+/// The resources that a member has made for a window.
 #[derive(Default)]
 pub(super) struct MadeWindow {
     pub size: usize,
     pub unit: usize,
-    /// Where its part begins here.
+    /// Address of its part in this process.
     pub address: usize,
-    /// Its part in memory that peers can map: the region, its length, where the part begins, whether it was made for the window.
+    /// Its part in memory that peers can map: the region, its length, the offset of the part, and true if the
+    /// window owns it.
     pub region: Option<(RegionId, usize, usize, bool)>,
-    /// Its part in memory that is of the program alone.
+    /// Its part in memory of the program that peers cannot map.
     pub memory: Option<Arc<RegionMemory>>,
-    /// The mapping in which its part of a shared window lies, and where in it: the program has its address as long as the window is there.
+    /// The mapping that holds its part of a shared window, and the offset there. The program has this address
+    /// for the lifetime of the window.
     pub mapped: Option<(Arc<RegionMemory>, usize)>,
-    /// It may access memory of the others by verbs.
+    /// True if it may access other members' memory by verbs.
     pub has_verbs: bool,
     pub regions: Vec<Arc<canele_engine::Region>>,
     pub pieces: Vec<ArenaPiece>,
-    /// The control memory, made by the first member of each host: region, its bytes, offset.
+    /// The control memory, made by the first member of each host: region, its length, offset.
     pub control: Option<(RegionId, usize, usize)>,
-    /// Under which its part is served to members that cannot map it.
+    /// The key under which its part is served to members that cannot map it.
     pub key: Option<ExposureKey>,
 }
 
 impl MadeWindow {
-    /// Gives up what was made for a window that does not come about for this reason. Where a member died others may have got the window:
-    /// what they may access is not used again.
+    /// Frees the resources of a window whose creation failed with this error. If a member died, other members
+    /// may have the window. Memory that they may access is then not reused.
     pub fn discard(self, own: &Comm, why: &Error) {
         if let Some(key) = self.key {
-            // The error of the creation counts.
+            // The error of the creation is reported.
             let _ = own.engine.unexpose(key);
         }
         for region in self.regions {
@@ -102,7 +105,7 @@ impl MadeWindow {
     }
 }
 
-/// What this member gives to a window that is not shared.
+/// Makes this member's resources for a window that is not shared.
 pub(super) fn make(own: &Comm, given: WinMemory, unit: usize, info: &Info) -> Result<MadeWindow> {
     let made = MadeWindow { unit, ..MadeWindow::default() };
     Ok(match given {
@@ -123,7 +126,7 @@ pub(super) fn make(own: &Comm, given: WinMemory, unit: usize, info: &Info) -> Re
     })
 }
 
-/// Memory of a window that this process allocates, zeroed: real when it is touched, as that of any other allocation.
+/// Allocates zeroed window memory; its pages become real when they are touched, like any other allocation.
 pub(super) fn allocate(own: &Comm, size: usize, align: usize) -> Result<MadeWindow> {
     if size <= LONGEST_PIECE {
         let piece = own.allocated().take(own.engine.first_lane(), size, align)?;
@@ -142,7 +145,7 @@ pub(super) fn allocate(own: &Comm, size: usize, align: usize) -> Result<MadeWind
     Ok(MadeWindow { address: start + offset, region: part, regions: vec![region], ..MadeWindow::default() })
 }
 
-/// Adds what a window has beside its memory. Gives up what was made if that fails.
+/// Adds the control memory and the exposure; frees everything if that fails.
 pub(super) fn completed(own: &Comm, flavor: Flavor, mut made: MadeWindow) -> Result<MadeWindow> {
     match with_control(own, &mut made).and_then(|()| expose(own, flavor, &mut made)) {
         Ok(()) => Ok(made),
@@ -153,8 +156,8 @@ pub(super) fn completed(own: &Comm, flavor: Flavor, mut made: MadeWindow) -> Res
     }
 }
 
-/// Adds the control memory, if this is the first member of its host. Its words are the library's, so they are real before they are used
-/// (invariant I2).
+/// Adds the control memory, on the first member of its host. Its words belong to the library, so they are
+/// reserved before their first use (invariant I2).
 fn with_control(own: &Comm, made: &mut MadeWindow) -> Result<()> {
     if first_here(own) == own.rank() {
         let piece = own.allocated().take(own.engine.first_lane(), Control::bytes(own.size()), PAGE)?;
@@ -167,7 +170,8 @@ fn with_control(own: &Comm, made: &mut MadeWindow) -> Result<()> {
     Ok(())
 }
 
-/// Exposes the part of this member, if others cannot map it, or if memory will be attached: accesses over borders are requests.
+/// Exposes the part of this member, if other members cannot map it or if memory is attached later. A dynamic
+/// window is accessed by requests across hosts.
 fn expose(own: &Comm, flavor: Flavor, made: &mut MadeWindow) -> Result<()> {
     let engine = &own.engine;
     if own.size() == 1 && flavor != Flavor::Dynamic {
@@ -192,13 +196,13 @@ fn expose(own: &Comm, flavor: Flavor, made: &mut MadeWindow) -> Result<()> {
     Ok(())
 }
 
-/// The first member on this host.
+/// Returns the first member on this host.
 pub(super) fn first_here(comm: &Comm) -> usize {
     let is_here = |rank: &canele_engine::Rank| !comm.engine.first_lane().is_remote(*rank);
     comm.group().members().iter().position(is_here).unwrap_or(0)
 }
 
-/// True if all members run on one host.
+/// Returns true if all members run on one host.
 pub(super) fn shares_host(comm: &Comm) -> bool {
     let host = |rank: &Rank| comm.engine.first_lane().host_of(*rank);
     let members = comm.group().members();

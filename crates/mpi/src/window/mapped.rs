@@ -1,5 +1,5 @@
-//! Accesses to a member whose memory is mapped here, by a caller that has looked up everything else before, in a process of which one
-//! thread at a time uses windows.
+//! Accesses to a member whose memory is mapped here, in a process of which one thread at a time uses windows.
+//! The caller has made all look-ups before.
 
 use core::cell::Cell;
 use core::hint::cold_path;
@@ -15,7 +15,7 @@ use super::epoch::EXCLUSIVE;
 use super::target::{Reached, WinTarget};
 use super::{Win, fencing};
 
-/// So many flushes and unlocks of what is mapped here take no look at the network; a power of 2.
+/// Number of flushes and unlocks of mapped memory between two polls of the network; a power of 2.
 const FLUSHES: u32 = 256;
 
 /// A member of a window whose memory is mapped here.
@@ -23,22 +23,23 @@ pub struct MappedTarget<'a> {
     win: &'a Win,
     target: &'a WinTarget,
     memory: DisplacedWindow<'a>,
-    /// Of its elements, and where this process announces that it changes some.
+    /// The lock of its elements, and the word where this process announces changes.
     elements: (ElementLock<'a>, &'a AtomicU64),
-    /// Its place in the window, and that of this process.
+    /// The ranks of the member and of this process in the window.
     member: usize,
     me: usize,
-    /// Of the target, unless they are elsewhere.
+    /// The lock words of the target, unless its owner keeps the lock.
     lock_words: Option<LockWords<'a>>,
-    /// Each flush fences.
+    /// True if each flush issues a fence.
     is_shared: bool,
-    /// Flushes of it before one is to look at the network; 0 if it is shared.
+    /// Number of flushes before one that polls the network; 0 if the window is shared.
     flushes_left: Cell<u32>,
 }
 
 impl Win {
-    /// Returns a member, if its memory was found to be mapped here and may be accessed: it lives, and the window is not revoked. What is
-    /// returned is good until the program asks where the window's memory is ([`Win::shared_part`]).
+    /// Returns a member if its memory is known to be mapped here and may be accessed: it is alive, and the
+    /// window is not revoked. The result is valid until the program asks for the addresses of the window
+    /// ([`Win::shared_part`]).
     pub fn mapped_target(&self, member: usize) -> Option<MappedTarget<'_>> {
         let target = self.targets.get(member)?;
         let Reached::Here(memory, offset) = target.memory.get()? else { return None };
@@ -58,14 +59,15 @@ impl Win {
         })
     }
 
-    /// True of the one thread of this process that may change elements through a [`MappedTarget`].
+    /// Returns true for the one thread of this process that may change elements through a [`MappedTarget`].
     pub fn changes_by_one_thread(&self) -> bool {
         self.excluding.is_first_thread()
     }
 
-    /// Counts a flush or an unlock; true if it is time to look at the network, on which others may wait for this process.
+    /// Counts a flush or an unlock; returns true if it is time to poll the network, on which other ranks may
+    /// wait for this process.
     pub(super) fn is_time_to_poll(&self) -> bool {
-        // Relaxed: a count that two threads spoil is good enough.
+        // Relaxed: lost counts of racing threads do no harm.
         let flushes = self.flushes.load(Relaxed).wrapping_add(1);
         self.flushes.store(flushes, Relaxed);
         flushes.is_multiple_of(FLUSHES)
@@ -73,20 +75,20 @@ impl Win {
 }
 
 impl<'a> MappedTarget<'a> {
-    /// True if it may be accessed now.
+    /// Returns true if the target may be accessed now.
     #[inline(always)]
     fn may_access(&self) -> bool {
         self.win.may_access(self.target)
     }
 
-    /// Announces that elements are changed by the processor's atomic operations, if they may be now.
+    /// Announces a change of elements by atomic operations of the processor, if it is permitted now.
     #[inline(always)]
     fn enter(&self) -> Option<Entered<'a>> {
         let (lock, announcement) = self.elements;
         lock.enter(announcement)
     }
 
-    /// Writes a word at a displacement; false if nothing was done, as it is not permitted.
+    /// Writes a word at a displacement; returns false, without effect, if the access is not permitted here.
     #[inline(always)]
     pub fn put_word(&self, disp: i64, word: &[u8; WORD]) -> bool {
         let done = self.may_access() && self.memory.write_word(disp, word);
@@ -96,7 +98,7 @@ impl<'a> MappedTarget<'a> {
         done
     }
 
-    /// Writes bytes at a displacement; false as of [`Self::put_word`].
+    /// Writes bytes at a displacement; returns false in the cases of [`Self::put_word`].
     #[inline(always)]
     pub fn put(&self, disp: i64, bytes: &[u8]) -> bool {
         let done = self.may_access() && self.memory.write(disp, bytes);
@@ -106,7 +108,7 @@ impl<'a> MappedTarget<'a> {
         done
     }
 
-    /// Reads the word at a displacement; false as of [`Self::put_word`].
+    /// Reads the word at a displacement; returns false in the cases of [`Self::put_word`].
     #[inline(always)]
     pub fn get_word(&self, disp: i64, into: &mut [u8; WORD]) -> bool {
         if !self.may_access() {
@@ -116,7 +118,7 @@ impl<'a> MappedTarget<'a> {
         self.memory.read_word(disp, into)
     }
 
-    /// Reads the bytes at a displacement; false as of [`Self::put_word`].
+    /// Reads the bytes at a displacement; returns false in the cases of [`Self::put_word`].
     #[inline(always)]
     pub fn get(&self, disp: i64, into: &mut [u8]) -> bool {
         if !self.may_access() {
@@ -126,7 +128,7 @@ impl<'a> MappedTarget<'a> {
         self.memory.read(disp, into)
     }
 
-    /// Changes the word at a displacement and gives what it was; nothing if nothing was done.
+    /// Changes the word at a displacement and returns the old value; none if nothing was changed.
     #[inline(always)]
     pub fn fetch_and_op_word(&self, disp: i64, change: WordChange, operand: u64) -> Option<u64> {
         if !self.may_access() {
@@ -135,14 +137,14 @@ impl<'a> MappedTarget<'a> {
         let word = self.memory.atomic_word(disp)?;
         let _entered = self.enter()?;
         fencing::change();
-        // As all operations of `AtomicElement`.
+        // Ordered like all operations of `AtomicElement`.
         Some(match change {
             WordChange::Add => word.fetch_add(operand, AcqRel),
             WordChange::Replace => word.swap(operand, AcqRel),
         })
     }
 
-    /// Changes the element at a displacement and gives what it was; nothing if nothing was done.
+    /// Changes the element at a displacement and returns the old value; none if nothing was changed.
     #[inline(always)]
     pub fn fetch_and_op(&self, disp: i64, change: ElementChange, operand: u64) -> Option<u64> {
         if !self.may_access() {
@@ -158,8 +160,8 @@ impl<'a> MappedTarget<'a> {
         Some(fetch_and_change(element, change, operand))
     }
 
-    /// Replaces the element at a displacement, of so many bytes, if it is equal to `compare`, and gives what it was; nothing if nothing was
-    /// done.
+    /// Replaces the element of `len` bytes at a displacement if it is equal to `compare`. Returns the old
+    /// value; none if the access is not permitted here.
     #[inline(always)]
     pub fn compare_and_swap(&self, disp: i64, len: usize, compare: u64, new: u64) -> Option<u64> {
         if !self.may_access() {
@@ -171,13 +173,14 @@ impl<'a> MappedTarget<'a> {
         Some(element.compare_and_swap(compare, new))
     }
 
-    /// Locks it alone, if it is free and no epoch of any kind is open; false if nothing was done.
+    /// Takes the exclusive lock, if it is free and no epoch is open; returns false if nothing was done.
     #[inline(always)]
     pub fn lock_alone(&self) -> bool {
         let Some(words) = self.lock_words else { return false };
         let (win, target) = (self.win, self.target);
         let is_open = win.epoch.load(Relaxed) | target.epoch.load(Relaxed) != 0;
-        // On x86-64 the exchange is a full fence, as `Win::sync`; elsewhere it orders what follows.
+        // On x86-64 the exchange is a full fence like `Win::sync`; elsewhere it orders the following
+        // accesses.
         if is_open || !words.try_lock(self.me, RmaLockKind::Exclusive) {
             return false;
         }
@@ -186,7 +189,7 @@ impl<'a> MappedTarget<'a> {
         true
     }
 
-    /// Gives the lock up, if it is locked alone and only mapped memory was accessed; false if nothing was done.
+    /// Releases the exclusive lock, if only mapped memory was accessed; returns false if nothing was done.
     #[inline(always)]
     pub fn unlock_alone(&self) -> bool {
         let Some(words) = self.lock_words else { return false };
@@ -201,17 +204,18 @@ impl<'a> MappedTarget<'a> {
         win.flushes.store(flushes, Relaxed);
         target.epoch.store(0, Relaxed);
         win.locks.store(win.locks.load(Relaxed) - 1, Relaxed);
-        // On x86-64 a full fence, too; elsewhere it publishes what was done, and the question below is ordered behind it.
+        // On x86-64 this is a full fence, too. Elsewhere it publishes the accesses, and the check for waiters
+        // is ordered after it.
         words.unlock(self.me, RmaLockKind::Exclusive);
         if words.has_waiters() {
-            // A process that cannot be told is gone, or this process is.
+            // This fails only if the waiter or this process is gone.
             let _ = win.tell_next(self.member);
         }
         true
     }
 
-    /// Waits until all accesses are done there and here; false if nothing was done. The owner of memory that is mapped serves no accesses
-    /// to it.
+    /// Waits until all accesses are complete at both ends; returns false if nothing was done. The owner of
+    /// mapped memory serves no accesses to it.
     #[inline(always)]
     pub fn flush(&self) -> bool {
         if !self.win.is_held(self.target) {
@@ -227,7 +231,7 @@ impl<'a> MappedTarget<'a> {
         true
     }
 
-    /// The last flush before one that is to look at the network, and each of a window that is shared.
+    /// Handles the last flush before one that polls the network, and each flush of a shared window.
     fn flush_and_renew(&self) -> bool {
         if self.is_shared {
             self.win.sync();

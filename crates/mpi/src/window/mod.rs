@@ -1,17 +1,19 @@
 //! Windows: memory that the members of a communicator open to each other (MPI 5.0, chapter 12).
 //!
-//! A window owns a duplicate of its communicator, what it has of this process's memory, and how the memory of every member is reached:
+//! A window owns a duplicate of its communicator, its part of this process's memory, and the access path to
+//! each member's memory:
 //!
 //! ```text
-//!   put, get, accumulate ──▶ epoch: is it permitted ──▶ target: rank, displacement ──▶ place
-//!        place in memory that is mapped here ──▶ copies and the processor's atomic operations, done on return
-//!        place of another host, or in memory of a program ──▶ a request that the owner's library serves
+//!   put, get, accumulate ──▶ epoch: check ──▶ target: rank, displacement ──▶ place
+//!        place in memory mapped here ──▶ copies and atomic operations, complete on return
+//!        other places ──▶ a request that the owner's library serves
 //!
 //!   fence: all served, then a barrier       start, post, complete, wait: empty messages on the window's flow
-//!   lock: words of the control region of the host, whose waiters are told by empty messages
+//!   lock: words of the host's control region; empty messages notify waiters
 //! ```
 //!
-//! The duplicate lies on a lane as any other one, and requests, messages and fences of the window go over that lane. Regions belong to the first lane.
+//! The duplicate uses a lane like any other communicator; requests, messages and fences of the window use
+//! that lane. Regions belong to the first lane.
 
 mod accumulate;
 mod active;
@@ -57,20 +59,20 @@ pub use served::ServedWindows;
 use target::WinTarget;
 pub use transfer::TargetData;
 
-/// How a window got its memory (MPI 5.0, §12.2).
+/// The origin of a window's memory (MPI 5.0, §12.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flavor {
-    /// The program had it.
+    /// Memory of the program.
     Create,
-    /// The window allocated it.
+    /// Memory allocated with the window.
     Allocate,
-    /// The program attaches it.
+    /// Memory that the program attaches.
     Dynamic,
-    /// The window allocated it, to be shared by loads and stores.
+    /// Memory allocated with the window and shared by loads and stores.
     Shared,
 }
 
-/// Messages of a window's flow.
+/// The messages on a window's flow.
 mod tag {
     use super::Tag;
 
@@ -78,54 +80,55 @@ mod tag {
     pub const POST: Tag = Tag(1);
     /// The sender has completed its accesses to the receiver's part.
     pub const COMPLETE: Tag = Tag(2);
-    /// A lock may be free that the receiver waits for.
+    /// The lock that the receiver waits for may be free.
     pub const LOCK: Tag = Tag(3);
 }
 
 /// A window.
 pub struct Win {
-    /// Of the members, for this window alone.
+    /// The window's own communicator of its members.
     comm: Arc<Comm>,
     flavor: Flavor,
     targets: Box<[WinTarget]>,
-    /// What permits accesses to all targets.
+    /// The epochs that permit accesses to all targets.
     epoch: AtomicU8,
     epochs: Mutex<Epochs>,
-    /// Targets that are locked one by one.
+    /// Number of targets that are locked one by one.
     locks: AtomicUsize,
     control: Arc<Control>,
-    /// This process among those that change elements.
+    /// The identity of this process for changes of elements.
     excluding: Excluding,
-    /// True if all members share this host, whose words are their locks; otherwise the owner's library keeps each lock.
+    /// True if all members share this host and lock by shared words; otherwise the owner's library keeps each
+    /// lock.
     shares_host: bool,
-    /// Accesses were made since the last flush that owners serve.
+    /// True if accesses since the last flush are served by owners.
     is_served: AtomicBool,
-    /// Programs reach it by loads and stores of their own.
+    /// True if programs access it by plain loads and stores.
     is_shared: AtomicBool,
-    /// Flushes, which look at the network now and then.
+    /// Counts flushes, some of which poll the network.
     flushes: AtomicU32,
     /// The part of this process.
     part: OwnPart,
-    /// Memory that was attached to a dynamic window, by its address.
+    /// Memory attached to a dynamic window, by address.
     attached: RwLock<BTreeMap<usize, Arc<RegionMemory>>>,
     kept: Mutex<WinSettings>,
     attributes: Attributes,
 }
 
-/// The part of a window that this process has.
+/// This process's part of a window.
 struct OwnPart {
-    /// Where it begins, 0 for none.
+    /// Its address, 0 for none.
     address: usize,
-    /// Numbers that the program reads through their addresses.
+    /// Size and displacement unit, which the program reads by address.
     size: AtomicU64,
     unit: AtomicU32,
-    /// Regions that were made for the window by this process.
+    /// Regions that this process made for the window.
     regions: Vec<Arc<Region>>,
-    /// Pieces of other regions that it took for the window.
+    /// Pieces of other regions that it uses for the window.
     pieces: Vec<ArenaPiece>,
-    /// True once no member accesses the window any more.
+    /// True after no member accesses the window any more.
     is_unused: AtomicBool,
-    /// Under which it is served to others.
+    /// The key under which it is served to others.
     key: Option<ExposureKey>,
 }
 
@@ -140,8 +143,8 @@ impl Win {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the window's own communicator of its members: its handler is told of the window's errors, its number is the window's, and
-    /// it is revoked with the window.
+    /// Returns the window's own communicator of its members. Its error handler and number are those of the
+    /// window, and it is revoked with the window.
     pub fn comm(&self) -> &Arc<Comm> {
         &self.comm
     }
@@ -151,7 +154,7 @@ impl Win {
         self.comm.flow
     }
 
-    /// Returns how it got its memory.
+    /// Returns the origin of its memory.
     pub fn flavor(&self) -> Flavor {
         self.flavor
     }
@@ -166,27 +169,27 @@ impl Win {
         self.targets.len()
     }
 
-    /// Returns where the part of this process begins, 0 if it has none.
+    /// Returns the address of this process's part; 0 if it has none.
     pub fn address(&self) -> usize {
         self.part.address
     }
 
-    /// Returns the bytes of the part of this process.
+    /// Returns the size of this process's part in bytes.
     pub fn size(&self) -> &AtomicU64 {
         &self.part.size
     }
 
-    /// Returns the bytes of a unit of displacements in the part of this process.
+    /// Returns the displacement unit of this process's part in bytes.
     pub fn unit(&self) -> &AtomicU32 {
         &self.part.unit
     }
 
-    /// Returns its name, empty if it was given none.
+    /// Returns its name; empty if it has none.
     pub fn name(&self) -> String {
         self.kept().name.clone()
     }
 
-    /// Gives it a name.
+    /// Sets its name.
     pub fn set_name(&self, name: &str) {
         name.clone_into(&mut self.kept().name);
     }
@@ -204,14 +207,14 @@ impl Win {
     }
 }
 
-/// Returns the windows that are served to others on the lane of a window's own communicator.
+/// Returns the served windows on the lane of a window's own communicator.
 fn served_beside(own: &Comm) -> &LaneWindows {
     own.shared.served.of_lane(own.engine.lane_number())
 }
 
 impl Drop for Win {
     fn drop(&mut self) {
-        // After the end of the job nothing is left to be given back.
+        // After the end of the job this fails, and nothing is left to free.
         if let Some(key) = self.part.key {
             let _ = self.comm.engine.unexpose(key);
             served_beside(&self.comm).remove(key);

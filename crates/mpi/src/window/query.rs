@@ -1,4 +1,5 @@
-//! Addresses of memory in windows: parts that are shared, and what is attached to a dynamic window (MPI 5.0, §12.2.3, §12.2.4).
+//! Addresses of window memory: shared parts, and memory attached to a dynamic window (MPI 5.0, §12.2.3,
+//! §12.2.4).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
@@ -10,23 +11,23 @@ use super::target::Reached;
 use super::{Flavor, Win};
 use crate::{Result, fail};
 
-/// The part of a window that a rank has, as this process sees it.
+/// A rank's part of a window, as this process sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedPart {
-    /// Where it begins in this process, 0 if it cannot be reached by loads and stores. A part without bytes has an address in a shared window
-    /// alone, unless the whole window has none.
+    /// Its address in this process; 0 if loads and stores cannot reach it. A part without bytes has an
+    /// address only in a shared window that has bytes elsewhere.
     pub address: usize,
-    /// Its bytes, 0 if it cannot be reached.
+    /// Its size in bytes; 0 if loads and stores cannot reach it.
     pub bytes: usize,
-    /// Bytes of a unit of displacements.
+    /// Its displacement unit in bytes.
     pub unit: usize,
 }
 
 impl Win {
-    /// Returns the part of a rank, or of the first that has any bytes, as it can be reached by loads and stores.
+    /// Returns the part of a rank, or of the first rank with bytes, for access by loads and stores.
     ///
     /// # Errors
-    /// The window is dynamic; there is no such rank; the memory cannot be found.
+    /// Fails if the window is dynamic, the rank does not exist, or the memory cannot be found.
     pub fn shared_part(&self, rank: Option<usize>) -> Result<SharedPart> {
         if self.flavor == Flavor::Dynamic {
             fail!(RmaFlavor, "the window is dynamic: it has no parts that are shared");
@@ -34,7 +35,7 @@ impl Win {
         let first = || self.targets.iter().position(|target| target.size > 0).unwrap_or(0);
         let rank = rank.unwrap_or_else(first);
         let Some(target) = self.targets.get(rank) else { return Err(self.no_rank(rank as i64)) };
-        // Relaxed: a thread that tells others of the part orders that itself.
+        // Relaxed: a thread that passes the address to others synchronises with them.
         self.is_shared.store(true, Relaxed);
         let has_address = target.size > 0
             || self.flavor == Flavor::Shared && self.targets.iter().any(|target| target.size > 0);
@@ -55,7 +56,7 @@ impl Win {
     /// Attaches memory of the program to a dynamic window.
     ///
     /// # Errors
-    /// The window is of another flavor; the memory overlaps some that is attached.
+    /// Fails if the window is not dynamic or the memory overlaps attached memory.
     pub fn attach(&self, memory: RegionMemory) -> Result<()> {
         self.check_dynamic()?;
         if memory.len() == 0 {
@@ -82,7 +83,7 @@ impl Win {
     /// Detaches the memory that begins at an address.
     ///
     /// # Errors
-    /// The window is of another flavor; nothing that begins there is attached.
+    /// Fails if the window is not dynamic or no attached memory begins there.
     pub fn detach(&self, address: usize) -> Result<()> {
         self.check_dynamic()?;
         let mut attached = self.attached.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,8 @@
-//! Accesses to memory that is not mapped here: requests that the owner's library serves, and this rank's side of those of others.
+//! Accesses to memory that is not mapped here: requests that the owner's library serves, and this rank's
+//! service for others.
 //!
-//! Owns the numbers by which operations and elements are named on their way. Requests of one rank to another are carried out in the
-//! order of their submission, so accumulates keep theirs; a flush waits for all of them.
+//! This module owns the wire numbers of operations and elements. Requests between two ranks are carried out
+//! in the order of submission, so accumulates stay ordered. A flush waits for all of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -26,24 +27,25 @@ use crate::op::{BuiltIn, Element};
 use crate::request::Request;
 use crate::{Result, fail};
 
-/// An access of more bytes waits for the grant of a lock that was asked for, and so does one behind so many, or one that reads: owners keep
-/// little for origins that wait, and if the window is revoked meanwhile nothing is under way in the program's memory.
+/// An access longer than this waits until a requested lock is granted. So does an access behind this many
+/// others, or one that reads. Owners buffer little for waiting origins. If the window is revoked meanwhile,
+/// no access is in progress in the program's memory.
 const ASKED_BYTES: usize = 4 << 10;
 const ASKED_ACCESSES: u64 = 32;
-/// Bytes of a request beside its data, with which a short one leaves at once.
+/// Size of a request without its data, in bytes; a short request is sent eagerly.
 const HEAD: usize = 24;
 
-/// Elements of which the operation need not know more than their bytes, which are the lower bits.
+/// Marks an element of unknown type; the lower bits are its size in bytes.
 const UNKNOWN: u16 = 1 << 15;
 
 impl Accumulation {
-    /// The numbers of it on the way.
+    /// Returns its wire numbers.
     fn numbers(self) -> ElementOperation {
         let element = self.element.map_or(UNKNOWN | self.bytes as u16, |element| element as u16);
         ElementOperation { op: self.op as u16, element, element_bytes: self.bytes, fetch_op: self.fetch_op() }
     }
 
-    /// The operation with these numbers.
+    /// Returns the operation with these wire numbers.
     fn of_numbers((op, element): (u16, u16)) -> Option<Self> {
         let op = *BuiltIn::ALL.get(usize::from(op))?;
         if element & UNKNOWN != 0 {
@@ -72,9 +74,10 @@ impl Win {
         }
         let how = if tracked { Tracked::Request } else { Tracked::Counted };
         let submitted = self.comm.engine.access(place, access, how);
-        // Behind the submission, so that no flush of another thread counts it that does not wait for it.
+        // Counted after the submission, so that a flush of another thread waits for every access that it
+        // counts.
         self.targets[to.rank].served.count();
-        // Relaxed: a thread that flushes what another has accessed is told of it by that one.
+        // Relaxed: a thread that flushes another thread's access has synchronised with it.
         self.is_served.store(true, Relaxed);
         match submitted {
             Ok(pending) => Ok(pending.map(|pending| Request::send(self.comm.clone(), pending))),
@@ -135,13 +138,13 @@ impl Win {
         self.submit(to, at, access, false).map(drop)
     }
 
-    /// Waits until all accesses to a target that are served are done there and here.
+    /// Waits until all served accesses to a target are complete at both ends.
     #[inline]
     pub(super) fn flush_target(&self, target: usize) -> Result<()> {
         if self.is_served.load(Relaxed) { self.flush_served(&[target], true) } else { Ok(()) }
     }
 
-    /// As [`Win::flush_target`] for all targets.
+    /// Waits until the served accesses to all targets are complete at both ends.
     pub(super) fn flush_all_targets(&self) -> Result<()> {
         if !self.is_served.load(Relaxed) {
             return Ok(());
@@ -150,19 +153,20 @@ impl Win {
         self.flush_served(&all, true)
     }
 
-    /// Waits until the program's memory of accesses to a target may be used again.
+    /// Waits until the origin buffers of accesses to a target may be used again.
     #[inline]
     pub(super) fn flush_target_here(&self, target: usize) -> Result<()> {
         if self.is_served.load(Relaxed) { self.flush_served(&[target], false) } else { Ok(()) }
     }
 
-    /// As [`Win::flush_target_here`] for all targets.
+    /// Waits until the origin buffers of accesses to all targets may be used again.
     pub(super) fn flush_all_targets_here(&self) -> Result<()> {
         let all: Vec<usize> = (0..self.members()).collect();
         if self.is_served.load(Relaxed) { self.flush_served(&all, false) } else { Ok(()) }
     }
 
-    /// Waits for accesses to those of these targets that any were made to since the last flush; `there` too, or only here.
+    /// Waits for accesses to those targets that have any since the last flush: at both ends if `there`, else
+    /// at the origin.
     #[inline(never)]
     fn flush_served(&self, targets: &[usize], there: bool) -> Result<()> {
         let open = |target: &usize| Some((&self.targets[*target], self.targets[*target].served.open()?));
@@ -182,12 +186,13 @@ impl Win {
             return Ok(engine.flush_local(&served, None)?);
         }
         let flushed = engine.flush(&served, None);
-        // What went wrong is told once.
+        // An error is reported once.
         open.iter().for_each(|(target, up_to)| target.served.flushed(*up_to));
         Ok(flushed?)
     }
 
-    /// Asks for the locks of targets where the owner's library keeps them. Waits only for those of memory that is reached without the owner.
+    /// Requests the locks that the targets' libraries keep. It waits only for locks of memory that is
+    /// accessed without the owner.
     pub(super) fn acquire_served(&self, targets: std::ops::Range<usize>, kind: RmaLockKind) -> Result<()> {
         let mut asked = targets.start;
         let mut result = Ok(());
@@ -206,13 +211,13 @@ impl Win {
         let direct = targets.clone().filter(is_direct);
         result = result.and_then(|()| self.await_grants(direct));
         if result.is_err() {
-            // The first error counts.
+            // The first error is reported.
             let _ = self.release_served(targets.start..asked);
         }
         result
     }
 
-    /// Waits until the locks of targets that were asked for are granted, and accesses behind them are done.
+    /// Waits until the requested locks of targets are granted, and the accesses behind them are complete.
     fn await_grants(&self, targets: impl Iterator<Item = usize> + Clone) -> Result<()> {
         let windows = targets.clone().map(|target| self.served_window(target)).collect::<Result<Vec<_>>>()?;
         if windows.is_empty() {
@@ -233,8 +238,8 @@ impl Win {
         Ok(result?)
     }
 
-    /// Waits for the grant of a lock that was asked for if the next access there must not be done behind it: it is long, or one of many, or
-    /// `has_memory` of the program that waits for it.
+    /// Waits for the grant of a requested lock if the next access must not queue behind it. This holds for a
+    /// long access, for one behind many, and for one that `has_memory` of the program.
     #[cold]
     fn limit_before_grant(&self, to: TargetData<'_>, has_memory: bool) -> Result<()> {
         let most = ASKED_BYTES.min(self.comm.engine.eager_bytes()?.saturating_sub(HEAD));
@@ -242,7 +247,7 @@ impl Win {
         if is_little && !has_memory { Ok(()) } else { self.await_grants(std::iter::once(to.rank)) }
     }
 
-    /// Gives up the locks of targets where the owner's library keeps them; all accesses are done there and here.
+    /// Releases the locks that the targets' libraries keep; all accesses are complete at both ends.
     pub(super) fn release_served(&self, targets: std::ops::Range<usize>) -> Result<()> {
         let engine = &self.comm.engine;
         let give = |target: usize| {
@@ -254,7 +259,7 @@ impl Win {
         for given in given {
             let ended = given.and_then(|(target, open, pending)| {
                 let epoch = &self.targets[target].epoch;
-                // Where the window is revoked, another member may keep its lock for ever.
+                // If the window is revoked, another member may keep its lock for ever.
                 let ended = match epoch.fetch_and(!ASKED, Relaxed) & ASKED {
                     0 => engine.wait(pending, None)?.result.map(drop),
                     _ => engine.await_grant(pending, self.flow()),
@@ -276,30 +281,30 @@ impl Win {
     }
 }
 
-/// What an operation is given that needs nothing.
+/// Returns an empty buffer, for operations without data.
 fn nothing() -> OutBuffer {
     RawMut::of(&mut [], 0).into_raw().lend(0, 0)
 }
 
-/// A window whose memory is served: its control region, and how this process excludes others.
+/// A window whose memory is served: its control region, and this process's exclusion of others.
 #[derive(Clone)]
 struct ServedWindow {
     control: Arc<Control>,
     excluding: Excluding,
 }
 
-/// The windows of this process whose memory the library serves to others, by their lanes.
+/// The windows of this process that the library serves to others, by lane.
 #[derive(Default)]
 pub struct ServedWindows([Arc<LaneWindows>; MOST_LANES as usize]);
 
 impl ServedWindows {
-    /// Returns those of the lane of this number.
+    /// Returns the windows of the lane with this number.
     pub fn of_lane(&self, number: u8) -> &Arc<LaneWindows> {
         &self.0[usize::from(number)]
     }
 }
 
-/// The windows of one lane, by their keys, of which another lane may have equal ones.
+/// The windows of one lane by key; another lane may have equal keys.
 #[derive(Default)]
 pub struct LaneWindows {
     windows: RwLock<HashMap<ExposureKey, ServedWindow>>,
@@ -312,12 +317,12 @@ impl LaneWindows {
         self.windows.write().unwrap_or_else(PoisonError::into_inner).insert(key, window);
     }
 
-    /// Takes a window away.
+    /// Removes a window.
     pub(super) fn remove(&self, key: ExposureKey) {
         self.windows.write().unwrap_or_else(PoisonError::into_inner).remove(&key);
     }
 
-    /// Does something that excludes others from this process's part of a window. The caller must not wait.
+    /// Runs `act` with the exclusion of this process's part of a window. The caller must not wait.
     fn with<T>(&self, origin: &ElementsOrigin<'_>, act: impl FnOnce(&Exclusion<'_>) -> T) -> Option<T> {
         let windows = self.windows.read().unwrap_or_else(PoisonError::into_inner);
         let ServedWindow { control, excluding } = windows.get(&origin.window).cloned()?;

@@ -1,4 +1,4 @@
-//! Members of a window as targets: where their memory is, and which part of it an access means.
+//! Members of a window as targets: the place of their memory, and the part of it that an access names.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,75 +14,75 @@ use crate::{Result, fail};
 pub(super) struct WinTarget {
     /// Its rank in the job.
     pub rank: Rank,
-    /// Bytes of its part.
+    /// Size of its part in bytes.
     pub size: usize,
-    /// Bytes of a unit of displacements.
+    /// Its displacement unit in bytes.
     pub unit: usize,
-    /// What permits accesses to it.
+    /// The epochs that permit accesses to it.
     pub epoch: AtomicU8,
-    /// Under which its owner serves its part.
+    /// The key under which its owner serves its part.
     pub key: Option<ExposureKey>,
-    /// Accesses that it serves.
+    /// The number of served accesses to it.
     pub served: ServedCount,
-    /// The region that its part lies in, if it lies in one that can be mapped here.
+    /// The region that holds its part, if it can be mapped here.
     pub region: Option<RegionPart>,
-    /// Where its part was found, from the first access on.
+    /// The access path to its part, found at the first access.
     pub memory: OnceLock<Reached>,
 }
 
-/// How many accesses the owner of a part serves were submitted, and how many of them were flushed.
+/// The number of submitted accesses that the owner of a part serves, and of flushed ones.
 #[derive(Default)]
 pub(super) struct ServedCount {
     submitted: AtomicU64,
     flushed: AtomicU64,
 }
 
-// Several threads may access and flush at the same time. Each counts its access behind the submission, and a flush reads the count
-// before it begins: what a flush covers was submitted before it.
+// Several threads may access and flush at the same time. Each counts its access after the submission, and a
+// flush reads the count before it begins. So every access that a flush covers was submitted before it.
 impl ServedCount {
-    /// Counts an access that was submitted.
+    /// Counts a submitted access.
     pub fn count(&self) {
         // Release: pairs with the acquire in `open`.
         self.submitted.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns up to which access a flush that begins now covers them; nothing if all are covered.
+    /// Returns the number of the last access that a flush beginning now covers; none if all are covered.
     pub fn open(&self) -> Option<u64> {
         let submitted = self.submitted.load(Ordering::Acquire);
         (submitted > self.flushed.load(Ordering::Acquire)).then_some(submitted)
     }
 
-    /// Returns how many accesses no flush has covered.
+    /// Returns the number of accesses that no flush has covered.
     pub fn open_len(&self) -> u64 {
         self.submitted.load(Ordering::Acquire).saturating_sub(self.flushed.load(Ordering::Acquire))
     }
 
-    /// A flush has ended that covered the accesses up to this one.
+    /// Notes the end of a flush that covered the accesses up to this one.
     pub fn flushed(&self, up_to: u64) {
         self.flushed.fetch_max(up_to, Ordering::AcqRel);
     }
 }
 
-/// Where in a region a part of a window lies.
+/// The place of a window's part in a region.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RegionPart {
-    /// Whose region it is.
+    /// The owner of the region.
     pub owner: Rank,
-    /// Its id there.
+    /// The region's id at its owner.
     pub id: RegionId,
-    /// Its length in bytes.
+    /// The region's length in bytes.
     pub bytes: usize,
-    /// Where the part begins.
+    /// Offset of the part in the region.
     pub offset: usize,
-    /// True if the window made the region.
+    /// True if the region was made for the window.
     pub is_own: bool,
 }
 
-/// Maps a region of a rank of this host, by the first lane of this rank, which alone knows regions. One that was made for a window is unmapped with it; one of which it has a part stays mapped for
-/// the next window, until its owner drops it.
+/// Maps a region of a rank of this host; only the first lane of this rank knows regions. A region made for a
+/// window is unmapped with it. A region of which the window has a part stays mapped until its owner drops it.
 ///
 /// # Errors
-/// It does not exist any more, or this process cannot map it.
+/// Fails if the region no longer exists or this process cannot map it.
 pub(super) fn reach(
     engine: &Arc<Engine>,
     owner: Rank,
@@ -97,24 +97,24 @@ pub(super) fn reach(
     }
 }
 
-/// How the part of a target is reached.
+/// The access path to the part of a target.
 pub(super) enum Reached {
-    /// It is mapped here, from this offset on.
+    /// Mapped here, from this offset on.
     Here(Arc<RegionMemory>, usize),
     /// By requests that its owner serves.
     Served,
 }
 
-/// Where the elements of an access lie.
+/// The place of the elements of an access.
 pub(super) enum ElementsPlace {
-    /// In memory that is mapped here; offsets of the datatype are counted from this one.
+    /// In memory mapped here; offsets of the datatype count from this one.
     Here(Arc<RegionMemory>, isize),
-    /// At the owner; offset from the start of its part, or an address in a dynamic window.
+    /// At the owner: an offset in its part, or an address in a dynamic window.
     Served(i64),
 }
 
 impl WinTarget {
-    /// Returns the `len` bytes at a displacement, if they are known to be in memory that is mapped here.
+    /// Returns the `len` bytes at a displacement, if they are known to be mapped here.
     #[inline(always)]
     pub fn here(&self, disp: i64, len: usize) -> Option<canele_engine::Window<'_>> {
         let Reached::Here(memory, offset) = self.memory.get()? else { return None };
@@ -128,7 +128,7 @@ impl WinTarget {
     /// Finds the memory.
     ///
     /// # Errors
-    /// It does not exist any more.
+    /// Fails if the memory no longer exists.
     pub fn reach(&self, engine: &Arc<Engine>) -> Result<&Reached> {
         if let Some(reached) = self.memory.get() {
             return Ok(reached);
@@ -146,7 +146,7 @@ impl WinTarget {
         Ok(self.memory.get_or_init(|| reached))
     }
 
-    /// Gives up what is remembered of accesses that the owner served.
+    /// Discards the engine's state of accesses that the owner served.
     pub fn forget(&self, engine: &Engine) {
         if let Some(key) = self.key {
             let _ = engine.forget_window(self.rank, key);
@@ -155,10 +155,10 @@ impl WinTarget {
 }
 
 impl Win {
-    /// Where bytes that span this range around a displacement lie.
+    /// Returns the place of bytes that span this range around a displacement.
     ///
     /// # Errors
-    /// They are not all part of the target's window; its memory cannot be found.
+    /// Fails if they are not all part of the target's window, or its memory cannot be found.
     pub(super) fn place(&self, target: usize, disp: i64, span: &Range<isize>) -> Result<ElementsPlace> {
         let to = &self.targets[target];
         if self.flavor == Flavor::Dynamic {
@@ -189,7 +189,7 @@ impl Win {
         })
     }
 
-    /// The same of a dynamic window, whose displacements are addresses at the target.
+    /// Returns the place in a dynamic window, whose displacements are addresses at the target.
     fn place_of_attached(&self, target: usize, disp: i64, span: &Range<isize>) -> Result<ElementsPlace> {
         if target != self.comm.rank() {
             return Ok(ElementsPlace::Served(disp));
@@ -205,7 +205,7 @@ impl Win {
             Some((start, memory)) => {
                 Ok(ElementsPlace::Here(memory.clone(), (disp as isize).wrapping_sub(start.cast_signed())))
             }
-            // What is adjacent is one memory for requests.
+            // For requests, adjacent attached memory is one range.
             None if self.targets[target].key.is_some() && is_covered(&attached, low, len) => {
                 Ok(ElementsPlace::Served(disp))
             }
@@ -216,13 +216,13 @@ impl Win {
         }
     }
 
-    /// True if something permits accesses to all targets or to this one.
+    /// Returns true if a lock or a lock on all targets permits accesses to this target.
     pub(super) fn is_locked(&self, target: usize) -> bool {
         self.is_held(&self.targets[target])
     }
 }
 
-/// True if several parts that are attached hold all of the range between them.
+/// Returns true if attached parts cover the whole range together.
 fn is_covered(attached: &BTreeMap<usize, Arc<RegionMemory>>, low: usize, len: usize) -> bool {
     let Some(end) = low.checked_add(len) else { return false };
     let mut covered = low;

@@ -10,7 +10,7 @@ use crate::datatype::Datatype;
 use crate::request::Request;
 use crate::{Result, fail};
 
-/// Bytes that are packed at a time where the origin's elements are not one stretch.
+/// Number of bytes that are packed at once if the origin's elements are not contiguous.
 const STAGE: usize = 64 << 10;
 
 /// Elements of a target.
@@ -18,16 +18,16 @@ const STAGE: usize = 64 << 10;
 pub struct TargetData<'a> {
     /// The rank in the window.
     pub rank: usize,
-    /// Where they begin, in the target's units.
+    /// Their displacement, in the target's units.
     pub disp: i64,
-    /// How many.
+    /// Their number.
     pub count: usize,
-    /// Of which type.
+    /// Their datatype.
     pub of: &'a Datatype,
 }
 
 impl TargetData<'_> {
-    /// Bytes of data.
+    /// Returns the length of the data in bytes.
     #[inline(always)]
     pub(super) fn bytes(&self) -> Result<usize> {
         self.of.check_committed()?;
@@ -36,10 +36,11 @@ impl TargetData<'_> {
 }
 
 impl Win {
-    /// Writes elements of the program's to a target; a request, if one is wanted and it has not ended on return.
+    /// Writes elements of the origin to a target. If `tracked`, returns a request unless the access completed
+    /// at once.
     ///
     /// # Errors
-    /// No epoch permits it; the elements lie outside of the window, or are not as many bytes as the program's.
+    /// Fails if no epoch permits it, the elements lie outside of the window, or the lengths differ.
     #[inline]
     pub fn put(&self, to: TargetData<'_>, origin: Data<'_>, tracked: bool) -> Result<Option<Request>> {
         let (len, target) = (self.common_length(to, origin.bytes()?)?, self.access(to.rank)?);
@@ -76,10 +77,10 @@ impl Win {
         }
     }
 
-    /// Reads elements of a target into the program's memory; a request, as of [`Win::put`].
+    /// Reads elements of a target into the origin's memory; returns a request like [`Win::put`].
     ///
     /// # Errors
-    /// As [`Win::put`].
+    /// Fails like [`Win::put`].
     #[inline]
     pub fn get(&self, from: TargetData<'_>, mut into: DataMut<'_>, tracked: bool) -> Result<Option<Request>> {
         let (len, target) = (self.common_length(from, into.bytes()?)?, self.access(from.rank)?);
@@ -116,7 +117,7 @@ impl Win {
         }
     }
 
-    /// The bytes of both sides of an access, which are as many.
+    /// Returns the length in bytes, which must be equal on both sides.
     #[inline(always)]
     pub(super) fn common_length(&self, target: TargetData<'_>, origin: usize) -> Result<usize> {
         let len = target.bytes()?;
@@ -127,7 +128,7 @@ impl Win {
     }
 }
 
-/// Writes `len` bytes of elements to memory, in which those of the target lie around `at`.
+/// Writes `len` bytes of elements to memory; the target's elements lie around `at`.
 fn write_elements(window: Window<'_>, at: isize, to: TargetData<'_>, origin: Data<'_>, len: usize) {
     let mut stage = vec![0; if origin.of.is_contiguous() { 0 } else { len.min(STAGE) }];
     for start in (0..len).step_by(STAGE) {
@@ -144,7 +145,7 @@ fn write_elements(window: Window<'_>, at: isize, to: TargetData<'_>, origin: Dat
     }
 }
 
-/// Reads `len` bytes of elements from memory, in which those of the target lie around `at`.
+/// Reads `len` bytes of elements from memory; the target's elements lie around `at`.
 fn read_elements(window: Window<'_>, at: isize, from: TargetData<'_>, into: &mut DataMut<'_>, len: usize) {
     let mut stage = vec![0; if into.of.is_contiguous() { 0 } else { len.min(STAGE) }];
     for start in (0..len).step_by(STAGE) {

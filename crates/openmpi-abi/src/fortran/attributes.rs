@@ -1,4 +1,4 @@
-//! Attributes as Open MPI's library for Fortran asks for them: it passes the word of the object's struct that leads to its attributes.
+//! Attributes for Open MPI's Fortran library, which passes the attribute word of the object's struct.
 
 use core::ffi::{c_int, c_void};
 
@@ -12,7 +12,7 @@ use canele_openmpi_layout::HandleNumber;
 use canele_openmpi_layout::fortran::fields::object_of_attributes;
 use canele_openmpi_layout::handle::ProgramHandle;
 
-/// The kinds of objects, as Open MPI numbers them.
+/// Returns the kind of objects with a number of Open MPI.
 pub fn kind(number: c_int) -> Option<ObjectKind> {
     match number {
         1 => Some(ObjectKind::Communicator),
@@ -22,12 +22,12 @@ pub fn kind(number: c_int) -> Option<ObjectKind> {
     }
 }
 
-/// Returns the code of a call of Fortran, after the error handler of an object was called if it failed.
+/// Returns the code of a Fortran call, after calling the object's error handler for a failure.
 pub fn code(call: &str, on: On, outcome: CallResult) -> c_int {
     outcome.map_or_else(|failed| error::raise(call, on, failed), |()| MPI_SUCCESS)
 }
 
-/// Returns whose error handler is called for an object.
+/// Returns the object whose error handler is called.
 fn on(kind: ObjectKind, object: usize) -> On {
     match kind {
         ObjectKind::Communicator => On::Comm(MPI_Comm::of(object)),

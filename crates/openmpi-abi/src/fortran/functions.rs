@@ -1,8 +1,9 @@
-//! The functions that copy and delete attributes in Fortran, by each name that compilers give them. Calls refuse the keys that they would be of.
+//! The attribute copy and delete functions in Fortran, under each symbol name of the compilers. Calls refuse
+//! their keys.
 
 use core::ffi::c_int;
 
-/// `.false.` and `.true.`, as gfortran and most others have them.
+/// `.false.` and `.true.` in gfortran and most other compilers.
 const FALSE: c_int = 0;
 const TRUE: c_int = 1;
 

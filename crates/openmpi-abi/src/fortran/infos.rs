@@ -1,4 +1,4 @@
-//! Values and keys of info objects as the library for Fortran of Open MPI 5 asks for them: counted strings of Open MPI's own.
+//! Values and keys of info objects for the Fortran library of Open MPI 5: counted strings of Open MPI.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -6,7 +6,8 @@ use canele_openmpi_c::constants::MPI_SUCCESS;
 use canele_openmpi_c::error::{self, Failed, On};
 use canele_openmpi_c::handle::{MPI_Info, ObjectHandle};
 
-/// What Open MPI's objects lead to: the library for Fortran runs the functions of the second list before it frees an object, up to a null pointer.
+/// The class of Open MPI's objects. The Fortran library runs the functions of the second list, up to a null
+/// pointer, before it frees an object.
 #[repr(C)]
 struct Class {
     name: *const c_char,
@@ -23,7 +24,7 @@ struct Class {
 // SAFETY: nothing is ever changed.
 unsafe impl Sync for Class {}
 
-/// A list without functions.
+/// An empty list of functions.
 struct NoFunctions([*const c_void; 1]);
 
 // SAFETY: as above.
@@ -42,7 +43,7 @@ static STRING: Class = Class {
     bytes: size_of::<CountedString>(),
 };
 
-/// The head of a string, whose characters begin behind the last field and end with a zero.
+/// The head of a string; its characters follow the last field and end with a zero.
 #[repr(C)]
 pub struct CountedString {
     class: *const c_void,
@@ -51,11 +52,11 @@ pub struct CountedString {
     before_first: u8,
 }
 
-/// Where the characters begin.
+/// Offset of the characters.
 const CHARACTERS: usize = core::mem::offset_of!(CountedString, before_first) + 1;
 const _: () = assert!(CHARACTERS == 25);
 
-/// Returns a string that its one holder frees; null if there is no memory.
+/// Returns a string with one reference, whose holder frees it; null without memory.
 fn counted(text: &[u8]) -> *mut CountedString {
     let bytes = (CHARACTERS + text.len() + 1).max(size_of::<CountedString>());
     // SAFETY: always permitted.
@@ -82,7 +83,7 @@ unsafe fn value(info: MPI_Info, key: *const c_char) -> Result<Option<Box<[u8]>>,
     Ok(info.get()?.get(key.to_bytes())?)
 }
 
-/// `ompi_info_get`: the value of a key.
+/// `ompi_info_get`: stores the value of a key.
 ///
 /// # Safety
 /// The key ends with a zero; both places are there.
@@ -109,7 +110,7 @@ pub unsafe extern "C-unwind" fn ompi_info_get(
     }
 }
 
-/// `ompi_info_get_valuelen`: the length of the value of a key.
+/// `ompi_info_get_valuelen`: stores the length of a key's value.
 ///
 /// # Safety
 /// The key ends with a zero; both places are there.
@@ -137,7 +138,7 @@ pub unsafe extern "C-unwind" fn ompi_info_get_valuelen(
     }
 }
 
-/// `ompi_info_get_nthkey`: the key at a position, or null after an error.
+/// `ompi_info_get_nthkey`: stores the key at a position, or null after an error.
 ///
 /// # Safety
 /// The place is there.

@@ -1,21 +1,22 @@
-//! Strings of Fortran, which have a length and are filled up with blanks, as strings of C and back. What is allocated here the library for Fortran frees.
+//! Conversion between Fortran strings, which are padded with blanks, and C strings. The Fortran library frees
+//! the memory allocated here.
 
 use core::ffi::{c_char, c_int};
 
-/// What these functions give: all went well, and that there is no memory.
+/// The results of these functions: success, and no memory.
 const SUCCESS: c_int = 0;
 const NO_MEMORY: c_int = -2;
 
-/// The text of a string of Fortran, without the blanks around it.
+/// Returns the text of a Fortran string, without surrounding blanks.
 ///
 /// # Safety
-/// So many characters are there.
+/// The string has `len` characters.
 unsafe fn text<'a>(string: *const c_char, len: c_int) -> &'a [u8] {
     // SAFETY: as the caller says.
     unsafe { core::slice::from_raw_parts(string.cast::<u8>(), len.max(0) as usize) }.trim_ascii()
 }
 
-/// A copy of a text as a string of C, in memory that `free` takes; null if there is none.
+/// Returns a copy of a text as a C string, allocated by `malloc`; null without memory.
 fn copied(text: &[u8]) -> *mut c_char {
     // SAFETY: always permitted.
     let copy = unsafe { libc::malloc(text.len() + 1) }.cast::<u8>();
@@ -29,7 +30,7 @@ fn copied(text: &[u8]) -> *mut c_char {
     copy.cast()
 }
 
-/// A list of strings of C that ends with a null pointer, in memory that `free` takes; null if there is none.
+/// Returns a list of C strings that ends with a null pointer, allocated by `malloc`; null without memory.
 fn list<'a>(texts: impl Iterator<Item = &'a [u8]> + Clone) -> *mut *mut c_char {
     let n = texts.clone().count();
     // SAFETY: always permitted.
@@ -43,20 +44,20 @@ fn list<'a>(texts: impl Iterator<Item = &'a [u8]> + Clone) -> *mut *mut c_char {
     list
 }
 
-/// Stores what was made, unless there was no memory for it.
+/// Stores a result; fails if it is null, without memory.
 ///
 /// # Safety
-/// The place is there.
+/// The place is valid.
 unsafe fn store<T>(made: *mut T, place: *mut *mut T) -> c_int {
     // SAFETY: as the caller says.
     unsafe { place.write(made) };
     if made.is_null() { NO_MEMORY } else { SUCCESS }
 }
 
-/// `ompi_fortran_string_f2c`: a string of C with the text of one of Fortran.
+/// `ompi_fortran_string_f2c`: makes a C string with the text of a Fortran string.
 ///
 /// # Safety
-/// The characters and the place are there.
+/// The characters and the place are valid.
 // SAFETY: the name is Open MPI's, and this crate alone defines it; so for all names below.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_fortran_string_f2c(
@@ -90,10 +91,10 @@ pub unsafe extern "C" fn ompi_fortran_string_c2f(
     SUCCESS
 }
 
-/// The strings of an array in Fortran, each `advance` characters behind the one before.
+/// Returns the strings of a Fortran array, which are `advance` characters apart.
 ///
 /// # Safety
-/// The characters of as many strings are there as are taken.
+/// The characters of all strings that are taken are valid.
 unsafe fn strings<'a>(
     array: *const c_char,
     len: c_int,
@@ -103,10 +104,10 @@ unsafe fn strings<'a>(
     (0..).map(move |at: isize| unsafe { text(array.offset(at * advance as isize), len) })
 }
 
-/// `ompi_fortran_argv_blank_f2c`: the strings of an array up to a blank one, as a list.
+/// `ompi_fortran_argv_blank_f2c`: makes a list of an array's strings up to a blank one.
 ///
 /// # Safety
-/// The array has a blank string; the place is there.
+/// The array has a blank string; the place is valid.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_fortran_argv_blank_f2c(
@@ -119,10 +120,10 @@ pub unsafe extern "C" fn ompi_fortran_argv_blank_f2c(
     unsafe { store(list(strings(array, len, advance).take_while(|text| !text.is_empty())), into) }
 }
 
-/// `ompi_fortran_argv_count_f2c`: so many strings of an array, as a list.
+/// `ompi_fortran_argv_count_f2c`: makes a list of `count` strings of an array.
 ///
 /// # Safety
-/// So many strings and the place are there.
+/// The array has `count` strings; the place is valid.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_fortran_argv_count_f2c(
@@ -136,11 +137,11 @@ pub unsafe extern "C" fn ompi_fortran_argv_count_f2c(
     unsafe { store(list(strings(array, len, advance).take(count.max(0) as usize)), into) }
 }
 
-/// `ompi_fortran_multiple_argvs_f2c`: the rows of a matrix of strings, each up to a blank one, as a list of lists. Elements of a row lie as many strings apart as
-/// there are rows.
+/// `ompi_fortran_multiple_argvs_f2c`: makes a list of lists from the rows of a string matrix, each up to a
+/// blank string. Consecutive elements of a row are as many strings apart as there are rows.
 ///
 /// # Safety
-/// Each row has a blank string; the place is there.
+/// Each row has a blank string; the place is valid.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ompi_fortran_multiple_argvs_f2c(

@@ -1,20 +1,22 @@
-//! Memory at handles, for Open MPI's libraries for Fortran and C++: these take a handle for the address of a struct of Open MPI's, and read and write a few fields.
+//! Memory at handles for Open MPI's Fortran and C++ libraries. These take a handle for the address of an Open
+//! MPI struct, and access a few fields.
 //!
-//! A constant has its variable. The handles of objects have no memory but where one of them is used: then the range of their addresses is reserved, of which pages
-//! become real where fields are written. The offsets are those of releases 4.1 and 5.0 (`ompi/communicator/communicator.h` and its likes). Where the releases
-//! differ, both are written; 5.0 is meant as it is built by default, with fault tolerance.
+//! A constant has its variable. Object handles have memory only if one of these libraries is used. Then the
+//! range of their addresses is reserved, and pages become real when fields are written. The offsets are those
+//! of releases 4.1 and 5.0 (`ompi/communicator/communicator.h` and similar files). If the releases differ,
+//! both fields are written; 5.0 is assumed with its default, fault tolerance.
 //!
-//! | of | field | offset |
+//! | object | field | offset |
 //! |---|---|---|
 //! | a group | its number in Fortran | 0x18 |
-//! | an operation | flags, of which the library sets one: the function is one of Fortran | 0x54 |
-//! | a request | whether it is complete, its number in Fortran | 0x58, 0x68 |
-//! | a generalized request | whether its functions are in C, which the library denies | 0xc0 |
+//! | an operation | flags; the library sets the flag of a Fortran function | 0x54 |
+//! | a request | its completion, its number in Fortran | 0x58, 0x68 |
+//! | a generalized request | true for functions in C; the library clears it for Fortran | 0xc0 |
 //! | a datatype, a window | its attributes | 0xd0, 0xf0 |
 //! | a communicator | flags, groups, attributes | 4.1: 0xe8, 0xf8, 0x100, 0x110; 5.0: 0xe0, 0x108, 0x110, 0x120 |
 //!
-//! Attributes are a pointer that the library only passes on, so it may be any that leads back to the object. Of a group that a communicator leads to, the library reads
-//! the size alone. Fields of a handle need not be aligned.
+//! Attributes are a pointer that the library only passes on, so it may be any pointer that leads back to the
+//! object. Of a communicator's group the library reads only the size. Fields of a handle need not be aligned.
 
 use core::ffi::{c_int, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -23,53 +25,55 @@ use super::{NUMBERS, number_in_fortran};
 use crate::handle::{CONSTANT_ROWS, ProgramHandle};
 use crate::objects::{FIRST_OBJECT, HandleNumber, OBJECT_BYTES, in_program};
 
-/// The number of a group.
+/// Offset of a group's number.
 const GROUP_NUMBER: usize = 0x18;
-/// The flags of an operation, and that of a function of Fortran.
+/// Offset of an operation's flags, and the flag of a Fortran function.
 const OP_FLAGS: usize = 0x54;
 const OP_OF_FORTRAN: u32 = 2;
-/// Whether a request is complete, as a pointer, and the one that says so. The library frees its copies of arguments then, which this one does not need.
+/// Offset of a request's completion pointer, and its value for a complete request. The library then frees its
+/// copies of arguments, which this library does not need.
 const REQUEST_COMPLETE: usize = 0x58;
 const COMPLETE: usize = 1;
-/// The number of a request.
+/// Offset of a request's number.
 const REQUEST_NUMBER: usize = 0x68;
-/// Whether the functions of a generalized request are in C.
+/// Offset of a generalized request's flag for C functions.
 const FUNCTIONS_ARE_C: usize = 0xc0;
-/// The attributes of a datatype, a window, and a communicator of 4.1 and of 5.0.
+/// Offsets of the attributes of a datatype, a window, and a communicator of 4.1 and of 5.0.
 const ATTRIBUTES: [usize; 4] = [0xd0, 0xf0, 0x110, 0x120];
-/// The flags of a communicator by 4.1 and by 5.0, and that of an inter-communicator.
+/// Offsets of a communicator's flags in 4.1 and 5.0, and the flag of an inter-communicator.
 const COMM_FLAGS: [usize; 2] = [0xe8, 0xe0];
 const INTER: u32 = 1;
-/// The flags of a communicator with a grid, and with a graph.
+/// The flags of a Cartesian communicator, and of one with a graph.
 const CART: u32 = 0x100;
 const GRAPH: u32 = 0x200;
-/// The local group of a communicator by 4.1 and by 5.0, and the remote one. The last is where 4.1 has the attributes, so both are one pointer.
+/// Offsets of a communicator's local and remote group in 4.1 and 5.0. The last one is that of the attributes
+/// in 4.1, so both share one pointer.
 const LOCAL_GROUP: [usize; 2] = [0xf8, 0x108];
 const REMOTE_GROUP: [usize; 2] = [0x100, 0x110];
-/// Where the two groups lie, behind all fields.
+/// Offsets of the two groups, behind all fields.
 const LOCAL_AT: usize = 0x180;
 const REMOTE_AT: usize = 0x1a0;
-/// The size of a group.
+/// Offset of a group's size.
 const GROUP_SIZE: usize = 0x10;
-/// Bytes that have fields.
+/// Number of bytes with fields.
 const BYTES: usize = 0x1c0;
 
-/// Set once handles have memory.
+/// Set after handles have memory.
 static RESERVED: OnceLock<()> = OnceLock::new();
 
-/// True if handles have memory.
+/// Returns true if handles have memory.
 #[inline(always)]
 pub fn are_there() -> bool {
     RESERVED.get().is_some()
 }
 
-/// True if the library for Fortran is loaded.
+/// Returns true if the Fortran library is loaded.
 pub fn is_library_loaded() -> bool {
     // SAFETY: the name is a string.
     if !unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"ompi_op_create_f".as_ptr()) }.is_null() {
         return true;
     }
-    // A library that was loaded for one other alone is found by its name.
+    // The name finds a library that was loaded privately for another one.
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
     // SAFETY: the name is a string; nothing is loaded.
     let library = unsafe { libc::dlopen(c"libmpi_mpifh.so.40".as_ptr(), flags) };
@@ -80,10 +84,10 @@ pub fn is_library_loaded() -> bool {
     !library.is_null()
 }
 
-/// Gives handles memory, where they have none yet. A page of it is real once fields are written there.
+/// Gives handles memory, if they have none yet. A page becomes real when fields are written to it.
 ///
 /// # Errors
-/// The system refuses the range of addresses: the text says what to do.
+/// Fails if the system refuses the address range; the text names the remedy.
 pub fn reserve() -> Result<(), String> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +116,8 @@ fn reserve_range(first: usize) -> Result<(), String> {
              (ulimit -v), or build the program for another MPI"
         ));
     }
-    // SAFETY: the memory was given above. Its pages are used here and there, so large ones are a waste; a kernel without them refuses.
+    // SAFETY: the memory was given above. Its pages are used here and there, so large ones are a waste; a
+    // kernel without them refuses.
     unsafe { libc::madvise(found, OBJECT_BYTES, libc::MADV_NOHUGEPAGE) };
     Ok(())
 }
@@ -134,8 +139,9 @@ fn write_constants() {
 /// Writes a field of the object at an address.
 fn write<T: Copy>(address: usize, offset: usize, field: T) {
     let place = core::ptr::with_exposed_provenance_mut::<T>(address + offset);
-    // SAFETY: the address is that of a variable with room for the field, or of a handle with memory. Only the library for Fortran uses that memory beside this module, and
-    // the program does not use a handle while it is made or freed.
+    // SAFETY: the address is that of a variable with room for the field, or of a handle with memory. Only the
+    // library for Fortran uses that memory beside this module, and the program does not use a handle while it
+    // is made or freed.
     unsafe { place.write_unaligned(field) };
 }
 
@@ -161,7 +167,8 @@ pub fn write_new_object(value: usize) {
     write_object(value);
 }
 
-/// Writes the fields of an object that the library is told, which may be older than the memory. Those of constants are there.
+/// Writes the fields of an object that the library gets, which may be older than the memory. Fields of
+/// constants are written already.
 pub fn write_object(value: usize) {
     if value >= CONSTANT_ROWS {
         let address = in_program(value).address();
@@ -170,7 +177,7 @@ pub fn write_object(value: usize) {
     }
 }
 
-/// Writes the fields of a request that the library is told.
+/// Writes the fields of a request that the library gets.
 pub fn write_request(value: usize) {
     if value < CONSTANT_ROWS {
         return;
@@ -180,7 +187,7 @@ pub fn write_request(value: usize) {
     write(address, REQUEST_NUMBER, number_in_fortran(value));
 }
 
-/// Writes the sizes of a communicator's groups, the remote one only of an inter-communicator.
+/// Writes the sizes of a communicator's groups; the remote one only for an inter-communicator.
 pub fn write_groups(comm: usize, local: usize, remote: Option<usize>) {
     let address = in_program(comm).address();
     for (at, size) in [(LOCAL_AT, local), (REMOTE_AT, remote.unwrap_or(0))] {
@@ -194,12 +201,12 @@ pub fn write_groups(comm: usize, local: usize, remote: Option<usize>) {
     }
 }
 
-/// Marks a communicator, whose groups were written, as one with a grid.
+/// Marks a communicator, whose groups were written, as Cartesian.
 pub fn mark_as_cart(comm: usize) {
     mark_comm(comm, CART);
 }
 
-/// Marks a communicator, whose groups were written, as one with a graph that all ranks know whole.
+/// Marks a communicator, whose groups were written, as a graph.
 pub fn mark_as_graph(comm: usize) {
     mark_comm(comm, GRAPH);
 }
@@ -209,22 +216,22 @@ fn mark_comm(comm: usize, flag: u32) {
     COMM_FLAGS.iter().for_each(|at| write(address, *at, read::<u32>(address, *at) | flag));
 }
 
-/// True if the sizes of a communicator's groups were written.
+/// Returns true if the sizes of a communicator's groups were written.
 pub fn have_groups(comm: usize) -> bool {
     read::<usize>(in_program(comm).address(), LOCAL_GROUP[0]) != 0
 }
 
-/// True if the library has marked an operation as one of Fortran.
+/// Returns true if the library has marked an operation as a Fortran operation.
 pub fn is_fortran_op(value: usize) -> bool {
     value >= CONSTANT_ROWS && read::<u32>(in_program(value).address(), OP_FLAGS) & OP_OF_FORTRAN != 0
 }
 
-/// Marks a generalized request as one of C.
+/// Marks a generalized request as a C request.
 pub fn mark_request_as_c(value: usize) {
     write(in_program(value).address(), FUNCTIONS_ARE_C, true);
 }
 
-/// True if the library has marked a generalized request as one of Fortran.
+/// Returns true if the library has marked a generalized request as a Fortran request.
 pub fn is_fortran_request(value: usize) -> bool {
     read::<u8>(in_program(value).address(), FUNCTIONS_ARE_C) == 0
 }

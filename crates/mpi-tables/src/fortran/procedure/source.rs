@@ -1,4 +1,5 @@
-//! The text of a procedure: a header that the interfaces of the modules have too, and a body that calls C's function.
+//! The text of a procedure: a header, which the modules' interfaces share, and a body that calls C's
+//! function.
 
 use super::{Dialect, Procedure};
 use crate::fortran::argument::Argument;
@@ -8,7 +9,7 @@ use crate::fortran::short::GENERAL;
 use crate::fortran::text::{line, lines};
 
 impl Procedure<'_> {
-    /// The first line and the declarations of the dummy arguments, behind each other with what stands between them.
+    /// Returns the first line and the declarations of the dummy arguments, with other lines between them.
     fn header(&self, prefix: &str, between: &[String], arguments: &[Argument], indent: usize) -> String {
         let named = self.function.parameters.iter().zip(arguments);
         let mut names: Vec<&str> = named
@@ -42,7 +43,7 @@ impl Procedure<'_> {
         if self.result().is_some() { "end function" } else { "end subroutine" }
     }
 
-    /// The body of an interface. Buffers have any type, whatever the compiler calls that.
+    /// Returns the body of an interface. Buffers have any type, in the compiler's notation.
     pub(in crate::fortran) fn interface(&self, prefix: &str, indent: usize) -> String {
         let mut between = vec!["import".to_owned()];
         if self.dialect != Dialect::F08 {
@@ -64,7 +65,7 @@ impl Procedure<'_> {
         self.header(prefix, &between, &self.arguments(), indent) + &line(indent, self.footer())
     }
 
-    /// The interface of C's function.
+    /// Returns the interface of C's function.
     fn of_c(&self, arguments: &[Argument]) -> String {
         let named = self.function.parameters.iter().zip(arguments);
         let named: Vec<_> = named.filter(|(_, argument)| !argument.of_c.is_empty()).collect();
@@ -89,7 +90,7 @@ impl Procedure<'_> {
         }
     }
 
-    /// The modules that a definition uses.
+    /// Returns the modules that a definition uses.
     fn used(&self) -> Vec<String> {
         let statuses = if self.dialect == Dialect::F08 { "use mpi_f08_types" } else { "use canele_statuses" };
         ["use canele_support", statuses, "implicit none"].map(str::to_owned).to_vec()
@@ -147,7 +148,7 @@ impl Procedure<'_> {
         text
     }
 
-    /// The line that gives the program the error code.
+    /// Returns the line that stores the error code for the program.
     pub(in crate::fortran) fn set_error(&self) -> &'static str {
         if self.dialect == Dialect::F08 { "if (present(ierror)) ierror = code" } else { "ierror = code" }
     }
@@ -157,7 +158,7 @@ impl Procedure<'_> {
         let actual: Vec<&str> = used.map(|argument| argument.actual.as_str()).collect();
         let call = format!("code = c_{}({})", self.function.name, actual.join(", "));
         let call = self.call_for_requests(call);
-        // Elements of arrays may be found to be wrong, too.
+        // Elements of arrays may be invalid, too.
         let may_fail = self.integers == IntegerLength::Eight && self.result().is_none();
         if attempts.is_empty() && !may_fail {
             return lines(2, before) + &lines(2, &call);
@@ -168,7 +169,8 @@ impl Procedure<'_> {
         text + &line(2, "else") + &lines(4, &call) + &line(2, "end if")
     }
 
-    /// The line that raises an error which is found before the call, on the object that the call is about (MPI 5.0, section 9.3).
+    /// Returns the line that raises an error detected before the call, on the object of the call (MPI 5.0,
+    /// section 9.3).
     fn raise(&self) -> String {
         let objects = [("comm", "comm"), ("win", "win"), ("file", "file"), ("session", "session")];
         let mut all = self.function.parameters.iter();

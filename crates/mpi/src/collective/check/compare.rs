@@ -1,4 +1,4 @@
-//! Records of calls: as bytes, and in what they differ.
+//! Records of calls: their bytes, and their differences.
 
 use std::hash::Hasher;
 
@@ -8,21 +8,21 @@ use super::Form;
 use super::describe::{ANY, Description};
 
 const WORDS: usize = 7;
-/// The longest text of a call; the rest of a longer one is left out.
+/// Length limit of a call's text; the rest is cut off.
 const TEXT: usize = 144;
-/// Bytes of a record.
+/// Length of a record in bytes.
 pub(super) const RECORD: usize = 8 * WORDS + TEXT;
 
-/// What members tell each other of a call.
+/// The record of a call that members exchange.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     words: [u64; WORDS],
     text: String,
-    /// Of this rank's own record: the signatures that its list has for the peers.
+    /// In this rank's own record: the signatures of its list, one for each peer.
     expected: Vec<u64>,
 }
 
-// Places of the words.
+// Indices of the words.
 const CALL: usize = 0;
 const ROOT: usize = 1;
 const OP: usize = 2;
@@ -31,15 +31,15 @@ const TAKEN: usize = 4;
 const NUMBER: usize = 5;
 const PART: usize = 6;
 
-/// What is compared, in this order, and its name.
+/// The compared words in order, with their names.
 const COMPARED: [(usize, &str); 4] = [(CALL, "calls"), (ROOT, "roots"), (OP, "operations"), (DATA, LENGTHS)];
 const LENGTHS: &str = "counts or datatypes";
 
-/// Two calls that differ, each with its rank, and in what.
+/// Two calls that differ, each with its rank, and the name of the difference.
 pub(super) type Difference = (String, String, &'static str);
 
 impl Record {
-    /// The record of a call, the `number`th of this rank.
+    /// Makes the record of a call, the `number`th of this rank.
     pub fn new(form: Form, call: &Description, number: u64) -> Self {
         let name = match form {
             Form::Blocking => call.name.to_owned(),
@@ -54,12 +54,12 @@ impl Record {
         Self { words, text, expected: call.expected.clone() }
     }
 
-    /// Which collective of this rank on its communicator it is, counted from 1.
+    /// Returns the number of this collective on its communicator, counted from 1.
     pub fn number(&self) -> u64 {
         self.words[NUMBER]
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn encode(&self) -> [u8; RECORD] {
         let mut bytes = [0; RECORD];
         let (words, text) = bytes.split_at_mut(8 * WORDS);
@@ -68,7 +68,7 @@ impl Record {
         bytes
     }
 
-    /// The record of such bytes.
+    /// Decodes a record.
     pub fn decode(bytes: &[u8]) -> Self {
         let (head, text) = bytes.split_at(8 * WORDS);
         let mut words = [0; WORDS];
@@ -83,7 +83,7 @@ impl Record {
     }
 }
 
-/// The first two calls of one group's members that differ; `mine` is that of `rank`.
+/// Returns the first two differing calls of one group; `mine` is the record of `rank`.
 pub(super) fn within(mine: &Record, rank: usize, all: &[Record]) -> Option<Difference> {
     first_two(all).or_else(|| {
         let (n, their) = unexpected(mine, all)?;
@@ -91,7 +91,7 @@ pub(super) fn within(mine: &Record, rank: usize, all: &[Record]) -> Option<Diffe
     })
 }
 
-/// The first peer whose part is not what this rank's list has for it.
+/// Returns the first peer whose part differs from this rank's list.
 fn unexpected<'a>(mine: &Record, all: &'a [Record]) -> Option<(usize, &'a Record)> {
     let mut listed = all.iter().zip(&mine.expected).enumerate();
     listed
@@ -112,7 +112,7 @@ fn first_two(all: &[Record]) -> Option<Difference> {
     })
 }
 
-/// The first call of the other group's members that differs from this rank's.
+/// Returns the first call of the other group that differs from this rank's.
 pub(super) fn between(mine: &Record, rank: usize, theirs: &[Record]) -> Option<Difference> {
     let crossed = |their: &Record| {
         differ(mine.words[DATA], their.words[TAKEN]) || differ(mine.words[TAKEN], their.words[DATA])
@@ -129,7 +129,7 @@ pub(super) fn between(mine: &Record, rank: usize, theirs: &[Record]) -> Option<D
     found.map(|(n, their, what)| (mine.says(rank), format!("{} in the other group", their.says(n)), what))
 }
 
-/// A number with its ending: 1st, 2nd, 3rd …
+/// Returns a number with its ending: 1st, 2nd, 3rd …
 pub(super) fn ordinal(number: u64) -> String {
     let ending = match (number % 100, number % 10) {
         (11..=13, _) => "th",

@@ -1,4 +1,4 @@
-//! What a call says of itself: what must be the same on all ranks, and a text.
+//! The description of a call: values that must be equal on all ranks, and a text.
 
 use std::hash::{Hash, Hasher};
 
@@ -10,38 +10,38 @@ use super::super::side::TypedPart;
 use crate::data::Elements;
 use crate::datatype::{BasicKind, Datatype};
 
-/// A number that is equal to any other.
+/// A value that equals any other.
 pub(super) const ANY: u64 = u64::MAX;
 
-/// A call, as its members compare it.
+/// A call in the form that its members compare.
 #[derive(Clone)]
 pub(crate) struct Description {
-    /// The function's name, of its blocking form.
+    /// The name of the function's blocking form.
     pub name: &'static str,
-    /// The root, as the roots' group counts.
+    /// The root, as a rank of the root's group.
     pub root: u64,
-    /// The operation.
+    /// A hash of the operation.
     pub op: u64,
-    /// The type signature of the data of a rank.
+    /// The type signature of a rank's data.
     pub data: u64,
-    /// The same of data that are taken from another group, where that is another one.
+    /// The type signature of data from the other group, between two groups.
     pub taken: u64,
-    /// The type signature of what this rank gives to or takes from the one that has a list.
+    /// The type signature of this rank's part in the list of another rank.
     pub part: u64,
-    /// The type signatures in this rank's list, one for each peer, if it has one.
+    /// The type signatures of this rank's list, one for each peer, if it has a list.
     pub expected: Vec<u64>,
     /// The arguments as a text.
     pub arguments: String,
 }
 
 impl Description {
-    /// A call without arguments.
+    /// Makes the description of a call without arguments.
     pub fn new(name: &'static str) -> Self {
         let (expected, arguments) = (Vec::new(), String::new());
         Self { name, root: ANY, op: ANY, data: ANY, taken: ANY, part: ANY, expected, arguments }
     }
 
-    /// With a root; `rank` is this rank, which is the root if it says so between two groups.
+    /// Sets the root; `rank` is this rank, which is the root between two groups for [`Root::Here`].
     pub fn root(mut self, root: Root, rank: usize) -> Self {
         let (number, text) = match root {
             Root::At(n) => (u64::from(n), format!("root {n}")),
@@ -52,7 +52,7 @@ impl Description {
         self.argument(&text)
     }
 
-    /// With an operation.
+    /// Sets the operation.
     pub fn reducing(mut self, by: &Reducing) -> Self {
         let mut hasher = FxHasher::default();
         (by.name, by.commutative).hash(&mut hasher);
@@ -60,14 +60,14 @@ impl Description {
         self.argument(&format!("op {}", by.name))
     }
 
-    /// With the data of a rank.
+    /// Sets the data of a rank.
     pub fn elements<M>(mut self, elements: &Elements<M>) -> Self {
         self.data = signature(elements.count, &elements.of);
         let text = format!("count {} of {}", elements.count, named(&elements.of));
         self.argument(&text)
     }
 
-    /// The same, if there are any.
+    /// Sets the data of a rank, if there is any.
     pub fn elements_if<M>(self, elements: Option<&Elements<M>>) -> Self {
         match elements {
             Some(elements) => self.elements(elements),
@@ -75,13 +75,13 @@ impl Description {
         }
     }
 
-    /// With data that are taken, between two groups.
+    /// Sets the data taken from the other group.
     pub fn taken<M>(mut self, elements: &Elements<M>) -> Self {
         self.taken = signature(elements.count, &elements.of);
         self
     }
 
-    /// With the part that one rank has in its list, if this rank has one.
+    /// Sets the part that another rank has in its list, if this rank has one.
     pub fn part<M>(mut self, elements: Option<&Elements<M>>) -> Self {
         let Some(elements) = elements else { return self };
         self.part = signature(elements.count, &elements.of);
@@ -89,13 +89,13 @@ impl Description {
         self.argument(&text)
     }
 
-    /// With parts that all ranks give alike.
+    /// Sets parts that must be equal on all ranks.
     pub fn same_parts(mut self, parts: &[TypedPart]) -> Self {
         self.data = list(parts.iter().map(|(count, _, of)| signature(*count, of)));
         self.parts(parts)
     }
 
-    /// With a part for each peer.
+    /// Sets a part for each peer.
     pub fn parts(mut self, parts: &[TypedPart]) -> Self {
         self.expected = parts.iter().map(|(count, _, of)| signature(*count, of)).collect();
         let counts: Vec<usize> = parts.iter().map(|(count, _, _)| *count).collect();
@@ -103,7 +103,7 @@ impl Description {
         self.argument(&format!("counts {counts:?}{of}"))
     }
 
-    /// With numbers of elements that all ranks give alike.
+    /// Sets counts that must be equal on all ranks.
     pub fn counts(mut self, counts: &[usize], of: &Datatype) -> Self {
         self.data = list(counts.iter().map(|count| signature(*count, of)));
         let text = format!("counts {counts:?} of {}", named(of));
@@ -130,8 +130,8 @@ fn list(signatures: impl Iterator<Item = u64>) -> u64 {
     hasher.finish() >> 1
 }
 
-/// A hash of the basic types of so many elements one behind the other, and nothing else of the datatype (MPI 5.0, §5.1): any if there
-/// are packed data among them.
+/// Returns a hash of the basic types of `count` elements (MPI 5.0, §5.1). Returns [`ANY`] if packed data is
+/// among them.
 pub(super) fn signature(count: usize, of: &Datatype) -> u64 {
     let mut one = Sequence::EMPTY;
     let mut is_packed = false;
@@ -144,7 +144,7 @@ pub(super) fn signature(count: usize, of: &Datatype) -> u64 {
     if is_packed { ANY } else { one.times(count).hash >> 1 }
 }
 
-/// A polynomial hash of a sequence: that of two sequences one behind the other follows from theirs.
+/// A polynomial hash of a sequence; the hash of a concatenation follows from those of its parts.
 #[derive(Clone, Copy)]
 struct Sequence {
     hash: u64,

@@ -1,11 +1,12 @@
-//! The buffered messages that have not left, as far as is known.
+//! Buffered messages that are not known to have left.
 //!
-//! Owns them in a queue, and what each of them holds. The engine does not tell that a message has left: its end has to be asked for. So that a send does not
-//! cost more the more messages are under way, it asks for a few of them in turn.
+//! This module owns them in a queue, with the resources of each. The engine does not report that a message
+//! has left; its completion must be queried. Each send queries only a few messages in turn, so its cost does
+//! not grow with the queue.
 
 use std::collections::VecDeque;
 
-/// Messages under way: what stands for each, and what it holds.
+/// Messages under way: an identifier and the resources of each.
 pub(super) struct UnderWay<P, H>(VecDeque<(P, H)>);
 
 impl<P: Copy + PartialEq, H> UnderWay<P, H> {
@@ -21,19 +22,19 @@ impl<P: Copy + PartialEq, H> UnderWay<P, H> {
         self.0.push_back((message, held));
     }
 
-    /// The message at the front.
+    /// Returns the first message.
     pub(super) fn first(&self) -> Option<P> {
         self.0.front().map(|(message, _)| *message)
     }
 
-    /// Takes out what a message held, which is found at once if it is the first.
+    /// Removes a message and returns its resources; this is fast for the first message.
     pub(super) fn remove(&mut self, message: P) -> Option<H> {
         let at = self.0.iter().position(|(other, _)| *other == message)?;
         self.0.swap_remove_front(at).map(|(_, held)| held)
     }
 
-    /// Asks for the ends of as many messages from the front on, and gives up those that have ended. The others go to the back, so that each has
-    /// its turn.
+    /// Queries at most `most` messages from the front and releases those that have completed. The others move
+    /// to the back, so that all are queried in turn.
     pub(super) fn ask_some<E>(
         &mut self,
         most: usize,
@@ -49,7 +50,7 @@ impl<P: Copy + PartialEq, H> UnderWay<P, H> {
         }
     }
 
-    /// Gives up the messages at the front that have ended; returns true if none is left.
+    /// Releases the completed messages at the front; returns true if none is left.
     pub(super) fn ask_front<E>(
         &mut self,
         mut end_of: impl FnMut(P) -> Option<E>,

@@ -1,4 +1,5 @@
-//! ToolEvents (MPI 5.0, §15.3.8): what the protocols tell a listener, kept in a small ring until functions of tools are called with it.
+//! Events of tools (MPI 5.0, §15.3.8): events of the protocols, stored in a small ring until callbacks of
+//! tools report them.
 //!
 //! ```text
 //!   protocols ──▶ listener ──▶ ring ──(the program's thread, at the end of a call)──▶ functions of tools
@@ -16,19 +17,19 @@ use super::Verbosity;
 
 pub use registrations::{Callback, Dropped, Freed, Instance, ToolEvents};
 
-/// How an element of an event is represented.
+/// The representation of an event's element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ElementKind {
     /// A number of 32 bits.
     Int,
-    /// A number without a sign, of 32 bits.
+    /// An unsigned number of 32 bits.
     Unsigned,
-    /// A number without a sign, of 64 bits.
+    /// An unsigned number of 64 bits.
     UnsignedLong,
 }
 
 impl ElementKind {
-    /// Its bytes, and its alignment.
+    /// Returns its size, which is also its alignment, in bytes.
     pub const fn size(self) -> usize {
         match self {
             Self::Int | Self::Unsigned => 4,
@@ -37,12 +38,12 @@ impl ElementKind {
     }
 }
 
-/// A part of an event.
+/// An element of an event.
 #[derive(Debug)]
 pub struct EventElement {
     /// Its name.
     pub name: &'static str,
-    /// How it is represented.
+    /// Its representation.
     pub kind: ElementKind,
 }
 
@@ -51,11 +52,11 @@ pub struct EventElement {
 pub struct EventKind {
     /// Its name.
     pub name: &'static str,
-    /// What has happened.
+    /// Its meaning.
     doc: &'static str,
     /// Its elements, in the order in which they are copied.
     pub elements: &'static [EventElement],
-    /// For whom it is made.
+    /// Its audience.
     pub verbosity: Verbosity,
 }
 
@@ -71,7 +72,7 @@ const fn long(name: &'static str) -> EventElement {
     EventElement { name, kind: ElementKind::UnsignedLong }
 }
 
-/// Most elements of an event.
+/// Largest number of elements of an event.
 const MOST_ELEMENTS: usize = 4;
 
 /// The kinds of events.
@@ -108,7 +109,7 @@ const RANK_DIED: usize = 2;
 const PROTOCOL_CHOSEN: usize = 3;
 
 impl EventKind {
-    /// What has happened, and what the numbers of its elements mean.
+    /// Returns its meaning, and that of the numbers in its elements.
     pub fn description(&self) -> String {
         if self.name != TABLE[PROTOCOL_CHOSEN].name {
             return self.doc.to_owned();
@@ -118,7 +119,7 @@ impl EventKind {
         format!("{}; protocols: {}", self.doc, protocols.join(", "))
     }
 
-    /// Where its elements lie in a copy, in bytes from the start.
+    /// Returns the offsets of its elements in a copy, in bytes.
     pub fn displacements(&self) -> Vec<usize> {
         let mut end = 0;
         let place = |element: &EventElement| {
@@ -133,16 +134,16 @@ impl EventKind {
 /// An event that was raised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Raised {
-    /// Its kind: the place in the table.
+    /// Its kind, an index into the table.
     pub kind: usize,
-    /// When it was raised, by [`canele_sys::clock::monotonic_ns`].
+    /// The time at which it was raised ([`canele_sys::clock::monotonic_ns`]).
     pub at_ns: u64,
-    /// Its elements, each in as many of the lowest bits as it has.
+    /// Its elements, each in the lowest bits of a word.
     values: [u64; MOST_ELEMENTS],
 }
 
 impl Raised {
-    /// The place in the table of what the protocols tell, and its elements.
+    /// Returns the index and the elements of an event of the protocols.
     fn of(event: ProtoEvent) -> (usize, [u64; MOST_ELEMENTS]) {
         match event {
             ProtoEvent::UnexpectedArrived { from, flow, tag, bytes } => {
@@ -156,7 +157,7 @@ impl Raised {
         }
     }
 
-    /// Its elements, with how each is represented.
+    /// Returns its elements, each with its representation.
     pub fn elements(&self) -> impl Iterator<Item = (ElementKind, u64)> {
         TABLE[self.kind].elements.iter().map(|element| element.kind).zip(self.values)
     }

@@ -1,7 +1,7 @@
-//! Registrations: what tools want to be told of, and by which functions; and the telling.
+//! Registrations of tools for events, their callbacks, and the calls of these.
 //!
-//! One thread at a time tells, at the end of a call of the program's and without any lock. A registration that is freed meanwhile is told of
-//! nothing more, and its last function is called once the event that is being told has been.
+//! One thread at a time calls the callbacks, at the end of a call of the program and without any lock. A
+//! registration freed meanwhile gets no further event. Its last callback runs after the current event.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,44 +15,45 @@ use super::ring::EventRing;
 use super::{Raised, TABLE};
 use crate::tools::{Reason, ToolError, ToolResult, at};
 
-/// How careful a function of a tool is, in rising order (MPI 5.0, table 15.5): it may call anything of MPI; only some functions of the
-/// tools interface; the same, and be called by several threads; the same, and interrupt any code.
+/// The safety level of a callback, in rising order (MPI 5.0, table 15.5). A callback at level 0 may call any
+/// function of MPI; at level 1 only some of the tools interface. Level 2 also allows calls by several
+/// threads; level 3 also allows interruption of any code.
 pub type Safety = usize;
 
 /// The number of levels of [`Safety`].
 pub const LEVELS: usize = 4;
 
-/// Called with the number of an event, and the level of safety that is needed.
+/// A callback for events, called with the number of an event and the required safety level.
 pub type Callback = Arc<dyn Fn(usize, Safety) + Send + Sync>;
-/// Called with the number of events that were dropped since the last call, the level of safety that is needed, and the state of the
-/// callback of that level.
+/// A callback for dropped events, called with their number since the last call and the required safety level.
+/// It also gets the state of the callback at that level.
 pub type Dropped = Arc<dyn Fn(u64, Safety, usize) + Send + Sync>;
-/// Called once a registration is told of nothing more, with the level of safety that is needed.
+/// A callback after the last event of a freed registration, called with the required safety level.
 pub type Freed = Box<dyn FnOnce(Safety) + Send>;
 
-/// An event that is being told.
+/// An event that is being reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instance {
-    /// Its number, by which functions name it.
+    /// Its number, by which callbacks name it.
     number: usize,
     /// The event.
     pub event: Raised,
 }
 
-/// What a tool wants to be told of.
+/// The registration of a tool.
 struct Registration {
     kind: usize,
-    /// ToolEvents from this number on.
+    /// The first event that it gets.
     since: u64,
-    /// By level of safety: the function, and the state that it is called with.
+    /// The callback of each safety level, and its state.
     callbacks: [Option<(Callback, usize)>; LEVELS],
     on_dropped: Option<Dropped>,
-    /// ToolEvents that it has not been told of and will not be.
+    /// Number of events that it missed and will not get.
     dropped: u64,
 }
 
 impl Registration {
-    /// The least careful function that is careful enough.
+    /// Returns the callback with the lowest sufficient safety level.
     fn callback(&self, needed: Safety) -> Option<&(Callback, usize)> {
         self.callbacks.iter().skip(needed).flatten().next()
     }
@@ -64,26 +65,26 @@ impl Registration {
 
 struct RegistrationsState {
     registrations: BTreeMap<usize, Registration>,
-    /// Numbers of registrations and of events that were told; never used again.
+    /// The next number of a registration or reported event; numbers are never reused.
     next: usize,
-    /// The thread that tells.
+    /// The thread that calls callbacks.
     teller: Option<ThreadId>,
     told: Option<Instance>,
-    /// Of registrations that were freed while a thread tells.
+    /// Callbacks of registrations that were freed while a thread reports events.
     freed: Vec<Freed>,
 }
 
 /// The events of a process.
 pub struct ToolEvents {
     state: Mutex<RegistrationsState>,
-    /// The end of telling.
+    /// Notified when a thread ends reporting.
     ended: Condvar,
     ring: Mutex<EventRing>,
-    /// Something is in the ring, or was dropped.
+    /// True if the ring holds events or has dropped some.
     pending: AtomicBool,
-    /// A bit for each kind that a function wants to be told of.
+    /// A bit for each kind with a callback.
     heard: AtomicU32,
-    /// The engine tells.
+    /// True if the engine reports events.
     attached: AtomicBool,
 }
 
@@ -94,7 +95,7 @@ impl Default for ToolEvents {
 }
 
 impl ToolEvents {
-    /// No events.
+    /// Makes an empty state.
     pub const fn new() -> Self {
         let state = RegistrationsState {
             registrations: BTreeMap::new(),
@@ -121,10 +122,10 @@ impl ToolEvents {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wants to be told of events of a kind; returns the number of the registration.
+    /// Registers for events of a kind; returns the number of the registration.
     ///
     /// # Errors
-    /// There is no such kind.
+    /// Fails if there is no such kind.
     pub fn register(&self, index: i32) -> ToolResult<usize> {
         at(&TABLE, index, "event_index")?;
         let (mut state, since) = (self.state(), self.ring().next());
@@ -141,10 +142,10 @@ impl ToolEvents {
         Ok(number)
     }
 
-    /// Sets the function that a registration is told by at a level of safety, with the state that it is called with, or takes it away.
+    /// Sets or removes the callback of a registration at a safety level, with its state.
     ///
     /// # Errors
-    /// There is no such registration.
+    /// Fails if there is no such registration.
     pub fn set_callback(
         &self,
         registration: usize,
@@ -154,7 +155,7 @@ impl ToolEvents {
         let (mut state, next) = (self.state(), self.ring().next());
         let found = state.find(registration)?;
         if !found.is_heard() {
-            // Events that came without a registration were not kept.
+            // Events raised before the registration were not stored.
             found.since = next;
         }
         found.callbacks[safety] = callback;
@@ -162,27 +163,27 @@ impl ToolEvents {
         Ok(())
     }
 
-    /// Sets the function that is told how many events were dropped, or takes it away.
+    /// Sets or removes the callback for dropped events.
     ///
     /// # Errors
-    /// There is no such registration.
+    /// Fails if there is no such registration.
     pub fn set_dropped_handler(&self, registration: usize, handler: Option<Dropped>) -> ToolResult<()> {
         self.state().find(registration)?.on_dropped = handler;
         Ok(())
     }
 
-    /// Returns an error if there is no such registration.
+    /// Checks that a registration exists.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is no such registration.
     pub fn check(&self, registration: usize) -> ToolResult<()> {
         self.state().find(registration).map(drop)
     }
 
-    /// Frees a registration; `freed` is called when it is told of nothing more, perhaps now.
+    /// Frees a registration; `freed` is called after its last event, perhaps at once.
     ///
     /// # Errors
-    /// There is no such registration.
+    /// Fails if there is no such registration.
     pub fn free(&self, registration: usize, freed: Option<Freed>, needed: Safety) -> ToolResult<()> {
         let mut state = self.state();
         state.find(registration)?;
@@ -197,7 +198,7 @@ impl ToolEvents {
         Ok(())
     }
 
-    /// Frees all registrations, and waits until another thread that tells has ended.
+    /// Frees all registrations, and waits until other threads have ended reporting.
     pub fn clear(&self) {
         let mut state = self.state();
         state.registrations.clear();
@@ -208,10 +209,10 @@ impl ToolEvents {
         }
     }
 
-    /// The event that is being told and has this number.
+    /// Returns the event with this number, while it is being reported.
     ///
     /// # Errors
-    /// No such event is being told.
+    /// Fails if no such event is being reported.
     pub fn told(&self, number: usize) -> ToolResult<Instance> {
         self.state().told.filter(|told| told.number == number).ok_or_else(|| {
             let text =
@@ -222,14 +223,14 @@ impl ToolEvents {
 
     fn set_heard(&self, state: &RegistrationsState) {
         let heard = state.registrations.values().filter(|one| one.is_heard());
-        // Relaxed: an event that is raised at the same time may be kept or not.
+        // Relaxed: an event raised at the same time may be stored or not.
         self.heard.store(heard.fold(0, |bits, one| bits | 1 << one.kind), Ordering::Relaxed);
     }
 
-    /// Has an engine tell, if any function wants to be told and it does not already.
+    /// Has an engine report events, if any callback needs them and the engine does not report yet.
     ///
     /// # Errors
-    /// This thread is inside the library, or is that of a forked child.
+    /// Fails if this thread is inside the library, and in a forked child.
     pub fn attach(&'static self, engine: &Engine) -> ToolResult<()> {
         if self.heard.load(Ordering::Relaxed) == 0 || self.attached.load(Ordering::Relaxed) {
             return Ok(());
@@ -241,28 +242,29 @@ impl ToolEvents {
             ));
         }
         engine.set_listener(Some(self)).map_err(|error| not_accessible(error.to_string()))?;
-        // Relaxed: twice does no harm.
+        // Relaxed: attaching twice does no harm.
         self.attached.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Keeps an event, if a function wants to be told of its kind.
+    /// Stores an event, if its kind has a callback.
     fn raise(&self, event: ProtoEvent) {
         let (kind, values) = Raised::of(event);
         if self.heard.load(Ordering::Relaxed) & 1 << kind != 0 {
             self.ring().push(Raised { kind, at_ns: monotonic_ns(), values });
-            // Relaxed: a hint to look, behind a lock.
+            // Relaxed: the flag is a hint; the ring has a lock.
             self.pending.store(true, Ordering::Relaxed);
         }
     }
 
-    /// True if there is something to be told.
+    /// Returns true if events wait to be reported.
     #[inline(always)]
     pub fn is_pending(&self) -> bool {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// Tells all that was raised, by functions of at least this safety. Does nothing while a thread tells, which may be this one.
+    /// Reports all events, by callbacks of at least this safety level. Does nothing while a thread reports,
+    /// which may be this one.
     #[cold]
     pub fn tell(&self, needed: Safety) {
         let mut state = self.state();
@@ -271,10 +273,10 @@ impl ToolEvents {
         }
         state.teller = Some(std::thread::current().id());
         drop(state);
-        // First, so that what is raised from now on is looked for again.
+        // Cleared first, so that later events set the flag again.
         self.pending.store(false, Ordering::Relaxed);
         loop {
-            // The ring is locked on its own: an engine raises events under its lock.
+            // The ring has a lock of its own, since an engine raises events under its lock.
             let next = self.ring().pop();
             let Some((number, event)) = next else { break };
             self.tell_one(number, event, needed);
@@ -293,7 +295,7 @@ impl ToolEvents {
         let registrations: Vec<usize> =
             state.registrations.iter().filter(|(_, one)| told(one)).map(|(number, _)| *number).collect();
         for registration in registrations {
-            // A function before may have freed it.
+            // An earlier callback may have freed it.
             let Some(found) = state.registrations.get_mut(&registration) else { continue };
             let Some((callback, _)) = found.callback(needed).cloned() else {
                 found.dropped += 1;
@@ -306,7 +308,7 @@ impl ToolEvents {
         state.told = None;
     }
 
-    /// Tells how many events were dropped.
+    /// Reports the number of dropped events.
     fn tell_dropped(&self, needed: Safety) {
         let dropped = self.ring().take_dropped();
         let mut state = self.state();

@@ -1,18 +1,19 @@
-//! The ring: events that were raised and that no tool has been told of yet. One that finds it full is counted and dropped.
+//! The ring of raised events that were not reported to a tool yet. An event that finds it full is counted and
+//! dropped.
 
 use std::collections::VecDeque;
 
 use super::{Raised, TABLE};
 
-/// ToolEvents that it holds.
+/// Capacity in events.
 pub(super) const ROOM: usize = 1024;
 
-/// See the module.
+/// The ring of raised events.
 pub(super) struct EventRing {
     events: VecDeque<(u64, Raised)>,
     /// The number of the next event.
     next: u64,
-    /// How many of each kind found no room.
+    /// Number of dropped events of each kind.
     dropped: [u64; TABLE.len()],
 }
 
@@ -21,7 +22,7 @@ impl EventRing {
         Self { events: VecDeque::new(), next: 0, dropped: [0; TABLE.len()] }
     }
 
-    /// Keeps an event, or counts it.
+    /// Stores an event, or counts it as dropped.
     pub fn push(&mut self, event: Raised) {
         if self.events.len() < ROOM {
             self.events.push_back((self.next, event));
@@ -31,17 +32,17 @@ impl EventRing {
         self.next += 1;
     }
 
-    /// Takes the oldest event, with its number.
+    /// Removes the oldest event; returns it with its number.
     pub fn pop(&mut self) -> Option<(u64, Raised)> {
         self.events.pop_front()
     }
 
-    /// The number of the next event.
+    /// Returns the number of the next event.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Takes how many of each kind found no room.
+    /// Returns the number of dropped events of each kind, and resets it.
     pub fn take_dropped(&mut self) -> [u64; TABLE.len()] {
         std::mem::replace(&mut self.dropped, [0; TABLE.len()])
     }

@@ -1,7 +1,8 @@
 //! Performance variables (MPI 5.0, §15.3.7): the counters of the rank.
 //!
-//! What only grows (counts, sums, times) and high-water marks are seen through handles, each of which begins when it is started;
-//! levels and sizes are what they are. A handle costs nothing while the program runs: it is compared with the counters when it is asked.
+//! Counts, sums, times and high-water marks are read through handles, each of which begins when it is
+//! started. Levels and sizes are read directly. A handle costs nothing while the program runs: a read
+//! compares it with the counters.
 
 mod session;
 
@@ -18,34 +19,35 @@ pub use canele_sys::counters::CounterClass;
 #[derive(Clone, Copy, Debug)]
 pub struct PerformanceVariable(&'static CounterRow);
 
-/// All performance variables, in the order of the counters.
+/// Returns all performance variables, in the order of the counters.
 pub fn performances() -> &'static [PerformanceVariable] {
     static ALL: std::sync::LazyLock<Vec<PerformanceVariable>> =
         std::sync::LazyLock::new(|| Counter::TABLE.iter().map(PerformanceVariable).collect());
     &ALL
 }
 
-/// The high-water marks that a handle may begin anew, in the order in which the engine tells of them, with their levels.
+/// The high-water marks that a handle can reset, in the order in which the engine reports them, with their
+/// levels.
 const MARKS: [(Counter, Counter); 2] =
     [(Counter::UnexpectedMost, Counter::UnexpectedHeld), (Counter::CreditMost, Counter::CreditHeld)];
 
 impl PerformanceVariable {
-    /// Its name, which is the counter's.
+    /// Returns its name, that of the counter.
     pub fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// What it says.
+    /// Returns its unit and meaning.
     pub fn description(&self) -> String {
         format!("{} {}", self.0.unit, self.0.doc)
     }
 
-    /// Its class.
+    /// Returns its class.
     pub fn class(&self) -> CounterClass {
         self.0.class
     }
 
-    /// For whom it is made.
+    /// Returns its audience.
     pub fn verbosity(&self) -> Verbosity {
         match self.class() {
             CounterClass::HighWatermark | CounterClass::Timer => Verbosity::UserBasic,
@@ -54,7 +56,7 @@ impl PerformanceVariable {
         }
     }
 
-    /// True if it always counts, and can be neither started nor stopped, written nor reset.
+    /// Returns true if it always counts and cannot be started, stopped, written or reset.
     pub fn is_continuous(&self) -> bool {
         match self.class() {
             CounterClass::Level | CounterClass::Size => true,
@@ -63,35 +65,35 @@ impl PerformanceVariable {
         }
     }
 
-    /// The place among the marks, of a high-water mark that a handle may begin anew.
+    /// Returns the index in [`MARKS`] of a high-water mark that a handle can reset.
     fn mark(&self) -> Option<usize> {
         MARKS.iter().position(|(mark, _)| *mark == self.0.counter)
     }
 }
 
-/// The place of a variable by name and class.
+/// Returns the index of a variable by name and class.
 ///
 /// # Errors
-/// No variable of this class is called so.
+/// Fails if no variable of this class has the name.
 pub fn performance_index(name: &str, class: Option<CounterClass>) -> ToolResult<i32> {
     let found = performances().iter().position(|one| one.name() == name && Some(one.class()) == class);
     found.map(|index| index as i32).ok_or_else(|| super::unknown(name))
 }
 
-/// What the counters say at one moment.
+/// The values of the counters at one moment.
 #[derive(Clone, Debug)]
 pub struct CounterReading {
     /// All counters; none before the rank has joined its job.
     counters: Option<Snapshot>,
-    /// The highest levels since the reading before, in the order of the marks.
+    /// The highest levels since the previous reading, in the order of the marks.
     peaks: [u64; 2],
 }
 
 impl CounterReading {
-    /// Reads the counters of an engine; of none, everything is 0.
+    /// Reads the counters of an engine; without an engine all values are 0.
     ///
     /// # Errors
-    /// This thread is inside the library, or is that of a forked child.
+    /// Fails if this thread is inside the library, and in a forked child.
     pub fn of(engine: Option<&Engine>) -> ToolResult<Self> {
         let Some(engine) = engine else { return Ok(Self { counters: None, peaks: [0; 2] }) };
         if engine.is_inside() {

@@ -1,4 +1,5 @@
-//! Sessions of performance variables and their handles: each sees a variable from when it was started, whatever others do.
+//! Sessions of performance variables and their handles: each handle counts from its own start, independent of
+//! others.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +13,25 @@ use crate::tools::{Reason, ToolError, ToolResult, at};
 struct Handle {
     variable: PerformanceVariable,
     is_started: bool,
-    /// Of what only grows: what has been counted up to `base`. Of a high-water mark: the highest level.
+    /// For a growing counter, the count up to `base`; for a high-water mark, the highest level.
     value: u64,
-    /// Of what only grows: the counter when the handle was started or read anew.
+    /// For a growing counter, its value when the handle was started or last read.
     base: u64,
 }
 
-/// All sessions of a process. Their numbers, and those of handles, are never used again.
+/// All sessions of a process. Numbers of sessions and handles are never reused.
 #[derive(Debug)]
 pub struct PerformanceSessions {
     sessions: BTreeMap<usize, BTreeMap<usize, Handle>>,
     next: usize,
 }
 
-/// Which handles of a session are meant.
+/// A selection of handles of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handles {
     /// The one with this number.
     One(usize),
-    /// All for which it makes sense.
+    /// All handles that support the operation.
     All,
 }
 
@@ -43,7 +44,7 @@ impl Handle {
         self.variable.class() == CounterClass::HighWatermark
     }
 
-    /// Its value now.
+    /// Returns its value now.
     fn value(&self, reading: &CounterReading) -> u64 {
         match self.variable.is_continuous() {
             true => reading.of_counter(self.counter()),
@@ -52,7 +53,7 @@ impl Handle {
         }
     }
 
-    /// Has a high-water mark know of the highest level since the reading before.
+    /// Updates a high-water mark with the highest level since the previous reading.
     fn note_peaks(&mut self, reading: &CounterReading) {
         if let Some(mark) = self.variable.mark()
             && self.is_started
@@ -72,13 +73,13 @@ impl Handle {
         self.is_started = false;
     }
 
-    /// Counts on from a value.
+    /// Sets the value from which it counts.
     fn begin_at(&mut self, value: u64, reading: &CounterReading) {
         self.value = value;
         self.base = reading.of_counter(self.counter());
     }
 
-    /// The value at which it begins: a high-water mark at the level of now, anything else at 0.
+    /// Returns its initial value: the current level for a high-water mark, otherwise 0.
     fn first(&self, reading: &CounterReading) -> u64 {
         self.variable.mark().map_or(0, |mark| reading.of_counter(MARKS[mark].1))
     }
@@ -95,9 +96,9 @@ impl Default for PerformanceSessions {
 }
 
 impl PerformanceSessions {
-    /// No session.
+    /// Makes an empty table.
     pub const fn new() -> Self {
-        // Below are the constants of the interface.
+        // Smaller numbers are constants of the interface.
         Self { sessions: BTreeMap::new(), next: 0x10 }
     }
 
@@ -116,7 +117,7 @@ impl PerformanceSessions {
     /// Frees a session and all its handles.
     ///
     /// # Errors
-    /// There is no such session.
+    /// Fails if there is no such session.
     pub fn free(&mut self, session: usize) -> ToolResult<()> {
         self.sessions.remove(&session).map(drop).ok_or_else(|| no_session(session))
     }
@@ -126,10 +127,11 @@ impl PerformanceSessions {
         self.sessions.clear();
     }
 
-    /// Makes a handle of a variable, which is stopped unless it always counts; returns its number.
+    /// Makes a handle of a variable and returns its number. The handle is stopped unless the variable always
+    /// counts.
     ///
     /// # Errors
-    /// There is no such session or variable.
+    /// Fails if there is no such session or variable.
     pub fn allocate(&mut self, session: usize, index: i32) -> ToolResult<usize> {
         let variable = *at(performances(), index, "pvar_index")?;
         let number = self.number();
@@ -142,7 +144,7 @@ impl PerformanceSessions {
     /// Frees a handle.
     ///
     /// # Errors
-    /// There is no such session, or no such handle in it.
+    /// Fails if there is no such session or handle.
     pub fn release(&mut self, session: usize, handle: usize) -> ToolResult<()> {
         let handles = self.sessions.get_mut(&session).ok_or_else(|| no_session(session))?;
         handles.remove(&handle).map(drop).ok_or_else(|| no_handle(handle))
@@ -151,7 +153,7 @@ impl PerformanceSessions {
     /// Starts handles.
     ///
     /// # Errors
-    /// There is none; the variable always counts.
+    /// Fails if there is no such session or handle, or if the variable always counts.
     pub fn start(&mut self, session: usize, handles: Handles, reading: &CounterReading) -> ToolResult<()> {
         self.each(session, handles, Reason::NoStartStop, reading, |handle| handle.start(reading))
     }
@@ -159,23 +161,23 @@ impl PerformanceSessions {
     /// Stops handles.
     ///
     /// # Errors
-    /// As [`Self::start`].
+    /// Fails like [`Self::start`].
     pub fn stop(&mut self, session: usize, handles: Handles, reading: &CounterReading) -> ToolResult<()> {
         self.each(session, handles, Reason::NoStartStop, reading, |handle| handle.stop(reading))
     }
 
-    /// Has handles begin anew.
+    /// Resets handles.
     ///
     /// # Errors
-    /// There is none; the variable can be neither written nor reset.
+    /// Fails if there is no such session or handle, or if the variable can be neither written nor reset.
     pub fn reset(&mut self, session: usize, handles: Handles, reading: &CounterReading) -> ToolResult<()> {
         self.each(session, handles, Reason::NoWrite, reading, |handle| handle.reset(reading))
     }
 
-    /// Has a handle count on from a value.
+    /// Sets the value of a handle.
     ///
     /// # Errors
-    /// As [`Self::reset`].
+    /// Fails like [`Self::reset`].
     pub fn write(
         &mut self,
         session: usize,
@@ -190,16 +192,16 @@ impl PerformanceSessions {
     /// Returns the value of a handle.
     ///
     /// # Errors
-    /// There is no such session, or no such handle in it.
+    /// Fails if there is no such session or handle.
     pub fn read(&mut self, session: usize, handle: usize, reading: &CounterReading) -> ToolResult<u64> {
         self.note_peaks(reading);
         Ok(self.one(session, handle)?.value(reading))
     }
 
-    /// Returns the value of a handle and has it begin anew.
+    /// Returns the value of a handle and resets it.
     ///
     /// # Errors
-    /// As [`Self::reset`].
+    /// Fails like [`Self::reset`].
     pub fn read_and_reset(
         &mut self,
         session: usize,
@@ -215,7 +217,7 @@ impl PerformanceSessions {
         Ok(value)
     }
 
-    /// What was highest since the reading before goes to all handles: the next reading does not tell of it.
+    /// Updates the high-water marks of all handles, since the next reading does not include these peaks.
     fn note_peaks(&mut self, reading: &CounterReading) {
         self.sessions
             .values_mut()
@@ -228,7 +230,7 @@ impl PerformanceSessions {
         handles.get_mut(&handle).ok_or_else(|| no_handle(handle))
     }
 
-    /// Changes one handle, which fails for a variable that always counts, or all others.
+    /// Changes one handle, which fails for a variable that always counts, or all that support it.
     fn each(
         &mut self,
         session: usize,

@@ -1,6 +1,8 @@
-//! How the elements of a stretch are changed: one after the other by the processor's atomic operations, or plainly while others are excluded.
+//! Changes of the elements of a contiguous range: by atomic operations of the processor, or by plain accesses
+//! under exclusion.
 //!
-//! Owns the loops. Their caller has chosen the way and holds or announces what it needs.
+//! This module owns the loops. The caller has chosen the method and holds or announces the exclusion that it
+//! needs.
 
 use canele_engine::Window;
 use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
@@ -11,16 +13,16 @@ use super::{
 };
 use crate::op::Combine;
 
-/// Bytes of a stretch that is changed in blocks.
+/// Largest size in bytes of a range that is changed in blocks.
 pub(super) const SHORT_STRETCH: usize = 256;
 
-/// Bytes of a long run that are changed at a time, in memory of this thread: they stay in the processor's first cache.
+/// Block size in bytes for long runs; a block in this thread's memory fits into the first-level cache.
 const BLOCK: usize = 4096;
 
 #[repr(align(64))]
 struct Block([u8; BLOCK]);
 
-/// What the elements of so many bytes are that a rule adds.
+/// Returns the number type of elements of this size for an additive rule.
 fn numbers_of(rule: Rule, bytes: usize) -> Option<LaneType> {
     match (rule, bytes) {
         (Rule::AddDouble, _) => Some(LaneType::F64),
@@ -33,7 +35,7 @@ fn numbers_of(rule: Rule, bytes: usize) -> Option<LaneType> {
     }
 }
 
-/// Changes a run of elements that no other rank changes meanwhile.
+/// Changes a run of elements while no other rank changes them.
 #[inline(never)]
 pub(super) fn change_plainly(
     window: Window<'_>,
@@ -64,13 +66,13 @@ pub(super) fn change_plainly(
                 combine(block, &data[start..start + len], false);
                 window.write(start, block);
             }
-            // There is a rule for known elements only.
+            // Only known elements have a combining rule.
             (_, None) => {}
         }
     }
 }
 
-/// Changes a run of elements for which the processor has atomic operations, one after the other.
+/// Changes a run of elements one by one with atomic operations of the processor.
 pub(super) fn change_run(
     window: Window<'_>,
     how: Accumulation,
@@ -98,8 +100,8 @@ pub(super) fn change_run(
     }
 }
 
-/// Changes a short stretch of elements that no other rank changes meanwhile. Loads and stores do not wait for each other, so that the
-/// processor fetches many elements of a scattered target at once; its atomic operations do.
+/// Changes a short range of elements while no other rank changes them. Plain loads and stores overlap, so the
+/// processor fetches many scattered elements at once. Atomic operations would serialise them.
 pub(super) fn change_scattered(
     window: Window<'_>,
     how: Accumulation,
@@ -123,7 +125,7 @@ pub(super) fn change_scattered(
     }
 }
 
-/// Elements one behind the other, and the operands of them.
+/// Contiguous elements and their operands.
 struct Run<'a> {
     window: Window<'a>,
     bytes: usize,
@@ -131,7 +133,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Replaces the value of each by another one, while no other rank changes them.
+    /// Replaces the value of each element by a new one, while no other rank changes them.
     #[inline(always)]
     fn each_value(&self, old: Option<&mut [u8]>, change: impl Fn(u64, u64) -> u64) {
         self.each(old, |element, operand| {
@@ -141,7 +143,7 @@ impl Run<'_> {
         });
     }
 
-    /// Changes each of them; without operands they are 0.
+    /// Changes each element; missing operands are 0.
     #[inline(always)]
     fn each(&self, mut old: Option<&mut [u8]>, change: impl Fn(AtomicElement<'_>, u64) -> u64) {
         for at in (0..self.window.len()).step_by(self.bytes) {
