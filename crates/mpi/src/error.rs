@@ -205,6 +205,17 @@ impl Class {
     /// The classes beyond the standard.
     pub const EXTENSIONS: [Class; 3] = [Class::ProcFailed, Class::ProcFailedPending, Class::Revoked];
 
+    /// Returns the number by which a rank names the class to another rank.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns the class of a number that another rank has sent; none if there is no such class.
+    pub fn of_number(number: u8) -> Option<Class> {
+        let beyond = Class::EXTENSIONS.into_iter().find(|class| class.number() == number);
+        beyond.or_else(|| Class::ALL.get(usize::from(number)).copied())
+    }
+
     /// Returns its name in the standard, and its meaning.
     pub fn text(self) -> (&'static str, &'static str) {
         match self {
@@ -365,4 +376,25 @@ macro_rules! fail {
     ($class:ident, $($text:tt)*) => {
         return Err($crate::Error::new($crate::Class::$class, format!($($text)*)).into())
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_comes_back_from_the_number_that_ranks_send() {
+        let all = Class::ALL.into_iter().chain(Class::EXTENSIONS);
+        let mut numbers: Vec<u8> = all
+            .map(|class| {
+                assert_eq!(Class::of_number(class.number()), Some(class));
+                class.number()
+            })
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), Class::ALL.len() + Class::EXTENSIONS.len());
+        let others = (0..=u8::MAX).filter(|number| numbers.binary_search(number).is_err());
+        others.for_each(|number| assert_eq!(Class::of_number(number), None));
+    }
 }

@@ -243,7 +243,7 @@ pub const NAME_BYTES: usize = 64;
 fn join_found(comm: &Comm, root: usize, mine: Option<Result<PortMeeting>>) -> Result<Arc<Comm>> {
     let bytes = match &mine {
         Some(Ok(found)) => found.encode(),
-        Some(Err(error)) => [&[1, error.class as u8][..], error.text.as_bytes()].concat(),
+        Some(Err(error)) => [&[1, error.class.number()][..], error.text.as_bytes()].concat(),
         None => Vec::new(),
     };
     let told = comm.tell(root, bytes)?;
@@ -256,9 +256,9 @@ fn join_found(comm: &Comm, root: usize, mine: Option<Result<PortMeeting>>) -> Re
             None => fail!(Internal, "what the root says of the port cannot be understood"),
         },
         Some((_, rest)) => {
-            let class = rest.first().and_then(|class| Class::ALL.get(usize::from(*class)));
+            let class = rest.first().and_then(|class| Class::of_number(*class));
             let text = String::from_utf8_lossy(rest.get(1..).unwrap_or_default()).into_owned();
-            return Err(Error::new(class.copied().unwrap_or(Class::Port), text));
+            return Err(Error::new(class.unwrap_or(Class::Port), text));
         }
         None => fail!(Internal, "the root says nothing of the port"),
     };

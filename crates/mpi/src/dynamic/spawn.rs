@@ -97,7 +97,7 @@ impl SpawnOutcome {
             }
             Self::Failed(class, text, started) => {
                 let started: Vec<u8> = started.iter().map(|started| u8::from(*started)).collect();
-                let head = [1, *class as u8];
+                let head = [1, class.number()];
                 [&head[..], &(started.len() as u32).to_le_bytes(), &started, text.as_bytes()].concat()
             }
         }
@@ -111,7 +111,7 @@ impl SpawnOutcome {
                 Some(Self::Started(JobRank { job, rank: number(1)? }, number(5)?))
             }
             _ => {
-                let class = *Class::ALL.get(usize::from(*bytes.get(1)?))?;
+                let class = Class::of_number(*bytes.get(1)?)?;
                 let (started, text) = bytes.get(6..)?.split_at_checked(number(2)? as usize)?;
                 let started = started.iter().map(|started| *started == 1).collect();
                 Some(Self::Failed(class, String::from_utf8_lossy(text).into_owned(), started))

@@ -41,7 +41,7 @@ impl Comm {
                     len -= 1;
                 }
                 text.truncate(len);
-                (error.class as i64, text)
+                (error.class.number().into(), text)
             }
         };
         if self.size() == 1 {
@@ -55,8 +55,8 @@ impl Comm {
             let of_first = &all[first * mine.len()..];
             let text = self.text_of(first, text, of_first[1])?;
             own?;
-            let class = usize::try_from(of_first[0]).ok().and_then(|class| Class::ALL.get(class));
-            return Err(Error::new(class.copied().unwrap_or(Class::Other), text));
+            let class = u8::try_from(of_first[0]).ok().and_then(Class::of_number);
+            return Err(Error::new(class.unwrap_or(Class::Other), text));
         }
         if let Some(other) = members.position(|member| member[2..] != mine[2..]) {
             let text = format!("ranks {} and {other} do not agree: {differ}", self.rank());
