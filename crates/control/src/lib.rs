@@ -1,8 +1,9 @@
-//! The socket between a rank and its launcher: what is said on it, and the rank's end of it.
+//! The socket between a rank and its launcher: its messages, and the rank's end of it.
 //!
-//! Owns: the messages, their encoding (postcard, one message per `SOCK_SEQPACKET` packet with its descriptors), the environment a launcher
-//! gives to a rank, and the rank's end. Never: user data (that moves on rails), rings or notifications (the launcher notifies a rank after
-//! each message it puts in).
+//! Owns the messages, their encoding (postcard, one message per `SOCK_SEQPACKET` packet with its
+//! descriptors), the environment that a launcher gives to a rank, and the rank's end. Never carries user data
+//! (that moves on rails), rings or notifications (the launcher notifies a rank after each message it puts
+//! in).
 //!
 //! ```text
 //!   rank                                   launcher
