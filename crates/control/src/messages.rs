@@ -156,7 +156,8 @@ pub enum ToLauncher {
     Finalizing,
     /// The rank has left the library; it may exit with 0 at any time.
     Finished,
-    /// This rank found that `peer` broke the rules of the rail or the protocol, and accepts nothing more from it.
+    /// This rank found that `peer` broke the rules of the rail or the protocol, and accepts nothing more from
+    /// it.
     CutOff {
         /// The other rank, not this one.
         peer: u32,
@@ -246,7 +247,8 @@ pub enum ToLauncher {
     },
     /// The rank is about to end, and these ranks with it.
     Abort {
-        /// The first and the last of each unbroken series, at most [`MOST_SERIES`]; ranks of other jobs among them are left alone.
+        /// The first and the last of each unbroken series, at most [`MOST_SERIES`]; ranks of other jobs among
+        /// them are not killed.
         ranks: Vec<(u32, u32)>,
         /// The exit status of the job, if nothing else has decided it.
         status: u8,

@@ -187,7 +187,8 @@ impl Socket {
         }
     }
 
-    /// Receives the next message if there is one, with as many of its descriptors as this process has room for, in order.
+    /// Receives the next message if there is one, with as many of its descriptors as this process has room
+    /// for, in order.
     ///
     /// # Errors
     /// [`ReceiveError`]. After `Malformed` the socket can still be read.

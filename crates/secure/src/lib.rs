@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   initiator                          responder
-//!      ── flight 1: ephemeral key, sealed hello, tag ──▶        both prove the secret, bound to the prologue that both ends say alone
-//!      ◀── flight 2: ephemeral key, sealed hello, tag ──
+//!      ── flight 1: ephemeral key, sealed hello, tag ──▶        both prove the secret, bound to the
+//!      ◀── flight 2: ephemeral key, sealed hello, tag ──        prologue that each end builds by itself
 //!      ══ sealed frames, a counter and a key for each direction ══
 //! ```
 //! This is Noise's pattern NNpsk0 (the crate `snow`). Owns transcript, keys and counters. Sans-IO: it reads

@@ -264,7 +264,8 @@ impl<'a, T> Guard<'a, T> {
 
     #[inline(always)]
     fn leave(&mut self) {
-        // SAFETY: the access ends here, before another thread may begin one, and is not used again: the guard is dropped or given up.
+        // SAFETY: the access ends here, before another thread may begin one. It is not used again: the guard
+        // is dropped or given up.
         unsafe { ManuallyDrop::drop(&mut self.value) };
         if self.biased {
             self.biased_lock.unlock_biased();

@@ -6,8 +6,9 @@
 //! the same function of every other loaded library of the system.
 //!
 //! ```text
-//!   libmpi_abi.so.1: offer(engine)          _native.abi3.so: find() ──dlsym──▶ libmpi_abi.so.1: canele_offer_version ──▶ 1
-//!                                                                                               canele_offer ──▶ engine
+//!   libmpi_abi.so.1: offer(engine)
+//!   _native.abi3.so: find() ──dlsym──▶ libmpi_abi.so.1: canele_offer_version ──▶ 1
+//!                                                       canele_offer ──▶ engine
 //! ```
 //! Two copies may use one value only if they agree on two numbers. The first is the [`VERSION`] of the shared
 //! interface, which people can compare. The second is the [`identity`] of the build: copies of one version
@@ -137,7 +138,8 @@ pub fn find<T: Any + Send + Sync>(build: &str) -> Result<Option<Arc<T>>, CannotS
     for name in LIBRARIES {
         let Some(LoadedCopy { version, answer, address }) = ask(name, identity) else { continue };
         let verdict = answer.verdict(version);
-        // SAFETY: the copy made it by `Arc::into_raw` of an `Arc<T>` for us, and its `T` is ours: versions and identities are equal.
+        // SAFETY: the copy made it by `Arc::into_raw` of an `Arc<T>` for us, and its `T` is ours: versions
+        // and identities are equal.
         let value = (verdict == OfferVerdict::Shared).then(|| unsafe { Arc::from_raw(answer.value.cast()) });
         if answer.copy == &raw const OFFER as usize {
             continue;
@@ -164,8 +166,8 @@ struct LoadedCopy {
 
 /// Asks a library for its offer, if it is loaded.
 fn ask(name: &str, identity: u64) -> Option<LoadedCopy> {
-    // SAFETY: a library that is loaded already runs no code when it is opened again. It stays open, as its code may be what a value
-    // refers to.
+    // SAFETY: a library that is loaded already runs no code when it is opened again. It stays open, because a
+    // value may refer to its code.
     let library = unsafe { Library::open(Some(name), RTLD_LAZY | libc::RTLD_NOLOAD) }.ok()?;
     let library = ManuallyDrop::new(library);
     // SAFETY: the name is of this system alone, and its type has been this one in all versions that have it.

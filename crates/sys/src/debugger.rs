@@ -7,7 +7,8 @@
 //!
 //! ```text
 //!   MPIR_proctable ──▶ │ host, executable, pid │ … MPIR_proctable_size of them
-//!   MPIR_debug_state   1 with a table, 2 while the job is being aborted      MPIR_Breakpoint()   called after each change
+//!   MPIR_debug_state    1 with a table, 2 while the job is being aborted
+//!   MPIR_Breakpoint()   called after each change
 //! ```
 //! The symbols are defined in assembler. A library with this crate exports each name that Rust defines, so
 //! debuggers would take a rank for a launcher. The linker exports names of the assembler only on request, as
@@ -51,7 +52,8 @@ std::arch::global_asm!(
     pointer = const size_of::<*const u8>(),
 );
 
-// SAFETY: all of them are defined above. The variables have these sizes and are aligned to eight bytes; zeros are values of their types.
+// SAFETY: all of them are defined above. The variables have these sizes and are aligned to eight bytes; zeros
+// are values of their types.
 // The function returns at once, and changes nothing.
 unsafe extern "C" {
     #[link_name = "MPIR_proctable"]

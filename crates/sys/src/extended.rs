@@ -16,8 +16,8 @@ macro_rules! operations {
         $(#[$doc])*
         pub fn $name(a: Extended, b: Extended) -> Extended {
             let mut result = [0; 16];
-            // SAFETY: 10 bytes are read of each operand and written to the result, which has 16; the x87's stack is empty
-            // before, as every register of it is given up, and after.
+            // SAFETY: 10 bytes are read of each operand and written to the result, which has 16. The x87's
+            // stack is empty before, since every register of it is declared clobbered, and after.
             unsafe {
                 asm!(
                     "fld tbyte ptr [{a}]",

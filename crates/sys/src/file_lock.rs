@@ -41,7 +41,8 @@ fn set(descriptor: BorrowedFd<'_>, kind: libc::c_int, start: u64, len: u64) -> i
     range.l_start = i64::try_from(start).map_err(|_| io::ErrorKind::InvalidInput)?;
     range.l_len = i64::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
     loop {
-        // SAFETY: the descriptor is open as long as it is borrowed; the kernel reads the struct, which lives during the call.
+        // SAFETY: the descriptor is open as long as it is borrowed; the kernel reads the struct, which lives
+        // during the call.
         let done = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_OFD_SETLKW, &raw const range) };
         if done == 0 {
             return Ok(());

@@ -30,7 +30,8 @@ pub(crate) fn known_token() -> u64 {
     thread_word::get()
 }
 
-/// Returns this thread's number, unique among the threads of the process; 0 before its first call of an engine, and in a forked child.
+/// Returns this thread's number, unique among the threads of the process. It is 0 before the thread's first
+/// call of an engine, and in a forked child.
 #[inline(always)]
 pub fn thread_number() -> u64 {
     known_token()
@@ -86,8 +87,8 @@ mod hook {
     pub fn watch() {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(|| {
-            // SAFETY: `in_child` is a function for the rest of the program and only stores two plain values, so
-            // it may run in the child of a process with many threads.
+            // SAFETY: `in_child` is a function for the rest of the program and only stores two plain values,
+            // so it may run in the child of a process with many threads.
             let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
             assert_eq!(refused, 0, "pthread_atfork: no memory");
         });

@@ -1,8 +1,9 @@
 //! Asymmetric barriers: the rare side pays for both.
 //!
-//! A frequent side (a sender, the owner of a biased lock) orders its store before its load with a compiler fence
-//! alone; the rare side (a rank about to sleep, a thread revoking a biased lock) issues a heavy
-//! barrier, a system call which makes every processor running a registered process execute a full fence.
+//! A frequent side (a sender, the owner of a biased lock) orders its store before its load with a compiler
+//! fence alone. The rare side (a rank about to sleep, a thread revoking a biased lock) issues a heavy
+//! barrier. This is a system call that makes every processor running a registered process execute a full
+//! fence.
 //!
 //! ```text
 //!   frequent:  store A;  Fencing::light;  load B        rare:  store B;  heavy();  load A

@@ -21,7 +21,8 @@ pub struct PeerCredentials {
 pub fn peer_credentials(socket: impl AsFd) -> io::Result<PeerCredentials> {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `bytes` bytes to `found`, and their number to `bytes`; both live during the call.
+    // SAFETY: the kernel writes at most `bytes` bytes to `found`, and their number to `bytes`; both live
+    // during the call.
     let failed = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),

@@ -23,7 +23,8 @@ struct PidfdInfo {
 /// Linux 6.15.
 pub fn status_of_reaped(process: impl AsFd) -> Option<u32> {
     let mut info = PidfdInfo { mask: EXIT, ..PidfdInfo::default() };
-    // SAFETY: the request says how long the structure is, of which the kernel fills no more than that; it lives during the call.
+    // SAFETY: the request gives the length of the structure, of which the kernel fills no more than that; it
+    // lives during the call.
     let result = unsafe { libc::ioctl(process.as_fd().as_raw_fd(), GET_INFO as _, &raw mut info) };
     (result == 0 && info.mask & EXIT != 0).then_some(info.exit_code as u32)
 }

@@ -1,4 +1,5 @@
-//! Memory of other processes, read and written without their help where the kernel allows it: one copy instead of two.
+//! Memory of other processes, read and written without their help if the kernel allows it: one copy instead
+//! of two.
 //!
 //! A process is named by its number, which another process may have by now, or in another container. So it
 //! publishes a word that no other process has, and every read reads that word too: the data counts only if
@@ -94,8 +95,8 @@ pub unsafe fn read(of: &Proof, from: &[(u64, usize)], into: &[(NonNull<u8>, usiz
 /// Fails as [`read`] does. The contents of `into` are unspecified then.
 ///
 /// # Safety
-/// Each stretch of `from` may be read by this call. The process has lent those of `into` to the caller: its own code accesses none of them
-/// until it has been told that the call is over.
+/// Each stretch of `from` may be read by this call. The process has lent the stretches `into` to the caller:
+/// its own code accesses none of them until it has been told that the call is over.
 pub unsafe fn write(to: &Proof, into: &[(u64, usize)], from: &[(NonNull<u8>, usize)]) -> Result<(), Error> {
     if cfg!(miri) || from.len().max(into.len()) > MOST_STRETCHES {
         return Err(Error::from(std::io::ErrorKind::Unsupported));
@@ -105,7 +106,8 @@ pub unsafe fn write(to: &Proof, into: &[(u64, usize)], from: &[(NonNull<u8>, usi
     let len: usize = from.iter().map(|(_, len)| len).sum();
     let local: Vec<_> = from.iter().map(|(start, len)| near(start.as_ptr(), *len)).collect();
     let remote: Vec<_> = into.iter().map(|(address, len)| far(*address, *len)).collect();
-    // SAFETY: the local stretches are the caller's and only read; the kernel checks the remote ones, which the caller vouches for.
+    // SAFETY: the local stretches are the caller's and only read; the kernel checks the remote ones, which
+    // the caller vouches for.
     let put = unsafe {
         libc::process_vm_writev(
             to.pid as libc::pid_t,

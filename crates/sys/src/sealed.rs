@@ -1,4 +1,5 @@
-//! Sealed files: bytes that one process writes once and others read, in a file without a name (memfd) that no process can change.
+//! Sealed files: bytes that one process writes once and others read, in a file without a name (memfd) that no
+//! process can change.
 //!
 //! Unlike a [`Segment`](crate::segment::Segment) such a file is read, never mapped, and has any length.
 //! Readers check the seals, so they read exactly the bytes that were written.
@@ -27,7 +28,8 @@ pub fn write(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Reads a sealed file of at most `most_bytes`. Processes that share the descriptor may read at the same time.
+/// Reads a sealed file of at most `most_bytes`. Processes that share the descriptor may read at the same
+/// time.
 ///
 /// # Errors
 /// Fails as read(2) does; `InvalidData` if the file is longer, or is not sealed.

@@ -105,7 +105,8 @@ pub(crate) fn give_back_but_ending() {
 /// background.
 pub fn without_terminal_stop<T>(write: impl FnOnce() -> T) -> T {
     let (mut stop, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: both sets are memory of this function, the number is valid, and `before` is read only after a successful call has written it.
+    // SAFETY: both sets are memory of this function, the number is valid, and `before` is read only after a
+    // successful call has written it.
     unsafe {
         libc::sigemptyset(stop.as_mut_ptr());
         libc::sigaddset(stop.as_mut_ptr(), libc::SIGTTOU);

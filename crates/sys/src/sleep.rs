@@ -1,9 +1,9 @@
 //! Sleep of a rank without overlooked packets, and wake-ups by other ranks.
 //!
 //! ```text
-//!   sleeper:  word = how I sleep;  (wants = 1;)  heavy();        look again;    sleep
-//!   sender:   publish;                           Fencing::light; word not AWAKE?  then AWAKE, and wake as the word said
-//!   consumer: publish room;                      full fence;     wants 1?         then 0, and as a sender
+//!   sleeper:  word = WakeBy;  (wants = 1;)  heavy();        check again;      sleep
+//!   sender:   publish;                      Fencing::light; word not AWAKE?   set AWAKE, wake as it says
+//!   consumer: publish room;                 full fence;     wants 1?          set 0, continue as a sender
 //! ```
 //! Either the sleeper's second look sees the published data, or the other side sees the word. The protocol
 //! uses two words of shared memory: the sleeper's own, and one for each ring in which a producer says that it

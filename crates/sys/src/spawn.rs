@@ -65,15 +65,16 @@ fn in_child(parent: u32, preparation: &Preparation) -> io::Result<()> {
 /// own, and with only the three standard descriptors. The child that the caller gets ends at once and must be
 /// waited for.
 pub fn detach(command: &mut Command) {
-    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls (fork, _exit, setsid, close_range); it
-    // allocates nothing and touches no lock.
+    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls (fork, _exit,
+    // setsid, close_range). It allocates nothing and touches no lock.
     unsafe {
         command.pre_exec(leave_parent);
     }
 }
 
 fn leave_parent() -> io::Result<()> {
-    // SAFETY: plain system calls. The process that forks here has one thread and ends without running anything of the program.
+    // SAFETY: these are plain system calls. The process that forks here has one thread and ends without
+    // running anything of the program.
     unsafe {
         match libc::fork() {
             0 => {}

@@ -98,7 +98,8 @@ impl TracedThread {
 /// Makes one request of ptrace(2) about a thread; `data` is as ptrace(2) says for that request.
 fn request(request: c_uint, thread: pid_t, address: usize, data: *mut c_void) -> io::Result<()> {
     let address = ptr::without_provenance_mut::<c_void>(address);
-    // SAFETY: the requests of this module write nothing here, except for the registers that `data` leads to with their length.
+    // SAFETY: the requests of this module write nothing here, except for the registers that `data` leads to
+    // with their length.
     let done = unsafe { libc::ptrace(request, thread, address, data) };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   bind the first name, if it is free      it does not listen yet
-//!   listen as a candidate, look twice       another candidate: the one whose name comes first stays, the others start over
+//!   listen as a candidate, look twice       another candidate: the first by name stays, others start over
 //!   no other: look for one that leads       there is one: leave
 //!   none: listen at the first name, or one with a nonce; end the candidacy
 //! ```

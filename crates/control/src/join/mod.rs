@@ -6,10 +6,10 @@
 //!
 //! ```text
 //!   rank 0                    the others
-//!    draws number and key, listens for the ranks of its host, starts the launcher, which says where it listens
+//!    draws number and key, listens for the ranks of its host, starts the launcher, gets its addresses
 //!    put ticket ─── fence ─── get ticket
 //!                             the first of a host that listens under the job's name there starts its agent
-//!    all: connect with the agent of their host, Join ──▶ agent ──▶ launcher; ◀── Joined, once all ranks have come
+//!    all: connect with the agent of their host, Join ──▶ agent ──▶ launcher; ◀── Joined, once all are there
 //! ```
 //! In a step of Slurm with PMIx the first rank of each node exchanges for the others, without a fence
 //! (`step`). The host's socket has an abstract name, which reaches exactly those processes that descriptors

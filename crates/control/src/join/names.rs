@@ -4,9 +4,9 @@
 //! the processes of a network namespace.
 //!
 //! ```text
-//!   canele-join-WORD                        the agent, or the rank that starts it, where no other user holds the name
-//!   canele-join-WORD~NONCE                  the same, where another user does
-//!   canele-join-WORD?0NONCE, …?1NONCE       a candidate that wants to be that rank; 0: it holds the first name
+//!   canele-join-WORD                    the agent, or the rank that starts it
+//!   canele-join-WORD~NONCE              the agent, or that rank, if another user holds the first name
+//!   canele-join-WORD?0NONCE, …?1NONCE   a candidate to be that rank; 0: it holds the first name
 //! ```
 
 use std::collections::BTreeSet;
@@ -100,7 +100,8 @@ impl SocketName {
 
 /// Returns the abstract name in a line of the system's table, if its socket is one of packets that listens.
 fn name_of_listener(line: &[u8]) -> Option<&str> {
-    // `ffff: 00000002 00000000 00010000 0005 01 4711 @canele-join-…`: flags and type are the fourth and the fifth word.
+    // `ffff: 00000002 00000000 00010000 0005 01 4711 @canele-join-…`: flags and type are the fourth and the
+    // fifth word.
     let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     if words.nth(3) != Some(LISTENS) || words.next() != Some(OF_PACKETS) {
         return None;

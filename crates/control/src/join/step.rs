@@ -7,7 +7,8 @@
 //!   first of a node  listens, gets the ticket, which waits for rank 0, starts the agent
 //!   all              connect with the one that listens, which hands the socket to the agent
 //! ```
-//! Nodes that share a network namespace share the socket, and the first rank that listens starts the agent of all of them.
+//! Nodes that share a network namespace share the socket, and the first rank that listens starts the agent of
+//! all of them.
 
 use std::time::Duration;
 

@@ -44,7 +44,8 @@ pub enum CannotShare {
         /// The other library.
         theirs: CopyLibrary,
     },
-    /// They have the same version, but were compiled from different sources, by different compilers or with different options.
+    /// They have the same version, but were compiled from different sources, by different compilers or with
+    /// different options.
     #[error(
         "through {theirs}. {ours} cannot share the job with it, because the two are of different builds: install both libraries from one \
          package, or build both together"
@@ -57,7 +58,8 @@ pub enum CannotShare {
     },
 }
 
-/// Returns the path of the library with the lower version. A library without a version is older than each that has one.
+/// Returns the path of the library with the lower version. A library without a version is older than each
+/// that has one.
 fn older<'a>(ours: &'a CopyLibrary, theirs: &'a CopyLibrary) -> &'a str {
     if theirs.version < ours.version { &theirs.path } else { &ours.path }
 }

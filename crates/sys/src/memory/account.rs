@@ -2,12 +2,12 @@
 //! memory.
 //!
 //! ```text
-//!   one page, shared:   granted │ settled │ limit            all in bytes, all of them only compared with each other
+//!   one page, shared:   granted │ settled │ limit      in bytes, only compared with each other
 //!
-//!   reserve:  granted + bytes within limit?  ──yes──▶ granted += bytes ─▶ allocate a step ─▶ settled += step ─┐
-//!                  │ no                                    ▲                    └──────────────────────────────┘
-//!                  └─▶ measure; limit = granted + a quarter of what is spare ──┘
-//!                      or wait until more is settled, and measure again; or refuse, naming what is spare
+//!   reserve:  granted + bytes within limit?  ─yes─▶ granted += bytes ─▶ allocate step ─▶ settled += step ─┐
+//!                  │ no                                  ▲                   ▲─────────────────────────────┘
+//!                  └─▶ measure; limit = granted + a quarter of the spare memory ──┘
+//!                      or wait until more is settled, and measure again; or refuse, naming the spare bytes
 //! ```
 //! Measuring reads several files, so it is done once for a quarter of the memory that is left. Memory that
 //! was granted and is not settled counts as used, because the system may not see it yet. If the system sees a
@@ -236,7 +236,8 @@ mod tests {
         assert_eq!(settled(), 10);
     }
 
-    /// Threads stand for processes: what is spare falls by what they allocate, later than they were granted it.
+    /// Threads stand for processes: spare memory falls by their allocations, some time after these were
+    /// granted.
     #[test]
     fn those_who_ask_at_once_are_granted_no_more_than_there_is() {
         const ALL: u64 = 10_000;

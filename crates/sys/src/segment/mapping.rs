@@ -121,7 +121,8 @@ impl Mapping {
     /// Returns true if the kernel can populate a mapping.
     pub(super) fn can_populate() -> bool {
         static CAN: OnceLock<bool> = OnceLock::new();
-        // SAFETY: of a range without bytes nothing is touched; the kernel says only whether it knows the advice.
+        // SAFETY: the range has no bytes, so nothing is touched; the kernel only reports if it knows the
+        // advice.
         *CAN.get_or_init(|| unsafe { mm::madvise(ptr::null_mut(), 0, Advice::LinuxPopulateWrite) }.is_ok())
     }
 

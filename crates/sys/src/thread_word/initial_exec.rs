@@ -21,7 +21,8 @@ macro_rules! thread_word {
         #[inline(always)]
         pub fn get() -> $word {
             let word;
-            // SAFETY: reads the variable that is defined above, which every thread has and only its own thread writes.
+            // SAFETY: reads the variable that is defined above, which every thread has and only its own
+            // thread writes.
             unsafe {
                 #[cfg(target_arch = "x86_64")]
                 std::arch::asm!(
